@@ -1,0 +1,70 @@
+# What people and CI type. Each target is one command of cargo or of tools/; `make` alone lists them.
+SHELL := /bin/bash
+cargo := tools/cargo.sh
+target := $(or $(CARGO_TARGET_DIR),target)
+slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowfs
+# Where `make run` looks: your home directory, or here where there is none.
+DIR ?= $(or $(wildcard $(HOME)),.)
+FUZZ_SECONDS ?= 60
+PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
+# `make test` sets it to --locked: a fresh clone tests the versions that were committed.
+LOCKED ?=
+
+.PHONY: help run build test check fmt clippy doc rust-test posix-test slowfs-test bench-test fuzz bench-du docs install
+.DEFAULT_GOAL := help
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+run: ## Show what takes the space below DIR (your home directory unless given)
+	$(cargo) run --release --bin fathom -- du --tree "$(DIR)"
+
+build: ## The optimised programs
+	$(cargo) build --release --workspace
+
+test: ## Everything: set-up, checks, all tests; the last line is the sum
+	tools/test.sh
+
+check: fmt clippy doc ## Format, lints and documentation, warnings denied
+
+fmt:
+	$(cargo) fmt --all --check
+	$(cargo) fmt --manifest-path benches/slowfs/Cargo.toml --check
+	$(cargo) fmt --manifest-path fuzz/Cargo.toml --check
+
+clippy:
+	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+
+doc:
+	RUSTDOCFLAGS=-Dwarnings $(cargo) doc --workspace --no-deps $(LOCKED)
+
+rust-test: ## The Rust tests alone
+	$(cargo) test --workspace --no-fail-fast $(LOCKED) -- --show-output
+
+# Other flags, so a directory of its own: the two builds would throw each other out.
+posix-test: ## The tests of crates/io with POSIX calls alone
+	RUSTFLAGS='$(RUSTFLAGS) --cfg fathom_posix' $(cargo) test -p fathom-io --no-fail-fast $(LOCKED) \
+		--target-dir $(target)/posix -- --show-output
+
+slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests mount
+	$(cargo) clippy $(slowfs) --all-targets $(LOCKED) -- -D warnings
+	$(cargo) test $(slowfs) --no-fail-fast $(LOCKED) -- --show-output
+
+bench-test: ## The tests of the benchmarks' own statistics and reports
+	python3 -B -m unittest discover -s benches -p 'test_*.py'
+
+fuzz: ## Each fuzz target for FUZZ_SECONDS
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+bench-du: build ## Compare `fathom du` with its rivals; options in ARGS
+	python3 benches/du.py --fathom $(target)/release/fathom $(ARGS)
+
+docs: ## Write man pages and completions anew
+	UPDATE_DOCS=1 $(cargo) test -p fathomfs --test docs
+
+install: build ## Programs, man pages and completions below PREFIX
+	install -D -t "$(DESTDIR)$(PREFIX)/bin" $(target)/release/fathom
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man1" docs/man/*.1
+	install -D -m 644 docs/completions/fathom.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom"
+	install -D -m 644 docs/completions/_fathom "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom"
+	install -D -m 644 docs/completions/fathom.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fathom.fish"

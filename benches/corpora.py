@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Builds the trees that `du.py` measures, once, under benches/.corpora (or $FATHOM_CORPORA).
+
+Owns: what each tree is. A tree is built beside its final name, renamed, and only then marked complete, so an
+interrupted build is never measured. A changed RECIPE number builds it again.
+
+    real    the Linux sources as Debian packages them: about 84,000 entries
+    small   1.01 million small files in 10,000 directories two levels down
+    wide    a million files in one directory
+    fuse    a part of `real` small enough to be read through a 1 ms filesystem by one thread
+    empty   an empty directory, for start-up
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = Path(os.environ.get("FATHOM_CORPORA", HERE / ".corpora"))
+
+SOURCE_PACKAGE = "linux-source-6.1"
+# The part of the sources that is mounted through slowfs: 1,800 entries in 148 directories, four levels.
+FUSE_PART = "arch/mips"
+
+SMALL_DIRECTORIES = (100, 100)
+SMALL_FILES = 101
+WIDE_FILES = 1_000_000
+# One file in this many of `small` is a hard link to its neighbour, so that counting links twice shows.
+LINK_EVERY = 1000
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[*BUILDERS, []], help="which trees (default: all)")
+    names = parser.parse_args().names or list(BUILDERS)
+    for name in names:
+        corpus(name)
+        facts = facts_of(name)
+        print(f"{name:6} {facts['entries']:>9,} entries  {facts['directories']:>7,} directories  {facts['origin']}")
+
+
+def corpus(name):
+    """The path of the tree called `name`, built first if it is not there complete."""
+    path, marker = ROOT / name, ROOT / f"{name}.json"
+    recipe, build = BUILDERS[name]
+    if marker.exists() and path.exists() and json.loads(marker.read_text())["recipe"] == recipe:
+        return path
+    marker.unlink(missing_ok=True)
+    partial = ROOT / f"{name}.partial"
+    for leftover in (partial, path):
+        if leftover.exists():
+            say(f"removing {leftover.name}")
+            shutil.rmtree(leftover)
+    partial.mkdir(parents=True)
+    say(f"building {name}")
+    origin = build(partial)
+    partial.rename(path)
+    os.sync()
+    entries, directories = count(path)
+    write_atomically(marker, {"recipe": recipe, "origin": origin, "entries": entries, "directories": directories})
+    return path
+
+
+def facts_of(name):
+    """What the finished tree called `name` holds and where it comes from."""
+    return json.loads((ROOT / f"{name}.json").read_text())
+
+
+def count(root):
+    """(entries, directories) below `root`, itself included."""
+    entries = directories = 1
+    pending = [root]
+    while pending:
+        with os.scandir(pending.pop()) as inside:
+            for entry in inside:
+                entries += 1
+                if entry.is_dir(follow_symlinks=False):
+                    directories += 1
+                    pending.append(entry.path)
+    return entries, directories
+
+
+def build_real(target):
+    with tempfile.TemporaryDirectory(dir=ROOT) as scratch:
+        scratch = Path(scratch)
+        version = download(SOURCE_PACKAGE, scratch)
+        subprocess.run(["dpkg-deb", "-x", next(scratch.glob("*.deb")), scratch / "package"], check=True)
+        archive = next((scratch / "package/usr/src").glob("*.tar.*"))
+        say(f"unpacking {archive.name}")
+        with tarfile.open(archive) as sources:
+            # Debian's own archive; Pythons without extraction filters trust any.
+            sources.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+            sources.extractall(target)
+    return f"Debian {SOURCE_PACKAGE} {version}"
+
+
+def download(package, directory):
+    """Fetches a package's .deb into `directory` and returns its version."""
+    command = ["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", package]
+    quiet = {"cwd": directory, "stdout": subprocess.DEVNULL}
+    if subprocess.run(command, **quiet).returncode != 0:
+        if os.geteuid() == 0:
+            subprocess.run(["apt-get", "update", "-q"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, **quiet)
+    archive = next(Path(directory).glob("*.deb"))
+    field = ["dpkg-deb", "-f", archive, "Version"]
+    return subprocess.run(field, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def build_small(target):
+    outer, inner = SMALL_DIRECTORIES
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        work = [(str(target / f"{index:02}"), inner, index) for index in range(outer)]
+        for done, _ in enumerate(pool.imap_unordered(build_small_part, work)):
+            if done % 10 == 9:
+                say(f"  {done + 1} of {outer}")
+    return f"generated: {outer} x {inner} directories of {SMALL_FILES} files"
+
+
+def build_small_part(work):
+    """One of the outer directories; its own seed, so the tree is the same whichever process makes it."""
+    path, inner, seed = work
+    pick = random.Random(seed)
+    content = bytes(range(256)) * 32
+    os.mkdir(path)
+    for directory in range(inner):
+        inside = f"{path}/{directory:02}"
+        os.mkdir(inside)
+        for number in range(SMALL_FILES):
+            name = f"{inside}/file{number:03}.{pick.choice(('c', 'h', 'txt', 'o', 'json'))}"
+            if number > 0 and pick.randrange(LINK_EVERY) == 0:
+                os.link(previous, name)
+            else:
+                write_file(name, content[: small_size(pick)])
+            previous = name
+
+
+def small_size(pick):
+    """0 to 8 KiB, mostly tiny: as in a mail store or a cache of build results."""
+    kind = pick.random()
+    if kind < 0.10:
+        return 0
+    if kind < 0.90:
+        return pick.randrange(1, 1024)
+    return pick.randrange(1024, 8193)
+
+
+def build_wide(target):
+    base = f"{target}/entry-"
+    for number in range(WIDE_FILES):
+        write_file(f"{base}{number:07}", b"x" if number % 100 == 0 else b"")
+    return f"generated: {WIDE_FILES:,} files, one in 100 of them with one byte"
+
+
+def write_file(name, content):
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    if content:
+        os.write(fd, content)
+    os.close(fd)
+
+
+def build_fuse(target):
+    tree = next(corpus("real").iterdir())
+    shutil.copytree(tree / FUSE_PART, target / Path(FUSE_PART).name, symlinks=True)
+    return f"{FUSE_PART} of real"
+
+
+def build_empty(target):
+    return "generated"
+
+
+# name -> (recipe number, function that fills a directory and says what it put there)
+BUILDERS = {
+    "real": (1, build_real),
+    "small": (1, build_small),
+    "wide": (1, build_wide),
+    "fuse": (1, build_fuse),
+    "empty": (1, build_empty),
+}
+
+
+def write_atomically(path, value):
+    scratch = path.with_suffix(".tmp")
+    scratch.write_text(json.dumps(value) + "\n")
+    scratch.replace(path)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The programs of a run: compiles the floor and the timer, builds slowfs, finds fathom and the rivals."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import rivals
+
+HERE = Path(__file__).resolve().parent.parent
+REPOSITORY = HERE.parent
+BIN = HERE / ".tools" / "bin"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a run has at hand: paths, or the words of a command."""
+
+    gnu: tuple
+    fathom: str | None
+    floor: str
+    timed: str
+    slowfs: str | None
+    rivals: dict
+    missing: dict  # rival -> why it is not there
+
+
+def tools(gnu, fathom, with_slowfs):
+    """Builds what is ours and looks up the rest."""
+    installed, missing = rivals.load()
+    gnu = tuple(shlex.split(gnu)) if gnu else (shutil.which("du"),)
+    return Tools(
+        gnu=gnu,
+        fathom=str(fathom.resolve()) if fathom else None,
+        floor=compile_c("floor"),
+        timed=compile_c("timed"),
+        slowfs=build_slowfs() if with_slowfs else None,
+        rivals={name: tool for name, tool in installed.items() if name != "gnu"},
+        missing=missing,
+    )
+
+
+def compile_c(name):
+    """One of the C programs in floor/, optimised, unless it is newer than its source already."""
+    source, binary = HERE / "floor" / f"{name}.c", BIN / name
+    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+        BIN.mkdir(parents=True, exist_ok=True)
+        compiler = os.environ.get("CC", "cc")
+        flags = ["-std=gnu2x", "-O2", "-Wall", "-Wextra", "-pthread"]
+        subprocess.run([compiler, *flags, "-o", binary, source], check=True)
+    return str(binary)
+
+
+def build_slowfs():
+    """The slow filesystem, by its own lock file."""
+    crate = HERE / "slowfs"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", crate / "target"))
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target]
+    subprocess.run(command, cwd=crate, check=True)
+    return str(target / "release" / "slowfs")
+
+
+def versions(found):
+    """Program -> version, for the report."""
+    listed = {"GNU du": first_line([*found.gnu, "--version"])}
+    if found.fathom:
+        listed["fathom"] = first_line([found.fathom, "--version"])
+    listed.update({name: f"{tool['version']} ({tool['source']})" for name, tool in found.rivals.items()})
+    listed["compiler of the floor"] = first_line([os.environ.get("CC", "cc"), "--version"])
+    return listed
+
+
+def first_line(command):
+    """The first line a command prints, or why it cannot."""
+    try:
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"unknown: {type(error).__name__}"
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if lines else "unknown: it printed nothing"

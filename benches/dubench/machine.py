@@ -1,0 +1,80 @@
+"""The machine a run was made on, without names or paths that belong to it alone."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+
+def facts(corpora):
+    """Label -> text."""
+    kind, options = filesystem(corpora)
+    return {
+        "CPU": f"{os.cpu_count()} x {cpu_model()}{virtual()}",
+        "memory": f"{memory_gib():.0f} GiB",
+        "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "distribution": distribution(),
+        "filesystem": f"{kind} ({options})",
+        "commit": commit(),
+    }
+
+
+def kind(corpora):
+    """A short name for this kind of machine, for the run directory."""
+    return f"{os.cpu_count()}cpu-{filesystem(corpora)[0]}"
+
+
+def cpu_model():
+    return field("/proc/cpuinfo", "model name", ":") or platform.processor() or "unknown CPU"
+
+
+def virtual():
+    flags = field("/proc/cpuinfo", "flags", ":") or ""
+    return ", virtual machine" if "hypervisor" in flags.split() else ""
+
+
+def memory_gib():
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+
+
+def distribution():
+    return (field("/etc/os-release", "PRETTY_NAME", "=") or "unknown").strip('"')
+
+
+def field(path, name, separator):
+    """The value of the first `name SEPARATOR value` line of a file."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        key, _, value = line.partition(separator)
+        if key.strip() == name:
+            return value.strip()
+    return None
+
+
+def filesystem(path):
+    """(type, mount options) of the filesystem that holds `path`."""
+    device = os.stat(path).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, _, rest = line.partition(" - ")
+        if fields.split()[2] == number:
+            return rest.split()[0], fields.split()[5]
+    return "unknown", "unknown"
+
+
+def commit():
+    """The commit measured, and whether the tree had changes on top of it."""
+    here = Path(__file__).resolve().parent
+    head = git(here, "rev-parse", "--short=12", "HEAD")
+    if not head:
+        return "none yet"
+    changed = git(here, "status", "--porcelain", "--untracked-files=no")
+    return head + (" with local changes" if changed else "")
+
+
+def git(directory, *words):
+    done = subprocess.run(["git", "-C", directory, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout.strip() if done.returncode == 0 else ""

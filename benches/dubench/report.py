@@ -1,0 +1,227 @@
+"""What a run says: a table a case, what was needed against what was measured, and the run directory.
+
+The best rival, floor or fixed model is the arm of its group with the lowest median. Of many arms one is lowest by
+luck, so this choice errs against fathom.
+"""
+
+import csv
+from dataclasses import astuple, dataclass, fields
+
+from . import stats
+from .run import SLOW_BLOCKS, SLOW_FACTOR, SLOW_S, Sample
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One need of one case, and what was measured."""
+
+    case: str
+    need: str
+    measured: str
+    outcome: str  # PASS, FAIL, or why there is none
+
+
+class Report:
+    """Tables and verdicts over the results of a run."""
+
+    def __init__(self, results, random):
+        self.results = results
+        self.random = random
+        self.tables = {result.case.name: self.table(result) for result in results}
+        self.verdicts = [self.verdict(result, need) for result in results for need in result.case.needs]
+
+    def table(self, result):
+        """One case as Markdown, fastest arm first."""
+        if not result.samples:
+            return excluded(result) or "Nothing was measured.\n"
+        gnu, floor = best(result, "gnu"), best(result, "floor")
+        header = ["arm", "runs", "median ms", "min ms", "times as fast as GNU du", "times the best floor", "peak MiB"]
+        names = sorted(result.samples, key=lambda name: stats.median_s(result.samples[name]))
+        rows = [self.row(result, name, gnu, floor) for name in names]
+        return markdown(header, rows) + excluded(result)
+
+    def row(self, result, name, gnu, floor):
+        samples = result.samples[name]
+        return [
+            name,
+            str(len(samples)),
+            milliseconds(stats.median_s(samples)),
+            milliseconds(min(sample.seconds for sample in samples.values())),
+            self.ratio_text(result, gnu, name),
+            self.ratio_text(result, name, floor),
+            f"{peak_mib(samples):.1f}",
+        ]
+
+    def ratio_text(self, result, above, below):
+        if above is None or below is None or above == below:
+            return "-"
+        return str(self.ratio(result, above, below) or "-")
+
+    def ratio(self, result, above, below):
+        return stats.ratio(result.samples[above], result.samples[below], self.random)
+
+    def verdict(self, result, need):
+        """PASS or FAIL, by the median of the paired ratios; says when its interval reaches across the limit."""
+        measured, good, certain = self.measure(result, need)
+        outcome = {True: "PASS", False: "FAIL", None: "not measured"}[good]
+        return Verdict(result.case.title, need.text, measured, outcome + ("" if certain else " (interval crosses)"))
+
+    def measure(self, result, need):
+        """(what was measured, whether it suffices, whether its interval lies on one side of the limit)."""
+        ours = best(result, "fathom")
+        if ours is None:
+            return "-", None, True
+        if need.kind.startswith("memory"):
+            return self.measure_memory(result, need, ours)
+        other = best(result, OTHERS[need.kind])
+        if other is None:
+            return "-", None, True
+        faster = need.kind in ("gnu", "rival")
+        ratio = self.ratio(result, other, ours) if faster else self.ratio(result, ours, other)
+        if ratio is None:
+            return "-", None, True
+        good = ratio.value >= need.limit if faster else ratio.value <= need.limit
+        return f"{ratio} ({other})", good, not ratio.low < need.limit < ratio.high
+
+    def measure_memory(self, result, need, ours):
+        peak = peak_mib(result.samples[ours])
+        if need.kind == "memory":
+            return f"{peak:.1f} MiB", peak <= need.limit, True
+        peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, "rival")}
+        if not peaks:
+            return f"{peak:.1f} MiB", None, True
+        least = min(peaks, key=peaks.get)
+        return f"{peak:.1f} MiB, {least} {peaks[least]:.1f}", peak < peaks[least], True
+
+    def losses(self):
+        """Each case in which another program, or fathom told what to do, was faster than fathom by itself."""
+        lines = []
+        for result in self.results:
+            ours = best(result, "fathom")
+            groups = ("gnu", "rival", "tuned", "fixed")
+            ahead = [n for group in groups for n in names_of(result, group) if faster(result, n, ours)] if ours else []
+            lines += [f"- {result.case.title}: {name}, {self.ratio(result, ours, name)} times as fast" for name in ahead]
+        return lines
+
+    def text(self):
+        """Every table and the verdicts, as Markdown."""
+        parts = []
+        for result in self.results:
+            parts += [f"### {result.case.title}\n", f"{state(result)}\n", self.tables[result.case.name]]
+        return "\n".join([self.verdict_table(), *parts])
+
+    def verdict_table(self):
+        """What was needed and what was measured."""
+        rows = [list(astuple(verdict)) for verdict in self.verdicts]
+        return markdown(["case", "needed", "measured", "outcome"], rows, numbers=False) if rows else ""
+
+
+OTHERS = {"gnu": "gnu", "startup": "gnu", "rival": "rival", "floor": "floor", "regret": "fixed"}
+
+
+def best(result, group):
+    """The name of the fastest measured arm of a group, or None."""
+    return min(names_of(result, group), key=lambda name: stats.median_s(result.samples[name]), default=None)
+
+
+def names_of(result, group):
+    """The arms of a group that were measured and stayed in."""
+    names = [arm.name for arm in result.case.arms if arm.group == group]
+    return [name for name in names if name in result.samples and name not in result.excluded]
+
+
+def faster(result, name, than):
+    return stats.median_s(result.samples[name]) < stats.median_s(result.samples[than])
+
+
+def peak_mib(samples):
+    return max(sample.maxrss_kib for sample in samples.values()) / 1024
+
+
+def milliseconds(seconds):
+    return f"{seconds * 1000:.1f}" if seconds < 1 else f"{seconds * 1000:.0f}"
+
+
+def state(result):
+    """How a case was run."""
+    cache = "cache dropped before every run" if result.case.cold else "cache warm"
+    slow = ", 1 ms an operation" if result.case.slow else ""
+    pipe = ", standard output a pipe" if result.case.drain else ""
+    return f"{result.blocks} blocks, {cache}{slow}{pipe}; {result.load}."
+
+
+def excluded(result):
+    """The arms that are out of a case, each with its reason."""
+    lines = [f"- out: {name}: {reason}" for name, reason in result.excluded.items()]
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def markdown(header, rows, numbers=True):
+    """A table; with `numbers`, all columns but the first are aligned as such."""
+    rule = ["---", *["---:" if numbers else "---"] * (len(header) - 1)]
+    lines = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class About:
+    """What a reader needs to judge a run, or to repeat it."""
+
+    command: str
+    seed: int
+    machine: dict
+    versions: dict
+    trees: dict  # corpus -> what it holds
+    missing: dict  # rival or case -> why it is not in the run
+
+
+def write(directory, report, about):
+    """The run directory: README.md and raw.csv."""
+    directory.mkdir(parents=True)
+    (directory / "README.md").write_text(readme(report, about))
+    with open(directory / "raw.csv", "w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(field.name for field in fields(Sample))
+        for result in report.results:
+            for samples in result.samples.values():
+                rows.writerows(astuple(sample) for sample in samples.values())
+
+
+def readme(report, about):
+    """The page that says what was measured, on what, and how to do it again."""
+    rivals = [arm for result in report.results for arm in result.case.arms if arm.group == "rival"]
+    notes = {arm.name: arm.note for arm in rivals if arm.note}
+    trees = {f"tree `{name}`": tree_text(tree) for name, tree in about.trees.items()}
+    missing = {name: f"not measured: {why}" for name, why in about.missing.items()}
+    listed = {**about.machine, **about.versions, **trees, **missing}
+    sections = [
+        "# fathom du against GNU du, its rivals and the floor\n",
+        f"    {about.command}\n",
+        markdown(["what", "which"], [[label, text] for label, text in listed.items()], numbers=False),
+        METHOD.format(seed=about.seed, slow_factor=SLOW_FACTOR, slow_s=SLOW_S, slow_blocks=SLOW_BLOCKS),
+        "".join(f"- {name} {note}.\n" for name, note in sorted(notes.items())),
+        "## Needed and measured\n",
+        report.text(),
+        "## Where fathom loses\n",
+        "\n".join(report.losses() or ["Nowhere in this run."]) + "\n",
+    ]
+    return "\n".join(sections)
+
+
+def tree_text(tree):
+    return f"{tree['entries']:,} entries in {tree['directories']:,} directories; {tree['origin']}"
+
+
+METHOD = """\
+Before timing, every arm's total is compared with that of a plain recursive lstat (hard links once, allocated
+blocks); `du -a` is compared with GNU's byte for byte. An arm that disagrees or fails is out, and listed. Then come
+blocks: in each, every arm runs once, in an order shuffled with seed {seed}. An arm that took {slow_factor} times GNU
+du's time, and over {slow_s} s, in the first block runs in the first {slow_blocks} only.
+
+Ratios are medians of within-block ratios; in brackets their 95 % bootstrap interval over blocks. The best rival,
+floor or fixed model is the one with the lowest median, which errs against fathom. Arms "(again)" are a second copy of
+one command: how far their ratio is from 1 is what this machine cannot tell apart. Peak memory is the largest
+resident set of any run. A cold run drops page, dentry and inode caches of this machine and then reads the program
+file back in; what lies below a virtual disk may still be cached. The floor is a C program that makes only the
+necessary system calls, tried with each number of threads.
+"""

@@ -1,0 +1,428 @@
+// The floor for `du -s DIR`: the system calls that the answer needs, on plain threads, and nothing else.
+//
+//   floor DIR [THREADS [CHUNK]]        (defaults: 2 threads, 256 names a chunk)
+//
+// For each directory: openat relative to its parent, getdents64 until it says "end", one statx of itself, close. For
+// each other entry: one statx relative to its directory. Hard links count once. Prints what `du -s DIR` prints.
+// It keeps no order, prints nothing below DIR, and gives up at the first error: what is left is the cost of the
+// question, not of an answer to it.
+//
+// Work waits on two stacks under one lock: directories, and chunks of names of wide directories. Directories go
+// first: each may hide more work. A directory's descriptor stays open until its last child is opened and its last
+// chunk is done. At most CHUNKS_WAITING chunks a thread wait, so memory does not grow with a directory's width.
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    BUFFER_BYTES = 64 * 1024,
+    CHUNKS_WAITING = 4,
+    THREADS_MAX = 1024,
+    STAT_FLAGS = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+    STAT_MASK = STATX_BLOCKS | STATX_INO | STATX_NLINK,
+};
+
+// A directory entry as getdents64 writes it.
+struct record {
+    uint64_t ino;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+// An open directory, and how many waiting items and workers still use its descriptor.
+struct dir {
+    atomic_int users;
+    int fd;
+};
+
+// A directory to open (one name) or a chunk of names to stat, each ending in NUL.
+struct item {
+    struct item *next;
+    struct dir *dir;
+    unsigned names;
+    size_t bytes;
+    char text[];
+};
+
+// Each on cache lines of its own: `blocks` changes with every name.
+struct worker {
+    _Alignas(128) uint64_t blocks;
+    pthread_t thread;
+    char *buffer;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static struct item *directories;  // the two stacks, guarded by `lock`
+static struct item *chunks;
+static atomic_int chunks_waiting;
+static int idle;
+static bool finished;
+static int threads = 2;
+static unsigned chunk_names = 256;
+
+_Noreturn static void die(const char *deed, const char *name)
+{
+    fprintf(stderr, "floor: cannot %s '%s': %s\n", deed, name, strerror(errno));
+    exit(1);
+}
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory)
+        die("allocate memory for", "the walk");
+    return memory;
+}
+
+// ---- hard links: a set of (device, inode), rarely touched ----
+
+struct inode {
+    uint64_t device, number;
+};
+
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct inode *links;
+static size_t links_used, links_size;  // the size is a power of two
+
+static struct inode *find_link(struct inode *table, size_t size, struct inode key)
+{
+    size_t at = (key.number * 0x9E3779B97F4A7C15u ^ key.device) & (size - 1);
+    while (table[at].number && (table[at].number != key.number || table[at].device != key.device))
+        at = (at + 1) & (size - 1);
+    return &table[at];
+}
+
+static void grow_links(void)
+{
+    size_t size = links_size ? links_size * 2 : 1024;
+    struct inode *table = calloc(size, sizeof *table);
+    if (!table)
+        die("allocate memory for", "hard links");
+    for (size_t i = 0; i < links_size; i++)
+        if (links[i].number)
+            *find_link(table, size, links[i]) = links[i];
+    free(links);
+    links = table;
+    links_size = size;
+}
+
+static bool first_link(struct inode key)
+{
+    pthread_mutex_lock(&links_lock);
+    if (links_used * 2 >= links_size)
+        grow_links();
+    struct inode *slot = find_link(links, links_size, key);
+    bool first = slot->number == 0;
+    if (first) {
+        *slot = key;
+        links_used++;
+    }
+    pthread_mutex_unlock(&links_lock);
+    return first;
+}
+
+// ---- waiting work ----
+
+static struct item *new_item(struct dir *dir, const char *text, size_t bytes, unsigned names)
+{
+    struct item *item = allocate(sizeof *item + bytes);
+    item->next = NULL;
+    item->dir = dir;
+    item->names = names;
+    item->bytes = bytes;
+    memcpy(item->text, text, bytes);
+    if (dir)
+        atomic_fetch_add_explicit(&dir->users, 1, memory_order_relaxed);
+    return item;
+}
+
+static void wake(unsigned items)
+{
+    if (idle == 0)
+        return;
+    if (items == 1)
+        pthread_cond_signal(&more);
+    else
+        pthread_cond_broadcast(&more);
+}
+
+static void push_directories(struct item *first, struct item *last, unsigned count)
+{
+    pthread_mutex_lock(&lock);
+    last->next = directories;
+    directories = first;
+    wake(count);
+    pthread_mutex_unlock(&lock);
+}
+
+static void push_chunk(struct item *item)
+{
+    pthread_mutex_lock(&lock);
+    item->next = chunks;
+    chunks = item;
+    chunks_waiting++;
+    wake(1);
+    pthread_mutex_unlock(&lock);
+}
+
+// Without the lock: an old answer costs one chunk too many or too few.
+static bool room_for_chunk(void)
+{
+    return threads > 1 && atomic_load_explicit(&chunks_waiting, memory_order_relaxed) < CHUNKS_WAITING * threads;
+}
+
+// The next item, with `*is_directory` set, or NULL once every thread waits for one.
+static struct item *pop(bool *is_directory)
+{
+    pthread_mutex_lock(&lock);
+    while (!directories && !chunks && !finished) {
+        if (idle + 1 == threads) {
+            finished = true;
+            pthread_cond_broadcast(&more);
+            break;
+        }
+        idle++;
+        pthread_cond_wait(&more, &lock);
+        idle--;
+    }
+    struct item **stack = directories ? &directories : &chunks;
+    struct item *item = *stack;
+    *is_directory = stack == &directories;
+    if (item) {
+        *stack = item->next;
+        chunks_waiting -= !*is_directory;
+    }
+    pthread_mutex_unlock(&lock);
+    return item;
+}
+
+static void leave(struct dir *dir)
+{
+    if (atomic_fetch_sub_explicit(&dir->users, 1, memory_order_acq_rel) == 1) {
+        close(dir->fd);
+        free(dir);
+    }
+}
+
+// ---- the walk ----
+
+static uint64_t blocks_of(const struct statx *st, bool is_directory)
+{
+    struct inode key = {(uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor, st->stx_ino};
+    if (st->stx_nlink > 1 && !is_directory && !first_link(key))
+        return 0;
+    return st->stx_blocks;
+}
+
+static void stat_name(struct worker *worker, struct dir *dir, const char *name)
+{
+    struct statx st;
+    if (statx(dir->fd, name, STAT_FLAGS, STAT_MASK, &st) != 0)
+        die("access", name);
+    worker->blocks += blocks_of(&st, false);
+}
+
+static void stat_chunk(struct worker *worker, struct item *chunk)
+{
+    const char *name = chunk->text;
+    for (unsigned i = 0; i < chunk->names; i++, name += strlen(name) + 1)
+        stat_name(worker, chunk->dir, name);
+}
+
+// Copies the names of up to `chunk_names` files from `*at` on into one item; `*at` moves behind them.
+static struct item *take_chunk(struct dir *dir, char *buffer, long *at, long filled)
+{
+    static _Thread_local char text[BUFFER_BYTES];
+    size_t bytes = 0;
+    unsigned names = 0;
+    for (; *at < filled && names < chunk_names; ) {
+        struct record *record = (struct record *)(buffer + *at);
+        *at += record->length;
+        if (record->type == DT_DIR)
+            continue;
+        size_t length = strlen(record->name) + 1;
+        memcpy(text + bytes, record->name, length);
+        bytes += length;
+        names++;
+    }
+    return names ? new_item(dir, text, bytes, names) : NULL;
+}
+
+static bool is_dot(const char *name)
+{
+    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+// Filesystems without types in their listings: ask, as one would for the size anyway.
+static unsigned char type_of(struct dir *dir, struct record *record)
+{
+    struct statx st;
+    if (record->type != DT_UNKNOWN)
+        return record->type;
+    if (statx(dir->fd, record->name, STAT_FLAGS, STATX_TYPE, &st) != 0)
+        die("access", record->name);
+    return S_ISDIR(st.stx_mode) ? DT_DIR : DT_REG;
+}
+
+// Queues the directories of one buffer and blanks the names of dots; returns how many files there are.
+static unsigned queue_directories(struct dir *dir, char *buffer, long filled)
+{
+    struct item *first = NULL, *last = NULL;
+    unsigned directories_found = 0, files = 0;
+    for (long at = 0; at < filled;) {
+        struct record *record = (struct record *)(buffer + at);
+        at += record->length;
+        if (is_dot(record->name)) {
+            record->name[0] = '\0';
+            record->type = DT_DIR;
+            continue;
+        }
+        record->type = type_of(dir, record);
+        if (record->type != DT_DIR) {
+            files++;
+            continue;
+        }
+        struct item *item = new_item(dir, record->name, strlen(record->name) + 1, 1);
+        item->next = first;
+        first = item;
+        last = last ? last : item;
+        directories_found++;
+    }
+    if (first)
+        push_directories(first, last, directories_found);
+    return files;
+}
+
+static void stat_buffer(struct worker *worker, struct dir *dir, long filled)
+{
+    unsigned files = queue_directories(dir, worker->buffer, filled);
+    for (long at = 0; at < filled && files > 0;) {
+        if (files > chunk_names && room_for_chunk()) {
+            push_chunk(take_chunk(dir, worker->buffer, &at, filled));
+            files -= chunk_names;
+            continue;
+        }
+        struct record *record = (struct record *)(worker->buffer + at);
+        at += record->length;
+        if (record->type != DT_DIR) {
+            stat_name(worker, dir, record->name);
+            files--;
+        }
+    }
+}
+
+static struct dir *open_directory(struct worker *worker, int parent_fd, const char *name)
+{
+    struct dir *dir = allocate(sizeof *dir);
+    struct statx st;
+    dir->fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir->fd < 0)
+        die("open directory", name);
+    if (statx(dir->fd, "", STAT_FLAGS | AT_EMPTY_PATH, STAT_MASK, &st) != 0)
+        die("access", name);
+    worker->blocks += blocks_of(&st, true);
+    atomic_init(&dir->users, 1);
+    return dir;
+}
+
+static void walk_directory(struct worker *worker, struct item *item)
+{
+    struct dir *parent = item->dir;
+    struct dir *dir = open_directory(worker, parent ? parent->fd : AT_FDCWD, item->text);
+    if (parent)
+        leave(parent);
+    for (;;) {
+        long filled = syscall(SYS_getdents64, dir->fd, worker->buffer, BUFFER_BYTES);
+        if (filled < 0)
+            die("read directory", item->text);
+        if (filled == 0)
+            break;
+        stat_buffer(worker, dir, filled);
+    }
+    leave(dir);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    bool is_directory;
+    worker->buffer = allocate(BUFFER_BYTES);
+    for (struct item *item; (item = pop(&is_directory)); free(item)) {
+        if (is_directory) {
+            walk_directory(worker, item);
+        } else {
+            stat_chunk(worker, item);
+            leave(item->dir);
+        }
+    }
+    free(worker->buffer);
+    return NULL;
+}
+
+static int number(const char *text, int most)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (*end || value < 1 || value > most) {
+        fprintf(stderr, "floor: expected a number from 1 to %d: '%s'\n", most, text);
+        exit(2);
+    }
+    return (int)value;
+}
+
+// A wide tree of slow directories keeps many open at once.
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || argc > 4) {
+        fprintf(stderr, "usage: floor DIR [THREADS [CHUNK]]\n");
+        return 2;
+    }
+    if (argc > 2)
+        threads = number(argv[2], THREADS_MAX);
+    if (argc > 3)
+        chunk_names = (unsigned)number(argv[3], 1 << 20);
+    raise_descriptor_limit();
+    struct worker *workers = aligned_alloc(_Alignof(struct worker), (size_t)threads * sizeof *workers);
+    if (!workers)
+        die("allocate memory for", "threads");
+    memset(workers, 0, (size_t)threads * sizeof *workers);
+    struct item *root = new_item(NULL, argv[1], strlen(argv[1]) + 1, 1);
+    push_directories(root, root, 1);
+    for (int i = 1; i < threads; i++)
+        if ((errno = pthread_create(&workers[i].thread, NULL, work, &workers[i])))
+            die("start", "a thread");
+    work(&workers[0]);
+    uint64_t blocks = workers[0].blocks;
+    for (int i = 1; i < threads; i++) {
+        pthread_join(workers[i].thread, NULL);
+        blocks += workers[i].blocks;
+    }
+    free(workers);
+    printf("%llu\t%s\n", (unsigned long long)(blocks + 1) / 2, argv[1]);
+    return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Installs the rivals `du.py` measures into benches/.tools and says which it could not get.
+
+Owns: where a rival comes from and which version is installed (`.tools/rivals.json`).
+Not here: how a rival is called; that is `dubench/arms.py`.
+
+GNU du is the system's own. The Rust tools come from crates.io (newest release, its own lock file), gdu from
+Debian's archive, unpacked rather than installed, so nothing outside benches/ changes.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOLS = HERE / ".tools"
+INDEX = TOOLS / "rivals.json"
+
+# crate -> the binary it installs
+CRATES = {
+    "diskus": "diskus",
+    "parallel-disk-usage": "pdu",
+    "du-dust": "dust",
+    "dua-cli": "dua",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="install again what is already there")
+    install(parser.parse_args().update)
+    found, missing = load()
+    for name, tool in found.items():
+        print(f"{name:8} {tool['version']} ({tool['source']})")
+    for name, why in missing.items():
+        print(f"{name:8} not available: {why}")
+
+
+def install(update=False):
+    """Installs what is not there yet and records what there is."""
+    found, missing = {}, {}
+    add(found, missing, "gnu", system_du)
+    for crate, binary in CRATES.items():
+        add(found, missing, binary, lambda: from_crates_io(crate, binary, update))
+    add(found, missing, "gdu", lambda: from_debian("gdu", "usr/bin/gdu", update))
+    write_index({"found": found, "missing": missing})
+
+
+def load():
+    """(name -> {path, version, source}, name -> why it is missing); the paths are absolute."""
+    if not INDEX.exists():
+        return {}, {}
+    index = json.loads(INDEX.read_text())
+    found = index["found"]
+    for tool in found.values():
+        tool["path"] = str(HERE / tool["path"])
+    return found, index["missing"]
+
+
+def add(found, missing, name, install):
+    try:
+        found[name] = install()
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        missing[name] = reason(error)
+
+
+def reason(error):
+    """The last line a failed command wrote, which is where cargo and apt say why."""
+    lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
+def system_du():
+    path = shutil.which("du")
+    if not path:
+        raise RuntimeError("no du in PATH")
+    version = first_line([path, "--version"])
+    if "GNU coreutils" not in version:
+        raise RuntimeError(f"{path} is not GNU du: {version}")
+    return {"path": path, "version": version, "source": "system"}
+
+
+def from_crates_io(crate, binary, update):
+    path = TOOLS / "bin" / binary
+    if update or not path.exists():
+        say(f"installing {crate} from crates.io")
+        # The target directory is shared and kept, so that common dependencies build once.
+        environment = dict(os.environ, CARGO_TARGET_DIR=str(Path(tempfile.gettempdir()) / "fathom-rivals-target"))
+        environment.pop("RUSTFLAGS", None)
+        command = ["cargo", "install", "--quiet", "--locked", "--force", "--root", str(TOOLS), crate]
+        # Not from inside the repository: its cargo settings and toolchain file are ours, not the rivals'.
+        run(command, env=environment, cwd=tempfile.gettempdir())
+    return tool(path, [str(path), "--version"], f"crates.io {crate}")
+
+
+def from_debian(package, member, update):
+    root = TOOLS / package
+    path = root / member
+    if update or not path.exists():
+        say(f"downloading {package} from Debian")
+        with tempfile.TemporaryDirectory() as scratch:
+            download(package, scratch)
+            archive = next(Path(scratch).glob("*.deb"))
+            root.mkdir(parents=True, exist_ok=True)
+            run(["dpkg-deb", "-x", str(archive), str(root)])
+    return tool(path, [str(path), "--version"], f"Debian {package}")
+
+
+def download(package, directory):
+    """`apt-get download`, after `apt-get update` if the package lists are missing and we may."""
+    command = ["apt-get", "download", "-o", "APT::Sandbox::User=root", package]
+    try:
+        run(command, cwd=directory)
+    except subprocess.CalledProcessError:
+        if os.geteuid() != 0:
+            raise
+        run(["apt-get", "update"])
+        run(command, cwd=directory)
+
+
+def tool(path, version_command, source):
+    return {
+        "path": os.path.relpath(path, HERE),
+        "version": version_of(version_command),
+        "source": source,
+    }
+
+
+def version_of(command):
+    """`NAME VERSION`; gdu prints a table with its version in the first row."""
+    line = first_line(command)
+    match = re.search(r"Version:\s*(\S+)", line)
+    return f"gdu {match.group(1)}" if match else line
+
+
+def first_line(command):
+    return run(command).strip().splitlines()[0]
+
+
+def run(command, **options):
+    done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return done.stdout
+
+
+def write_index(index):
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    scratch = INDEX.with_suffix(".tmp")
+    scratch.write_text(json.dumps(index, indent=2) + "\n")
+    scratch.replace(INDEX)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+//! The directory being shown: every system call on it, by names from its root down. Knows nothing of FUSE's
+//! numbers or of delays.
+//!
+//! The source is one filesystem and keeps its structure while it is mounted: what lies on another device is
+//! refused with EXDEV, and an inode that is no longer where it was looked up answers ESTALE.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfs};
+use rustix::io::Errno;
+
+/// One call's path may not be longer than this; PATH_MAX is 4096 with the final NUL.
+const PATH_BYTES_MAX: usize = 4000;
+
+/// An open source directory.
+pub(crate) struct Source {
+    root: OwnedFd,
+    device: u64,
+}
+
+/// One name in a directory, as readdir gave it.
+pub(crate) struct DirEntry {
+    pub(crate) ino: u64,
+    pub(crate) kind: FileType,
+    pub(crate) name: OsString,
+}
+
+impl Source {
+    /// Opens the directory `path`.
+    pub(crate) fn open(path: &Path) -> io::Result<Source> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty())?;
+        let device = rustix::fs::fstat(&root)?.st_dev;
+        Ok(Source { root, device })
+    }
+
+    /// `lstat` of the file that `names` lead to; of the source itself when there are none.
+    pub(crate) fn stat(&self, names: &[&OsStr]) -> io::Result<Stat> {
+        let stat = self.at(names, |dir, name| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        if stat.st_dev == self.device { Ok(stat) } else { Err(Errno::XDEV.into()) }
+    }
+
+    /// The target of the symbolic link that `names` lead to.
+    pub(crate) fn read_link(&self, names: &[&OsStr]) -> io::Result<Vec<u8>> {
+        let target = self.at(names, |dir, name| rustix::fs::readlinkat(dir, name, Vec::new()))?;
+        Ok(target.into_bytes())
+    }
+
+    /// Opens a regular file or, with `OFlags::DIRECTORY`, a directory, to be read. NONBLOCK: a fifo that takes a
+    /// file's place must not hang a worker.
+    pub(crate) fn open_at(&self, names: &[&OsStr], kind: OFlags) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | kind;
+        self.at(names, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
+    }
+
+    /// Space and inodes of the source's filesystem.
+    pub(crate) fn statvfs(&self) -> io::Result<StatVfs> {
+        Ok(rustix::fs::fstatvfs(&self.root)?)
+    }
+
+    /// Calls `deed` with a directory and a path short enough for one system call, however deep the file lies.
+    fn at<T>(
+        &self,
+        names: &[&OsStr],
+        deed: impl FnOnce(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<T>,
+    ) -> io::Result<T> {
+        let mut pieces = pieces(names);
+        let last = pieces.pop().unwrap_or_else(|| OsString::from("."));
+        let mut nearest: Option<OwnedFd> = None;
+        for piece in pieces {
+            let dir = nearest.as_ref().map_or(self.root.as_fd(), |fd| fd.as_fd());
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            nearest = Some(rustix::fs::openat(dir, piece, flags, Mode::empty())?);
+        }
+        let dir = nearest.as_ref().map_or(self.root.as_fd(), |fd| fd.as_fd());
+        Ok(deed(dir, &last)?)
+    }
+}
+
+/// Every entry of an open directory, `.` and `..` too, in the order the filesystem gives them.
+pub(crate) fn list(dir: &OwnedFd) -> io::Result<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+        let kind = match entry.file_type() {
+            FileType::Unknown => stat_type(dir, &name)?,
+            known => known,
+        };
+        entries.push(DirEntry { ino: entry.ino(), kind, name });
+    }
+    Ok(entries)
+}
+
+fn stat_type(dir: &OwnedFd, name: &OsStr) -> io::Result<FileType> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(stat.st_mode))
+}
+
+/// Reads `size` bytes at `offset`, fewer only at the end of the file.
+pub(crate) fn read(file: &OwnedFd, offset: u64, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while filled < size {
+        match rustix::io::pread(file, &mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// `names` joined by slashes, in as many pieces as the limit on one path asks for.
+fn pieces(names: &[&OsStr]) -> Vec<OsString> {
+    let mut pieces: Vec<OsString> = Vec::new();
+    for name in names {
+        match pieces.last_mut() {
+            Some(piece) if piece.len() + 1 + name.len() <= PATH_BYTES_MAX => {
+                piece.push("/");
+                piece.push(name);
+            }
+            _ => pieces.push((*name).to_owned()),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_deeper_than_path_max_is_found() {
+        let scratch = tempfile::tempdir().unwrap();
+        let source = Source::open(scratch.path()).unwrap();
+        let name = OsString::from("d".repeat(200));
+        let names = vec![name.as_os_str(); 50];
+        for depth in 1..=names.len() {
+            let mkdir = |dir: BorrowedFd<'_>, last: &OsStr| rustix::fs::mkdirat(dir, last, Mode::RWXU);
+            source.at(&names[..depth], mkdir).unwrap();
+        }
+        assert!(pieces(&names).len() > 2);
+        let stat = source.stat(&names).unwrap();
+        assert_eq!(FileType::from_raw_mode(stat.st_mode), FileType::Directory);
+    }
+
+    #[test]
+    fn no_names_mean_the_source_itself() {
+        let scratch = tempfile::tempdir().unwrap();
+        let source = Source::open(scratch.path()).unwrap();
+        let expected = rustix::fs::stat(scratch.path()).unwrap();
+        assert_eq!(source.stat(&[]).unwrap().st_ino, expected.st_ino);
+    }
+
+    #[test]
+    fn a_short_file_reads_short_and_a_link_is_not_followed() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::write(scratch.path().join("file"), b"0123456789").unwrap();
+        std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
+        let source = Source::open(scratch.path()).unwrap();
+        let file = source.open_at(&[OsStr::new("file")], OFlags::empty()).unwrap();
+        assert_eq!(read(&file, 8, 100).unwrap(), b"89");
+        let link = [OsStr::new("link")];
+        assert_eq!(source.read_link(&link).unwrap(), b"file");
+        let error = source.open_at(&link, OFlags::empty()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a command says about itself, in one place for `--help`, the man pages and the completions. Here are
+//! `fathom` and `fathom io`; the bigger commands keep theirs beside their option tables.
+
+use crate::flag::{Flag, long};
+
+/// A command's description. Texts mark `code` with backticks.
+#[derive(Debug)]
+pub(crate) struct Command<K: 'static> {
+    /// As it is typed: `fathom du`.
+    pub(crate) name: &'static str,
+    /// One line for lists of commands.
+    pub(crate) brief: &'static str,
+    /// What may follow the name, one form an item.
+    pub(crate) usage: &'static [&'static str],
+    /// What it does: paragraphs.
+    pub(crate) about: &'static [&'static str],
+    /// Headings of the options, in the order in which they are shown.
+    pub(crate) sections: &'static [&'static str],
+    /// The options, in the order in which messages list them.
+    pub(crate) flags: &'static [Flag<K>],
+    /// The commands below it.
+    pub(crate) commands: &'static [(&'static str, &'static str)],
+    /// What is explained after the options.
+    pub(crate) notes: &'static [Note],
+    /// Command lines and what they do.
+    pub(crate) examples: &'static [(&'static str, &'static str)],
+    /// Man pages that go further, without the section: all are in section 1.
+    pub(crate) see_also: &'static [&'static str],
+}
+
+/// A heading and its paragraphs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    /// The heading, capitalised as in running text.
+    pub(crate) title: &'static str,
+    /// The paragraphs.
+    pub(crate) text: &'static [&'static str],
+    /// `--help` leaves it to the man page.
+    pub(crate) man_only: bool,
+}
+
+/// What the options of `fathom` and `fathom io` ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A report for programs.
+    Json,
+    /// The help text.
+    Help,
+    /// The version.
+    Version,
+}
+
+pub(crate) const OPTIONS: &str = "Options";
+
+const HELP: Flag<Key> = long(Key::Help, "help", OPTIONS, "show this help and end");
+const VERSION: Flag<Key> = long(Key::Version, "version", OPTIONS, "show the version and end");
+
+/// `fathom` itself.
+pub(crate) const FATHOM: Command<Key> = Command {
+    name: "fathom",
+    brief: "measure file trees with the I/O model that fits the storage",
+    usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
+    about: &[
+        "Measures file trees, with the way of doing input and output that suits the storage they are on: \
+         blocking calls, many threads, an asynchronous runtime or io_uring. `--io` names one; without it \
+         fathom adapts while it runs.",
+    ],
+    sections: &[OPTIONS],
+    flags: &[HELP, VERSION],
+    commands: &[("du", crate::du::table::DU.brief), ("io", IO.brief)],
+    notes: &[Note {
+        title: "Called as du",
+        text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
+             options, output, messages and exit status, without fathom's additions."],
+        man_only: false,
+    }],
+    examples: &[
+        ("fathom du -sh ~", "how much space the home directory takes"),
+        ("fathom du --tree .", "where it goes, largest first"),
+        ("fathom io /mnt/nfs", "which I/O models work here"),
+    ],
+    see_also: &["fathom-du", "fathom-io"],
+};
+
+/// `fathom io`.
+pub(crate) const IO: Command<Key> = Command {
+    name: "fathom io",
+    brief: "show which I/O models this machine and a path offer",
+    usage: &["[OPTION]... [PATH]"],
+    about: &[
+        "Shows what PATH, or else the current directory, offers to the other commands: the kernel, the type \
+         of the file system, the number of CPUs, the limit of open files, and for each I/O model whether it \
+         can run here or why it cannot.",
+    ],
+    sections: &[OPTIONS],
+    flags: &[long(Key::Json, "json", OPTIONS, "one JSON object instead of text"), HELP, VERSION],
+    commands: &[],
+    notes: &[MODELS],
+    examples: &[
+        ("fathom io", "what the current directory's file system offers"),
+        ("fathom io --json /mnt/nfs", "the same for a mount, for programs"),
+    ],
+    see_also: &["fathom", "fathom-du"],
+};
+
+/// The values of `--io`.
+pub(crate) const MODELS: Note = Note {
+    title: "I/O models",
+    text: &[
+        "`sync`: one thread, blocking system calls.",
+        "`threads` or `threads=N`: N threads with blocking calls; without N, one a CPU.",
+        "`async-seq`: an asynchronous runtime (tokio), one operation after another.",
+        "`async-par`: the same runtime, many operations in flight.",
+        "`uring` or `uring=DEPTH`: calls through io_uring, with up to DEPTH operations in flight in each \
+         ring. Reading a directory is not among io_uring's operations and is done by a direct call.",
+        "`auto`: one thread a CPU at the start, and more while they mostly wait for the storage and that \
+         makes the work faster. The default.",
+        "All of them give the same output. A model that is named but cannot run here ends the command with \
+         the likely cause; only `auto` falls back to another.",
+    ],
+    man_only: true,
+};

@@ -1,0 +1,115 @@
+//! `fathom du`: from the command line to the exit status.
+
+pub(crate) mod args;
+pub(crate) mod extra;
+mod operands;
+mod progress;
+mod report;
+pub(crate) mod table;
+mod verbose;
+mod view;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fathom_du::scan::{Engine, Outcome, scan};
+
+use crate::flag::Scope;
+use crate::output::{Output, complain};
+use crate::{help, locale};
+use args::{Caller, DuArgs, Parsed};
+use operands::Source;
+use progress::Meter;
+use report::Reporter;
+use view::View;
+
+/// Exit status after Ctrl-C, as shells have it for a program that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the command called `name` with `words`; the exit status.
+pub(crate) fn main(name: &[u8], scope: Scope, words: impl Iterator<Item = OsString>) -> u8 {
+    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
+    let caller = Caller { name: name.to_vec(), scope, charset: locale::charset(&env) };
+    let parsed = args::parse(&caller, words, &env);
+    complain(&parsed.stderr);
+    match parsed.parsed {
+        Parsed::Run(args) => run(&caller, *args),
+        Parsed::Help => print(&caller, &help::render(&table::DU, &String::from_utf8_lossy(name), scope)),
+        Parsed::Version => print(&caller, &help::version(version_name(scope))),
+        Parsed::Fail => 1,
+    }
+}
+
+fn version_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Original => "du (fathom)",
+        Scope::Full => "fathom du",
+    }
+}
+
+fn print(caller: &Caller, text: &str) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text.as_bytes());
+    out.finish(&String::from_utf8_lossy(&caller.name))
+}
+
+fn run(caller: &Caller, args: DuArgs) -> u8 {
+    let source = match Source::open(args.operands, caller) {
+        Ok(source) => source,
+        Err(message) => {
+            complain(&[&caller.name[..], b": ", &message, b"\n"].concat());
+            return 1;
+        }
+    };
+    let mut options = args.options;
+    let mut view = view::choose(&mut options, args.format, args.unit_chosen, &args.extra, caller.charset);
+    let stop = match caller.scope {
+        Scope::Full => stop_on_interrupt(),
+        Scope::Original => Arc::default(),
+    };
+    let meter = Meter::new(args.extra.progress);
+    let engine = Engine { choice: args.extra.model, threads: args.extra.threads.map(usize::from) };
+    let (several, total) = (source.is_several(), options.total);
+    let mut reporter = Reporter::new(caller, source, view.as_mut(), &meter, &stop);
+    let mut watch = |progress, bytes| meter.show(progress, bytes);
+    let outcome = scan(Arc::new(options), engine, several, &mut reporter, &mut watch);
+    meter.clear();
+    match outcome {
+        Ok(outcome) => {
+            if args.extra.verbose {
+                complain(
+                    verbose::describe(caller, args.extra.model, &outcome, reporter.problems()).as_bytes(),
+                );
+            }
+            finish(reporter, &outcome, total)
+        }
+        Err(error) => {
+            complain(&[&caller.name[..], b": ", error.to_string().as_bytes(), b"\n"].concat());
+            1
+        }
+    }
+}
+
+fn finish(mut reporter: Reporter<'_, dyn View>, outcome: &Outcome, total: bool) -> u8 {
+    reporter.finish_view(outcome, total);
+    let interrupted = reporter.is_interrupted();
+    if interrupted {
+        reporter.complain(b"interrupted: the results are partial");
+    }
+    match (reporter.finish(), interrupted) {
+        (_, true) => INTERRUPTED,
+        (status, false) => status,
+    }
+}
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the process.
+fn stop_on_interrupt() -> Arc<AtomicBool> {
+    use signal_hook::consts::SIGINT;
+    let stop = Arc::new(AtomicBool::new(false));
+    // Where a handler cannot be had, Ctrl-C just ends the process.
+    let _ = signal_hook::flag::register_conditional_default(SIGINT, stop.clone())
+        .and_then(|_| signal_hook::flag::register(SIGINT, stop.clone()));
+    stop
+}

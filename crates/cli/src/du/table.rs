@@ -1,0 +1,263 @@
+//! The options of `fathom du`: every one of GNU du 9.11's, then fathom's additions. Only names and texts;
+//! what they do is `args.rs`'s.
+
+use crate::command::{Command, MODELS, Note};
+use crate::flag::{Flag, Kind, both, long, short};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    All,
+    ApparentSize,
+    BlockSize,
+    Bytes,
+    CountLinks,
+    Dereference,
+    DereferenceArgs,
+    Exclude,
+    ExcludeFrom,
+    Files0From,
+    HumanReadable,
+    Inodes,
+    Si,
+    MaxDepth,
+    Null,
+    NoDereference,
+    OneFileSystem,
+    SeparateDirs,
+    Summarize,
+    Total,
+    Threshold,
+    Time,
+    TimeStyle,
+    Help,
+    Version,
+    Kibibytes,
+    Mebibytes,
+    Tree,
+    Top,
+    By,
+    Json,
+    Color,
+    Progress,
+    Io,
+    Threads,
+    Verbose,
+}
+
+const COUNTED: &str = "What is counted";
+const VISITED: &str = "Which files are visited";
+const LINES: &str = "Which lines are printed";
+const SIZES: &str = "How sizes look";
+const TIMES: &str = "Times";
+const VIEWS: &str = "Other views";
+const ENGINE: &str = "How the work is done";
+const ABOUT: &str = "About the program";
+
+/// Words of `--time`, as GNU lists them: synonyms side by side.
+pub(crate) const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
+/// Words of `--time-style`; `+FORMAT` stands beside them.
+pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
+/// Words of `--progress` and `--color`.
+pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
+/// Words of `--by`.
+pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
+const IO_BRIEF: &str =
+    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
+/// Words of `--io`; `threads` and `uring` may be followed by `=` and a number.
+pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
+
+/// The rows. GNU's long options come first and in GNU's order, which the message about an ambiguous
+/// abbreviation shows.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    both(Key::All, b'a', "all", LINES, "a line for every file, not for directories only"),
+    both(Key::ApparentSize, b'A', "apparent-size", COUNTED, "count the lengths of files, not their space")
+        .more(
+            "Only regular files and symbolic links have a length here; everything else counts 0. The length \
+             is usually less than the space, but more for a file with holes or on a compressing file system.",
+        ),
+    both(Key::BlockSize, b'B', "block-size", SIZES, "sizes in units of SIZE, rounded up; `-BM`: in MiB")
+        .required("SIZE", Kind::Text),
+    both(Key::Bytes, b'b', "bytes", SIZES, "lengths in bytes: short for `--apparent-size --block-size=1`"),
+    both(Key::CountLinks, b'l', "count-links", COUNTED, "count a file again for each of its hard links")
+        .more(
+            "Without it a file counts once, where it is met first, under whatever name; so does a file that \
+             is below two operands.",
+        ),
+    both(Key::Dereference, b'L', "dereference", VISITED, "follow every symbolic link"),
+    both(
+        Key::DereferenceArgs,
+        b'D',
+        "dereference-args",
+        VISITED,
+        "follow symbolic links that are operands, no others",
+    ),
+    long(Key::Exclude, "exclude", VISITED, "pass over files that match PATTERN")
+        .required("PATTERN", Kind::Text)
+        .more(
+            "PATTERN is a shell pattern for the whole path as it would be printed, or for what follows any \
+             slash in it; `*` and `?` match slashes and leading dots too. What is passed over is not \
+             counted, and neither is anything below it.",
+        ),
+    both(Key::ExcludeFrom, b'X', "exclude-from", VISITED, "pass over files that match any line of FILE")
+        .required("FILE", Kind::File)
+        .more("Blanks at the end of a line and empty lines do not count. FILE `-` is the standard input."),
+    long(Key::Files0From, "files0-from", VISITED, "take the operands from F, where a NUL byte ends each")
+        .required("F", Kind::File)
+        .more("F `-` is the standard input. Operands on the command line are an error then."),
+    both(Key::HumanReadable, b'h', "human-readable", SIZES, "short numbers in powers of 1024: 1K, 234M, 2G"),
+    long(Key::Inodes, "inodes", COUNTED, "count inodes, not bytes"),
+    long(Key::Si, "si", SIZES, "like `-h`, but in powers of 1000"),
+    both(Key::MaxDepth, b'd', "max-depth", LINES, "lines no deeper than N levels below an operand")
+        .required("N", Kind::Text)
+        .more("`--max-depth=0` is `--summarize`. Deeper files are counted all the same."),
+    both(Key::Null, b'0', "null", LINES, "end lines with a NUL byte, not with a newline"),
+    both(Key::NoDereference, b'P', "no-dereference", VISITED, "follow no symbolic links (the default)"),
+    both(Key::OneFileSystem, b'x', "one-file-system", VISITED, "stay on the file system of each operand"),
+    both(Key::SeparateDirs, b'S', "separate-dirs", COUNTED, "leave subdirectories out of a directory's size"),
+    both(Key::Summarize, b's', "summarize", LINES, "one line for each operand"),
+    both(Key::Total, b'c', "total", LINES, "one more line at the end: the grand total"),
+    both(Key::Threshold, b't', "threshold", LINES, "no lines below SIZE; if SIZE is negative, none above it")
+        .required("SIZE", Kind::Text),
+    long(Key::Time, "time", TIMES, "show the latest modification in each subtree; WORD names another time")
+        .optional("WORD", Kind::Words(TIME_WORDS))
+        .more(
+            "`atime`, `access` and `use`: the last access. `ctime` and `status`: the last change of the \
+             inode.",
+        ),
+    long(Key::TimeStyle, "time-style", TIMES, "how times look: `full-iso`, `long-iso`, `iso` or `+FORMAT`")
+        .required("STYLE", Kind::Words(TIME_STYLES))
+        .more("FORMAT is what date(1) takes. The default is `$TIME_STYLE`, or else `long-iso`."),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+    short(Key::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
+    short(Key::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
+    short(Key::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),
+    long(Key::Tree, "tree", VIEWS, "a tree with bars, the largest first, that fits the terminal").added(),
+    long(Key::Top, "top", VIEWS, "the N largest files and directories anywhere below")
+        .required("N", Kind::Text)
+        .added(),
+    long(Key::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
+        .attached("KEY", Kind::Words(BY_WORDS))
+        .added()
+        .more("The `=` is needed: `--by` alone has always been short for `--bytes`."),
+    long(Key::Json, "json", VIEWS, "the result as JSON").added(),
+    long(Key::Color, "color", VIEWS, "colours: `auto` (on a terminal), `always` or `never`")
+        .required("WHEN", Kind::Words(WHEN_WORDS))
+        .added(),
+    long(Key::Progress, "progress", VIEWS, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", Kind::Words(WHEN_WORDS))
+        .added()
+        .more(
+            "Entries and size so far, the rate, and the operations in flight, on standard error. `auto` \
+             shows them after a second. It is the default; `--progress` alone is `always`.",
+        ),
+    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)).added(),
+    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", Kind::Text)
+        .added(),
+    long(Key::Verbose, "verbose", ENGINE, "say on standard error which model was used and what it did")
+        .added(),
+];
+
+/// The command.
+pub(crate) const DU: Command<Key> = Command {
+    name: "fathom du",
+    brief: "show how much space files and directories take",
+    usage: &["[OPTION]... [FILE]...", "[OPTION]... --files0-from=F"],
+    about: &[
+        "Shows how much space each FILE takes on its storage, for a directory with everything below it; \
+         without FILE, the current directory.",
+    ],
+    sections: &[LINES, SIZES, COUNTED, VISITED, TIMES, VIEWS, ENGINE, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[SIZE_NOTE, SAME_NOTE, MODELS, ENVIRONMENT, STATUS],
+    examples: EXAMPLES,
+    see_also: &["fathom", "fathom-io", "du", "df"],
+};
+
+const SIZE_NOTE: Note = Note {
+    title: "Sizes",
+    text: &[
+        "A SIZE is a number, a unit or both: `10K` is 10 * 1024. K, M, G, T, P and E, also written KiB, MiB \
+         and so on, are powers of 1024; KB, MB and so on are powers of 1000. `--block-size` also takes \
+         `human-readable` and `si`.",
+        "Without an option the unit is that of DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE, the first that is \
+         set, or else 1024 bytes; 512 if POSIXLY_CORRECT is set.",
+    ],
+    man_only: false,
+};
+
+const SAME_NOTE: Note = Note {
+    title: "Order and repeatability",
+    text: &["Lines come while the scan runs, in the order of GNU du: what is in a directory before the \
+         directory, operands one after the other. The output does not depend on the I/O model or the number \
+         of threads, not even on which name a file with several hard links is counted under."],
+    man_only: true,
+};
+
+const ENVIRONMENT: Note = Note {
+    title: "Environment",
+    text: &[
+        "DU_BLOCK_SIZE, BLOCK_SIZE, BLOCKSIZE: the default unit of sizes.",
+        "POSIXLY_CORRECT: units of 512 bytes, and no options after the first operand.",
+        "TIME_STYLE: the default of `--time-style`.",
+        "TZ: the time zone of times.",
+        "LC_ALL, LC_CTYPE, LANG: the characters that messages and patterns know: UTF-8 or ASCII.",
+    ],
+    man_only: true,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0: everything was counted.",
+        "1: something was not, or the command line was wrong.",
+        "130: interrupted.",
+    ],
+    man_only: true,
+};
+
+/// Shown with `fathom du` in place of the name the program was called by.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("fathom du -sh *", "one short line for each file and directory here"),
+    ("fathom du -hd1 /var | sort -h", "the directories of /var, smallest first"),
+    ("fathom du -x -t1G /", "directories of a GiB or more on the root file system"),
+    ("fathom du -ac --time src", "every file below src, with times and a total"),
+    ("find . -name '*.log' -print0 | fathom du -c --files0-from=-", "all logs and their total"),
+    ("fathom du --tree ~", "a picture of the home directory"),
+    ("fathom du --top=20 ~", "the twenty largest things in it"),
+    ("fathom du --by=ext src", "space by file name extension"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_spelled_once_and_stands_under_a_heading() {
+        for (at, flag) in FLAGS.iter().enumerate() {
+            assert!(flag.short.is_some() || flag.long.is_some(), "{flag:?}");
+            assert!(DU.sections.contains(&flag.section), "{flag:?}");
+            for other in &FLAGS[..at] {
+                assert!(flag.long.is_none() || flag.long != other.long, "{flag:?}");
+                assert!(flag.short.is_none() || flag.short != other.short, "{flag:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn additions_come_last_and_take_no_letter() {
+        let first = FLAGS.iter().position(|flag| flag.added).unwrap();
+        assert!(FLAGS[first..].iter().all(|flag| flag.added && flag.short.is_none()));
+    }
+
+    #[test]
+    fn texts_are_one_sentence_without_a_dot() {
+        for flag in FLAGS {
+            assert!(!flag.brief.is_empty() && !flag.brief.ends_with('.'), "{flag:?}");
+            assert!(flag.more.is_empty() || flag.more.ends_with('.'), "{flag:?}");
+        }
+    }
+}

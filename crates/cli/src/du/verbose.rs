@@ -1,0 +1,51 @@
+//! `--verbose`: which model ran, how many workers there were when, what was done and what failed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use fathom_du::scan::Outcome;
+use fathom_io::Choice;
+
+use super::args::Caller;
+
+/// Lines for standard error.
+pub(crate) fn describe(
+    caller: &Caller,
+    choice: Choice,
+    outcome: &Outcome,
+    problems: &BTreeMap<&'static str, u64>,
+) -> String {
+    let name = String::from_utf8_lossy(&caller.name);
+    let mut text = String::new();
+    let ran = match choice {
+        Choice::Auto => "auto: blocking calls, adaptive number of threads".to_owned(),
+        other => other.to_string(),
+    };
+    let summary = &outcome.summary;
+    let workers: Vec<String> = summary
+        .workers_over_time
+        .iter()
+        .map(|(when, count)| format!("{count} at {:.1} ms", when.as_secs_f64() * 1e3))
+        .collect();
+    let progress = summary.progress;
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{name}: model: {ran}");
+    let _ = writeln!(text, "{name}: workers: {}", workers.join(", "));
+    let _ = writeln!(
+        text,
+        "{name}: read: {} entries in {} directories in {:.1} ms",
+        progress.entries,
+        progress.directories,
+        summary.elapsed.as_secs_f64() * 1e3
+    );
+    let calls = &summary.calls;
+    let _ = writeln!(
+        text,
+        "{name}: system calls: {} open, {} getdents, {} stat, {} reopened",
+        calls.open, calls.read, calls.stat, calls.reopen
+    );
+    for (kind, count) in problems {
+        let _ = writeln!(text, "{name}: errors: {count} {kind}");
+    }
+    text
+}

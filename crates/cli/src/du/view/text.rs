@@ -1,0 +1,61 @@
+//! GNU du's lines: size, tab, time and tab if asked for, path.
+
+use fathom_du::options::{Format, Measure, Options};
+use fathom_du::quote::Charset;
+use fathom_du::scan::{Line, Outcome};
+use fathom_du::totals::Totals;
+
+use super::View;
+use crate::output::Output;
+
+/// Lines as GNU du writes them.
+#[derive(Debug)]
+pub(crate) struct Text {
+    format: Format,
+    inodes: bool,
+    time: bool,
+    charset: Charset,
+    warning: Option<Vec<u8>>,
+}
+
+impl Text {
+    pub(crate) fn new(options: &Options, format: Format, charset: Charset) -> Self {
+        let inodes = options.measure == Measure::Inodes;
+        Self { format, inodes, time: options.time.is_some(), charset, warning: None }
+    }
+
+    fn write(&mut self, totals: &Totals, path: &[u8], buffer: &mut Vec<u8>) {
+        let block_size = &self.format.block_size;
+        if self.inodes {
+            block_size.write_count(totals.inodes, buffer);
+        } else {
+            block_size.write(totals.bytes, buffer);
+        }
+        buffer.push(b'\t');
+        if self.time {
+            let (sec, nsec) = (totals.newest.sec, totals.newest.nsec);
+            if let Err(error) = self.format.time_style.write(sec, nsec, buffer) {
+                self.warning = Some(error.message(self.charset));
+            }
+            buffer.push(b'\t');
+        }
+        buffer.extend_from_slice(path);
+        buffer.push(self.format.terminator);
+    }
+}
+
+impl View for Text {
+    fn line(&mut self, line: &Line<'_>, out: &mut Output) {
+        self.write(line.totals, line.path, out.buffer());
+    }
+
+    fn finish(&mut self, outcome: &Outcome, total: bool, out: &mut Output) {
+        if total {
+            self.write(&outcome.total, b"total", out.buffer());
+        }
+    }
+
+    fn warning(&mut self) -> Option<Vec<u8>> {
+        self.warning.take()
+    }
+}

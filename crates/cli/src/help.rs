@@ -1,0 +1,142 @@
+//! `--help` and `--version` from a command's description. Returns text; printing it is the caller's.
+
+use crate::command::Command;
+use crate::flag::{Flag, Scope};
+
+const WIDTH: usize = 80;
+/// Column where the descriptions of options begin.
+const COLUMN: usize = 30;
+
+/// The help text of `command`, which was called as `name`.
+pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
+    let mut text = String::new();
+    for (at, usage) in command.usage.iter().enumerate() {
+        text += &format!("{} {name} {usage}\n", if at == 0 { "Usage:" } else { "  or: " });
+    }
+    command.about.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "", 0));
+    if !command.commands.is_empty() {
+        text += "\nCommands:\n";
+        command.commands.iter().for_each(|(name, brief)| text += &two_columns(&format!("  {name}"), brief));
+    }
+    let flags: Vec<_> = command.flags.iter().filter(|flag| scope.covers(flag)).collect();
+    for section in command.sections {
+        text += &self::section(section, flags.iter().copied().filter(|flag| flag.section == *section));
+    }
+    for note in command.notes.iter().filter(|note| !note.man_only) {
+        text += &format!("\n{}:\n", note.title);
+        note.text.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
+    }
+    text + &examples(command, name, scope)
+}
+
+/// The answer to `--version`.
+pub(crate) fn version(name: &str) -> String {
+    format!("{name} {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+fn section<'f, K: Copy + 'static>(title: &str, flags: impl Iterator<Item = &'f Flag<K>>) -> String {
+    let lines: String = flags.map(|flag| two_columns(&spellings(flag), &quoted(flag.brief))).collect();
+    if lines.is_empty() { lines } else { format!("\n{title}:\n{lines}") }
+}
+
+fn examples<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
+    let added = |line: &str| {
+        let mut added = command.flags.iter().filter(|flag| flag.added).filter_map(|flag| flag.long);
+        added.any(|long| line.contains(&format!("--{long}")))
+    };
+    let shown = command.examples.iter().filter(|(line, _)| scope == Scope::Full || !added(line));
+    let mut text = String::new();
+    for (line, what) in shown {
+        text += &format!("  {}\n      {what}\n", line.replace(command.name, name));
+    }
+    if text.is_empty() { text } else { format!("\nExamples:\n{text}") }
+}
+
+fn spellings<K: Copy>(flag: &Flag<K>) -> String {
+    let placeholder = flag.placeholder();
+    match (flag.short, flag.long) {
+        (Some(short), Some(long)) => format!("  -{}, --{long}{placeholder}", char::from(short)),
+        (Some(short), None) => format!("  -{}{placeholder}", char::from(short)),
+        (None, long) => format!("      --{}{placeholder}", long.unwrap_or_default()),
+    }
+}
+
+/// `left`, and `right` wrapped beside it; below it if `left` is too wide.
+fn two_columns(left: &str, right: &str) -> String {
+    let indent = " ".repeat(COLUMN);
+    if left.len() + 2 > COLUMN {
+        return format!("{left}\n{}", wrap(right, &indent, COLUMN));
+    }
+    wrap(right, &format!("{left:COLUMN$}"), COLUMN)
+}
+
+/// Fills lines with the words of `text`: the first after `start`, the others after `indent` blanks.
+pub(crate) fn wrap(text: &str, start: &str, indent: usize) -> String {
+    let mut wrapped = String::from(start);
+    let mut column = start.len();
+    let mut fresh = true;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if !fresh && column + 1 + width > WIDTH {
+            wrapped += &format!("\n{}", " ".repeat(indent));
+            (column, fresh) = (indent, true);
+        }
+        if !fresh {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped += word;
+        (column, fresh) = (column + width, false);
+    }
+    wrapped.push('\n');
+    wrapped
+}
+
+fn quoted(text: &str) -> String {
+    text.replace('`', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FATHOM, IO};
+    use crate::du::table::{DU, FLAGS};
+
+    #[test]
+    fn every_option_is_shown_and_lines_fit() {
+        let text = render(&DU, "fathom du", Scope::Full);
+        for flag in FLAGS {
+            assert!(text.contains(&spellings(flag)), "{flag:?}");
+        }
+        for text in [text, render(&FATHOM, "fathom", Scope::Full), render(&IO, "fathom io", Scope::Full)] {
+            assert!(text.lines().all(|line| line.len() <= WIDTH && line.trim_end() == line), "{text}");
+        }
+    }
+
+    #[test]
+    fn called_as_du_the_additions_are_not_mentioned() {
+        let text = render(&DU, "du", Scope::Original);
+        assert!(text.starts_with("Usage: du [OPTION]... [FILE]...\n  or:  du [OPTION]... --files0-from=F\n"));
+        assert!(!text.contains("fathom"));
+        for flag in FLAGS.iter().filter(|flag| flag.added) {
+            assert!(!text.contains(spellings(flag).trim()), "{flag:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_never_split_and_the_next_line_is_indented() {
+        let long = "x".repeat(72);
+        assert_eq!(
+            wrap(&format!("a {long} bcd {long}"), "  -a  ", 6),
+            format!("  -a  a {long}\n      bcd\n      {long}\n")
+        );
+        assert_eq!(two_columns("  -a", "text"), format!("  -a{}text\n", " ".repeat(26)));
+        let wide = "      --a-very-long-option=VALUE";
+        assert_eq!(two_columns(wide, "text"), format!("{wide}\n{}text\n", " ".repeat(30)));
+    }
+
+    #[test]
+    fn the_version_is_the_packages() {
+        assert_eq!(version("du (fathom)"), format!("du (fathom) {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}

@@ -1,0 +1,68 @@
+//! The `fathom` binary: finds out which command is meant. Only this crate reads the command line, the environment and
+//! the terminal, and only this file ends the process.
+
+mod command;
+mod docs;
+mod du;
+mod flag;
+mod getopt;
+mod help;
+mod locale;
+mod offer;
+mod output;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::ExitCode;
+
+use flag::Scope;
+use output::Output;
+
+fn main() -> ExitCode {
+    fathom_io::sys::restore_sigpipe();
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_else(|| OsString::from("fathom"));
+    let base = program.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let status = match base {
+        b"du" => du::main(program.as_bytes(), Scope::Original, words),
+        _ => dispatch(words),
+    };
+    // Workers may sit in slow calls: nobody waits for them.
+    std::process::exit(i32::from(status))
+}
+
+fn dispatch(mut words: std::env::ArgsOs) -> u8 {
+    let Some(word) = words.next() else { return misuse(b"missing command") };
+    match word.as_bytes() {
+        b"du" => du::main(b"fathom du", Scope::Full, words),
+        b"io" => offer::main(words),
+        b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
+        b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),
+        b"--help" | b"help" => print(&help::render(&command::FATHOM, "fathom", Scope::Full)),
+        b"--version" => print(&help::version("fathom")),
+        other => misuse(&[b"unknown command '", other, b"'"].concat()),
+    }
+}
+
+fn misuse(message: &[u8]) -> u8 {
+    output::complain(&[b"fathom: ", message, b"\nTry 'fathom --help' for more information.\n"].concat());
+    2
+}
+
+fn print(text: &str) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text.as_bytes());
+    out.finish("fathom")
+}
+
+/// Prints a page or a script that packages ship.
+fn document(name: Option<OsString>, kind: &str, names: &[&str], render: fn(&str) -> Option<String>) -> u8 {
+    let name = name.unwrap_or_default().into_vec();
+    match std::str::from_utf8(&name).ok().and_then(render) {
+        Some(text) => print(&text),
+        None => {
+            let valid = names.join(", ");
+            misuse(&[b"unknown ", kind.as_bytes(), b" '", &name, b"', one of ", valid.as_bytes()].concat())
+        }
+    }
+}

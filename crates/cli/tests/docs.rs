@@ -1,0 +1,127 @@
+//! The man pages and completions in `docs/` are those that the program writes, and their readers take them.
+//! `UPDATE_DOCS=1` writes them anew.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::{env, fs};
+
+const PAGES: [&str; 3] = ["fathom", "fathom-du", "fathom-io"];
+const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
+
+/// `docs/`, after it was written anew if that is wanted.
+fn docs() -> &'static Path {
+    static DOCS: OnceLock<PathBuf> = OnceLock::new();
+    DOCS.get_or_init(|| {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        if env::var_os("UPDATE_DOCS").is_some() {
+            for (file, words) in made() {
+                let file = docs.join(file);
+                fs::create_dir_all(file.parent().expect("docs/ is above")).expect("docs/ is writable");
+                fs::write(file, fathom(&words)).expect("docs/ is writable");
+            }
+        }
+        docs
+    })
+}
+
+/// Each file below `docs/`, and the command that prints it.
+fn made() -> Vec<(String, [&'static str; 2])> {
+    let pages = PAGES.iter().map(|page| (format!("man/{page}.1"), ["man", page]));
+    let scripts = SCRIPTS.iter().map(|(shell, file)| (format!("completions/{file}"), ["completions", shell]));
+    pages.chain(scripts).collect()
+}
+
+fn fathom(words: &[&str]) -> Vec<u8> {
+    let program = env::var_os("FATHOM_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into());
+    let output = Command::new(program).args(words).output().expect("the program runs");
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    output.stdout
+}
+
+#[test]
+fn all_files_are_current() {
+    for (file, words) in made() {
+        let kept = fs::read(docs().join(&file)).unwrap_or_default();
+        assert!(kept == fathom(&words), "docs/{file} is not current: UPDATE_DOCS=1 cargo test --test docs");
+    }
+}
+
+/// Nothing if the program is not installed, which the test says.
+fn checker(program: &str, words: &[&str]) -> Option<Output> {
+    let output = Command::new(program).args(words).output();
+    if output.is_err() {
+        println!("skipped: {program} is not installed");
+    }
+    output.ok()
+}
+
+#[test]
+fn man_pages_are_valid_roff() {
+    for page in PAGES {
+        let file = docs().join(format!("man/{page}.1"));
+        let words = ["-man", "-ww", "-z", "-Tutf8", file.to_str().expect("the checkout's path is text")];
+        let Some(output) = checker("groff", &words) else { return };
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn bash_completes() {
+    let script = docs().join("completions/fathom.bash");
+    // What readline sets for the line, and then what it would be offered.
+    let ask = r#"
+        source "$1"
+        COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDS=($2)
+        [[ $2 == *' ' ]] && COMP_WORDS+=('')
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _fathom && echo "${COMPREPLY[*]}"
+    "#;
+    for (line, offered) in [
+        ("fathom ", "du io --help --version"),
+        ("fathom d", "du"),
+        ("fathom du --ti", "--time --time= --time-style="),
+        ("fathom du --time=a", "atime access"),
+        ("fathom du --time ", ""),
+        ("fathom du --io a", "async-seq async-par auto"),
+        ("fathom du --io=s", "sync"),
+        ("fathom du --by=t", "type"),
+        ("fathom du -d ", ""),
+        ("fathom du -- --ti", ""),
+        ("fathom io --j", "--json"),
+    ] {
+        let words = ["-c", ask, "bash", script.to_str().expect("the checkout's path is text"), line];
+        let Some(output) = checker("bash", &words) else { return };
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), offered, "{line}: {output:?}");
+    }
+}
+
+#[test]
+fn fish_completes() {
+    let script = docs().join("completions/fathom.fish");
+    for (line, offered) in [
+        ("fathom d", "du"),
+        ("fathom du --time-", "--time-style"),
+        ("fathom du --time=u", "--time=use"),
+        ("fathom du --io sy", "sync"),
+        ("fathom io --j", "--json"),
+    ] {
+        let script = script.to_str().expect("the checkout's path is text");
+        let Some(output) = checker("fish", &["-c", "source $argv[1]; complete -C $argv[2]", script, line])
+        else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let words: Vec<_> = text.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert_eq!(words, [offered], "{line}: {output:?}");
+    }
+}
+
+#[test]
+fn zsh_reads_its_script() {
+    let script = docs().join("completions/_fathom");
+    let Some(output) = checker("zsh", &["-n", script.to_str().expect("the checkout's path is text")]) else {
+        return;
+    };
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}

@@ -1,0 +1,340 @@
+//! What cannot be read, or is gone by the time it is looked at: the rest is still counted.
+
+use std::fs;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::support::fuse::{Script, TOP};
+use crate::support::outcome::End;
+use crate::support::program::{ENGINES, Program};
+use crate::support::{Tree, all_same, du, needs_fuse, same};
+
+fn locked() -> Tree {
+    Tree::parse(
+        "d/shut/x 9000, d/blind/y 100, d/open/z 5000, d/last 10, d/noread/f 1, d/noread/g/h 2, d/shut2/a/b 3",
+    )
+    .mode("d/shut", 0)
+    .mode("d/blind", 0o444)
+    .mode("d/noread", 0o333)
+    .mode("d/shut2", 0o200)
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_counts_itself() {
+    let tree = locked();
+    let words = du(&tree, "d").unprivileged().same();
+    words.says("du: cannot read directory 'd/shut': Permission denied\n").prints("\td/shut\n").status(1);
+    for words in [
+        "-a d",
+        "-s d",
+        "-a",
+        "-b d",
+        "--inodes d",
+        "-S d",
+        "-sc d d/open",
+        "-l d",
+        "-x d",
+        "--time d",
+        "-t 1 d",
+        "-0 d",
+    ] {
+        du(&tree, words).unprivileged().same().status(1);
+    }
+}
+
+#[test]
+fn what_is_in_a_directory_that_cannot_be_searched() {
+    let tree = locked();
+    let out = du(&tree, "-a d/blind").unprivileged().same();
+    out.says("du: cannot access 'd/blind/y': Permission denied\n").status(1);
+    for words in [
+        "-L d",
+        "-aL d",
+        "-D d/blind",
+        "d/blind/y",
+        "d/noread/f d/noread/g",
+        "-s d/shut/x d/open",
+        "-aL d/noread d",
+    ] {
+        du(&tree, words).unprivileged().same();
+    }
+}
+
+#[test]
+fn operands_that_cannot_be_read() {
+    let tree = locked();
+    for words in [
+        "d/shut",
+        "d/shut d/open",
+        "-a d/noread d/last",
+        "d/shut/",
+        "d/shut/.",
+        "-c d/shut d/shut",
+        "d/open d/shut/x d/last",
+    ] {
+        du(&tree, words).unprivileged().same();
+    }
+    du(&tree, ".").after("chmod 700 d/noread; cd d/noread; chmod 0 .").unprivileged().same().status(1);
+}
+
+#[test]
+fn a_current_directory_that_forbids_everything_is_no_obstacle() {
+    let tree = Tree::parse("in/, d/x 100, d/e/y 9000");
+    let target = tree.at("d").display().to_string();
+    for words in ["-a", "-s", "-L", "-D", "-ac"] {
+        let case = du(&tree, words).arg(&target).unprivileged().after("chmod 700 in; cd in; chmod 0 .");
+        case.clone().same().says("").status(0);
+        case.arg(".").arg("x").arg(&target).same().status(1);
+    }
+}
+
+#[test]
+fn an_entry_that_vanishes_between_listing_and_looking() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/, plain/x 100");
+    let mut script = Script::new();
+    let dir = script.dir(TOP, "d");
+    script.file(dir, "a", 8);
+    script.failing(dir, "gone", Errno::NOENT);
+    script.file(dir, "z", 16);
+    for words in [
+        "mnt",
+        "-a mnt",
+        "-s mnt plain",
+        "-l mnt",
+        "-x mnt",
+        "--inodes -a mnt",
+        "-c mnt/d plain",
+        "-S mnt",
+        "--exclude=gone -a mnt",
+    ] {
+        du(&tree, words).mounting(&script).same().prints("mnt");
+    }
+    for words in ["mnt/d/gone", "-a mnt/d/gone mnt", "-L mnt", "-aL mnt/d", "-D mnt/d/gone plain"] {
+        du(&tree, words).mounting(&script).same().says("gone").status(1);
+    }
+}
+
+#[test]
+fn an_entry_that_cannot_be_looked_at() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/");
+    for error in [Errno::IO, Errno::STALE, Errno::ACCESS, Errno::NOTDIR, Errno::OVERFLOW, Errno::LOOP] {
+        let mut script = Script::new();
+        let dir = script.dir(TOP, "d");
+        script.file(dir, "a", 8);
+        script.failing(dir, "bad", error);
+        script.file(dir, "z", 16);
+        for words in ["-a mnt", "-aL mnt", "mnt/d/bad", "-s mnt/d/bad mnt"] {
+            du(&tree, words).mounting(&script).same().says("'mnt/d/bad'").status(1);
+        }
+    }
+}
+
+/// Directories of which the middle one lists `count` files and then fails.
+fn breaking_off(count: usize, error: Errno) -> Script {
+    let mut script = Script::new();
+    let first = script.dir(TOP, "first");
+    script.file(first, "f", 8);
+    let dir = script.dir(TOP, "d");
+    for number in 0..count {
+        script.file(dir, &format!("f{number}"), 2);
+    }
+    script.break_off(dir, error);
+    let last = script.dir(TOP, "last");
+    script.file(last, "f", 8);
+    script
+}
+
+const BREAKING_OFF: &[&str] =
+    &["-a mnt", "mnt", "-s mnt plain", "mnt/d plain", "-aL mnt", "-S mnt", "--inodes mnt"];
+
+#[test]
+fn a_listing_that_fails_at_once() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/, plain/x 100");
+    for words in BREAKING_OFF {
+        for error in [Errno::IO, Errno::STALE] {
+            let outcome = du(&tree, words).mounting(&breaking_off(0, error)).same();
+            outcome.says("cannot read directory 'mnt/d'").status(1);
+        }
+        // An ENOENT of getdents is the end of a directory that was removed.
+        du(&tree, words).mounting(&breaking_off(0, Errno::NOENT)).same().says("").status(0);
+    }
+}
+
+#[test]
+fn a_listing_that_breaks_off() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/, plain/x 100");
+    du(&tree, "mnt")
+        .mounting(&breaking_off(3, Errno::IO))
+        .same()
+        .says("du: mnt/d: Input/output error")
+        .status(1);
+    for (count, error) in [(1, Errno::IO), (2, Errno::STALE), (300, Errno::IO), (5, Errno::NOENT)] {
+        for words in BREAKING_OFF {
+            du(&tree, words).mounting(&breaking_off(count, error)).same().prints("\t");
+        }
+    }
+}
+
+#[test]
+fn the_directory_of_a_dead_process() {
+    let tree = Tree::parse("d/x 10");
+    for words in ["-a .", "", "-s", "task", "-L .", "-s . /dev/null"] {
+        let text = "sleep 100 & cd /proc/$!; kill $!; wait $! 2>/dev/null || true";
+        du(&tree, words).after(text).same().says("No such process").status(1);
+    }
+}
+
+#[test]
+fn a_current_directory_that_is_gone() {
+    let tree = Tree::parse("d/x 10");
+    let base = tree.at("d").display().to_string();
+    for words in ["", "-a .", "x", "..", "-L .", &base, &format!("{base} . x")] {
+        du(&tree, words).after("mkdir -p gone; cd gone; rmdir ../gone").same();
+    }
+}
+
+#[test]
+fn operands_that_are_no_files() {
+    let tree = Tree::parse("f 10, d/x 10, p |, s %");
+    all_same(
+        &tree,
+        &[
+            "f/",
+            "f/x",
+            "d/x/y",
+            "p/",
+            "missing/",
+            "missing/x",
+            "-a p s",
+            "-b p s f",
+            "/dev/null",
+            "-a /dev/null /dev/zero",
+        ],
+    );
+    let long = "n".repeat(256);
+    du(&tree, "").arg(&long).same().says("File name too long").status(1);
+    du(&tree, "f").arg(format!("d/{long}")).same().status(1);
+    du(&tree, "f").arg("x/".repeat(3000)).same().status(1);
+    same(&tree, "f/x").says("Not a directory").status(1);
+}
+
+#[test]
+fn errors_do_not_keep_the_total_away() {
+    let tree = locked();
+    du(&tree, "-c d missing").unprivileged().same().prints("\ttotal\n").status(1);
+    du(&tree, "-c missing").unprivileged().same().prints("0\ttotal\n").status(1);
+    du(&tree, "-csh d/shut d/open").unprivileged().same().prints("\ttotal\n").status(1);
+}
+
+#[test]
+fn many_directories_that_cannot_be_read_are_reported_in_order() {
+    let mut tree = Tree::new();
+    for number in 0..200 {
+        tree = tree.with(&format!("d/n{number}/x, d/n{number}/e/y 10"));
+        tree = tree.mode(format!("d/n{number}/e"), [0, 0o755, 0o444][number % 3]);
+    }
+    let out = du(&tree, "-a d").unprivileged().same();
+    assert!(out.err().lines().count() > 100, "{out:?}");
+    du(&tree, "-s d d/n7").unprivileged().same().status(1);
+}
+
+#[test]
+fn entries_without_a_type_are_looked_at() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/");
+    let mut script = Script::new();
+    for number in 0..20 {
+        let dir = script.dir(TOP, &format!("d{number}"));
+        let inner = script.dir(dir, "inner");
+        script.file(inner, "f", number);
+        script.file(dir, "g", 1);
+    }
+    let script = script.untyped();
+    for words in ["-a mnt", "mnt", "--inodes mnt", "-d1 mnt", "-L mnt"] {
+        du(&tree, words).mounting(&script).same().prints("\tmnt/d19\n").status(0);
+    }
+}
+
+/// Whether this is what may be said of a tree that changes.
+fn is_known(line: &str) -> bool {
+    let deed = line.starts_with("du: cannot ") || line.starts_with("du: fts_read failed: ");
+    deed && line.ends_with(": No such file or directory")
+}
+
+/// Removes and makes directories with files until told to stop.
+fn come_and_go(tree: &Tree, stop: &AtomicBool) {
+    for number in (0..40).cycle() {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let dir = tree.at(format!("d/{number}"));
+        // A directory that cannot be removed just now is in use by this very loop's last round.
+        let _ = fs::remove_dir_all(&dir);
+        for file in 0..30 {
+            tree.file(format!("d/{number}/e/{file}"), 1);
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_changes_is_no_more_than_reported() {
+    let tree = Tree::parse("d/, still/x 100");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| come_and_go(&tree, &stop));
+        for &program in [Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed()) {
+            for _ in 0..6 {
+                let outcome = du(&tree, "-a d still").run(program);
+                let err = outcome.err();
+                let strange: Vec<&str> = err.lines().filter(|line| !is_known(line)).collect();
+                let ended = matches!(outcome.end, End::Status(0 | 1))
+                    && outcome.out().ends_with("\tstill/x\n8\tstill\n");
+                if !ended || !strange.is_empty() {
+                    stop.store(true, Ordering::Relaxed);
+                    panic!("{program:?}: {strange:?}\n{outcome:?}");
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_directory_moved_away_spoils_no_other_operand() {
+    let tree = Tree::new().wide("a/b/c/d/e/f/g/h/i/j", 9000).with("a/z 1, still/x 100");
+    for &program in [Program::Gnu, Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed())
+    {
+        let ((), outcome) = du(&tree, "-a a still").watch(program, |child| {
+            // The first line is out; the pipe is full soon after.
+            let pipe = child.stdout.as_mut().expect("standard output is a pipe");
+            pipe.read_exact(&mut [0]).expect("there is a first line");
+            thread::sleep(Duration::from_millis(300));
+            fs::rename(tree.at("a/b/c"), tree.at("moved")).expect("both are in the tree");
+        });
+        fs::rename(tree.at("moved"), tree.at("a/b/c")).expect("both are in the tree");
+        assert!(matches!(outcome.end, End::Status(0 | 1)), "{program:?}: {outcome:?}");
+        assert!(outcome.out().ends_with("\tstill/x\n8\tstill\n"), "{program:?}: {outcome:?}");
+        match program {
+            Program::Gnu => drop(outcome.says("du: fts_read failed: a/b/c: No such file or directory")),
+            _ => assert!(outcome.err().lines().all(is_known), "{program:?}: {outcome:?}"),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Large and deep trees within small limits: descriptors, path lengths, memory.
+
+use crate::support::outcome::End;
+use crate::support::program::Program;
+use crate::support::{Tree, all_same, du, needs_gnu, same};
+
+#[test]
+fn a_path_longer_than_the_kernel_takes() {
+    let tree = Tree::new().deep("d", 30, 200);
+    let deepest = same(&tree, "-a d").out().lines().map(str::len).max().unwrap_or(0);
+    assert!(deepest > 6000, "{deepest}");
+    all_same(
+        &tree,
+        &["", "-s d", "-b d", "-S d", "--inodes d", "-d 40 d", "-d 3 d", "-a --time d", "-x d", "-al d d"],
+    );
+}
+
+#[test]
+fn a_path_of_ten_thousand_bytes_from_a_current_directory_that_forbids_everything() {
+    let tree = Tree::new().deep("d", 52, 200).with("in/");
+    let case = du(&tree, "-a").arg(tree.at("d")).unprivileged();
+    case.after("chmod 700 in; cd in; chmod 0 .").same().says("").status(0);
+    all_same(&tree, &["-a d", "-sb d", "d d"]);
+}
+
+#[test]
+fn thousands_of_levels_with_few_descriptors() {
+    let tree = Tree::new().deep("d", 2000, 3).with("e/x 10");
+    for words in ["d", "-a d e", "-s d", "-d1", "-c d e"] {
+        du(&tree, words).after("ulimit -n 32").same().says("").status(0);
+    }
+    same(&tree, "-s d").says("");
+}
+
+#[test]
+fn ten_thousand_levels() {
+    let tree = Tree::new().deep("d", 10_000, 1);
+    all_same(&tree, &["-s d", "-d 1", "--inodes -s"]);
+    let last = same(&tree, "-a d").out();
+    assert_eq!(last.lines().count(), 10_002);
+}
+
+#[test]
+fn ten_thousand_directories_with_few_descriptors() {
+    let mut tree = Tree::new();
+    for number in 0..10_000 {
+        tree.dir(format!("d/{}/{number}", number % 100));
+    }
+    tree = tree.with("d/5/1005/x 10, d/7/1007/y = d/5/1005/x");
+    for words in ["d", "-s", "-a d/5 d", "--inodes"] {
+        du(&tree, words).after("ulimit -n 32").same().says("").status(0);
+    }
+}
+
+#[test]
+fn a_wide_directory_needs_little_memory() {
+    let tree = Tree::on_tmpfs().wide("wide", 200_000).with("empty/");
+    let fits = |program: Program, name: &str, limit_kib: u64| {
+        let limited = du(&tree, "-s").arg(name).after(&format!("ulimit -v {limit_kib}")).run(program);
+        limited.end == End::Status(0) && limited.out().ends_with(&format!("\t{name}\n"))
+    };
+    for program in [Program::Gnu, Program::AsDu] {
+        let (mut low, mut high) = (0, 1 << 22);
+        while high - low > 256 {
+            let middle = (low + high) / 2;
+            let (smaller, larger) =
+                if fits(program, "empty", middle) { (low, middle) } else { (middle, high) };
+            (low, high) = (smaller, larger);
+        }
+        assert!(
+            fits(program, "wide", high + 35_000),
+            "{program:?} needs more than 35 MB above its {high} KiB"
+        );
+    }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    let tree = Tree::new().deep("d", 2000, 2);
+    du(&tree, "-s d").after("ulimit -s 256").same().says("").status(0);
+}
+
+#[test]
+fn versions_differ_where_they_are_known_to() {
+    let tree = Tree::parse("d/x 10");
+    if needs_gnu(9, 2) {
+        same(&tree, "-sb d").prints("10\td\n");
+    }
+}

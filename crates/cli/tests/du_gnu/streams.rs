@@ -1,0 +1,227 @@
+//! Standard output: when lines appear, and what happens when it takes no more.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FileType;
+
+use crate::support::fuse::{Gate, Script, TOP};
+use crate::support::outcome::{End, Outcome};
+use crate::support::program::{ENGINES, Program};
+use crate::support::{Tree, du, needs_fuse, same};
+
+/// Longest that a line may take to appear before it counts as held back.
+const LINE_MAX: Duration = Duration::from_secs(20);
+
+fn programs() -> impl Iterator<Item = Program> {
+    let all = [Program::Gnu, Program::AsDu].into_iter().chain(ENGINES.iter().copied());
+    all.filter(|program| program.is_allowed())
+}
+
+fn first_line(child: &mut Child) -> String {
+    let pipe = child.stdout.as_mut().expect("standard output is a pipe");
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while pipe.read(&mut byte).expect("pipes can be read") == 1 {
+        line.push(byte[0]);
+        if byte[0] == b'\n' {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+/// The first line and whether it came before `gate` had to be opened for want of it.
+fn line_before(child: &mut Child, gate: &Gate) -> (String, bool) {
+    let seen = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let opener = scope.spawn(|| {
+            let start = Instant::now();
+            while !seen.load(Ordering::Relaxed) && start.elapsed() < LINE_MAX {
+                thread::sleep(Duration::from_millis(2));
+            }
+            gate.open();
+            seen.load(Ordering::Relaxed)
+        });
+        let line = first_line(child);
+        seen.store(true, Ordering::Relaxed);
+        (line, opener.join().expect("it does not panic"))
+    })
+}
+
+#[test]
+fn lines_appear_while_the_rest_is_still_unread() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/");
+    let mut outcomes = Vec::new();
+    for program in programs() {
+        let mut script = Script::new();
+        let first = script.dir(TOP, "first");
+        script.file(first, "f", 8);
+        let second = script.dir(TOP, "second");
+        script.file(second, "g", 16);
+        let gate = script.gate(second);
+        let case = du(&tree, "mnt").mounting(&script);
+        let ((line, in_time), outcome) = case.watch(program, |child| line_before(child, &gate));
+        assert_eq!(line, "4\tmnt/first\n", "{program:?}: {outcome:?}");
+        assert!(in_time, "{program:?} printed nothing until all was read");
+        outcomes.push(outcome);
+    }
+    assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
+}
+
+#[test]
+fn a_line_appears_before_the_next_record_is_there() {
+    let tree = Tree::parse("a/x 10, b/x 10");
+    let fifo = tree.at("list");
+    tree.node("list", FileType::Fifo);
+    for program in programs() {
+        let (line, outcome) = du(&tree, "-a --files0-from=list").watch(program, |child| {
+            // Opened to read too, so as not to wait for a program that never opens it.
+            let mut writer = OpenOptions::new().read(true).write(true).open(&fifo).expect("it is a fifo");
+            writer.write_all(b"a\0").expect("the fifo has room");
+            let line = first_line(child);
+            writer.write_all(b"b\0").expect("the fifo has room");
+            line
+        });
+        assert_eq!(line, "4\ta/x\n", "{program:?}");
+        assert_eq!(outcome.end, End::Status(0), "{program:?}");
+        assert!(outcome.out().ends_with("\tb\n"), "{program:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_reading_holds_the_scan_up() {
+    if !needs_fuse() {
+        return;
+    }
+    const DIRS: usize = 400;
+    const FILES: usize = 150;
+    let tree = Tree::parse("mnt/");
+    for program in [Program::Gnu, Program::AsDu, Program::Engine(&["--threads=8"])] {
+        let mut script = Script::new();
+        for number in 0..DIRS {
+            let dir = script.dir(TOP, &format!("{number}-{}", "x".repeat(200)));
+            for file in 0..FILES {
+                script.file(dir, &format!("f{file}"), 2);
+            }
+        }
+        let seen = du(&tree, "-a mnt").mounting(&script).watch(program, |child| {
+            assert!(first_line(child).contains("\tmnt/"), "{program:?} prints nothing");
+            let lookups = at_rest(|| script.lookups());
+            child.kill().expect("it is still running");
+            lookups
+        });
+        assert!(seen.0 < DIRS * FILES / 2, "{program:?} looked at {} entries with no reader", seen.0);
+    }
+}
+
+/// The value that `measure` stops at.
+fn at_rest(measure: impl Fn() -> usize) -> usize {
+    let mut last = measure();
+    loop {
+        thread::sleep(Duration::from_millis(300));
+        let now = measure();
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
+}
+
+#[test]
+fn a_full_device_ends_it_with_an_error() {
+    let tree = Tree::parse("d/x 10, d/y/z 10");
+    for words in ["d", "-a d", "-c d", "-s d d/y", "-0 d", "missing d", "--help", "--version"] {
+        du(&tree, words).redirect(">/dev/full").same().says("du: write error").status(1);
+    }
+    du(&tree, "missing").redirect(">/dev/full").same().status(1);
+    du(&tree, "-t 1G d").redirect(">/dev/full").same().says("").status(0);
+}
+
+#[test]
+fn a_closed_output_ends_it_with_an_error() {
+    let tree = Tree::parse("d/x 10, d/y/z 10");
+    for words in
+        ["d", "-a d", "missing", "-t 1G d", "-c", "--exclude=* d", "--version", "--files0-from=/dev/null"]
+    {
+        du(&tree, words).redirect(">&-").same();
+    }
+    du(&tree, "d").redirect(">&-").same().says("write error: Bad file descriptor").status(1);
+    du(&tree, "d missing").redirect("2>&-").same().status(1);
+    du(&tree, "d").redirect("<&- 2>&-").same().status(0);
+    du(&tree, "d").redirect("<&- >&- 2>&-").same().status(1);
+}
+
+#[test]
+fn a_broken_pipe_ends_it() {
+    let tree = Tree::new().wide("d", 3000);
+    for words in ["-a d", "-s d", "-c d", "missing d"] {
+        let signalled = broken(&tree, words, "");
+        assert_eq!(signalled.end, End::Signal(13), "{signalled:?}");
+        broken(&tree, words, "trap '' PIPE").says("du: write error").status(1);
+    }
+}
+
+/// Compares what the programs do when nobody reads what they write: descriptor 4 is the end of a fifo that has
+/// lost its reader.
+fn broken(tree: &Tree, words: &str, disposition: &str) -> Outcome {
+    let fifo = "mkfifo fifo.$$; exec 5<>fifo.$$ 4>fifo.$$; rm fifo.$$; exec 5<&-";
+    du(tree, words).after(&format!("{disposition}\n{fifo}")).redirect(">&4 4>&-").same()
+}
+
+#[test]
+fn a_reader_that_leaves_early_ends_it_soon() {
+    let tree = Tree::new().wide("d", 20_000);
+    for program in programs() {
+        let (line, outcome) = du(&tree, "-a").watch(program, |child| {
+            let line = first_line(child);
+            child.stdout = None;
+            line
+        });
+        assert!(line.starts_with("0\t./d/"), "{program:?}: {line}");
+        assert_eq!((outcome.end, outcome.err()), (End::Signal(13), String::new()), "{program:?}");
+    }
+}
+
+#[test]
+fn statuses_are_nought_and_one() {
+    let tree = Tree::parse("d/x 10");
+    for (words, status) in [
+        ("d", 0),
+        ("missing", 1),
+        ("d missing", 1),
+        ("-Z", 1),
+        ("--version", 0),
+        ("-d x", 1),
+        ("--exclude=d d", 0),
+    ] {
+        let outcome = du(&tree, words).run(Program::AsDu);
+        assert_eq!(outcome.end, End::Status(status), "{words}: {outcome:?}");
+        assert_eq!(du(&tree, words).run(Program::Gnu).end, End::Status(status), "{words}");
+    }
+    same(&tree, "-Z").says("invalid option -- 'Z'");
+}
+
+#[test]
+fn help_goes_to_standard_output() {
+    let tree = Tree::parse("d/x 10");
+    let help = du(&tree, "--help").run(Program::AsDu);
+    assert_eq!((help.end, help.err()), (End::Status(0), String::new()));
+    for option in [
+        "--apparent-size",
+        "--files0-from=F",
+        "--threshold=SIZE",
+        "--time-style=STYLE",
+        "--inodes",
+        "-X, --exclude-from",
+    ] {
+        assert!(help.out().contains(option), "{option} is missing:\n{}", help.out());
+    }
+}

@@ -1,0 +1,147 @@
+//! Symbolic links: `-P`, `-D`, `-H`, `-L`, of which the last counts.
+
+use crate::support::{Tree, all_same, du, same};
+
+fn tree() -> Tree {
+    Tree::parse(
+        "d/x 9000, d/e/y 100, l -> d, f 5000, m -> f, d/up -> .., d/here -> ., gone -> nowhere, a -> b, b -> a, \
+         d/e/l -> ../../f, k/l -> ../l, k/m -> ../d/e, self -> self",
+    )
+}
+
+#[test]
+fn links_are_not_followed_unless_asked() {
+    let tree = tree();
+    all_same(&tree, &["-a", "-a l", "-a l m gone a", "-P l", "-aP k", "-s l d", "-b l m gone"]);
+}
+
+#[test]
+fn operands_are_followed_when_asked() {
+    let tree = tree();
+    same(&tree, "-D l").prints("l/e\n");
+    all_same(
+        &tree,
+        &[
+            "-D l m",
+            "-aD l",
+            "-H l m",
+            "-aH k",
+            "--dereference-args l k/m m d",
+            "-D k/l/e",
+            "-D d/up",
+            "-cD m f",
+        ],
+    );
+}
+
+#[test]
+fn the_last_of_the_ways_to_follow_counts() {
+    let tree = tree();
+    for first in ["-L", "-P", "-D", "-H"] {
+        for last in ["-L", "-P", "-D", "-H"] {
+            same(&tree, &format!("{first} {last} -a k l m"));
+        }
+    }
+}
+
+#[test]
+fn all_links_are_followed_when_asked() {
+    let tree = tree();
+    all_same(
+        &tree,
+        &[
+            "-L d", "-aL d", "-L k", "-aL k", "-aL l", "-L", "-aL", "-sL k d", "-bL k", "-lL k", "-lL d",
+            "-aL m f",
+        ],
+    );
+}
+
+#[test]
+fn a_link_upwards_under_follow_changes_nothing() {
+    let with = Tree::parse("d/e/x 5000, d/y 100").with("d/e/up -> ..");
+    same(&with, "-L d").says("").status(0);
+    all_same(
+        &with,
+        &[
+            "-aL d",
+            "-aL",
+            "-L d/e",
+            "-L d/e/up",
+            "-L d/e/up/e",
+            "-lL d",
+            "-alL d",
+            "-SL d",
+            "-L d/e d",
+            "-L --inodes",
+        ],
+    );
+}
+
+#[test]
+fn links_that_lead_nowhere_under_follow() {
+    let tree = tree();
+    same(&tree, "-L gone").says("cannot access 'gone'").status(1);
+    assert_eq!(same(&tree, "-L gone").err().matches(':').count(), 1, "no reason is given");
+    same(&tree, "-L a").status(1);
+    all_same(
+        &tree,
+        &[
+            "-D gone",
+            "-D a",
+            "-D self d",
+            "-H gone m",
+            "-L gone f",
+            "-aL . gone",
+            "gone/",
+            "a/",
+            "-L d/missing",
+        ],
+    );
+}
+
+#[test]
+fn dangling_links_below_under_follow() {
+    let tree =
+        Tree::parse("d/x 10, d/gone -> nowhere, d/file -> x/y, d/e/far -> /nonexistent/file, d/e/z 5000");
+    same(&tree, "-L d").status(1);
+    all_same(&tree, &["-aL d", "-aL", "-sL d", "-L d/e d", "-aD d/gone d", "-D d/file", "-L d/file"]);
+}
+
+#[test]
+fn a_chain_too_long_fails_once() {
+    let tree = Tree::parse("d/file 100");
+    for number in 0..400 {
+        tree.symlink(
+            format!("d/l{number}"),
+            if number == 0 { "file".to_string() } else { format!("l{}", number - 1) },
+        );
+    }
+    tree.symlink("last", "d/l399");
+    let failed = same(&tree, "-L last");
+    assert_eq!(failed.err().lines().count(), 1, "{failed:?}");
+    failed.status(1);
+    all_same(&tree, &["-D last", "last", "-sL d", "-aL d/l5 d/l39 d/l40 d/l41", "-aL d"]);
+}
+
+#[test]
+fn following_works_on_paths_not_on_what_is_open() {
+    let tree = Tree::new().deep("deep", 30, 200).with("l -> deep");
+    same(&tree, "-L deep").status(1);
+    all_same(&tree, &["-aL l", "-D l", "-aD l", "-sL l deep", "-P l"]);
+}
+
+#[test]
+fn a_link_into_a_directory_that_was_counted() {
+    let tree = Tree::parse("a/x 9000, b/l -> ../a, b/m -> ../a/x, c/n -> ../b");
+    all_same(
+        &tree,
+        &["-L", "-aL a b c", "-aL c b a", "-aL b", "-aL c", "-cL b c", "-lL b c", "-alL", "-L --inodes b a"],
+    );
+}
+
+#[test]
+fn slash_after_a_link_is_kept() {
+    let tree = tree();
+    du(&tree, "-a l/ k/m/").same().prints("l/e/y\n");
+    all_same(&tree, &["-P l/", "-aP k/m/", "-L l/", "-D l//", "m/", "-sP l/ l d"]);
+}

@@ -1,0 +1,243 @@
+//! `--time`: the newest stamp of an entry and all below it.
+
+use crate::support::fuse::{Script, TOP};
+use crate::support::{Tree, all_same, du, needs_fuse, same};
+
+fn tree() -> Tree {
+    let tree = Tree::parse("d/old 10, d/e/new 20, d/e/f/mid 30, g/x 40, d/l -> old, p |");
+    for (name, accessed, modified) in [
+        ("d/old", 500_000_000, 400_000_000),
+        ("d/e/new", 1_000_000_001, 1_700_000_000),
+        ("d/e/f/mid", 1_650_000_000, 1_600_000_000),
+        ("g/x", 0, -1),
+        ("d/l", 1_234_567_890, 1_234_567_891),
+        ("p", 1, 2),
+        ("d/e/f", 1_100_000_000, 1_100_000_001),
+        ("d/e", 1_200_000_000, 1_200_000_001),
+        ("d", 1_300_000_000, 1_300_000_001),
+        ("g", 100, 200),
+    ] {
+        tree.times(name, (accessed, 123_456_789), (modified, 987_654_321));
+    }
+    tree
+}
+
+#[test]
+fn a_directory_is_as_new_as_the_newest_below() {
+    let tree = tree();
+    same(&tree, "--time d").prints("\t2023-11-14 22:13\td\n");
+    all_same(
+        &tree,
+        &[
+            "--time",
+            "--time -a",
+            "--time -s d g",
+            "--time -d1",
+            "--time -c d g",
+            "--time -b -a d",
+            "--time d/e d",
+        ],
+    );
+    all_same(
+        &tree,
+        &[
+            "--time -L d",
+            "--time -aL",
+            "--time -D d/l",
+            "--time -0 -a d",
+            "--time --inodes",
+            "--time d d",
+            "--time -l g g",
+        ],
+    );
+}
+
+#[test]
+fn every_word_for_a_time() {
+    let tree = tree();
+    for word in [
+        "atime",
+        "access",
+        "use",
+        "ctime",
+        "status",
+        "mtime",
+        "modification",
+        "at",
+        "a",
+        "ac",
+        "acc",
+        "u",
+        "c",
+        "s",
+        "m",
+        "",
+    ] {
+        // Access times of directories change with the first reading only: each was last read before it changed.
+        du(&tree, "-a d/old g/x p").arg(format!("--time={word}")).same_as_du();
+        du(&tree, "-d1 d").arg(format!("--time={word}")).same_as_du();
+    }
+    all_same(
+        &tree,
+        &[
+            "--time=x d",
+            "--time=mtimes d",
+            "--time=Mtime d",
+            "--time atime d",
+            "--tim d",
+            "--time=atime --time d",
+        ],
+    );
+}
+
+#[test]
+fn access_and_change_times_go_up_too() {
+    let tree = tree();
+    all_same(
+        &tree,
+        &["--time=atime -a", "--time=ctime -a", "--time=use -s d g", "--time=status -S", "--time=atime -S d"],
+    );
+}
+
+#[test]
+fn every_style() {
+    let tree = tree();
+    for style in [
+        "full-iso",
+        "long-iso",
+        "iso",
+        "f",
+        "full",
+        "l",
+        "long",
+        "i",
+        "locale",
+        "posix-iso",
+        "x",
+        "",
+        "+",
+        "+x",
+        "iso8601",
+    ] {
+        du(&tree, "--time -a d g").arg(format!("--time-style={style}")).same_as_du();
+    }
+    all_same(
+        &tree,
+        &[
+            "--time-style=iso d",
+            "--time-style=bad d",
+            "--time --time-style=iso --time-style=full-iso d",
+            "--time --time-style",
+        ],
+    );
+}
+
+#[test]
+fn formats_are_those_of_date() {
+    let tree = tree();
+    let formats = [
+        "%Y-%m-%d %H:%M:%S.%N",
+        "%s",
+        "%s.%N",
+        "%3N",
+        "%:z %::z %:::z %z %Z",
+        "%a %A %b %B %c",
+        "%D %F %T %R %r %p %P",
+        "%x %X",
+        "%j %U %V %W %u %w %G %g",
+        "%e %k %l %I",
+        "%n%t%%",
+        "%C %y",
+        "%h",
+        "%_d %-d %0e %^a %#Z %#p",
+        "%10Y %_5m %-m %+4Y",
+        "%q",
+        "%E %O %Ey %Od %Q %f %i %J %K %L %v %1 %",
+        "%",
+        "no directive",
+        "%%%",
+        "%5%",
+        "%^B",
+        "%12N",
+        "%-N",
+        "%_3N",
+        "%Y\n%m",
+        "\t%Y\t",
+        "%EY%",
+        "%:",
+        "%::",
+        "%:::",
+        "%::::z",
+        "%+",
+        "%-",
+        "%5",
+        "%010s",
+        "%_10s",
+        "%^^a",
+        "%#^a",
+    ];
+    for format in formats {
+        du(&tree, "--time -a d/old d/e/new g/x").arg(format!("--time-style=+{format}")).same_as_du();
+    }
+}
+
+#[test]
+fn times_before_and_far_after_now() {
+    let tree = Tree::on_tmpfs().with("a 1, b 1, c 1, e 1, f 1, g 1, h 1");
+    let seconds = [
+        -1,
+        -2_208_988_800,
+        -62_135_596_801,
+        2_147_483_648,
+        4_294_967_296,
+        253_402_300_800,
+        67_767_976_233_532_799,
+    ];
+    for (name, second) in ["a", "b", "c", "e", "f", "g", "h"].iter().zip(seconds) {
+        tree.times(name, (second, 0), (second, 1));
+    }
+    all_same(
+        &tree,
+        &[
+            "--time -a",
+            "--time --time-style=full-iso -a",
+            "--time --time-style=iso -a",
+            "--time --time-style=+%s -a",
+        ],
+    );
+    all_same(&tree, &["--time --time-style=+%Y|%G|%C|%y|%F|%j|%a -a", "--time -s a b", "--time -c h g"]);
+}
+
+#[test]
+fn a_time_beyond_all_years_is_printed_as_seconds() {
+    let tree = Tree::on_tmpfs().with("a 1, b/c 1, b/d 1");
+    tree.times("b/c", (0, 0), (i64::MAX, 0));
+    tree.times("b/d", (0, 0), (i64::MIN, 0));
+    tree.times("a", (0, 0), (i64::MAX, 999_999_999));
+    for words in
+        ["--time -a b", "--time a", "--time -a --time-style=full-iso", "--time --time-style=+%Y b/d a"]
+    {
+        same(&tree, words).prints("9223372036854775").status(0);
+    }
+    all_same(
+        &tree,
+        &["--time -c b a", "--time --time-style=+%s -a", "--time b", "--time=ctime a", "--time=atime a"],
+    );
+}
+
+#[test]
+fn times_that_the_file_system_makes_up() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/");
+    let mut script = Script::new();
+    let dir = script.dir(TOP, "d");
+    for (name, second) in [("a", 0), ("b", -1), ("c", 1 << 40), ("e", 1 << 60)] {
+        let file = script.file(dir, name, 2);
+        script.modified(file, second);
+    }
+    for words in ["--time -a mnt", "--time mnt", "-a --time --time-style=+%s mnt/d mnt"] {
+        du(&tree, words).mounting(&script).same().prints("mnt/d\n");
+    }
+}

@@ -1,0 +1,106 @@
+//! Random trees, random command lines: GNU du and fathom must agree on every one.
+//!
+//! `FATHOM_CASES=N` sets how many command lines are tried. A failure names the seed of its tree;
+//! `FATHOM_SEED=N FATHOM_CASES=1` grows that tree again and tries its commands again. Without a seed the same trees
+//! are grown each time.
+
+#![cfg(target_os = "linux")]
+
+mod command;
+mod forest;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use command::Line;
+use forest::Forest;
+use support::outcome::End;
+use support::program::{ENGINES, Program};
+use support::random::Random;
+
+/// Command lines tried on each tree.
+const LINES_PER_TREE: u64 = 20;
+/// Command lines tried when nobody says how many.
+const CASES: u64 = 6000;
+
+#[test]
+fn random_trees_measure_the_same() {
+    let trees = number("FATHOM_CASES", CASES).div_ceil(LINES_PER_TREE);
+    let first = number("FATHOM_SEED", 1);
+    let next = AtomicU64::new(0);
+    let failure = Mutex::new(None);
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while failure.lock().expect("no holder panics").is_none() {
+                    let tree = next.fetch_add(1, Ordering::Relaxed);
+                    if tree >= trees {
+                        return;
+                    }
+                    if let Some(report) = try_tree(first + tree) {
+                        failure.lock().expect("no holder panics").get_or_insert(report);
+                    }
+                }
+            });
+        }
+    });
+    let tried = next.load(Ordering::Relaxed).min(trees) * LINES_PER_TREE;
+    println!("{tried} command lines on trees {first} to {}", first + trees - 1);
+    if let Some(report) = failure.into_inner().expect("no holder panics") {
+        panic!("{report}");
+    }
+}
+
+/// Grows the tree of `seed` and tries its command lines; what went wrong, if anything.
+fn try_tree(seed: u64) -> Option<String> {
+    let mut random = Random::new(seed);
+    let forest = Forest::grow(&mut random);
+    (0..LINES_PER_TREE).find_map(|_| {
+        let line = Line::draw(&mut random, &forest);
+        let program = draw_program(&mut random);
+        let difference = differs(&forest, &line, program)?;
+        let (line, difference) = shortest(&forest, line, program, difference);
+        let case = line.case(&forest.tree).describe();
+        Some(format!(
+            "FATHOM_SEED={seed} FATHOM_CASES=1\n{program:?} differs from GNU du.\n{case}\n{difference}"
+        ))
+    })
+}
+
+fn draw_program(random: &mut Random) -> Program {
+    let engine = ENGINES[random.below(ENGINES.len())];
+    if random.chance(40) || !engine.is_allowed() { Program::AsDu } else { engine }
+}
+
+fn differs(forest: &Forest, line: &Line, program: Program) -> Option<String> {
+    let case = line.case(&forest.tree);
+    let mut expected = case.run(Program::Gnu);
+    if expected.end == End::TimedOut {
+        return Some("GNU du itself does not end".to_string());
+    }
+    case.difference(program, &mut expected)
+}
+
+/// Leaves out whatever the difference does not need.
+fn shortest(forest: &Forest, mut line: Line, program: Program, mut difference: String) -> (Line, String) {
+    let mut index = 0;
+    while index < line.len() {
+        let shorter = line.without(index);
+        match differs(forest, &shorter, program) {
+            Some(still) => (line, difference) = (shorter, still),
+            None => index += 1,
+        }
+    }
+    (line, difference)
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{variable}={text}: {error}")),
+        Err(_) => default,
+    }
+}

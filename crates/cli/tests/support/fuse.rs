@@ -1,0 +1,343 @@
+//! A file system that does what a test says: directories that are their own ancestors, names that vanish between
+//! listing and looking, listings that break off, directories that open late. Read-only; speaks to the kernel
+//! itself, so that nothing need be installed, and is mounted in the namespace of the program that measures it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// The number of the node that is mounted.
+pub(crate) const TOP: usize = 1;
+
+const DIRECTORY: u32 = 0o040_755;
+const REGULAR: u32 = 0o100_644;
+const REQUEST_HEADER_BYTES: usize = 40;
+const REPLY_HEADER_BYTES: u32 = 16;
+const DIRENT_HEAD_BYTES: usize = 24;
+const REQUEST_BYTES_MAX: usize = 128 * 1024;
+
+const LOOKUP: u32 = 1;
+const FORGET: u32 = 2;
+const GETATTR: u32 = 3;
+const INIT: u32 = 26;
+const OPENDIR: u32 = 27;
+const READDIR: u32 = 28;
+const RELEASEDIR: u32 = 29;
+const INTERRUPT: u32 = 36;
+const BATCH_FORGET: u32 = 42;
+
+/// What the file system holds. A node's number is not its inode number: two nodes may show the same one.
+#[derive(Clone)]
+pub(crate) struct Script {
+    nodes: Vec<Node>,
+    lookups: Arc<AtomicUsize>,
+    lists_types: bool,
+}
+
+#[derive(Clone)]
+struct Node {
+    mode: u32,
+    inode: u64,
+    size: u64,
+    blocks: u64,
+    links: u32,
+    modified: i64,
+    entries: Vec<(String, Result<usize, Errno>)>,
+    listing_error: Option<Errno>,
+    gate: Option<Gate>,
+}
+
+/// Holds up who opens a directory until a test lets it.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Lets everyone in, now and later.
+    pub(crate) fn open(&self) {
+        *self.0.0.lock().expect("no holder panics") = true;
+        self.0.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.0.0.lock().expect("no holder panics");
+        drop(self.0.1.wait_while(open, |open| !*open).expect("no holder panics"));
+    }
+}
+
+impl Script {
+    /// An empty directory at the mount point.
+    pub(crate) fn new() -> Script {
+        let nothing = Node::new(0, 0);
+        Script {
+            nodes: vec![nothing, Node::new(DIRECTORY, TOP as u64)],
+            lookups: Arc::default(),
+            lists_types: true,
+        }
+    }
+
+    /// How many names were looked up so far, by all who mounted it.
+    pub(crate) fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::Relaxed)
+    }
+
+    /// Adds a directory to the directory `above`.
+    pub(crate) fn dir(&mut self, above: usize, name: &str) -> usize {
+        self.add(above, name, DIRECTORY)
+    }
+
+    /// Adds a file with `blocks` of 512 bytes to the directory `above`.
+    pub(crate) fn file(&mut self, above: usize, name: &str, blocks: u64) -> usize {
+        let node = self.add(above, name, REGULAR);
+        self.nodes[node].blocks = blocks;
+        self.nodes[node].size = blocks.saturating_mul(512).min(i64::MAX as u64);
+        node
+    }
+
+    /// Adds a name to `above` that is listed but of which nothing can be learnt.
+    pub(crate) fn failing(&mut self, above: usize, name: &str, error: Errno) {
+        self.nodes[above].entries.push((name.to_string(), Err(error)));
+    }
+
+    /// Breaks off the listing of `dir` after its last entry.
+    pub(crate) fn break_off(&mut self, dir: usize, error: Errno) {
+        self.nodes[dir].listing_error = Some(error);
+    }
+
+    /// Lists everything without its type, as some file systems do.
+    pub(crate) fn untyped(mut self) -> Script {
+        self.lists_types = false;
+        self
+    }
+
+    /// Makes `node` show the inode number of `other`.
+    pub(crate) fn same_inode(&mut self, node: usize, other: usize) {
+        self.nodes[node].inode = self.nodes[other].inode;
+    }
+
+    /// Sets the second at which the data of `node` last changed.
+    pub(crate) fn modified(&mut self, node: usize, second: i64) {
+        self.nodes[node].modified = second;
+    }
+
+    /// Holds up who opens `dir`.
+    pub(crate) fn gate(&mut self, dir: usize) -> Gate {
+        self.nodes[dir].gate.get_or_insert_default().clone()
+    }
+
+    fn add(&mut self, above: usize, name: &str, mode: u32) -> usize {
+        let number = self.nodes.len();
+        self.nodes.push(Node::new(mode, number as u64));
+        self.nodes[above].entries.push((name.to_string(), Ok(number)));
+        number
+    }
+}
+
+impl Node {
+    fn new(mode: u32, inode: u64) -> Node {
+        Node {
+            mode,
+            inode,
+            size: 0,
+            blocks: 0,
+            links: if mode == DIRECTORY { 2 } else { 1 },
+            modified: 1_000_000_000,
+            entries: Vec::new(),
+            listing_error: None,
+            gate: None,
+        }
+    }
+}
+
+/// Answers the kernel until the file system is no longer mounted.
+pub(crate) struct Server {
+    stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Answers for `script`; `command` gets the device to mount it from as its standard input.
+    pub(crate) fn start(script: &Script, command: &mut Command) -> Server {
+        let device = open_device().expect("asked for by who knows that the device is there");
+        command.stdin(Stdio::from(device.try_clone().expect("one more descriptor")));
+        let stopped = Arc::new(AtomicBool::new(false));
+        let session = Session { device: Arc::new(device), script: script.clone() };
+        let stop = Arc::clone(&stopped);
+        Server { stopped, thread: Some(thread::spawn(move || session.serve(&stop))) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Session {
+    device: Arc<File>,
+    script: Script,
+}
+
+impl Session {
+    fn serve(&self, stopped: &AtomicBool) {
+        let mut buffer = vec![0; REQUEST_BYTES_MAX];
+        loop {
+            match (&*self.device).read(&mut buffer) {
+                Ok(length) => self.answer(&buffer[..length]),
+                Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => return,
+                // Not mounted yet, or never to be.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn answer(&self, request: &[u8]) {
+        let (operation, unique) = (u32_at(request, 4), u64_at(request, 8));
+        let number = usize::try_from(u64_at(request, 16)).unwrap_or(usize::MAX);
+        let arguments = &request[REQUEST_HEADER_BYTES..];
+        if matches!(operation, FORGET | BATCH_FORGET | INTERRUPT) {
+            return;
+        }
+        let answer = match self.script.nodes.get(number) {
+            _ if operation == INIT => Ok(init_reply(arguments)),
+            None => Err(Errno::NOENT),
+            Some(node) => match operation {
+                LOOKUP => self.lookup(node, arguments),
+                GETATTR => Ok(Reply::default().u64(0).u64(0).attributes(node)),
+                OPENDIR => match &node.gate {
+                    Some(gate) => return self.open_later(unique, gate.clone()),
+                    None => Ok(Reply::default().u64(0).u64(0)),
+                },
+                READDIR => self.list(node, arguments),
+                RELEASEDIR => Ok(Reply::default()),
+                _ => Err(Errno::NOSYS),
+            },
+        };
+        send(&self.device, unique, answer);
+    }
+
+    fn lookup(&self, dir: &Node, arguments: &[u8]) -> Result<Reply, Errno> {
+        self.script.lookups.fetch_add(1, Ordering::Relaxed);
+        let name = arguments.strip_suffix(&[0]).unwrap_or(arguments);
+        let entry = dir.entries.iter().find(|(entry, _)| entry.as_bytes() == name);
+        let number = entry.map_or(Err(Errno::NOENT), |(_, node)| *node)?;
+        let reply = Reply::default().u64(number as u64).u64(0).u64(0).u64(0).u64(0);
+        Ok(reply.attributes(&self.script.nodes[number]))
+    }
+
+    fn open_later(&self, unique: u64, gate: Gate) {
+        let device = Arc::clone(&self.device);
+        thread::spawn(move || {
+            gate.pass();
+            send(&device, unique, Ok(Reply::default().u64(0).u64(0)));
+        });
+    }
+
+    fn list(&self, dir: &Node, arguments: &[u8]) -> Result<Reply, Errno> {
+        let (first, bytes_max) = (u64_at(arguments, 8) as usize, u32_at(arguments, 16) as usize);
+        if let (true, Some(error)) = (first >= dir.entries.len(), dir.listing_error) {
+            return Err(error);
+        }
+        let mut reply = Reply::default();
+        for (offset, (name, entry)) in dir.entries.iter().enumerate().skip(first) {
+            if reply.0.len() + DIRENT_HEAD_BYTES + name.len().next_multiple_of(8) > bytes_max {
+                break;
+            }
+            let node = entry.ok().map(|number| &self.script.nodes[number]);
+            reply = reply.entry(offset as u64 + 1, name, node, self.script.lists_types);
+        }
+        Ok(reply)
+    }
+}
+
+/// Bytes of an answer, in the layout of the kernel's `fuse.h`.
+#[derive(Clone, Default)]
+struct Reply(Vec<u8>);
+
+impl Reply {
+    fn u64(mut self, value: u64) -> Reply {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn u32(mut self, value: u32) -> Reply {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    /// `struct fuse_attr`
+    fn attributes(self, node: &Node) -> Reply {
+        let second = node.modified as u64;
+        let sized = self.u64(node.inode).u64(node.size).u64(node.blocks).u64(second).u64(second).u64(second);
+        let stamped = sized.u32(0).u32(0).u32(0).u32(node.mode).u32(node.links);
+        stamped.u32(0).u32(0).u32(0).u32(4096).u32(0)
+    }
+
+    /// `struct fuse_dirent`
+    fn entry(self, offset: u64, name: &str, node: Option<&Node>, typed: bool) -> Reply {
+        let kind = node.filter(|_| typed).map_or(0, |node| node.mode >> 12);
+        let inode = node.map_or(u64::MAX, |node| node.inode);
+        let mut reply = self.u64(inode).u64(offset).u32(name.len() as u32).u32(kind);
+        reply.0.extend(name.as_bytes());
+        reply.0.resize(reply.0.len().next_multiple_of(8), 0);
+        reply
+    }
+}
+
+/// `struct fuse_init_out` for protocol 7.31 without any extension.
+fn init_reply(arguments: &[u8]) -> Reply {
+    let readahead = u32_at(arguments, 8);
+    let known = Reply::default().u32(7).u32(31).u32(readahead).u32(0);
+    let mut reply = known.u32(16 | (12 << 16)).u32(4096).u32(1);
+    reply.0.resize(64, 0);
+    reply
+}
+
+fn send(mut device: &File, unique: u64, answer: Result<Reply, Errno>) {
+    let (error, body) = answer.map_or_else(|error| (-error.raw_os_error(), Vec::new()), |reply| (0, reply.0));
+    let head = Reply::default().u32(REPLY_HEADER_BYTES + body.len() as u32).u32(error as u32).u64(unique);
+    // It fails when the program that asked is gone.
+    let _ = device.write(&[head.0, body].concat());
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn open_device() -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/fuse")
+}
+
+/// Whether a script can be mounted here.
+pub(crate) fn works() -> bool {
+    if open_device().is_err() {
+        return false;
+    }
+    let options = "fd=0,rootmode=40000,user_id=0,group_id=0";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "mount", "-i", "-t", "fuse", "none", "/mnt", "-o", options]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Server::start(&Script::new(), &mut command);
+    let mounted = command.status().is_ok_and(|status| status.success());
+    drop(command);
+    drop(server);
+    mounted
+}

@@ -1,0 +1,144 @@
+//! The two programs: where they are, and the forms in which fathom is run. `FATHOM_BIN` names another program to
+//! take for fathom, `FATHOM_GNU_DU` another GNU du.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A program to run, under the name that it sees as its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// GNU du.
+    Gnu,
+    /// fathom called as `du`.
+    AsDu,
+    /// `fathom du` with options that choose the I/O model and the number of workers.
+    Engine(&'static [&'static str]),
+}
+
+/// Every way fathom reads a tree; each must print the same.
+pub(crate) const ENGINES: &[Program] = &[
+    Program::Engine(&["--threads=1"]),
+    Program::Engine(&["--threads=5"]),
+    Program::Engine(&["--io=auto"]),
+    Program::Engine(&["--io=sync"]),
+    Program::Engine(&["--io=threads=3"]),
+    Program::Engine(&["--io=async-seq"]),
+    Program::Engine(&["--io=async-par"]),
+    Program::Engine(&["--io=uring"]),
+    Program::Engine(&["--io=uring=2", "--threads=2"]),
+];
+
+impl Program {
+    /// The name to call it by in the directory that [`Program::bin`] gives.
+    pub(crate) fn name(self) -> &'static str {
+        if matches!(self, Program::Engine(_)) { "fathom" } else { "du" }
+    }
+
+    /// Arguments before those of du.
+    pub(crate) fn leading(self) -> Vec<&'static str> {
+        match self {
+            Program::Engine(options) => ["du"].iter().chain(options).copied().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A directory that holds this program under its name, for scripts to find it in.
+    pub(crate) fn bin(self) -> PathBuf {
+        bin_dirs().join(if self == Program::Gnu { "gnu" } else { "fathom" })
+    }
+
+    /// Whether the operating system lets it work; only io_uring may be forbidden.
+    pub(crate) fn is_allowed(self) -> bool {
+        match self {
+            Program::Engine(options) if options[0].contains("uring") => uring_is_allowed(),
+            _ => true,
+        }
+    }
+
+    /// Its standard error in GNU du's words: the name of the program is the only difference. What the shell that
+    /// starts GNU du says of a current directory that is gone is nobody's message.
+    pub(crate) fn as_gnu_would(self, stderr: Vec<u8>) -> Vec<u8> {
+        let named = matches!(self, Program::Engine(_));
+        let own = |line: &[u8]| match (line.strip_prefix(b"fathom "), line.strip_prefix(b"Try 'fathom ")) {
+            (Some(rest), _) if named => rest.to_vec(),
+            (_, Some(rest)) if named => [b"Try '", rest].concat(),
+            _ => line.to_vec(),
+        };
+        let lines = stderr.split_inclusive(|&byte| byte == b'\n');
+        lines.filter(|line| !line.starts_with(b"sh: 0: getcwd() failed")).flat_map(own).collect()
+    }
+}
+
+/// The release of the GNU du at hand.
+pub(crate) fn gnu_version() -> (u32, u32) {
+    static VERSION: OnceLock<(u32, u32)> = OnceLock::new();
+    *VERSION.get_or_init(|| {
+        let output = Command::new(gnu_path()).arg("--version").output().expect("GNU du runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text.lines().next().and_then(|line| line.strip_prefix("du (GNU coreutils) "));
+        let version = version.unwrap_or_else(|| panic!("{:?} is not GNU du", gnu_path()));
+        let mut parts = version.split(['.', '-']).map_while(|part| part.parse().ok());
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    })
+}
+
+fn gnu_path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gnu-du/du");
+        let chosen = env::var_os("FATHOM_GNU_DU").map(PathBuf::from);
+        chosen.or_else(|| fetched.exists().then_some(fetched)).unwrap_or_else(|| on_path("du"))
+    })
+}
+
+fn fathom_path() -> PathBuf {
+    env::var_os("FATHOM_BIN").unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_fathom"))).into()
+}
+
+fn on_path(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.exists());
+    found.unwrap_or_else(|| panic!("no {name} in PATH"))
+}
+
+fn bin_dirs() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
+        install(&dir.join("gnu"), "du", gnu_path());
+        install(&dir.join("fathom"), "du", &fathom_path());
+        install(&dir.join("fathom"), "fathom", &fathom_path());
+        dir
+    })
+}
+
+/// Makes `dir/name` a link to `program`, in one step: another run of this test may be using it.
+fn install(dir: &Path, name: &str, program: &Path) {
+    let program = fs::canonicalize(program).unwrap_or_else(|error| panic!("{program:?}: {error}"));
+    let temporary = dir.join(format!(".{name}.{}", std::process::id()));
+    fs::create_dir_all(dir).expect("the build's own directory is writable");
+    std::os::unix::fs::symlink(program, &temporary).expect("no other process has this one's number");
+    fs::rename(temporary, dir.join(name)).expect("both are in one directory");
+}
+
+/// fathom itself says whether io_uring is forbidden, naming it; any other failure is left for the tests to find.
+fn uring_is_allowed() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| {
+        let output = Command::new(Program::AsDu.bin().join("fathom"))
+            .args(["du", "--io=uring", "-s"])
+            .arg(OsStr::new(env!("CARGO_MANIFEST_DIR")))
+            .output()
+            .expect("fathom runs");
+        let refused =
+            !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("io_uring");
+        if refused {
+            super::skip("io_uring is forbidden here; the other models were compared");
+        }
+        !refused
+    })
+}

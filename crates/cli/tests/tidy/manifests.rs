@@ -1,0 +1,183 @@
+//! What the manifests may say: which crate may use which, that every dependency is used and has its line in
+//! docs/dependencies.md, that every crate takes the workspace's lints, that the lock file names one registry.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::tree::Tree;
+
+/// Each crate of the workspace with those it may use. A new crate or arrow is a decision: it is made here.
+const ARROWS: [(&str, &[&str]); 4] = [
+    ("fathom-io", &[]),
+    ("fathom-walk", &["fathom-io"]),
+    ("fathom-du", &["fathom-walk", "fathom-io"]),
+    ("fathomfs", &["fathom-du", "fathom-walk", "fathom-io"]),
+];
+/// Where the reasons stand.
+const REASONS: &str = "docs/dependencies.md";
+/// What the lock file says of every package that is not ours.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Crates and arrows in the output of `cargo metadata` that [`ARROWS`] does not have. Dependencies of tests and
+/// of build scripts count: they decide what must be built before what, too.
+pub(crate) fn new_arrows(metadata: &Value) -> Vec<String> {
+    let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut problems = Vec::new();
+    for package in &packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+            problems.push(format!("{name}: not among the known crates"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let other = dependency["name"].as_str().unwrap_or_default();
+            let local = ours.contains(other) || dependency["path"].is_string();
+            if local && !allowed.contains(&other) {
+                problems.push(format!("{name} -> {other}: not an arrow of the design"));
+            }
+        }
+    }
+    problems
+}
+
+/// Dependencies without a row in the document, and rows without a dependency.
+pub(crate) fn unexplained_dependencies(tree: &Tree) -> Vec<String> {
+    let used: BTreeSet<&str> = tree.texts("Cargo.toml").flat_map(|(_, text)| dependencies(text)).collect();
+    let explained = explained(tree.text(REASONS).unwrap_or_default());
+    let missing = used.difference(&explained).map(|name| format!("{REASONS}: no row for {name}"));
+    let stale = explained.difference(&used).map(|name| format!("{REASONS}: {name} is no dependency"));
+    missing.chain(stale).collect()
+}
+
+/// Names in the first column of the document's tables: `| [`name`](..) |` or `| `name` |`.
+fn explained(document: &str) -> BTreeSet<&str> {
+    let rows = document.lines().filter(|line| line.starts_with("| `") || line.starts_with("| [`"));
+    rows.filter_map(|line| line.split('`').nth(1)).collect()
+}
+
+/// What the workspace declares and no member uses.
+pub(crate) fn unused_dependencies(tree: &Tree) -> Vec<String> {
+    let (workspace, members): (Vec<_>, Vec<_>) =
+        tree.texts("Cargo.toml").partition(|(name, _)| *name == "Cargo.toml");
+    let used: BTreeSet<&str> = members.iter().flat_map(|(_, text)| dependencies(text)).collect();
+    let declared = workspace.iter().flat_map(|(_, text)| dependencies(text));
+    declared
+        .filter(|name| !used.contains(name))
+        .map(|name| format!("Cargo.toml: {name} is not used"))
+        .collect()
+}
+
+/// Names in the dependency tables of a manifest, without our own crates.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            let (table, name) = header.rsplit_once("dependencies.").unwrap_or((header, ""));
+            inside = header.ends_with("dependencies");
+            found.extend((!name.is_empty() && !table.ends_with('\'')).then_some(name));
+        } else if inside && !line.starts_with('#') {
+            let key = line.split(['=', '.', ' ']).next().unwrap_or_default();
+            found.extend((line.contains('=') && !key.is_empty()).then_some(key));
+        }
+    }
+    found.retain(|name| !name.starts_with("fathom"));
+    found
+}
+
+/// Members that do not take the workspace's lints, which would let `unsafe` in.
+pub(crate) fn without_lints(tree: &Tree) -> Vec<String> {
+    let members = tree.texts("Cargo.toml").filter(|(name, _)| name.starts_with("crates/"));
+    let lints = |text: &str| text.contains("[lints]\nworkspace = true");
+    members
+        .filter(|(_, text)| !lints(text))
+        .map(|(name, _)| format!("{name}: no [lints] workspace = true"))
+        .collect()
+}
+
+/// Packages that the lock files take from elsewhere than the public registry.
+pub(crate) fn other_sources(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, text) in tree.texts("Cargo.lock") {
+        let sources = text.lines().filter_map(|line| line.strip_prefix("source = "));
+        let others = sources.filter(|source| source.trim_matches('"') != REGISTRY);
+        problems.extend(others.map(|source| format!("{file}: {source}")));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(packages: Value) -> Value {
+        serde_json::json!({ "packages": packages })
+    }
+
+    #[test]
+    fn an_arrow_upwards_is_found_in_tests_too() {
+        let found = new_arrows(&metadata(serde_json::json!([
+            {"name": "fathom-io", "dependencies": [{"name": "fathom-walk", "kind": "dev", "path": "x"}, {"name": "libc"}]},
+            {"name": "fathom-walk", "dependencies": [{"name": "fathom-io"}]},
+        ])));
+        assert_eq!(found, ["fathom-io -> fathom-walk: not an arrow of the design"]);
+    }
+
+    #[test]
+    fn a_crate_nobody_decided_on_is_found() {
+        let found = new_arrows(&metadata(serde_json::json!([
+            {"name": "fathom-extra", "dependencies": []},
+            {"name": "fathomfs", "dependencies": [{"name": "helper", "path": "../../helper"}]},
+        ])));
+        let expected =
+            ["fathom-extra: not among the known crates", "fathomfs -> helper: not an arrow of the design"];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn dependencies_are_found_in_every_form() {
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\nb.workspace = true\n# c = \"1\"\nfathom-io.workspace = true\n\
+                        d = { version = \"1\", features = [\n  \"e\",\n] }\n[target.'cfg(unix)'.dev-dependencies]\nf = \"1\"\n[dependencies.g]\nversion = \"1\"\n";
+        assert_eq!(dependencies(manifest), ["a", "b", "d", "f", "g"]);
+    }
+
+    #[test]
+    fn each_dependency_needs_a_row_and_each_row_a_dependency() {
+        let tree = Tree::of(&[
+            ("crates/a/Cargo.toml", "[dependencies]\nknown = \"1\"\nunknown = \"1\"\n"),
+            (REASONS, "| crate | why |\n|---|---|\n| `known` | `other` |\n| [`stale`](x) | why |\n"),
+        ]);
+        let expected =
+            ["docs/dependencies.md: no row for unknown", "docs/dependencies.md: stale is no dependency"];
+        assert_eq!(unexplained_dependencies(&tree), expected);
+    }
+
+    #[test]
+    fn a_dependency_nobody_uses_is_found() {
+        let tree = Tree::of(&[
+            ("Cargo.toml", "[workspace.dependencies]\na = \"1\"\nb = \"1\"\n"),
+            ("crates/a/Cargo.toml", "[dev-dependencies]\na.workspace = true\n"),
+        ]);
+        assert_eq!(unused_dependencies(&tree), ["Cargo.toml: b is not used"]);
+    }
+
+    #[test]
+    fn a_crate_without_the_lints_is_found() {
+        let tree = Tree::of(&[
+            ("crates/a/Cargo.toml", "[lints]\nworkspace = true\n"),
+            ("crates/b/Cargo.toml", "[package]\n"),
+        ]);
+        assert_eq!(without_lints(&tree), ["crates/b/Cargo.toml: no [lints] workspace = true"]);
+    }
+
+    #[test]
+    fn another_registry_in_the_lock_file_is_found() {
+        let lock = format!("source = \"{REGISTRY}\"\nsource = \"git+https://host.example/x\"\n");
+        assert_eq!(
+            other_sources(&Tree::of(&[("Cargo.lock", &lock)])),
+            ["Cargo.lock: \"git+https://host.example/x\""]
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What Rust sources may not hold: `unsafe` out of its two places or without a reason, functions that are too
+//! long, macros that mark unfinished work, printing in libraries, modules without a head.
+
+use crate::mask::{code_only, line_of, name_after, tokens};
+use crate::tree::Tree;
+
+/// Where `unsafe` may stand.
+const UNSAFE_PLACES: [&str; 2] = ["crates/io/src/sys/", "crates/io/src/uring/"];
+/// Lines from a function's `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Left in the text by someone who meant to come back.
+const UNFINISHED: [&str; 3] = ["dbg", "todo", "unimplemented"];
+
+/// Each `unsafe` that stands elsewhere, and each block or impl of it with no SAFETY comment before its statement.
+pub(crate) fn stray_unsafe(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, source) in tree.texts(".rs") {
+        let code = code_only(source);
+        for at in tokens(&code, "unsafe") {
+            let line = line_of(source, at);
+            let next = code[at + "unsafe".len()..].trim_start();
+            if !UNSAFE_PLACES.iter().any(|place| file.starts_with(place)) {
+                problems.push(format!("{file}:{line}: unsafe outside {}", UNSAFE_PLACES.join(" and ")));
+            } else if (next.starts_with('{') || next.starts_with("impl")) && !has_safety(source, &code, line)
+            {
+                problems.push(format!("{file}:{line}: unsafe without a SAFETY comment"));
+            }
+        }
+    }
+    problems
+}
+
+/// Whether a comment says SAFETY on the lines from the end of the statement before up to `line`.
+fn has_safety(source: &str, code: &str, line: usize) -> bool {
+    let lines: Vec<(&str, &str)> = source.lines().zip(code.lines()).take(line).collect();
+    let mut upwards = lines.iter().rev();
+    let own = upwards.next().is_some_and(|(text, _)| text.contains("SAFETY:"));
+    let same_statement = |(_, code): &&(&str, &str)| !code.trim_end().ends_with([';', '{', '}', ',']);
+    own || upwards.take_while(same_statement).any(|(text, _)| text.contains("SAFETY:"))
+}
+
+/// Functions longer than the ratchet allows.
+pub(crate) fn long_functions(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, source) in tree.texts(".rs") {
+        let code = code_only(source);
+        for at in tokens(&code, "fn") {
+            let Some(name) = name_after(&code, at + "fn".len()) else { continue };
+            let Some(end) = body_end(&code, at) else { continue };
+            let (first, last) = (line_of(&code, at), line_of(&code, end));
+            if last - first + 1 > FUNCTION_LINES_MAX {
+                problems.push(format!("{file}:{first}: {name} has {} lines", last - first + 1));
+            }
+        }
+    }
+    problems
+}
+
+/// The closing brace of the function at `at`; nothing for a declaration without a body.
+fn body_end(code: &str, at: usize) -> Option<usize> {
+    let (mut brackets, mut braces) = (0, 0);
+    for (offset, byte) in code.bytes().enumerate().skip(at) {
+        match byte {
+            b'(' | b'[' => brackets += 1,
+            b')' | b']' => brackets -= 1,
+            b';' if braces == 0 && brackets == 0 => return None,
+            b'{' => braces += 1,
+            b'}' if braces == 1 => return Some(offset),
+            b'}' => braces -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Macros that mark unfinished work.
+pub(crate) fn unfinished(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, source) in tree.texts(".rs") {
+        let code = code_only(source);
+        for word in UNFINISHED {
+            let called = |at: &usize| code[at + word.len()..].starts_with('!');
+            let found = tokens(&code, word).filter(called);
+            problems.extend(found.map(|at| format!("{file}:{}: {word}!", line_of(source, at))));
+        }
+    }
+    problems
+}
+
+/// What a library calls only if it does what is the program's: print, exit, look at arguments and environment.
+const PROGRAMS_OWN: [&str; 9] = [
+    "print!",
+    "println!",
+    "eprint!",
+    "eprintln!",
+    "env::args",
+    "env::args_os",
+    "env::var",
+    "env::var_os",
+    "process::exit",
+];
+
+/// Calls in libraries that only the program may make; their tests may.
+pub(crate) fn programs_own(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    let libraries = |file: &str| {
+        file.starts_with("crates/") && !file.starts_with("crates/cli/") && file.contains("/src/")
+    };
+    for (file, source) in tree.texts(".rs").filter(|(file, _)| libraries(file)) {
+        let code = code_only(source);
+        let code = &code[..code.find("#[cfg(test)]\nmod ").unwrap_or(code.len())];
+        for call in PROGRAMS_OWN {
+            problems.extend(
+                tokens(code, call).map(|at| format!("{file}:{}: {call} in a library", line_of(source, at))),
+            );
+        }
+    }
+    problems
+}
+
+/// Modules that do not begin by saying what they own. Attributes of the crate may stand before.
+pub(crate) fn headless(tree: &Tree) -> Vec<String> {
+    let first = |source: &str| {
+        source.lines().find(|line| !line.is_empty() && !line.starts_with("#![")).map(String::from)
+    };
+    let has_head = |source: &str| first(source).is_some_and(|line| line.starts_with("//! "));
+    let files = tree.texts(".rs").filter(|(_, source)| !has_head(source));
+    files.map(|(file, _)| format!("{file}: no //! at its head")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_outside_its_places_is_found() {
+        let tree = Tree::of(&[("crates/io/src/lib.rs", "// unsafe\nfn f() {\n    unsafe { g() }\n}")]);
+        assert_eq!(
+            stray_unsafe(&tree),
+            ["crates/io/src/lib.rs:3: unsafe outside crates/io/src/sys/ and crates/io/src/uring/"]
+        );
+    }
+
+    #[test]
+    fn unsafe_needs_its_own_safety_comment() {
+        let said = "// SAFETY: proof.\nlet a =\n    unsafe { g() };\n";
+        let unsaid = "let b = unsafe { g() };\n";
+        let tree = Tree::of(&[("crates/io/src/sys/linux.rs", &[said, unsaid].concat())]);
+        assert_eq!(stray_unsafe(&tree), ["crates/io/src/sys/linux.rs:4: unsafe without a SAFETY comment"]);
+    }
+
+    #[test]
+    fn the_word_in_strings_and_lint_names_is_no_unsafe() {
+        let tree = Tree::of(&[("src/lib.rs", "#![deny(unsafe_code)]\nconst A: &str = \"unsafe { }\";")]);
+        assert_eq!(stray_unsafe(&tree), [""; 0]);
+    }
+
+    #[test]
+    fn a_function_may_have_70_lines_and_not_71() {
+        let of = |lines: usize| {
+            format!("trait T {{ fn d(&self); }}\nfn f(a: [u8; 2]) {{{}}}", "\n".repeat(lines - 1))
+        };
+        assert_eq!(long_functions(&Tree::of(&[("a.rs", &of(70))])), [""; 0]);
+        assert_eq!(long_functions(&Tree::of(&[("a.rs", &of(71))])), ["a.rs:2: f has 71 lines"]);
+    }
+
+    #[test]
+    fn unfinished_work_is_found() {
+        let source = format!("fn f() {{ {}!(); }} // {}!\nfn todo() {{}}", UNFINISHED[1], UNFINISHED[0]);
+        assert_eq!(unfinished(&Tree::of(&[("a.rs", &source)])), ["a.rs:1: todo!"]);
+    }
+
+    #[test]
+    fn a_library_that_prints_or_looks_around_is_found() {
+        let source = "fn f() { println!(\"x\"); std::env::var(\"X\"); writeln!(x) }\n#[cfg(test)]\nmod tests { fn f() { println!() } }";
+        let tree = Tree::of(&[("crates/du/src/a.rs", source), ("crates/cli/src/a.rs", source)]);
+        let expected =
+            ["crates/du/src/a.rs:1: println! in a library", "crates/du/src/a.rs:1: env::var in a library"];
+        assert_eq!(programs_own(&tree), expected);
+    }
+
+    #[test]
+    fn a_module_without_a_head_is_found() {
+        let tree = Tree::of(&[("a.rs", "#![no_main]\n//! Owns a.\n"), ("b.rs", "/// A.\nfn a() {}")]);
+        assert_eq!(headless(&tree), ["b.rs: no //! at its head"]);
+    }
+}

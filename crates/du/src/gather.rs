@@ -1,0 +1,192 @@
+//! The part of a run that the walk's workers do: from metadata to sums, and to the entries whose turn matters.
+//!
+//! A file that has one name and gets no line only adds to its directory, whenever. One that could be met again,
+//! or that gets a line, goes to the consumer in order: which of its names counts depends on that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit};
+
+use crate::options::{Links, Measure, Options};
+use crate::time::TimeField;
+use crate::totals::Totals;
+
+/// Entries in order, between two subdirectories.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) files: Vec<File>,
+    /// The files' names, one after another, where they get lines.
+    pub(crate) names: Vec<u8>,
+    /// All that is known of the files, where that is wanted.
+    pub(crate) metas: Vec<Meta>,
+}
+
+/// One file of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct File {
+    pub(crate) totals: Totals,
+    /// Set if the file counts only once and could be met again.
+    pub(crate) id: Option<(u64, u64)>,
+    /// Bytes of its name in the run's names.
+    pub(crate) name_len: u32,
+}
+
+/// What the workers send.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Sum(Totals),
+    Run(Run),
+    Lost { name: Vec<u8>, errno: Option<Errno> },
+}
+
+/// How entries are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Gather {
+    pub(crate) options: Arc<Options>,
+    /// Every inode could be met again, not only those with several links.
+    pub(crate) hash_all: bool,
+    /// Whether runs carry all that is known.
+    pub(crate) metas: bool,
+    /// Bytes seen so far, for progress: whatever is met twice is in it twice.
+    pub(crate) bytes: Arc<AtomicU64>,
+}
+
+impl Gather {
+    /// What an inode counts.
+    pub(crate) fn totals(&self, meta: &Meta) -> Totals {
+        let bytes = match self.options.measure {
+            Measure::Usage | Measure::Inodes => meta.blocks.saturating_mul(512),
+            Measure::Apparent => match meta.file_type() {
+                FileType::Regular | FileType::Symlink => u64::try_from(meta.size).unwrap_or(0),
+                _ => 0,
+            },
+            Measure::Lengths if meta.file_type() == FileType::Regular => {
+                u64::try_from(meta.size).unwrap_or(0)
+            }
+            Measure::Lengths => 0,
+        };
+        Totals::one(bytes, self.stamp(meta))
+    }
+
+    fn stamp(&self, meta: &Meta) -> Stamp {
+        match self.options.time {
+            None => Totals::NONE.newest,
+            Some(TimeField::Modified) => meta.modified,
+            Some(TimeField::Accessed) => meta.accessed,
+            Some(TimeField::Changed) => meta.changed,
+        }
+    }
+
+    /// What the file is to be looked up by before it counts, if anything.
+    pub(crate) fn id(&self, meta: &Meta) -> Option<(u64, u64)> {
+        let again = self.options.links == Links::Once && (self.hash_all || meta.nlink > 1);
+        again.then(|| meta.id())
+    }
+
+    /// Whether files at this depth get lines.
+    pub(crate) fn has_line(&self, depth: usize) -> bool {
+        self.options.all && self.options.depth_max.is_none_or(|max| depth as u64 <= max)
+    }
+
+    fn is_foreign(&self, dir: &Node, meta: &Meta) -> bool {
+        self.options.one_file_system && dir.root_dev().is_some_and(|dev| dev != meta.dev)
+    }
+}
+
+/// What has been gathered since the last subdirectory.
+struct Pending<'g> {
+    gather: &'g Gather,
+    lines: bool,
+    sum: Totals,
+    run: Run,
+    bytes: u64,
+}
+
+impl Pending<'_> {
+    fn file(&mut self, name: &[u8], meta: &Meta) {
+        let (totals, id) = (self.gather.totals(meta), self.gather.id(meta));
+        self.bytes = self.bytes.saturating_add(totals.bytes);
+        if !self.lines && id.is_none() {
+            self.sum.add(&totals);
+            return;
+        }
+        let mut name_len = 0;
+        if self.lines {
+            self.run.names.extend_from_slice(name);
+            name_len = u32::try_from(name.len()).unwrap_or(u32::MAX);
+            if self.gather.metas {
+                self.run.metas.push(*meta);
+            }
+        }
+        self.run.files.push(File { totals, id, name_len });
+    }
+
+    fn end_run(&mut self, emit: &mut Emit<'_, Item>) {
+        if !self.run.files.is_empty() {
+            emit.item(Item::Run(std::mem::take(&mut self.run)));
+        }
+    }
+}
+
+impl Visit for Gather {
+    type Item = Item;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        let exclude = &self.options.exclude;
+        if exclude.is_empty() {
+            return;
+        }
+        let (mut path, mut scratch) = (Vec::new(), Vec::new());
+        if exclude.needs_path() {
+            dir.path_into(&mut path);
+        }
+        names.retain(|name| !exclude.matches_below(&path, name.name.to_bytes(), &mut scratch));
+    }
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Item>,
+    ) {
+        let lines = self.has_line(dir.depth() + 1);
+        let mut pending = Pending { gather: self, lines, sum: Totals::NONE, run: Run::default(), bytes: 0 };
+        for entry in entries {
+            match entry.meta {
+                Some(Err(errno)) => {
+                    pending.end_run(emit);
+                    // Under -L, a link that is there and leads nowhere.
+                    let dangling = errno == Errno::NOENT && entry.name.file_type == FileType::Symlink;
+                    let name = entry.name.name.to_bytes().to_vec();
+                    emit.item(Item::Lost { name, errno: (!dangling).then_some(errno) });
+                }
+                Some(Ok(meta)) if self.is_foreign(dir, &meta) => {}
+                Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
+                    pending.file(entry.name.name.to_bytes(), &meta);
+                }
+                _ => {
+                    pending.end_run(emit);
+                    emit.descend(&entry);
+                }
+            }
+        }
+        pending.end_run(emit);
+        self.bytes.fetch_add(pending.bytes, Ordering::Relaxed);
+        if pending.sum.inodes > 0 {
+            emit.item(Item::Sum(pending.sum));
+        }
+    }
+
+    fn weight(item: &Item) -> usize {
+        match item {
+            Item::Sum(_) => 0,
+            Item::Run(run) => {
+                run.files.capacity() * size_of::<File>()
+                    + run.names.capacity()
+                    + run.metas.capacity() * size_of::<Meta>()
+            }
+            Item::Lost { name, .. } => name.capacity(),
+        }
+    }
+}

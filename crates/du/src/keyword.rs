@@ -1,0 +1,108 @@
+//! Words given as an option's argument, which may be shortened while one meaning is left, and the message that
+//! lists them when none or several are.
+
+use crate::quote::{Charset, quote};
+
+/// A word and what it means; several words may mean the same.
+pub(crate) type Keyword<T> = (&'static str, T);
+
+/// What `word` means among `keywords`. A word written in full wins over longer ones that start with it.
+pub(crate) fn lookup<T: Copy + PartialEq>(word: &[u8], keywords: &[Keyword<T>]) -> Result<T, Ambiguity> {
+    let bytes = |keyword: &Keyword<T>| keyword.0.as_bytes();
+    if let Some((_, meaning)) = keywords.iter().find(|k| bytes(k) == word) {
+        return Ok(*meaning);
+    }
+    let mut meanings = keywords.iter().filter(|k| bytes(k).starts_with(word)).map(|(_, meaning)| *meaning);
+    let first = meanings.next().ok_or(Ambiguity::None)?;
+    if meanings.all(|meaning| meaning == first) { Ok(first) } else { Err(Ambiguity::Several) }
+}
+
+/// How many meanings a refused word has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ambiguity {
+    None,
+    Several,
+}
+
+/// A word an option does not know, or cannot tell from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeywordError {
+    pub(crate) word: Vec<u8>,
+    pub(crate) ambiguity: Ambiguity,
+    pub(crate) context: &'static str,
+    pub(crate) valid: Valid,
+}
+
+/// How the words an option takes are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Valid {
+    /// Quoted as the message's other words are; those of one line mean the same.
+    Quoted(&'static [&'static [&'static str]]),
+    /// Lines printed as they stand.
+    Plain(&'static [&'static str]),
+}
+
+impl KeywordError {
+    /// The message's lines, without the program's name and without a last newline. What follows them (where to
+    /// find help) is the caller's.
+    pub fn message(&self, charset: Charset) -> Vec<u8> {
+        let kind: &[u8] = match self.ambiguity {
+            Ambiguity::None => b"invalid",
+            Ambiguity::Several => b"ambiguous",
+        };
+        let mut out = [kind, b" argument ", &quote(&self.word, charset), b" for "].concat();
+        out.extend(quote(self.context.as_bytes(), charset));
+        out.extend(b"\nValid arguments are:");
+        match self.valid {
+            Valid::Plain(lines) => {
+                lines.iter().for_each(|line| out.extend([b"\n  - ", line.as_bytes()].concat()))
+            }
+            Valid::Quoted(lines) => {
+                for words in lines {
+                    let quoted: Vec<Vec<u8>> =
+                        words.iter().map(|word| quote(word.as_bytes(), charset)).collect();
+                    out.extend([b"\n  - ".to_vec(), quoted.join(&b", "[..])].concat());
+                }
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [Keyword<u8>; 4] = [("iso", 1), ("isolated", 2), ("long", 3), ("longer", 3)];
+
+    #[test]
+    fn words_may_be_shortened_while_one_meaning_is_left() {
+        assert_eq!(lookup(b"isol", &WORDS), Ok(2));
+        assert_eq!(lookup(b"lo", &WORDS), Ok(3));
+        assert_eq!(lookup(b"is", &WORDS), Err(Ambiguity::Several));
+        assert_eq!(lookup(b"", &WORDS), Err(Ambiguity::Several));
+        assert_eq!(lookup(b"isox", &WORDS), Err(Ambiguity::None));
+        assert_eq!(lookup(b"isolatedx", &WORDS), Err(Ambiguity::None));
+    }
+
+    #[test]
+    fn a_word_in_full_is_never_ambiguous() {
+        assert_eq!(lookup(b"iso", &WORDS), Ok(1));
+    }
+
+    #[test]
+    fn both_kinds_of_list() {
+        let mut error = KeywordError {
+            word: b"a\n".to_vec(),
+            ambiguity: Ambiguity::None,
+            context: "--x",
+            valid: Valid::Quoted(&[&["a", "b"], &["c"]]),
+        };
+        let text = "invalid argument ‘a\\n’ for ‘--x’\nValid arguments are:\n  - ‘a’, ‘b’\n  - ‘c’";
+        assert_eq!(error.message(Charset::Utf8), text.as_bytes());
+        error.valid = Valid::Plain(&["a", "+b 'c'"]);
+        error.ambiguity = Ambiguity::Several;
+        let text = "ambiguous argument 'a\\n' for '--x'\nValid arguments are:\n  - a\n  - +b 'c'";
+        assert_eq!(error.message(Charset::Ascii), text.as_bytes());
+    }
+}

@@ -1,0 +1,20 @@
+//! Disk usage with GNU du's semantics: sizes, hard links, totals and formatting. Prints nothing itself.
+//!
+//! [`scan::scan`] walks the operands. `gather.rs` is its half on the walk's workers: metadata becomes sums, and runs
+//! of the entries whose turn matters. `scan.rs` is the half that sees everything in order: it decides what counts
+//! once, adds up directories and hands lines to a [`scan::Report`]. The rest is text: sizes, times, quoting, patterns.
+
+pub mod exclude;
+mod gather;
+pub mod human;
+pub mod keyword;
+mod mounts;
+pub mod number;
+pub mod options;
+pub mod problem;
+pub mod quote;
+pub mod scan;
+mod seen;
+pub mod threshold;
+pub mod time;
+pub mod totals;

@@ -1,0 +1,95 @@
+//! The size limit of `--threshold`: which lines it lets through. Which value of a line is compared is the caller's.
+
+use crate::number::{self, NumberError};
+
+/// Lets through values of at least a limit, or, given a negative one, of at most its absolute value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// Values of this much or more.
+    AtLeast(u64),
+    /// Values of this much or less.
+    AtMost(u64),
+}
+
+/// Why a threshold was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThresholdError {
+    /// It is no number, or none in range.
+    Number(NumberError),
+    /// It is a zero written with a minus sign, which would let through empty entries alone.
+    NegativeZero,
+}
+
+impl ThresholdError {
+    /// The message's text without the program's name; `option` and `arg` as in [`NumberError::message`].
+    pub fn message(self, option: &str, arg: &[u8]) -> Vec<u8> {
+        match self {
+            ThresholdError::Number(error) => error.message(option, arg),
+            // Always the long name and always `-0`, however it was written.
+            ThresholdError::NegativeZero => NumberError::Invalid.message("--threshold", b"-0"),
+        }
+    }
+}
+
+impl Threshold {
+    /// Reads the option's argument: a number that may be negative and may carry a unit.
+    pub fn parse(arg: &[u8]) -> Result<Threshold, ThresholdError> {
+        let reading = number::read(arg, i64::MIN.into(), i64::MAX.into(), b"kKmMGTPEZYRQ");
+        if let Some(error) = reading.error {
+            return Err(ThresholdError::Number(error));
+        }
+        if reading.value == 0 && arg.starts_with(b"-") {
+            return Err(ThresholdError::NegativeZero);
+        }
+        let limit = u64::try_from(reading.value.unsigned_abs()).expect("an i64's absolute value fits u64");
+        Ok(if reading.value < 0 { Threshold::AtMost(limit) } else { Threshold::AtLeast(limit) })
+    }
+
+    /// Whether a line with this value is printed.
+    pub fn admits(&self, value: u64) -> bool {
+        match *self {
+            Threshold::AtLeast(limit) => value >= limit,
+            Threshold::AtMost(limit) => value <= limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(arg: &str) -> String {
+        let error = Threshold::parse(arg.as_bytes()).expect_err("a bad argument");
+        String::from_utf8(error.message("-t", arg.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn the_sign_chooses_the_side() {
+        assert_eq!(Threshold::parse(b"2K"), Ok(Threshold::AtLeast(2048)));
+        assert_eq!(Threshold::parse(b"-2KB"), Ok(Threshold::AtMost(2000)));
+        assert_eq!(Threshold::parse(b"0"), Ok(Threshold::AtLeast(0)));
+        assert_eq!(Threshold::parse(b"0x10MiB"), Ok(Threshold::AtLeast(16 << 20)));
+        assert_eq!(Threshold::parse(b"-9223372036854775808"), Ok(Threshold::AtMost(1 << 63)));
+    }
+
+    #[test]
+    fn both_limits_are_included() {
+        let (least, most) = (Threshold::AtLeast(10), Threshold::AtMost(10));
+        assert_eq!([9, 10, 11].map(|v| least.admits(v)), [false, true, true]);
+        assert_eq!([9, 10, 11].map(|v| most.admits(v)), [true, true, false]);
+        assert!(least.admits(u64::MAX) && !most.admits(u64::MAX));
+    }
+
+    #[test]
+    fn messages_are_gnus() {
+        assert_eq!(message("1x"), "invalid suffix in -t argument '1x'");
+        assert_eq!(message("1t"), "invalid suffix in -t argument '1t'");
+        assert_eq!(message(""), "invalid -t argument ''");
+        assert_eq!(message("-K"), "invalid -t argument '-K'");
+        assert_eq!(message("5Q"), "-t argument '5Q' too large");
+        for zero in ["-0", "-00", "-0K", "-0x0"] {
+            assert_eq!(message(zero), "invalid --threshold argument '-0'", "{zero}");
+        }
+        assert_eq!(Threshold::parse(b" -0"), Ok(Threshold::AtLeast(0)));
+    }
+}

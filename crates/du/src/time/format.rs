@@ -1,0 +1,224 @@
+//! date's formats: what `%` and the letters after it print. A format is read once and then applied to any number
+//! of moments. Names and layouts (`%c`, `%x`, `%r`) are the C locale's.
+
+mod directive;
+
+use self::directive::{Case, Directive, Field, Inherited, Name, Pad, Quantity, YearPart};
+use super::calendar::Civil;
+use super::zone::Local;
+
+/// A moment with all that a format may ask of it.
+#[derive(Clone, Debug)]
+pub(super) struct Moment<'a> {
+    pub(super) civil: Civil,
+    pub(super) sec: i64,
+    pub(super) nsec: u32,
+    pub(super) local: Local<'a>,
+}
+
+/// A format that has been read.
+#[derive(Clone, Debug)]
+pub(super) struct Format(Vec<Piece>);
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Literal(Vec<u8>),
+    Directive(Directive),
+}
+
+impl Format {
+    /// Reads a format. Nothing is wrong in one: what is no directive is printed as it stands.
+    pub(super) fn parse(text: &[u8]) -> Format {
+        Format::parse_within(text, Inherited::default())
+    }
+
+    fn parse_within(text: &[u8], mut inherited: Inherited) -> Format {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() {
+            let literal = rest.iter().position(|&b| b == b'%').unwrap_or(rest.len());
+            if literal > 0 {
+                pieces.push(Piece::Literal(rest[..literal].to_vec()));
+                rest = &rest[literal..];
+                continue;
+            }
+            let (directive, len) = parse_directive(rest, inherited);
+            pieces.push(Piece::Directive(directive));
+            inherited.width = None;
+            rest = &rest[len..];
+        }
+        Format(pieces)
+    }
+
+    /// Appends the moment in this format.
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Literal(text) => out.extend_from_slice(text),
+                Piece::Directive(directive) => directive.write(moment, out),
+            }
+        }
+    }
+}
+
+/// What stands between `%` and the letter.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    /// The last of `_`, `-`, `+` and `0`.
+    pad: Option<u8>,
+    upper: bool,
+    change_case: bool,
+    width: Option<usize>,
+    /// `E` or `O`.
+    modifier: Option<u8>,
+}
+
+/// Reads the directive that `text` starts with, and its length.
+fn parse_directive(text: &[u8], inherited: Inherited) -> (Directive, usize) {
+    let (mut flags, at) = parse_flags(text);
+    flags.upper |= inherited.upper;
+    flags.width = flags.width.or(inherited.width);
+    let conversion = text.get(at).copied();
+    let colons = text[at..].iter().take_while(|&&b| b == b':').count();
+    let field = match conversion {
+        Some(b'%') if at == 1 => Some((Field::Text(b"%".to_vec()), 2)),
+        // With flags it is none of theirs, and starts another directive.
+        Some(b'%') | None => Some((Field::Text(text[..at].to_vec()), at)),
+        Some(b':') if text.get(at + colons) == Some(&b'z') => {
+            (colons <= 3).then_some((Field::Offset { colons }, at + colons + 1))
+        }
+        Some(b':') => Some((Field::Text(text[..=at].to_vec()), at + 1)),
+        Some(letter) => parse_letter(letter, &flags).map(|field| (field, at + 1)),
+    };
+    let verbatim = || {
+        let len = if conversion == Some(b':') { at + colons + 1 } else { at + 1 };
+        (Field::Text(text[..len].to_vec()), len)
+    };
+    let (field, len) = field.unwrap_or_else(verbatim);
+    (resolve(field, conversion, flags, inherited), len)
+}
+
+fn parse_flags(text: &[u8]) -> (Flags, usize) {
+    let (mut flags, mut at) = (Flags::default(), 1);
+    while let Some(&flag) = text.get(at) {
+        match flag {
+            b'_' | b'-' | b'+' | b'0' => flags.pad = Some(flag),
+            b'^' => flags.upper = true,
+            b'#' => flags.change_case = true,
+            _ => break,
+        }
+        at += 1;
+    }
+    while let Some(digit) = text.get(at).filter(|b| b.is_ascii_digit()) {
+        let width = flags.width.unwrap_or(0).saturating_mul(10).saturating_add(usize::from(digit - b'0'));
+        flags.width = Some(width.min(i32::MAX as usize));
+        at += 1;
+    }
+    if let Some(modifier @ (b'E' | b'O')) = text.get(at) {
+        flags.modifier = Some(*modifier);
+        at += 1;
+    }
+    (flags, at)
+}
+
+/// What a letter stands for; nothing if there is no such letter, or not with this modifier.
+fn parse_letter(letter: u8, flags: &Flags) -> Option<Field> {
+    let refused: &[u8] = match flags.modifier {
+        Some(b'E') => b"aAbhBDdeFHIjklMmNSUVgGWw",
+        Some(_) => b"aAcDFxX",
+        None => b"",
+    };
+    if refused.contains(&letter) {
+        return None;
+    }
+    let number = |quantity, digits| Some(Field::Number { quantity, digits });
+    match letter {
+        b'a' => Some(Field::Name(Name::WeekdayShort)),
+        b'A' => Some(Field::Name(Name::Weekday)),
+        b'b' | b'h' => Some(Field::Name(Name::MonthShort)),
+        b'B' => Some(Field::Name(Name::Month)),
+        b'p' | b'P' => Some(Field::Name(Name::HalfDay)),
+        b'Z' => Some(Field::Name(Name::Zone)),
+        b'C' | b'y' | b'Y' | b'g' | b'G' => Some(parse_year(letter, flags)),
+        b'd' | b'e' => number(Quantity::Day, 2),
+        b'H' | b'k' => number(Quantity::Hour, 2),
+        b'I' | b'l' => number(Quantity::Hour12, 2),
+        b'j' => number(Quantity::Yearday, 3),
+        b'M' => number(Quantity::Minute, 2),
+        b'm' => number(Quantity::Month, 2),
+        b'q' => number(Quantity::Quarter, 1),
+        b'S' => number(Quantity::Second, 2),
+        b'u' => number(Quantity::WeekdayFromMonday, 1),
+        b'w' => number(Quantity::Weekday, 1),
+        b'U' => number(Quantity::WeekFromSunday, 2),
+        b'W' => number(Quantity::WeekFromMonday, 2),
+        b'V' => number(Quantity::IsoWeek, 2),
+        b's' => Some(Field::EpochSeconds),
+        b'N' => Some(Field::Nanoseconds),
+        b'z' => Some(Field::Offset { colons: 0 }),
+        b'n' => Some(Field::Text(b"\n".to_vec())),
+        b't' => Some(Field::Text(b"\t".to_vec())),
+        _ => parse_layout(letter, flags),
+    }
+}
+
+fn parse_year(letter: u8, flags: &Flags) -> Field {
+    let part = match letter {
+        b'C' => YearPart::Century,
+        b'y' => YearPart::OfCentury,
+        b'Y' => YearPart::Whole,
+        b'g' => YearPart::IsoOfCentury,
+        _ => YearPart::Iso,
+    };
+    if flags.modifier == Some(b'E') { Field::LibcYear(part) } else { Field::Year(part) }
+}
+
+/// Letters that stand for other directives.
+fn parse_layout(letter: u8, flags: &Flags) -> Option<Field> {
+    let upper = flags.upper;
+    let plain = Inherited { upper, ..Inherited::default() };
+    let (layout, inherited) = match letter {
+        // The first three as the C library lays them out, which has its own way with years.
+        b'c' => ("%a %b %e %H:%M:%S %EY", plain),
+        b'x' => ("%m/%d/%Ey", plain),
+        b'r' => ("%I:%M:%S %p", plain),
+        b'T' | b'X' => ("%H:%M:%S", plain),
+        b'R' => ("%H:%M", plain),
+        b'D' => ("%m/%d/%y", Inherited { pad: flags.pad, ..plain }),
+        b'F' if flags.pad.is_none() && flags.width.is_none() => {
+            ("%Y-%m-%d", Inherited { pad: Some(b'+'), width: Some(4), upper })
+        }
+        b'F' => {
+            let width = flags.width.unwrap_or(0).saturating_sub("-mm-dd".len());
+            ("%Y-%m-%d", Inherited { pad: flags.pad, width: Some(width), upper })
+        }
+        _ => return None,
+    };
+    Some(Field::Layout(Format::parse_within(layout.as_bytes(), inherited)))
+}
+
+/// Settles what the flags mean for this field.
+fn resolve(field: Field, conversion: Option<u8>, flags: Flags, inherited: Inherited) -> Directive {
+    let is_year = matches!(field, Field::Year(_));
+    let pad = flags.pad.or(inherited.pad.filter(|_| is_year));
+    let is_number = matches!(field, Field::Number { .. } | Field::Offset { .. } | Field::EpochSeconds);
+    let unset = match conversion {
+        Some(b'e' | b'k' | b'l') => Pad::Space,
+        _ if is_number || is_year || matches!(field, Field::Nanoseconds) => Pad::Zero,
+        _ => Pad::Space,
+    };
+    let case = match (&field, conversion) {
+        (_, Some(b'P')) => Case::Lower,
+        (Field::Name(Name::HalfDay | Name::Zone), _) if flags.change_case => Case::Lower,
+        // `%#Eb` is no directive, and yet.
+        (Field::Name(_), _) | (_, Some(b'b' | b'h')) if flags.change_case => Case::Upper,
+        _ if flags.upper => Case::Upper,
+        _ => Case::Unchanged,
+    };
+    let pad_style = match pad {
+        None => unset,
+        Some(b'-') => Pad::None,
+        Some(b'_') => Pad::Space,
+        Some(_) => Pad::Zero,
+    };
+    Directive { field, pad: pad_style, plus: pad == Some(b'+'), width: flags.width, case }
+}

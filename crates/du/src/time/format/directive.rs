@@ -1,0 +1,288 @@
+//! One directive of a format, with its flags settled: which value it prints, and how wide.
+
+use super::{Format, Moment};
+use crate::number::decimal;
+
+/// A directive and how it fills its width.
+#[derive(Clone, Debug)]
+pub(super) struct Directive {
+    pub(super) field: Field,
+    pub(super) pad: Pad,
+    /// Years that outgrow their usual digits get a sign.
+    pub(super) plus: bool,
+    /// As written; each field has its own for when nothing is.
+    pub(super) width: Option<usize>,
+    pub(super) case: Case,
+}
+
+/// What a layout's directives take over from the one that stands for them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Inherited {
+    /// For years without a flag of their own.
+    pub(super) pad: Option<u8>,
+    /// For the first directive only.
+    pub(super) width: Option<usize>,
+    pub(super) upper: bool,
+}
+
+/// What fills the width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pad {
+    None,
+    Space,
+    Zero,
+}
+
+/// What becomes of letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Unchanged,
+    Lower,
+    Upper,
+}
+
+/// The value printed.
+#[derive(Clone, Debug)]
+pub(super) enum Field {
+    Text(Vec<u8>),
+    Name(Name),
+    Number {
+        quantity: Quantity,
+        digits: usize,
+    },
+    Year(YearPart),
+    /// A year as the C library itself prints it, inside `%c` and `%x` and with the modifier `E`.
+    LibcYear(YearPart),
+    EpochSeconds,
+    Nanoseconds,
+    Offset {
+        colons: usize,
+    },
+    Layout(Format),
+}
+
+/// Values that are words.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name {
+    Weekday,
+    WeekdayShort,
+    Month,
+    MonthShort,
+    HalfDay,
+    Zone,
+}
+
+/// Values that are small numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Quantity {
+    Day,
+    Hour,
+    Hour12,
+    IsoWeek,
+    Minute,
+    Month,
+    Quarter,
+    Second,
+    WeekFromMonday,
+    WeekFromSunday,
+    Weekday,
+    WeekdayFromMonday,
+    Yearday,
+}
+
+/// A year, or half of its digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum YearPart {
+    Century,
+    OfCentury,
+    Whole,
+    Iso,
+    IsoOfCentury,
+}
+
+const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+impl Directive {
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut Vec<u8>) {
+        match &self.field {
+            Field::Text(text) => self.write_text(text, out),
+            Field::Name(name) => self.write_text(name.of(moment).as_bytes(), out),
+            // A line has about five of these; the general way costs it as much as finding the zone's offset.
+            Field::Number { quantity, digits: 2 } if self.pad == Pad::Zero && self.width.is_none() => {
+                let value = quantity.of(moment) as u8;
+                out.extend_from_slice(&[b'0' + value / 10, b'0' + value % 10]);
+            }
+            Field::Number { quantity, digits } => self.write_number(None, quantity.of(moment), *digits, out),
+            Field::Year(part) => self.write_year(*part, moment, out),
+            Field::LibcYear(part) => self.write_text(part.in_libc(moment).as_bytes(), out),
+            Field::EpochSeconds => {
+                let sign = (moment.sec < 0).then_some(b'-');
+                self.write_number(sign, moment.sec.unsigned_abs(), 1, out);
+            }
+            Field::Nanoseconds => self.write_nanoseconds(moment.nsec, out),
+            Field::Offset { colons } => self.write_offset(*colons, moment, out),
+            Field::Layout(format) => {
+                let start = out.len();
+                format.write(moment, out);
+                let padding = self.text_padding(out.len() - start);
+                out.splice(start..start, padding);
+            }
+        }
+    }
+
+    fn text_padding(&self, len: usize) -> impl Iterator<Item = u8> + use<> {
+        let width = if self.pad == Pad::None { 0 } else { self.width.unwrap_or(0) };
+        std::iter::repeat_n(if self.pad == Pad::Zero { b'0' } else { b' ' }, width.saturating_sub(len))
+    }
+
+    fn write_text(&self, text: &[u8], out: &mut Vec<u8>) {
+        out.extend(self.text_padding(text.len()));
+        let start = out.len();
+        out.extend_from_slice(text);
+        match self.case {
+            Case::Unchanged => {}
+            Case::Lower => out[start..].make_ascii_lowercase(),
+            Case::Upper => out[start..].make_ascii_uppercase(),
+        }
+    }
+
+    fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut Vec<u8>) {
+        let (text, start) = decimal(magnitude);
+        self.write_digits(sign, &text[start..], digits, out);
+    }
+
+    fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut Vec<u8>) {
+        let width = self.width.unwrap_or(width);
+        let padding = width.saturating_sub(digits.len() + usize::from(sign.is_some()));
+        if self.pad == Pad::Space {
+            out.resize(out.len() + padding, b' ');
+        }
+        out.extend(sign);
+        if self.pad == Pad::Zero {
+            out.resize(out.len() + padding, b'0');
+        }
+        out.extend_from_slice(digits);
+    }
+
+    fn write_year(&self, part: YearPart, moment: &Moment<'_>, out: &mut Vec<u8>) {
+        let (negative, magnitude) = part.of(moment);
+        let (digits, largest) = match part {
+            YearPart::Whole | YearPart::Iso => (4, 9999),
+            YearPart::Century | YearPart::OfCentury | YearPart::IsoOfCentury => (2, 99),
+        };
+        let outgrown = magnitude > largest || self.width.is_some_and(|width| width > digits);
+        let sign = match negative {
+            true => Some(b'-'),
+            false => (self.plus && outgrown).then_some(b'+'),
+        };
+        self.write_number(sign, magnitude, digits, out);
+    }
+
+    /// A width is the number of places here, and it is what follows the last significant one that gets padded.
+    fn write_nanoseconds(&self, nsec: u32, out: &mut Vec<u8>) {
+        let width = self.width.filter(|&width| width > 0).unwrap_or(9);
+        let places: [u8; 9] =
+            std::array::from_fn(|place| b'0' + (nsec / 10u32.pow(8 - place as u32) % 10) as u8);
+        let shown = &places[..width.min(9)];
+        let significant = shown.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
+        out.extend_from_slice(&shown[..significant]);
+        let rest = width - significant;
+        match self.pad {
+            Pad::None => {}
+            Pad::Space => out.resize(out.len() + rest, b' '),
+            Pad::Zero => out.resize(out.len() + rest, b'0'),
+        }
+    }
+
+    fn write_offset(&self, colons: usize, moment: &Moment<'_>, out: &mut Vec<u8>) {
+        let offset_sec = moment.local.offset_sec;
+        // `-00` is how zones say that local time is unknown.
+        let negative = offset_sec < 0 || offset_sec == 0 && moment.local.name().starts_with('-');
+        let offset_sec = offset_sec.unsigned_abs();
+        let (hours, minutes, seconds) = (offset_sec / 3600, offset_sec / 60 % 60, offset_sec % 60);
+        let (digits, width) = match colons {
+            0 => ((hours * 100 + minutes).to_string(), 5),
+            3 if minutes == 0 && seconds == 0 => (hours.to_string(), 3),
+            1 | 3 if colons == 1 || seconds == 0 => (format!("{hours}:{minutes:02}"), 6),
+            _ => (format!("{hours}:{minutes:02}:{seconds:02}"), 9),
+        };
+        self.write_digits(Some(if negative { b'-' } else { b'+' }), digits.as_bytes(), width, out);
+    }
+}
+
+impl Name {
+    fn of<'a>(self, moment: &'a Moment<'_>) -> &'a str {
+        let weekday = WEEKDAYS[usize::from(moment.civil.weekday)];
+        let month = MONTHS[usize::from(moment.civil.month - 1)];
+        match self {
+            Name::Weekday => weekday,
+            Name::WeekdayShort => &weekday[..3],
+            Name::Month => month,
+            Name::MonthShort => &month[..3],
+            Name::HalfDay if moment.civil.hour < 12 => "AM",
+            Name::HalfDay => "PM",
+            Name::Zone => moment.local.name(),
+        }
+    }
+}
+
+impl Quantity {
+    fn of(self, moment: &Moment<'_>) -> u64 {
+        let civil = &moment.civil;
+        match self {
+            Quantity::Day => civil.day.into(),
+            Quantity::Hour => civil.hour.into(),
+            Quantity::Hour12 => u64::from((civil.hour + 11) % 12 + 1),
+            Quantity::IsoWeek => civil.iso_week().1.into(),
+            Quantity::Minute => civil.minute.into(),
+            Quantity::Month => civil.month.into(),
+            Quantity::Quarter => u64::from((civil.month - 1) / 3 + 1),
+            Quantity::Second => civil.second.into(),
+            Quantity::WeekFromMonday => civil.week_from(1).into(),
+            Quantity::WeekFromSunday => civil.week_from(0).into(),
+            Quantity::Weekday => civil.weekday.into(),
+            Quantity::WeekdayFromMonday => u64::from((civil.weekday + 6) % 7 + 1),
+            Quantity::Yearday => u64::from(civil.yearday + 1),
+        }
+    }
+}
+
+impl YearPart {
+    /// Whether it has a minus sign, and its digits. A sign shows even in front of a century 0.
+    fn of(self, moment: &Moment<'_>) -> (bool, u64) {
+        let civil = &moment.civil;
+        let year = match self {
+            YearPart::Century | YearPart::OfCentury | YearPart::Whole => civil.year(),
+            YearPart::Iso | YearPart::IsoOfCentury => civil.iso_week().0,
+        };
+        match self {
+            YearPart::Whole | YearPart::Iso => (year < 0, year.unsigned_abs()),
+            YearPart::Century => (year < 0, year.unsigned_abs() / 100),
+            YearPart::OfCentury | YearPart::IsoOfCentury => (false, year.unsigned_abs() % 100),
+        }
+    }
+
+    /// The C library counts in 32 bits, rounds down, and pads nothing but years of a century.
+    fn in_libc(self, moment: &Moment<'_>) -> String {
+        let year = moment.civil.years_since_1900.wrapping_add(1900);
+        match self {
+            YearPart::Century => (year / 100 - i32::from(year % 100 < 0)).to_string(),
+            YearPart::OfCentury => format!("{:02}", moment.civil.years_since_1900.rem_euclid(100)),
+            YearPart::Whole | YearPart::Iso | YearPart::IsoOfCentury => year.to_string(),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The local zone, chosen as the C library chooses it: by `TZ`, which names a file or spells out a rule, else by
+//! `/etc/localtime`. Leap seconds are not counted, whatever a zone's file says about them.
+
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneOffsetInfo};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Seconds of 400 years, after which the calendar, and with it every rule, repeats itself.
+const ERA_SEC: i64 = 146_097 * 86_400;
+/// 1 January 5881581, whose number of days is the first the C library loses. To it, all of that and of later years
+/// comes after the changes of the year.
+const LATE_YEARS_SEC: i64 = 185_542_602_134_400;
+/// 31 December 9998: a time after the changes of its year.
+const LATE_IN_YEAR_SEC: i64 = 253_370_678_400;
+
+/// A zone of local time.
+#[derive(Clone, Debug)]
+pub struct Zone(Rules);
+
+#[derive(Clone, Debug)]
+enum Rules {
+    Fixed {
+        offset_sec: i32,
+        name: Cow<'static, str>,
+    },
+    /// Spelled out in `TZ`: the same changes every year.
+    Yearly(TimeZone),
+    /// From a file, with changes of the past one by one.
+    Recorded(TimeZone),
+}
+
+/// What a zone makes of one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Local<'a> {
+    /// Local time minus universal time.
+    pub(super) offset_sec: i32,
+    name: LocalName<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum LocalName<'a> {
+    Fixed(&'a str),
+    /// The library hands out names by reference to this.
+    Info(TimeZoneOffsetInfo<'a>),
+}
+
+impl Local<'_> {
+    /// The zone's abbreviation at that moment.
+    pub(super) fn name(&self) -> &str {
+        match &self.name {
+            LocalName::Fixed(name) => name,
+            LocalName::Info(info) => info.abbreviation(),
+        }
+    }
+}
+
+impl Zone {
+    /// Universal time.
+    pub const UTC: Zone = Zone(Rules::Fixed { offset_sec: 0, name: Cow::Borrowed("UTC") });
+
+    /// The zone of `TZ` (and `TZDIR`, where its files are), else of this machine. What `TZ` says in error is taken
+    /// for a zone without offset, as the C library does it.
+    pub fn from_env(get: impl Fn(&str) -> Option<Vec<u8>>) -> Zone {
+        let Some(variable) = get("TZ") else {
+            return Zone::from_file(Path::new("/etc/localtime")).unwrap_or(Zone::UTC);
+        };
+        let name = variable.strip_prefix(b":").unwrap_or(&variable);
+        if name.is_empty() {
+            return Zone::UTC;
+        }
+        let dir =
+            get("TZDIR").filter(|dir| !dir.is_empty()).unwrap_or_else(|| b"/usr/share/zoneinfo".to_vec());
+        let path = Path::new(OsStr::from_bytes(&dir)).join(OsStr::from_bytes(name));
+        Zone::from_file(&path).unwrap_or_else(|| Zone::from_rule(name))
+    }
+
+    fn from_file(path: &Path) -> Option<Zone> {
+        // Only regular files: reading another kind might never end.
+        fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let data = fs::read(path).ok()?;
+        TimeZone::tzif(&path.to_string_lossy(), &data).ok().map(|zone| Zone(Rules::Recorded(zone)))
+    }
+
+    /// A zone spelled out: `CET-1`, `CET-1CEST,M3.5.0,M10.5.0/3`. Without rules for a second name it has those of the
+    /// USA, whatever a `posixrules` file says; with malformed ones, it keeps the first name.
+    fn from_rule(text: &[u8]) -> Zone {
+        let fixed =
+            |offset_sec, name: &str| Zone(Rules::Fixed { offset_sec, name: Cow::Owned(name.to_owned()) });
+        let Some((name, rest)) = zone_name(text) else {
+            return fixed(0, "");
+        };
+        let Some((offset_sec, rest)) = zone_offset(rest) else {
+            return fixed(0, name);
+        };
+        let text = String::from_utf8_lossy(text);
+        let rule = if rest.contains(&b',') { text } else { text + ",M3.2.0,M11.1.0" };
+        match TimeZone::posix(&rule) {
+            Ok(zone) if !rest.is_empty() => Zone(Rules::Yearly(zone)),
+            _ => fixed(offset_sec, name),
+        }
+    }
+
+    /// The zone's offset and name at the moment `sec` seconds after the epoch.
+    pub(super) fn at(&self, sec: i64) -> Local<'_> {
+        let (zone, sec) = match &self.0 {
+            Rules::Fixed { offset_sec, name } => {
+                return Local { offset_sec: *offset_sec, name: LocalName::Fixed(name) };
+            }
+            // As the C library has it: earlier years come before the changes of 1970.
+            Rules::Yearly(zone) => (zone, sec.max(0)),
+            Rules::Recorded(zone) => (zone, sec),
+        };
+        let info = zone.to_offset_info(timestamp(sec));
+        Local { offset_sec: info.offset().seconds(), name: LocalName::Info(info) }
+    }
+}
+
+/// The moment `sec` seconds after the epoch, or one within the library's limits that has the same offset.
+fn timestamp(sec: i64) -> Timestamp {
+    let (min, max) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+    let near = match sec {
+        LATE_YEARS_SEC.. => LATE_IN_YEAR_SEC,
+        _ if sec > max => max - ERA_SEC + (sec - max).rem_euclid(ERA_SEC),
+        _ => sec.max(min),
+    };
+    Timestamp::from_second(near).expect("between the library's limits, which are 20000 years apart")
+}
+
+/// The name at the start of `text`, of three characters or more: letters, or letters, digits and signs in `<>`.
+fn zone_name(text: &[u8]) -> Option<(&str, &[u8])> {
+    let letters = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (name, rest) = if letters >= 3 {
+        text.split_at(letters)
+    } else {
+        let quoted = text.strip_prefix(b"<")?;
+        let len = quoted.iter().take_while(|b| b.is_ascii_alphanumeric() || b"+-".contains(b)).count();
+        (&quoted[..len], quoted[len..].strip_prefix(b">").filter(|_| len >= 3)?)
+    };
+    Some((std::str::from_utf8(name).ok()?, rest))
+}
+
+/// The seconds to add to universal time, from the hours (and minutes, and seconds) to add to local time that `text`
+/// starts with.
+fn zone_offset(text: &[u8]) -> Option<(i32, &[u8])> {
+    let (sign, mut rest) = match text.first()? {
+        b'-' => (1, &text[1..]),
+        b'+' => (-1, &text[1..]),
+        _ => (-1, text),
+    };
+    let mut seconds = 0;
+    for (place, (unit_sec, limit)) in [(3600, 24), (60, 59), (1, 59)].into_iter().enumerate() {
+        let digits = if place == 0 { rest } else { rest.strip_prefix(b":").unwrap_or_default() };
+        let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+        if len == 0 {
+            return if place == 0 { None } else { Some((sign * seconds, rest)) };
+        }
+        let number =
+            digits[..len].iter().fold(0i32, |n, b| n.saturating_mul(10).saturating_add((b - b'0').into()));
+        seconds += number.min(limit) * unit_sec;
+        rest = &digits[len..];
+    }
+    Some((sign * seconds, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(tz: &str, sec: i64) -> (i32, String) {
+        let zone = Zone::from_env(|name| (name == "TZ").then(|| tz.as_bytes().to_vec()));
+        let local = zone.at(sec);
+        (local.offset_sec, local.name().to_owned())
+    }
+
+    const SUMMER: i64 = 1_720_000_000;
+    const WINTER: i64 = 1_700_000_000;
+
+    #[test]
+    fn rules_are_read_as_the_c_library_reads_them() {
+        let table = [
+            ("", 0, "UTC", 0, "UTC"),
+            (":", 0, "UTC", 0, "UTC"),
+            ("UTC0", 0, "UTC", 0, "UTC"),
+            ("foo", 0, "foo", 0, "foo"),
+            ("Foo/Bar", 0, "Foo", 0, "Foo"),
+            ("XX", 0, "", 0, ""),
+            ("A1B2", 0, "", 0, ""),
+            ("<AB>5", 0, "", 0, ""),
+            ("<+03>-3", 10_800, "+03", 10_800, "+03"),
+            ("foo-3:30:15", 12_615, "foo", 12_615, "foo"),
+            ("ABC25", -86_400, "ABC", -86_400, "ABC"),
+            ("ABC24:59:99", -89_999, "ABC", -89_999, "ABC"),
+            ("foo3bar", -7_200, "bar", -10_800, "foo"),
+            ("EST+5EDT+4", -14_400, "EDT", -18_000, "EST"),
+            ("EST5EDT4,M3.2.0,M11.1.0", -14_400, "EDT", -18_000, "EST"),
+            ("EST5EDT,J60,J300", -14_400, "EDT", -18_000, "EST"),
+            ("/etc/passwd", 0, "", 0, ""),
+        ];
+        for (tz, summer_sec, summer, winter_sec, winter) in table {
+            assert_eq!(at(tz, SUMMER), (summer_sec, summer.to_owned()), "{tz}");
+            assert_eq!(at(tz, WINTER), (winter_sec, winter.to_owned()), "{tz}");
+        }
+    }
+
+    #[test]
+    fn rules_hold_from_1970_until_the_c_library_loses_count() {
+        let (north, south) = ("EST5EDT,M3.2.0,M11.1.0", "NZST-12NZDT,M9.5.0,M4.1.0/3");
+        for eras in [0, 20, 30, 10_000] {
+            assert_eq!(at(north, SUMMER + eras * ERA_SEC).1, "EDT", "{eras}");
+            assert_eq!(at(north, WINTER + eras * ERA_SEC).1, "EST", "{eras}");
+            assert_eq!(at(south, SUMMER + eras * ERA_SEC).1, "NZST", "{eras}");
+        }
+        for sec in [LATE_YEARS_SEC, i64::MAX, -1, i64::MIN] {
+            assert_eq!(at(north, sec).1, "EST", "{sec}");
+            assert_eq!(at(south, sec).1, "NZDT", "{sec}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Sums over entries, as GNU du adds them up.
+
+use fathom_walk::Stamp;
+
+/// What one entry, or many together, come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Disk usage or apparent size; stays at `u64::MAX` once reached.
+    pub bytes: u64,
+    /// How many inodes.
+    pub inodes: u64,
+    /// The newest time stamp of the kind asked for.
+    pub newest: Stamp,
+}
+
+impl Totals {
+    /// Of nothing: older than any time stamp.
+    pub const NONE: Self = Self { bytes: 0, inodes: 0, newest: Stamp { sec: i64::MIN, nsec: 0 } };
+
+    /// Of one inode.
+    #[must_use]
+    pub fn one(bytes: u64, newest: Stamp) -> Self {
+        Self { bytes, inodes: 1, newest }
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.inodes = self.inodes.wrapping_add(other.inodes);
+        self.newest = self.newest.max(other.newest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_stay_at_the_top_and_the_newest_wins() {
+        let mut totals = Totals::NONE;
+        for sec in [5, -7, 3] {
+            totals.add(&Totals::one(u64::MAX / 2 + 1, Stamp { sec, nsec: 0 }));
+        }
+        assert_eq!((totals.bytes, totals.inodes, totals.newest.sec), (u64::MAX, 3, 5));
+    }
+}

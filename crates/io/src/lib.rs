@@ -1,0 +1,30 @@
+//! The I/O models: every way fathom has of reading a directory with the metadata of its children.
+//!
+//! The metadata seam is the trait [`Model`]: open a directory, read a batch of its names, take the metadata of a
+//! range of them. Each call is one dispatch for many entries, so no model pays a hand-off for one entry unless that is
+//! what it exists to show. The blocking model makes the calls on the worker's own thread ([`blocking`]); the
+//! tokio models send each through the runtime's blocking pool ([`tokio_fs`]); io_uring batches them in one ring a
+//! worker (`uring`); [`sim`] injects faults into any of the calls, from a seed.
+//!
+//! Owns: system calls, dirent parsing, what a model is called and whether it can run here. Does not own: order,
+//! scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
+
+pub mod blocking;
+pub mod calls;
+mod dirent;
+mod meta;
+mod model;
+mod names;
+pub mod offer;
+pub mod sim;
+pub mod sys;
+pub mod tokio_fs;
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub mod uring;
+
+pub use dirent::{Malformed, parse as parse_dirents};
+pub use meta::{Fields, FileType, Meta, Stamp};
+pub use model::{Choice, Follow, Model, Unavailable, UnknownModel, block_on};
+pub use names::{Name, Names};
+pub use rustix::io::Errno;
+pub use sys::Dir;

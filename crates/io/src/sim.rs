@@ -1,0 +1,344 @@
+//! Calls that fail on demand, for tests of what stands on [`Calls`]: every fault is drawn from a seed.
+//!
+//! A draw depends on the seed, the directory's device and inode, the entry's name and the kind of fault, and on nothing
+//! else: the same tree fails in the same places whatever the order, the number of threads or the size of a batch.
+//! Owns the faults and the count of calls. Does not own what the calls do otherwise: they go to the calls inside.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::calls::{Calls, Native};
+use crate::sys::CWD;
+use crate::{Dir, Errno, Fields, FileType, Follow, Meta, Names};
+
+/// How often each fault strikes: 0 is never, 1 always.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Directories that cannot be opened: EACCES.
+    pub open_eacces: f64,
+    /// Directories whose first [`Rates::emfile_tries`] opens fail with EMFILE, and no later one.
+    pub open_emfile: f64,
+    /// How many opens of such a directory fail.
+    pub emfile_tries: u32,
+    /// Directories whose every read fails with EIO.
+    pub read_eio: f64,
+    /// Directories with an entry, always the same, that a read fails at with EIO; whoever reads on misses entries.
+    pub read_part: f64,
+    /// Directories that give no entry's type.
+    pub unknown_type: f64,
+    /// Directories that give fewer names a call than they could, down to one.
+    pub short_read: f64,
+    /// Entries gone when their metadata is asked for: ENOENT. Not those named from the working directory.
+    pub stat_enoent: f64,
+    /// Entries whose metadata cannot be read: EIO. Not those named from the working directory.
+    pub stat_eio: f64,
+    /// Calls that take up to [`Rates::slow_us`] longer.
+    pub slow: f64,
+    /// Longest delay of a slow call, in microseconds.
+    pub slow_us: u64,
+}
+
+/// Calls made so far, faulty ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Directories opened, or tried.
+    pub open: u64,
+    /// Reads of names.
+    pub read: u64,
+    /// Entries asked for metadata.
+    pub stat: u64,
+    /// Open directories asked for metadata.
+    pub stat_dir: u64,
+    /// Calls that failed because a fault struck.
+    pub failed: u64,
+}
+
+/// Faulty calls around `C`. Clones share their counts and the tries an EMFILE has left.
+#[derive(Clone, Debug)]
+pub struct Sim<C = Native> {
+    inner: C,
+    seed: u64,
+    rates: Rates,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: AtomicU64,
+    read: AtomicU64,
+    stat: AtomicU64,
+    stat_dir: AtomicU64,
+    failed: AtomicU64,
+    /// Opens tried of each directory that EMFILE strikes.
+    tries: Mutex<HashMap<(u64, u64), u32>>,
+}
+
+/// What a draw is for, so that one directory's faults are independent of each other.
+#[derive(Clone, Copy)]
+enum Fault {
+    OpenEacces,
+    OpenEmfile,
+    ReadEio,
+    ReadPart,
+    UnknownType,
+    ShortRead,
+    StatEnoent,
+    StatEio,
+    Slow,
+}
+
+impl<C: Calls> Sim<C> {
+    /// Faults at `rates`, drawn from `seed`, in the way of `inner`.
+    #[must_use]
+    pub fn new(inner: C, seed: u64, rates: Rates) -> Self {
+        Self { inner, seed, rates, state: Arc::default() }
+    }
+
+    /// Calls made so far through this value and its clones.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let State { open, read, stat, stat_dir, failed, tries: _ } = &*self.state;
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Counts { open: of(open), read: of(read), stat: of(stat), stat_dir: of(stat_dir), failed: of(failed) }
+    }
+
+    fn draw(&self, fault: Fault, dir: (u64, u64), name: &CStr) -> u64 {
+        let words = [fault as u64, dir.0, dir.1];
+        let hash = words.into_iter().fold(mix(self.seed), |hash, word| mix(hash ^ word));
+        name.to_bytes().iter().fold(hash, |hash, byte| mix(hash ^ u64::from(*byte)))
+    }
+
+    fn strikes(&self, rate: f64, fault: Fault, dir: (u64, u64), name: &CStr) -> bool {
+        // 53 bits: what an f64 holds exactly.
+        let unit = (self.draw(fault, dir, name) >> 11) as f64 / (1_u64 << 53) as f64;
+        unit < rate
+    }
+
+    fn fail<T>(&self, errno: Errno) -> Result<T, Errno> {
+        self.state.failed.fetch_add(1, Ordering::Relaxed);
+        Err(errno)
+    }
+
+    fn delay(&self, dir: (u64, u64), name: &CStr) {
+        if self.strikes(self.rates.slow, Fault::Slow, dir, name) {
+            let us = mix(self.draw(Fault::Slow, dir, name)) % self.rates.slow_us.max(1);
+            std::thread::sleep(Duration::from_micros(us + 1));
+        }
+    }
+
+    /// Whether this open is one of the first of a directory that EMFILE strikes.
+    fn lacks_descriptors(&self, dir: (u64, u64)) -> bool {
+        if !self.strikes(self.rates.open_emfile, Fault::OpenEmfile, dir, c"") {
+            return false;
+        }
+        let mut tries = self.state.tries.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = tries.entry(dir).or_default();
+        *tried += 1;
+        *tried <= self.rates.emfile_tries
+    }
+
+    /// Moves `batch` to the end of `names`, as far as no fault strikes.
+    fn deliver(&self, dir: (u64, u64), batch: &Names, names: &mut Names) -> Result<(), Errno> {
+        let breaks = self.strikes(self.rates.read_part, Fault::ReadPart, dir, c"");
+        let untyped = self.strikes(self.rates.unknown_type, Fault::UnknownType, dir, c"");
+        for entry in batch.iter() {
+            if breaks && self.draw(Fault::ReadPart, dir, entry.name).is_multiple_of(4) {
+                return self.fail(Errno::IO);
+            }
+            names.push(entry.name, entry.ino, if untyped { FileType::Unknown } else { entry.file_type });
+        }
+        names.cookie = batch.cookie;
+        Ok(())
+    }
+}
+
+impl<C: Calls> Calls for Sim<C> {
+    fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+        self.state.open.fetch_add(1, Ordering::Relaxed);
+        // The draw is on the directory itself, not on the way it was reached, so it must be open to be refused.
+        let dir = self.inner.open(at, name, follow)?;
+        let id = self.inner.stat_dir(&dir, Fields::IDENTITY)?.id();
+        self.delay(id, c"");
+        if self.strikes(self.rates.open_eacces, Fault::OpenEacces, id, c"") {
+            return self.fail(Errno::ACCESS);
+        }
+        if self.lacks_descriptors(id) {
+            return self.fail(Errno::MFILE);
+        }
+        Ok(dir)
+    }
+
+    fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        self.state.read.fetch_add(1, Ordering::Relaxed);
+        let id = self.inner.stat_dir(dir, Fields::IDENTITY)?.id();
+        self.delay(id, c"/read");
+        if self.strikes(self.rates.read_eio, Fault::ReadEio, id, c"") {
+            return self.fail(Errno::IO);
+        }
+        let mut room = limit.saturating_sub(names.len());
+        if self.strikes(self.rates.short_read, Fault::ShortRead, id, c"") {
+            room = room.min(1 + usize::from(self.draw(Fault::ShortRead, id, c"room").to_le_bytes()[0] % 8));
+        }
+        let mut batch = Names::new();
+        let more = self.inner.read(dir, &mut batch, room);
+        self.deliver(id, &batch, names)?;
+        more
+    }
+
+    fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+        self.state.stat.fetch_add(1, Ordering::Relaxed);
+        if at.as_raw_fd() != CWD.as_raw_fd() {
+            let dir = self.inner.stat(at, c".", Follow::No, Fields::IDENTITY)?.id();
+            self.delay(dir, name);
+            if self.strikes(self.rates.stat_enoent, Fault::StatEnoent, dir, name) {
+                return self.fail(Errno::NOENT);
+            }
+            if self.strikes(self.rates.stat_eio, Fault::StatEio, dir, name) {
+                return self.fail(Errno::IO);
+            }
+        }
+        self.inner.stat(at, name, follow, fields)
+    }
+
+    fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
+        self.state.stat_dir.fetch_add(1, Ordering::Relaxed);
+        let meta = self.inner.stat_dir(dir, fields)?;
+        self.delay(meta.id(), c"/stat");
+        Ok(meta)
+    }
+}
+
+/// SplitMix64: each bit of the result depends on all of `word`.
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    /// A directory with `count` files and `count` directories.
+    fn tree(count: usize) -> (tempfile::TempDir, Dir) {
+        let temp = tempfile::tempdir().unwrap();
+        for index in 0..count {
+            std::fs::write(temp.path().join(format!("f{index}")), b"x").unwrap();
+            std::fs::create_dir(temp.path().join(format!("d{index}"))).unwrap();
+        }
+        let dir = Dir::from_fd(std::fs::File::open(temp.path()).unwrap().into());
+        (temp, dir)
+    }
+
+    fn reopen(dir: &Dir) -> Dir {
+        Native.open(dir.as_fd(), c".", Follow::No).unwrap()
+    }
+
+    /// What reading in batches of `limit` gives, up to the first error.
+    fn list(sim: &Sim, dir: &Dir, limit: usize) -> (Vec<(String, FileType)>, Option<Errno>) {
+        let (dir, mut all) = (reopen(dir), Vec::new());
+        loop {
+            let mut names = Names::new();
+            let more = sim.read(&dir, &mut names, limit);
+            assert!(names.len() <= limit);
+            all.extend(names.iter().map(|name| (name.name.to_str().unwrap().to_string(), name.file_type)));
+            match more {
+                Ok(true) => {}
+                Ok(false) => return (all, None),
+                Err(errno) => return (all, Some(errno)),
+            }
+        }
+    }
+
+    #[test]
+    fn without_rates_nothing_is_changed() {
+        let (_temp, dir) = tree(5);
+        let sim = Sim::new(Native, 1, Rates::default());
+        let mut names = Names::new();
+        assert_eq!(Native.read(&reopen(&dir), &mut names, 100), Ok(false));
+        let plain: Vec<_> =
+            names.iter().map(|name| (name.name.to_str().unwrap().to_string(), name.file_type)).collect();
+        assert_eq!(list(&sim, &dir, 100), (plain.clone(), None));
+        assert_eq!(list(&sim, &dir, 3), (plain, None));
+        assert_eq!(sim.counts().failed, 0);
+    }
+
+    #[test]
+    fn a_read_breaks_at_the_same_entry_for_any_batch() {
+        let (_temp, dir) = tree(50);
+        let sim = Sim::new(Native, 7, Rates { read_part: 1.0, ..Rates::default() });
+        let whole = list(&sim, &dir, usize::MAX);
+        assert_eq!(whole.1, Some(Errno::IO));
+        assert!(whole.0.len() < 100);
+        for limit in [1, 2, 7, 50] {
+            assert_eq!(list(&sim, &dir, limit), whole, "{limit}");
+        }
+    }
+
+    #[test]
+    fn short_reads_lose_nothing_and_types_can_be_unknown() {
+        let (_temp, dir) = tree(50);
+        let sim = Sim::new(Native, 3, Rates { short_read: 1.0, unknown_type: 1.0, ..Rates::default() });
+        let (entries, error) = list(&sim, &dir, usize::MAX);
+        assert_eq!((entries.len(), error), (100, None));
+        assert!(entries.iter().all(|(_, file_type)| *file_type == FileType::Unknown));
+        assert!(sim.counts().read > 100 / 8);
+    }
+
+    #[test]
+    fn emfile_goes_away_after_its_tries() {
+        let (_temp, dir) = tree(1);
+        let sim = Sim::new(Native, 3, Rates { open_emfile: 1.0, emfile_tries: 2, ..Rates::default() });
+        let tries: Vec<_> = (0..4).map(|_| sim.clone().open(dir.as_fd(), c"d0", Follow::No).err()).collect();
+        assert_eq!(tries, [Some(Errno::MFILE), Some(Errno::MFILE), None, None]);
+        assert_eq!(sim.counts(), Counts { open: 4, failed: 2, ..Counts::default() });
+    }
+
+    #[test]
+    fn rates_are_rates_and_the_seed_decides() {
+        let (_temp, dir) = tree(200);
+        let failing = |seed, rates| {
+            let sim = Sim::new(Native, seed, rates);
+            let stat = |name: String| {
+                let name = std::ffi::CString::new(name).unwrap();
+                sim.stat(dir.as_fd(), &name, Follow::No, Fields::ALL).err()
+            };
+            (0..200).map(|index| stat(format!("f{index}"))).collect::<Vec<_>>()
+        };
+        let rates = Rates { stat_enoent: 0.5, ..Rates::default() };
+        let (first, again, other) = (failing(1, rates), failing(1, rates), failing(2, rates));
+        assert_eq!(first, again);
+        assert_ne!(first, other);
+        let gone = first.iter().filter(|errno| **errno == Some(Errno::NOENT)).count();
+        assert!((60..140).contains(&gone), "{gone} of 200");
+        let all = failing(1, Rates { stat_eio: 1.0, ..Rates::default() });
+        assert!(all.iter().all(|errno| *errno == Some(Errno::IO)));
+    }
+
+    #[test]
+    fn refused_opens_and_failed_reads_are_those_of_the_directory() {
+        let (_temp, dir) = tree(1);
+        let denied = Sim::new(Native, 1, Rates { open_eacces: 1.0, ..Rates::default() });
+        assert_eq!(denied.open(dir.as_fd(), c"d0", Follow::No).err(), Some(Errno::ACCESS));
+        assert_eq!(denied.open(dir.as_fd(), c"none", Follow::No).err(), Some(Errno::NOENT));
+        let broken = Sim::new(Native, 1, Rates { read_eio: 1.0, ..Rates::default() });
+        assert_eq!(list(&broken, &dir, 10), (Vec::new(), Some(Errno::IO)));
+    }
+
+    #[test]
+    fn a_slow_call_takes_its_time() {
+        let (_temp, dir) = tree(1);
+        let sim = Sim::new(Native, 1, Rates { slow: 1.0, slow_us: 1, ..Rates::default() });
+        let start = std::time::Instant::now();
+        for _ in 0..10 {
+            sim.stat(dir.as_fd(), c"f0", Follow::No, Fields::ALL).unwrap();
+        }
+        assert!(start.elapsed() >= Duration::from_micros(10));
+    }
+}

@@ -1,0 +1,167 @@
+//! Linux: openat, getdents64 and statx, called directly.
+
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxAttributes, StatxFlags};
+use rustix::io::retry_on_intr;
+
+use crate::{Errno, Fields, Follow, Meta, Names, Stamp};
+
+/// Bytes asked of one getdents64: the kernel copies what it has, a whole small directory in one call.
+const DIRENTS_BYTES: usize = 64 * 1024;
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+impl Dir {
+    /// Takes over a descriptor that is open on a directory.
+    #[must_use]
+    pub fn from_fd(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// The descriptor alone.
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Flags every directory is opened with.
+pub(crate) fn open_flags(follow: Follow) -> OFlags {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW }
+}
+
+/// openat(2) of a directory, for reading.
+///
+/// # Errors
+/// As openat(2).
+pub fn open_dir(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+    retry_on_intr(|| rustix::fs::openat(at, name, open_flags(follow), Mode::empty())).map(Dir)
+}
+
+/// A descriptor for `path` below `at`, good only as the base of other calls. Unless links are followed, no component may be one.
+///
+/// # Errors
+/// As openat2(2); ELOOP where a component is a symbolic link and `follow` is [`Follow::No`].
+pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if follow == Follow::Yes {
+        return retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()));
+    }
+    retry_on_intr(|| rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS))
+}
+
+/// Goes on reading `dir` where a batch with this cookie ended.
+///
+/// # Errors
+/// As lseek(2).
+pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
+    rustix::fs::seek(&dir.0, SeekFrom::Start(cookie)).map(drop)
+}
+
+/// Appends names until `names` holds `limit`; false at the directory's end.
+///
+/// A batch that ends inside a buffer leaves the descriptor behind it: the caller [`seek`]s before reading on.
+///
+/// # Errors
+/// As getdents64(2); EIO for a record that cannot be.
+pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; DIRENTS_BYTES]);
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        while names.len() < limit {
+            let len = match retry_on_intr(|| getdents64(dir.0.as_fd(), buffer)) {
+                // A directory removed while open has no names; readdir(3) hides this error too.
+                Ok(0) | Err(Errno::NOENT) => return Ok(false),
+                len => len?,
+            };
+            if !crate::parse_dirents(&buffer[..len], names, limit).map_err(|_| Errno::IO)? {
+                seek(dir, names.cookie())?;
+            }
+        }
+        Ok(true)
+    })
+}
+
+fn getdents64(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call keeps neither.
+    let len =
+        unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
+    usize::try_from(len)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+/// statx(2) of `name` in `at`.
+///
+/// # Errors
+/// As statx(2).
+pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+    statx(at, name, stat_flags(follow), fields)
+}
+
+/// statx(2) of an open directory.
+///
+/// # Errors
+/// As statx(2).
+pub fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
+    statx(dir.as_fd(), c"", stat_flags(Follow::Yes) | AtFlags::EMPTY_PATH, fields)
+}
+
+/// Flags every metadata call is made with.
+pub(crate) fn stat_flags(follow: Follow) -> AtFlags {
+    let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    if follow == Follow::Yes { flags } else { flags | AtFlags::SYMLINK_NOFOLLOW }
+}
+
+fn statx(at: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Meta, Errno> {
+    retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx))
+}
+
+/// The statx mask for `fields`.
+pub(crate) fn mask(fields: Fields) -> StatxFlags {
+    let identity = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::NLINK;
+    [
+        (Fields::SIZE, StatxFlags::SIZE),
+        (Fields::BLOCKS, StatxFlags::BLOCKS),
+        (Fields::TIMES, StatxFlags::ATIME | StatxFlags::MTIME | StatxFlags::CTIME),
+        (Fields::OWNER, StatxFlags::UID | StatxFlags::GID),
+    ]
+    .into_iter()
+    .filter(|(field, _)| fields.has(*field))
+    .fold(identity, |mask, (_, bits)| mask | bits)
+}
+
+/// What the kernel's struct says.
+pub(crate) fn meta(statx: &Statx) -> Meta {
+    let stamp = |time: &rustix::fs::StatxTimestamp| Stamp { sec: time.tv_sec, nsec: time.tv_nsec };
+    let mount_root = statx
+        .stx_attributes_mask
+        .contains(StatxAttributes::MOUNT_ROOT)
+        .then(|| statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    Meta {
+        dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor),
+        ino: statx.stx_ino,
+        size: statx.stx_size.cast_signed(),
+        blocks: statx.stx_blocks,
+        mode: u32::from(statx.stx_mode),
+        nlink: u64::from(statx.stx_nlink),
+        uid: statx.stx_uid,
+        gid: statx.stx_gid,
+        accessed: stamp(&statx.stx_atime),
+        modified: stamp(&statx.stx_mtime),
+        changed: stamp(&statx.stx_ctime),
+        mount_root,
+    }
+}

@@ -1,0 +1,21 @@
+//! System calls behind safe signatures: one call a function, EINTR handled here. With `unix.rs` in place of
+//! `linux.rs` (`--cfg fathom_posix`, or another Unix) only what POSIX.1-2008 has is used.
+
+#![allow(unsafe_code)]
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+mod linux;
+#[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+#[path = "unix.rs"]
+mod linux;
+
+mod process;
+mod startup;
+
+pub use rustix::fs::CWD;
+
+pub use linux::{Dir, open_dir, open_path, read_names, seek, stat, stat_dir};
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub(crate) use linux::{mask, meta, open_flags, stat_flags};
+pub use process::{cpu_time, fd_limit, fs_magic};
+pub use startup::{restore_sigpipe, stdout_was_closed};

@@ -1,0 +1,40 @@
+//! What the process was started with and Rust's runtime changes before `main`: it opens /dev/null where a standard
+//! stream was closed, and ignores SIGPIPE. A program that stands in for a C one has to know both.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: the loader calls every function in this section once, before `main`, with the C library ready (gABI,
+// "Initialization and Termination Functions"); arguments it may pass are not looked at.
+#[used]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_os = "macos"), unsafe(link_section = ".init_array"))]
+static RECORD: extern "C" fn() = record;
+
+extern "C" fn record() {
+    // SAFETY: F_GETFD takes no pointer and changes nothing.
+    let closed = unsafe { libc::fcntl(1, libc::F_GETFD) } < 0;
+    STDOUT_CLOSED.store(closed, Ordering::Relaxed);
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only asks; the old one is written to a buffer of its own type.
+    let asked = unsafe { libc::sigaction(libc::SIGPIPE, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: zeroed is a valid sigaction, whether or not the call filled it.
+    let handler = unsafe { action.assume_init() }.sa_sigaction;
+    SIGPIPE_IGNORED.store(asked == 0 && handler == libc::SIG_IGN, Ordering::Relaxed);
+}
+
+/// Whether there was no standard output when the process started.
+#[must_use]
+pub fn stdout_was_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Lets a write to a closed pipe end the process, as it would a C program, unless whoever started it had it ignored.
+pub fn restore_sigpipe() {
+    if !SIGPIPE_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: SIG_DFL runs no code of this process.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
+}

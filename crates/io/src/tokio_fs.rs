@@ -1,0 +1,269 @@
+//! tokio's file calls: each goes to the runtime's blocking pool, a thread hand-off there and back. One runtime a worker,
+//! on the worker's own thread.
+//!
+//! `tokio::fs` takes paths, so every call names its file `/proc/self/fd/N/NAME`: relative to an open directory at any
+//! depth, as with the other models. Names are read by `getdents64` through `spawn_blocking`, one hand-off for each call of
+//! [`Model::read`]: `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
+//! directory's first.
+//!
+//! What differs from the other models is what std does below: every field is asked for, mount roots are not told,
+//! an automount point is mounted by looking at it, and the link through /proc counts as one of the 40 that may follow one
+//! another. Dropping a model does not wait for calls still in the pool; what they return is dropped.
+
+use std::ffi::{CStr, OsStr};
+use std::fs::Metadata;
+use std::future::Future;
+use std::io;
+use std::mem::take;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use rustix::fs::{CWD, OFlags};
+use tokio::fs::OpenOptions;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{Dir, Errno, Fields, Follow, Meta, Model, Names, Stamp, Unavailable};
+
+/// Calls one range of entries has under way at once: as many threads as tokio's blocking pool may have.
+const IN_FLIGHT_MAX: usize = 512;
+
+/// Directories a worker of [`AsyncPar`] keeps under way: each holds a descriptor.
+const WIDTH: usize = 64;
+
+/// tokio's file calls, each awaited before the next is made.
+#[derive(Debug)]
+pub struct AsyncSeq(Pool);
+
+/// tokio's file calls, those of a directory's entries all at once.
+#[derive(Debug)]
+pub struct AsyncPar(Pool);
+
+impl AsyncSeq {
+    /// With a runtime of its own.
+    ///
+    /// # Errors
+    /// Where /proc is not mounted or the runtime cannot be made.
+    pub fn new() -> Result<Self, Unavailable> {
+        Pool::new().map(Self)
+    }
+}
+
+impl AsyncPar {
+    /// With a runtime of its own.
+    ///
+    /// # Errors
+    /// Where /proc is not mounted or the runtime cannot be made.
+    pub fn new() -> Result<Self, Unavailable> {
+        Pool::new().map(Self)
+    }
+}
+
+impl Model for AsyncSeq {
+    async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+        open(at, name, follow).await
+    }
+
+    async fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        read(dir, names, limit).await
+    }
+
+    async fn stat_dir(&self, dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
+        stat_dir(dir).await
+    }
+
+    async fn stat(
+        &self,
+        at: BorrowedFd<'_>,
+        names: &Names,
+        range: Range<usize>,
+        follow: Follow,
+        _fields: Fields,
+        out: &mut Vec<Option<Result<Meta, Errno>>>,
+    ) {
+        out.clear();
+        for name in names.range(range) {
+            out.push(if name.stat { Some(stat(at, name.name, follow).await) } else { None });
+        }
+    }
+
+    fn run<F: Future>(&self, future: F) -> F::Output {
+        self.0.run(future)
+    }
+}
+
+impl Model for AsyncPar {
+    const WIDTH: usize = WIDTH;
+    const BATCH: usize = IN_FLIGHT_MAX;
+
+    async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+        open(at, name, follow).await
+    }
+
+    async fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        read(dir, names, limit).await
+    }
+
+    async fn stat_dir(&self, dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
+        stat_dir(dir).await
+    }
+
+    async fn stat(
+        &self,
+        at: BorrowedFd<'_>,
+        names: &Names,
+        range: Range<usize>,
+        follow: Follow,
+        _fields: Fields,
+        out: &mut Vec<Option<Result<Meta, Errno>>>,
+    ) {
+        out.clear();
+        out.resize(range.len(), None);
+        let mut queued = names.range(range).enumerate().filter(|(_, name)| name.stat);
+        let mut in_flight = FuturesUnordered::new();
+        loop {
+            let room = IN_FLIGHT_MAX - in_flight.len();
+            in_flight.extend(
+                queued
+                    .by_ref()
+                    .take(room)
+                    .map(async |(index, name)| (index, stat(at, name.name, follow).await)),
+            );
+            let Some((index, meta)) = in_flight.next().await else { return };
+            out[index] = Some(meta);
+        }
+    }
+
+    fn run<F: Future>(&self, future: F) -> F::Output {
+        self.0.run(future)
+    }
+}
+
+/// A runtime that leaves without waiting for its threads.
+#[derive(Debug)]
+struct Pool(Option<Runtime>);
+
+impl Pool {
+    fn new() -> Result<Self, Unavailable> {
+        let unavailable = |error: &io::Error, cause: &str| Unavailable {
+            deed: "use tokio::fs",
+            errno: errno(error),
+            cause: cause.to_string(),
+        };
+        std::fs::metadata("/proc/self/fd").map_err(|error| unavailable(&error, "is /proc mounted?"))?;
+        let runtime = Builder::new_current_thread().build();
+        let runtime = runtime.map_err(|error| unavailable(&error, "the runtime cannot be made"))?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn run<F: Future>(&self, future: F) -> F::Output {
+        self.0.as_ref().expect("taken by drop only").block_on(future)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn open(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+    let flags = if follow == Follow::Yes { OFlags::DIRECTORY } else { OFlags::DIRECTORY | OFlags::NOFOLLOW };
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path(at, name)?).await.map_err(|error| errno(&error))?;
+    Ok(Dir::from_fd(OwnedFd::from(file.into_std().await)))
+}
+
+async fn stat_dir(dir: &Dir) -> Result<Meta, Errno> {
+    // Not `N/.`: that takes the right to search the directory, which having it open does not.
+    metadata(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()).into(), Follow::Yes).await
+}
+
+async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
+    metadata(path(at, name)?, follow).await
+}
+
+async fn metadata(path: PathBuf, follow: Follow) -> Result<Meta, Errno> {
+    loop {
+        let metadata = match follow {
+            Follow::Yes => tokio::fs::metadata(&path).await,
+            Follow::No => tokio::fs::symlink_metadata(&path).await,
+        };
+        match metadata.map_err(|error| errno(&error)) {
+            Err(Errno::INTR) => {}
+            metadata => return metadata.map(|metadata| meta(&metadata)),
+        }
+    }
+}
+
+/// Where no descriptor is left to lend to another thread, or what is lent would not keep the position (readdir's
+/// stream), the call is made here.
+async fn read(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+    let lent = if cfg!(fathom_posix) { None } else { dir.as_fd().try_clone_to_owned().ok() };
+    let Some(lent) = lent.map(Dir::from_fd) else { return crate::sys::read_names(dir, names, limit) };
+    let mut batch = take(names);
+    let read = tokio::task::spawn_blocking(move || {
+        let more = crate::sys::read_names(&lent, &mut batch, limit);
+        (batch, more)
+    });
+    let (batch, more) = read.await.map_err(|_| Errno::IO)?;
+    *names = batch;
+    more
+}
+
+/// A path for `name` in `at`.
+fn path(at: BorrowedFd<'_>, name: &CStr) -> Result<PathBuf, Errno> {
+    let name = name.to_bytes();
+    if name.is_empty() {
+        return Err(Errno::NOENT);
+    }
+    if name.starts_with(b"/") || at.as_raw_fd() == CWD.as_raw_fd() {
+        return Ok(Path::new(OsStr::from_bytes(name)).to_path_buf());
+    }
+    let mut path = format!("/proc/self/fd/{}/", at.as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    Ok(std::ffi::OsString::from_vec(path).into())
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+fn meta(metadata: &Metadata) -> Meta {
+    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
+    Meta {
+        dev: metadata.dev(),
+        ino: metadata.ino(),
+        size: metadata.size().cast_signed(),
+        blocks: metadata.blocks(),
+        mode: metadata.mode(),
+        nlink: metadata.nlink(),
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+        accessed: stamp(metadata.atime(), metadata.atime_nsec()),
+        modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
+        changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        mount_root: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_in_its_directory() {
+        let proc = std::fs::File::open("/proc").unwrap();
+        let fd = proc.as_raw_fd();
+        assert_eq!(path(proc.as_fd(), c"a b"), Ok(format!("/proc/self/fd/{fd}/a b").into()));
+        assert_eq!(path(proc.as_fd(), c"/etc"), Ok("/etc".into()));
+        assert_eq!(path(CWD, c"x/y"), Ok("x/y".into()));
+        assert_eq!(path(CWD, c""), Err(Errno::NOENT));
+    }
+}

@@ -1,0 +1,119 @@
+//! Making a ring: which flags and operations this kernel has, and the likely cause where it gives none.
+
+use std::io;
+
+use io_uring::{Builder, IoUring, Probe, opcode};
+use rustix::process::{Resource, getrlimit};
+
+use crate::{Errno, Unavailable};
+
+/// Operations the model cannot do without, all since Linux 5.6.
+const NEEDED: [(u8, &str); 3] =
+    [(opcode::OpenAt::CODE, "openat"), (opcode::Statx::CODE, "statx"), (opcode::Close::CODE, "close")];
+
+/// A ring with at least `depth` entries that has been seen to work.
+pub(super) fn ring(depth: usize) -> Result<IoUring, Unavailable> {
+    let entries = u32::try_from(depth).unwrap_or(u32::MAX);
+    let ring = build(entries).map_err(|error| refused("set up io_uring", &error))?;
+    probe(&ring)?;
+    // The kernel's own bound is four threads a CPU, which on slow storage would be the true depth. Before 5.15 it stays.
+    let _ = ring.submitter().register_iowq_max_workers(&mut [entries, 0]);
+    Ok(ring)
+}
+
+/// With the newest flags the kernel takes: they save interrupts of the one thread that uses the ring.
+fn build(entries: u32) -> io::Result<IoUring> {
+    let [mut since_6_1, mut since_5_19, mut plain] = [(); 3].map(|()| IoUring::builder());
+    since_6_1.setup_submit_all().setup_single_issuer().setup_defer_taskrun();
+    since_5_19.setup_submit_all().setup_coop_taskrun();
+    let build = |builder: &mut Builder| builder.dontfork().build(entries);
+    let unknown_flag = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    for builder in [&mut since_6_1, &mut since_5_19] {
+        match build(builder) {
+            Err(error) if unknown_flag(&error) => {}
+            built => return built,
+        }
+    }
+    build(&mut plain)
+}
+
+fn probe(ring: &IoUring) -> Result<(), Unavailable> {
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe).map_err(|error| refused("use io_uring", &error))?;
+    if let Some((_, missing)) = NEEDED.iter().find(|(code, _)| !probe.is_supported(*code)) {
+        let cause = format!("kernel {} has no {missing} for it", release());
+        return Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause });
+    }
+    // A filter may let rings be made but not used.
+    // SAFETY: no argument is passed, so the kernel reads none.
+    let entered = unsafe { ring.submitter().enter::<()>(0, 0, 0, None) };
+    entered.map(drop).map_err(|error| refused("use io_uring", &error))
+}
+
+fn refused(deed: &'static str, error: &io::Error) -> Unavailable {
+    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+    Unavailable { deed, errno, cause: cause(errno, &release(), disabled().as_deref()) }
+}
+
+/// The likely cause of `errno` on the kernel `release`; `disabled` is the sysctl's value.
+fn cause(errno: Errno, release: &str, disabled: Option<&str>) -> String {
+    match (errno, disabled) {
+        (Errno::NOSYS | Errno::INVAL, _) if version(release).is_some_and(|version| version < (5, 6)) => {
+            format!("kernel {release} is older than 5.6")
+        }
+        (Errno::NOSYS, _) => format!("kernel {release} was built without it, or a seccomp filter hides it"),
+        (Errno::PERM | Errno::ACCESS, Some(value)) if value != "0" => {
+            format!("sysctl kernel.io_uring_disabled is {value}")
+        }
+        (Errno::PERM | Errno::ACCESS, _) => "a seccomp filter or security module forbids it".to_string(),
+        (Errno::NOMEM, _) => format!("the memlock limit, {}, may be too low", memlock()),
+        (Errno::MFILE | Errno::NFILE, _) => "no descriptor is left for the ring".to_string(),
+        _ => "the kernel refuses the ring".to_string(),
+    }
+}
+
+fn disabled() -> Option<String> {
+    let value = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?;
+    Some(value.trim().to_string())
+}
+
+fn memlock() -> String {
+    match getrlimit(Resource::Memlock).current {
+        Some(bytes) => format!("{} KiB", bytes / 1024),
+        None => "unlimited".to_string(),
+    }
+}
+
+/// The first two numbers of a release such as `6.1.0-13-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_names_what_to_look_at() {
+        assert_eq!(cause(Errno::NOSYS, "4.19.0-27-amd64", None), "kernel 4.19.0-27-amd64 is older than 5.6");
+        assert!(cause(Errno::INVAL, "5.5", None).contains("older"));
+        assert!(cause(Errno::NOSYS, "6.1.0", None).contains("seccomp"));
+        assert_eq!(cause(Errno::PERM, "6.1.0", Some("2")), "sysctl kernel.io_uring_disabled is 2");
+        assert!(cause(Errno::PERM, "6.1.0", Some("0")).contains("seccomp"));
+        assert!(cause(Errno::ACCESS, "6.1.0", None).contains("seccomp"));
+        assert!(cause(Errno::NOMEM, "6.1.0", Some("0")).contains(&memlock()));
+    }
+
+    #[test]
+    fn releases_are_compared_as_numbers() {
+        assert_eq!(version("5.10.0-28-amd64"), Some((5, 10)));
+        assert_eq!(version("6.18.44-fc"), Some((6, 18)));
+        assert_eq!(version("6"), None);
+        assert!(version("5.10") > version("5.6"));
+    }
+}

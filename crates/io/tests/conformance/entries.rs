@@ -1,0 +1,234 @@
+//! What is there: entries, their order and their fields.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use fathom_io::sys::{self, CWD};
+use fathom_io::{Dir, Fields, FileType, Follow, Model, Names};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use rustix::fs::{AtFlags, FileType as Kind, Mode, Timespec, Timestamps};
+
+use crate::listing::{Entry, c, list, list_std, meta, open, told_by_all};
+
+/// One of each kind of file that needs no rights to make, with times before the epoch and between seconds.
+fn every_kind(dir: &Path) {
+    fs::write(dir.join("regular"), vec![7; 5000]).unwrap();
+    fs::write(dir.join("empty"), b"").unwrap();
+    fs::hard_link(dir.join("regular"), dir.join("second name")).unwrap();
+    File::create(dir.join("sparse")).unwrap().set_len(8 << 30).unwrap();
+    fs::create_dir(dir.join("directory")).unwrap();
+    fs::create_dir_all(dir.join("parent/child")).unwrap();
+    symlink("regular", dir.join("link")).unwrap();
+    symlink("directory", dir.join("link to a directory")).unwrap();
+    symlink("nowhere", dir.join("dangling")).unwrap();
+    symlink("looping", dir.join("looping")).unwrap();
+    rustix::fs::mknodat(CWD, dir.join("fifo"), Kind::Fifo, Mode::RUSR, 0).unwrap();
+    UnixListener::bind(dir.join("socket")).unwrap();
+    for (name, sec, nsec) in [("regular", -5, 1), ("empty", 1_700_000_000, 999_999_999)] {
+        let time = Timespec { tv_sec: sec, tv_nsec: nsec };
+        let times = Timestamps { last_access: time, last_modification: time };
+        rustix::fs::utimensat(CWD, dir.join(name), &times, AtFlags::empty()).unwrap();
+    }
+}
+
+pub(crate) fn every_kind_of_file_has_its_fields<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    every_kind(temp.path());
+    for follow in [Follow::No, Follow::Yes] {
+        let seen = model.run(async { list(&model, &open(&model, temp.path()).await, 100, follow).await });
+        assert_eq!(seen, list_std(temp.path(), follow), "{follow:?}");
+        assert_eq!(seen.len(), 12);
+    }
+    let devices =
+        model.run(async { list(&model, &open(&model, Path::new("/dev")).await, 10_000, Follow::No).await });
+    let null = devices.iter().find(|entry| entry.0 == b"null").unwrap();
+    assert_eq!(null.3, Ok(meta(&fs::symlink_metadata("/dev/null").unwrap())));
+    assert_eq!(null.2, FileType::Char);
+    model.run(async {
+        let dir = open(&model, temp.path()).await;
+        let own = model.stat_dir(&dir, Fields::ALL).await.unwrap();
+        assert_eq!(told_by_all(own), meta(&fs::metadata(temp.path()).unwrap()));
+    });
+}
+
+pub(crate) fn names_of_every_byte_and_of_every_length<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let bytes = (1..=255).filter(|byte| !b"/.".contains(byte)).map(|byte| vec![byte]);
+    let lengths = (2..=255).map(|len| vec![b'n'; len]);
+    let odd = [b"...".to_vec(), b". ".to_vec(), b"\xff\xfe\n\t".to_vec(), vec![0xe9; 255]];
+    let made: Vec<Vec<u8>> = bytes.chain(lengths).chain(odd).collect();
+    for name in &made {
+        // A file system may have rules of its own for names; these have none.
+        fs::write(temp.path().join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    let seen = model.run(async { list(&model, &open(&model, temp.path()).await, 64, Follow::No).await });
+    assert_eq!(seen.len(), made.len());
+    assert_eq!(seen, list_std(temp.path(), Follow::No));
+}
+
+pub(crate) fn a_range_is_answered_in_order_and_what_is_off_is_left_out<M: Model>(
+    make: impl Fn() -> Option<M>,
+) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    for index in 0..40 {
+        fs::write(temp.path().join(format!("f{index}")), vec![0; index]).unwrap();
+        fs::create_dir(temp.path().join(format!("d{index}"))).unwrap();
+    }
+    model.run(async {
+        let dir = open(&model, temp.path()).await;
+        let mut names = Names::new();
+        assert_eq!(model.read(&dir, &mut names, 1000).await, Ok(false));
+        names.skip_stat(FileType::Directory);
+        names.sort_by_inode();
+        let mut out = vec![None; 7];
+        for range in [0..80, 10..50, 79..80, 33..33] {
+            model.stat(dir.as_fd(), &names, range.clone(), Follow::No, Fields::SIZE, &mut out).await;
+            assert_eq!(out.len(), range.len());
+            for (name, meta) in names.range(range).zip(&out) {
+                let size =
+                    name.name.to_str().unwrap().strip_prefix('f').map(|size| size.parse::<i64>().unwrap());
+                assert_eq!(meta.map(|meta| meta.unwrap().size), size, "{name:?}");
+                assert!(meta.is_none_or(|meta| meta.unwrap().ino == name.ino));
+            }
+        }
+    });
+}
+
+/// A directory of `count` empty files.
+fn wide(count: usize) -> tempfile::TempDir {
+    let temp = tempfile::tempdir().unwrap();
+    for index in 0..count {
+        File::create(temp.path().join(format!("a name of some length {index}"))).unwrap();
+    }
+    temp
+}
+
+fn names_of(entries: &[Entry]) -> Vec<(Vec<u8>, u64, FileType)> {
+    entries.iter().map(|(name, ino, file_type, _)| (name.clone(), *ino, *file_type)).collect()
+}
+
+/// The names alone, in batches of `limit`.
+async fn read_all<M: Model>(model: &M, dir: &Dir, limit: usize) -> Vec<(Vec<u8>, u64, FileType)> {
+    let (mut names, mut all) = (Names::new(), Vec::new());
+    loop {
+        names.clear();
+        let more = model.read(dir, &mut names, limit).await.unwrap();
+        assert!(names.len() == limit || !more, "only the end ends a batch early");
+        all.extend(names.iter().map(|name| (name.name.to_bytes().to_vec(), name.ino, name.file_type)));
+        if !more {
+            return all;
+        }
+    }
+}
+
+pub(crate) fn limits_cut_anywhere<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = wide(10_500);
+    let there = list_std(temp.path(), Follow::No);
+    model.run(async {
+        for limit in [7, 1000, 4096, 9_999, 10_499, 10_500, usize::MAX] {
+            let seen = read_all(&model, &open(&model, temp.path()).await, limit).await;
+            assert_eq!(seen, names_of(&there), "{limit}");
+        }
+        let seen = list(&model, &open(&model, temp.path()).await, 3000, Follow::No).await;
+        assert_eq!(seen, there);
+        // A batch may also grow: the limit is on what it holds.
+        let (dir, mut names) = (open(&model, temp.path()).await, Names::new());
+        for limit in [1, 2, 2, 100, 9_000] {
+            assert_eq!(model.read(&dir, &mut names, limit).await, Ok(true));
+            assert_eq!(names.len(), limit);
+        }
+        assert_eq!(model.read(&dir, &mut names, 20_000).await, Ok(false));
+        assert_eq!(
+            names.iter().map(|name| name.ino).collect::<Vec<_>>(),
+            there.iter().map(|entry| entry.1).collect::<Vec<_>>()
+        );
+    });
+}
+
+pub(crate) fn reading_goes_on_from_a_cookie<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = wide(5_000);
+    let there = names_of(&list_std(temp.path(), Follow::No));
+    model.run(async {
+        for cut in [1, 100, 2_500, 4_999] {
+            let mut names = Names::new();
+            assert_eq!(model.read(&open(&model, temp.path()).await, &mut names, cut).await, Ok(true));
+            let again = open(&model, temp.path()).await;
+            sys::seek(&again, names.cookie()).unwrap();
+            assert_eq!(read_all(&model, &again, 1_000).await, there[cut..], "{cut}");
+        }
+    });
+}
+
+pub(crate) fn deeper_than_any_path<M: Model>(make: impl Fn() -> Option<M>) {
+    const LEVELS: usize = 30;
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let name = CString::new([b'd'; 200]).unwrap();
+    let mut dir = Dir::from_fd(File::open(temp.path()).unwrap().into());
+    for _ in 0..LEVELS {
+        rustix::fs::mkdirat(dir.as_fd(), name.as_c_str(), Mode::RWXU).unwrap();
+        dir = sys::open_dir(dir.as_fd(), &name, Follow::No).unwrap();
+    }
+    rustix::fs::symlinkat("target", dir.as_fd(), "leaf").unwrap();
+    model.run(async {
+        let mut dir = open(&model, temp.path()).await;
+        for _ in 0..LEVELS {
+            let entries = list(&model, &dir, 10, Follow::No).await;
+            assert_eq!(entries.len(), 1);
+            let child = model.open(dir.as_fd(), &name, Follow::No).await.unwrap();
+            let meta = model.stat_dir(&child, Fields::ALL).await.map(told_by_all);
+            assert_eq!((entries[0].1, entries[0].3), (meta.unwrap().ino, meta));
+            dir = child;
+        }
+        let leaf = list(&model, &dir, 10, Follow::No).await;
+        assert_eq!((leaf[0].0.as_slice(), leaf[0].3.unwrap().size), (b"leaf".as_slice(), 6));
+    });
+}
+
+pub(crate) fn many_directories_at_once<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = (0..100).map(|index| temp.path().join(format!("d{index}"))).collect();
+    for (index, path) in paths.iter().enumerate() {
+        fs::create_dir(path).unwrap();
+        (0..index % 20).for_each(|file| fs::write(path.join(format!("{file}")), vec![0; index]).unwrap());
+    }
+    let mut seen = model.run(async {
+        let one = async |index: usize| {
+            let dir = open(&model, &paths[index]).await;
+            let entries = list(&model, &dir, 1000, Follow::No).await;
+            model.close(dir).await;
+            (index, entries)
+        };
+        (0..paths.len()).map(one).collect::<FuturesUnordered<_>>().collect::<Vec<_>>().await
+    });
+    seen.sort_by_key(|(index, _)| *index);
+    assert_eq!(seen.len(), 100);
+    for (index, entries) in seen {
+        assert_eq!(entries, list_std(&paths[index], Follow::No));
+    }
+}
+
+pub(crate) fn a_directory_is_closed_when_the_model_says_so<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let path = fs::canonicalize(temp.path()).unwrap();
+    let leads_there = |raw: i32| fs::read_link(format!("/proc/self/fd/{raw}")).is_ok_and(|link| link == path);
+    model.run(async {
+        let dir = model.open(CWD, &c(&path), Follow::No).await.unwrap();
+        let raw = dir.as_fd().as_raw_fd();
+        assert!(leads_there(raw));
+        model.close(dir).await;
+        assert!(!leads_there(raw));
+    });
+}

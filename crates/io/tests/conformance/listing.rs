@@ -1,0 +1,100 @@
+//! A directory as a model sees it and as std does.
+
+use std::ffi::{CStr, CString};
+use std::fs::Metadata;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use fathom_io::sys::CWD;
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, Stamp};
+
+/// One entry with its metadata, mount root left out: not every model tells.
+pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
+
+pub(crate) fn c(path: impl AsRef<Path>) -> CString {
+    CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
+}
+
+pub(crate) async fn open<M: Model>(model: &M, path: &Path) -> Dir {
+    model.open(CWD, &c(path), Follow::No).await.unwrap()
+}
+
+/// Metadata of the one entry `name` of `dir`.
+pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
+    let mut names = Names::new();
+    names.push(name, 0, FileType::Unknown);
+    let mut out = Vec::new();
+    model.stat(dir.as_fd(), &names, 0..1, follow, Fields::ALL, &mut out).await;
+    assert_eq!(out.len(), 1);
+    out[0].expect("stat is on").map(told_by_all)
+}
+
+pub(crate) fn told_by_all(meta: Meta) -> Meta {
+    Meta { mount_root: None, ..meta }
+}
+
+/// All of `dir`, read in batches of `limit`.
+pub(crate) async fn list<M: Model>(model: &M, dir: &Dir, limit: usize, follow: Follow) -> Vec<Entry> {
+    let (mut names, mut metas, mut entries) = (Names::new(), Vec::new(), Vec::new());
+    loop {
+        names.clear();
+        let more = model.read(dir, &mut names, limit).await.unwrap();
+        assert!(names.len() <= limit);
+        assert!(!names.is_empty() || !more, "a batch that goes on has something in it");
+        model.stat(dir.as_fd(), &names, 0..names.len(), follow, Fields::ALL, &mut metas).await;
+        assert_eq!(metas.len(), names.len());
+        entries.extend(names.iter().zip(&metas).map(|(name, meta)| {
+            let meta = meta.expect("stat is on").map(told_by_all);
+            (name.name.to_bytes().to_vec(), name.ino, name.file_type, meta)
+        }));
+        if !more {
+            return entries;
+        }
+    }
+}
+
+/// All of the directory at `path` as std lists it.
+pub(crate) fn list_std(path: &Path, follow: Follow) -> Vec<Entry> {
+    let entry = |entry: std::fs::DirEntry| {
+        let metadata = match follow {
+            Follow::Yes => std::fs::metadata(entry.path()),
+            Follow::No => std::fs::symlink_metadata(entry.path()),
+        };
+        let meta = metadata.as_ref().map(meta).map_err(|error| Errno::from_io_error(error).unwrap());
+        (entry.file_name().into_vec(), entry.ino(), file_type(entry.file_type().unwrap()), meta)
+    };
+    std::fs::read_dir(path).unwrap().map(|found| entry(found.unwrap())).collect()
+}
+
+fn file_type(from: std::fs::FileType) -> FileType {
+    let kinds = [
+        (from.is_file(), FileType::Regular),
+        (from.is_dir(), FileType::Directory),
+        (from.is_symlink(), FileType::Symlink),
+        (from.is_fifo(), FileType::Fifo),
+        (from.is_socket(), FileType::Socket),
+        (from.is_block_device(), FileType::Block),
+        (from.is_char_device(), FileType::Char),
+    ];
+    kinds.into_iter().find(|(is, _)| *is).unwrap().1
+}
+
+pub(crate) fn meta(from: &Metadata) -> Meta {
+    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap() };
+    Meta {
+        dev: from.dev(),
+        ino: from.ino(),
+        size: i64::try_from(from.size()).unwrap(),
+        blocks: from.blocks(),
+        mode: from.mode(),
+        nlink: from.nlink(),
+        uid: from.uid(),
+        gid: from.gid(),
+        accessed: stamp(from.atime(), from.atime_nsec()),
+        modified: stamp(from.mtime(), from.mtime_nsec()),
+        changed: stamp(from.ctime(), from.ctime_nsec()),
+        mount_root: None,
+    }
+}

@@ -1,0 +1,49 @@
+//! Visits every entry below a set of roots: in parallel, and yet in one order.
+//!
+//! Workers take *parts* (open and list one directory, or stat one chunk of a wide one) from stealable queues, and a
+//! [`Visit`] turns each part's entries into items on the worker. The calling thread puts the parts back into
+//! traversal order and hands them to a [`Consume`], so what it sees does not depend on the model, on the number of workers or on luck.
+//!
+//! ```text
+//!   roots ──> schedule.rs: queues, back-pressure      order.rs ──> Consume
+//!                 │    ▲ children                         ▲
+//!                 ▼    │                                  │ parts, as they complete
+//!             worker.rs: Model calls ──> Visit ──> part.rs: items and subdirectories, in order
+//! ```
+//!
+//! Owns: order, scheduling, how many workers run ([`control`]), descriptors ([`fds`]), loops, errors as events.
+//! Does not own: sizes, hard links, filters, output. Prints nothing.
+
+mod control;
+mod error;
+mod fds;
+mod node;
+mod order;
+mod part;
+mod run;
+mod schedule;
+mod visit;
+mod worker;
+
+pub use control::{Controller, Sample};
+pub use error::{Error, Op};
+pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+pub use node::Node;
+pub use run::{Calls, Options, Progress, Summary, run, run_with};
+pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Visit};
+
+/// Metadata of what `path` leads to.
+///
+/// # Errors
+/// As stat(2).
+pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
+    fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::Yes, Fields::IDENTITY)
+}
+
+/// Metadata of `path` itself, be it a symbolic link.
+///
+/// # Errors
+/// As lstat(2).
+pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
+    fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::No, Fields::IDENTITY)
+}

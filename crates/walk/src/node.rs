@@ -1,0 +1,214 @@
+//! One directory on the way: its name, its parent, and its descriptor while that is kept.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use fathom_io::{Follow, Meta};
+
+/// What everything below one root has in common.
+#[derive(Debug)]
+struct Root {
+    index: usize,
+    dev: OnceLock<u64>,
+}
+
+/// A directory being walked. Paths are built only when asked for.
+#[derive(Debug)]
+pub struct Node {
+    parent: Option<Arc<Node>>,
+    name: CString,
+    depth: usize,
+    root: Arc<Root>,
+    follow: Follow,
+    dirent_ino: Option<u64>,
+    /// Device and inode number, once opened.
+    id: OnceLock<(u64, u64)>,
+    fd: Mutex<Option<Arc<OwnedFd>>>,
+    /// Parts that will still need this directory's descriptor.
+    users: AtomicUsize,
+}
+
+impl Node {
+    pub(crate) fn root(path: CString, root: usize, follow: Follow) -> Self {
+        Self::new(None, path, 0, Arc::new(Root { index: root, dev: OnceLock::new() }), follow, None)
+    }
+
+    pub(crate) fn child(parent: &Arc<Self>, name: &CStr, follow: Follow, dirent_ino: u64) -> Self {
+        let depth = parent.depth + 1;
+        Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow, Some(dirent_ino))
+    }
+
+    fn new(
+        parent: Option<Arc<Self>>,
+        name: CString,
+        depth: usize,
+        root: Arc<Root>,
+        follow: Follow,
+        dirent_ino: Option<u64>,
+    ) -> Self {
+        let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
+        Self { parent, name, depth, root, follow, dirent_ino, id, fd, users }
+    }
+
+    /// The name in its parent directory; of a root, the path it was given by.
+    #[must_use]
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    /// Levels below the root, which is at 0.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Which root this is or is below of, counted from 0 in the order given.
+    #[must_use]
+    pub fn root_index(&self) -> usize {
+        self.root.index
+    }
+
+    /// The directory this one was found in; `None` for a root.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// Device and inode number; `None` until opened.
+    #[must_use]
+    pub fn id(&self) -> Option<(u64, u64)> {
+        self.id.get().copied()
+    }
+
+    /// Device of the root; `None` if that was never opened.
+    #[must_use]
+    pub fn root_dev(&self) -> Option<u64> {
+        self.root.dev.get().copied()
+    }
+
+    /// Writes the path from the root on: the root's as given, then names, one slash between.
+    pub fn path_into(&self, out: &mut Vec<u8>) {
+        let mut chain: Vec<&Self> = Vec::with_capacity(self.depth + 1);
+        let mut node = Some(self);
+        while let Some(here) = node {
+            chain.push(here);
+            node = here.parent.as_deref();
+        }
+        for (level, node) in chain.into_iter().rev().enumerate() {
+            if level > 0 && out.last() != Some(&b'/') {
+                out.push(b'/');
+            }
+            out.extend_from_slice(node.name.to_bytes());
+        }
+    }
+
+    pub(crate) fn follow(&self) -> Follow {
+        self.follow
+    }
+
+    pub(crate) fn set_id(&self, id: (u64, u64)) {
+        // A directory listed a second time, because it was put off the first time, has its id already.
+        let _ = self.id.set(id);
+        if self.parent.is_none() {
+            let _ = self.root.dev.set(id.0);
+        }
+    }
+
+    /// Whether this directory, just opened, is one of its own ancestors.
+    ///
+    /// A physical directory has one parent, so only a followed link or a mount can lead back; and at a mount the
+    /// dirent names the inode underneath, or the device changes.
+    pub(crate) fn is_loop(&self, meta: &Meta) -> bool {
+        let Some(parent) = &self.parent else { return false };
+        let plain = self.follow == Follow::No
+            && self.dirent_ino == Some(meta.ino)
+            && parent.id().is_some_and(|(dev, _)| dev == meta.dev);
+        !plain && parent.chain_has(meta.id())
+    }
+
+    fn chain_has(&self, id: (u64, u64)) -> bool {
+        let mut node = Some(self);
+        while let Some(here) = node {
+            if here.id() == Some(id) {
+                return true;
+            }
+            node = here.parent.as_deref();
+        }
+        false
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Arc<OwnedFd>>> {
+        self.fd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn fd(&self) -> Option<Arc<OwnedFd>> {
+        self.slot().clone()
+    }
+
+    /// Returns what was there before.
+    pub(crate) fn put_fd(&self, fd: Arc<OwnedFd>) -> Option<Arc<OwnedFd>> {
+        self.slot().replace(fd)
+    }
+
+    pub(crate) fn take_fd(&self) -> Option<Arc<OwnedFd>> {
+        self.slot().take()
+    }
+
+    pub(crate) fn add_users(&self, count: usize) {
+        self.users.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Whether that was the last one.
+    pub(crate) fn drop_user(&self) -> bool {
+        self.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+impl Drop for Node {
+    /// Lets go of the ancestors one by one: a chain of 100,000 would overflow the stack otherwise.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(mut node) = next.and_then(Arc::into_inner) {
+            next = node.parent.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(len: usize) -> Arc<Node> {
+        let mut node = Arc::new(Node::root(c"r/".to_owned(), 0, Follow::No));
+        for _ in 0..len {
+            node = Arc::new(Node::child(&node, c"d", Follow::No, 1));
+        }
+        node
+    }
+
+    #[test]
+    fn a_chain_of_a_million_is_dropped_without_recursion() {
+        assert_eq!(chain(1_000_000).depth(), 1_000_000);
+    }
+
+    #[test]
+    fn a_path_does_not_double_the_slash_of_its_root() {
+        let mut path = Vec::new();
+        chain(2).path_into(&mut path);
+        assert_eq!(path, b"r/d/d");
+    }
+
+    #[test]
+    fn a_mount_of_an_ancestor_is_a_loop_and_a_plain_directory_is_not() {
+        let node = chain(2);
+        let (parent, root) = (node.parent().unwrap(), node.parent().unwrap().parent().unwrap());
+        root.set_id((1, 10));
+        parent.set_id((1, 11));
+        let meta = |dev, ino| Meta { dev, ino, ..Meta::default() };
+        assert!(node.is_loop(&meta(1, 10)), "the dirent said inode 1");
+        assert!(!node.is_loop(&meta(1, 12)));
+        assert!(!node.is_loop(&meta(2, 10)));
+    }
+}

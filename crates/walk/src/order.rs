@@ -1,0 +1,248 @@
+//! Puts the outcomes of parts back into traversal order and hands them to the consumer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fathom_io::{Follow, Meta};
+
+use crate::node::Node;
+use crate::part::{DirState, Head, Job, Out, Part, Slot};
+use crate::schedule::Schedule;
+use crate::visit::{Consume, Descend, Enter, Found, NextRoot, Visit};
+use crate::worker::Shared;
+
+/// Roots known ahead of the one being consumed.
+const ROOTS_AHEAD: usize = 256;
+/// How long the consumer sleeps before it looks again: outcomes are handed on in batches of about this much time.
+const NAP: Duration = Duration::from_millis(2);
+/// Steps between two looks at the clock.
+const STEPS_PER_TICK: u32 = 256;
+
+/// What is to be done every few milliseconds, besides consuming.
+pub(crate) trait Tick {
+    fn tick(&mut self);
+}
+
+/// A directory being consumed, or more of the one below it on the stack.
+struct Frame<T> {
+    slots: std::vec::IntoIter<Slot<T>>,
+    is_dir: bool,
+    error: Option<fathom_io::Errno>,
+}
+
+enum Root<T> {
+    Part(usize, Arc<Part<T>>),
+    Note(usize),
+}
+
+enum Step<T> {
+    Done,
+    Advanced,
+    /// This part's outcome is needed next; whether it is a subdirectory's or more of the same directory.
+    Wait(Arc<Part<T>>, Role),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Root(usize),
+    Dir,
+    Rest,
+}
+
+/// The consuming end of a walk.
+pub(crate) struct Order<'a, V: Visit, C> {
+    schedule: &'a Schedule<V::Item>,
+    follow_roots: Follow,
+    pool: &'a mut dyn Tick,
+    consume: &'a mut C,
+    stack: Vec<Frame<V::Item>>,
+    roots: VecDeque<Root<V::Item>>,
+    roots_seen: usize,
+    roots_end: bool,
+}
+
+impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
+    pub(crate) fn new(shared: &'a Shared<V>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
+        let (stack, roots) = (Vec::new(), VecDeque::new());
+        let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
+        Self { schedule, follow_roots, pool, consume, stack, roots, roots_seen: 0, roots_end: false }
+    }
+
+    /// Consumes everything; false if stopped before the end.
+    pub(crate) fn run(mut self) -> bool {
+        let mut steps = 0_u32;
+        loop {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(STEPS_PER_TICK) && self.tick() {
+                self.abandon_all();
+                return false;
+            }
+            match self.step() {
+                Step::Done => return true,
+                Step::Advanced => {}
+                Step::Wait(part, role) => match self.wait(&part) {
+                    Some(out) => self.open(*out, role),
+                    None => {
+                        self.abandon_all();
+                        return false;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Whether to stop.
+    fn tick(&mut self) -> bool {
+        self.pool.tick();
+        self.consume.stopped()
+    }
+
+    fn step(&mut self) -> Step<V::Item> {
+        let Some(frame) = self.stack.last_mut() else { return self.next_root() };
+        match frame.slots.next() {
+            Some(Slot::Item(item)) => self.consume.item(item),
+            Some(Slot::Dir(part)) => return Step::Wait(part, Role::Dir),
+            Some(Slot::Rest(part)) => return Step::Wait(part, Role::Rest),
+            None => self.close(),
+        }
+        Step::Advanced
+    }
+
+    fn close(&mut self) {
+        let Some(frame) = self.stack.pop() else { return };
+        if frame.is_dir {
+            self.consume.leave(frame.error);
+        } else if let Some(below) = self.stack.last_mut() {
+            below.error = below.error.or(frame.error);
+        }
+    }
+
+    fn next_root(&mut self) -> Step<V::Item> {
+        self.fill_roots();
+        match self.roots.pop_front() {
+            Some(Root::Part(root, part)) => Step::Wait(part, Role::Root(root)),
+            Some(Root::Note(root)) => {
+                self.consume.note(root);
+                Step::Advanced
+            }
+            None if self.roots_end => Step::Done,
+            None => Step::Advanced,
+        }
+    }
+
+    fn fill_roots(&mut self) {
+        while !self.roots_end && self.roots.len() < ROOTS_AHEAD {
+            if self.roots.is_empty() {
+                self.consume.idle();
+            }
+            let root = self.roots_seen;
+            match self.consume.next_root(self.roots.is_empty()) {
+                NextRoot::Path(path) => {
+                    let part = Part::new(Job::Root(Arc::new(Node::root(path, root, self.follow_roots))));
+                    self.roots.push_back(Root::Part(root, part.clone()));
+                    self.schedule.push_shared(part, false);
+                }
+                NextRoot::Note => self.roots.push_back(Root::Note(root)),
+                NextRoot::NotNow => return,
+                NextRoot::End => {
+                    self.roots_end = true;
+                    return;
+                }
+            }
+            self.roots_seen += 1;
+        }
+    }
+
+    /// The outcome of `part`; `None` if the walk is to stop.
+    fn wait(&mut self, part: &Arc<Part<V::Item>>) -> Option<Box<Out<V::Item>>> {
+        if let Some(out) = part.take() {
+            return Some(out);
+        }
+        self.consume.idle();
+        self.schedule.want(Some(part));
+        let out = loop {
+            if self.tick() {
+                break None;
+            }
+            if let Some(out) = part.take() {
+                break Some(out);
+            }
+            std::thread::park_timeout(NAP);
+        };
+        self.schedule.want(None);
+        out
+    }
+
+    /// Starts on an outcome.
+    fn open(&mut self, mut out: Out<V::Item>, role: Role) {
+        self.schedule.drop_weight(out.weight);
+        if role == Role::Rest {
+            self.open_rest(out);
+            return;
+        }
+        match out.head.take() {
+            Some(Head::File(meta)) => match role {
+                Role::Root(root) => self.consume.root_file(root, meta),
+                Role::Dir | Role::Rest => {
+                    unreachable!("only a root is looked at before it is known what it is")
+                }
+            },
+            Some(Head::Lost(node, errno)) => self.consume.lost(&node, errno),
+            Some(Head::Dir { node, meta, state }) => self.enter(&node, &meta, state, out),
+            None => unreachable!("every root and directory has a head"),
+        }
+    }
+
+    /// More of the same directory goes on the same frame where that one is at its end, so a huge directory stays one level.
+    fn open_rest(&mut self, out: Out<V::Item>) {
+        let frame = self.stack.last_mut().expect("more of a directory follows its first part");
+        if frame.slots.len() == 0 {
+            frame.slots = out.slots.into_iter();
+            frame.error = frame.error.or(out.error);
+        } else {
+            self.stack.push(Frame { slots: out.slots.into_iter(), is_dir: false, error: out.error });
+        }
+    }
+
+    fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<V::Item>) {
+        let found = match state {
+            DirState::Listed | DirState::PutOff => Found::Readable,
+            DirState::Unreadable(errno) => Found::Unreadable(errno),
+            DirState::Loop => Found::Loop,
+        };
+        if self.consume.enter(Enter { node, meta, found }) == Descend::No {
+            self.abandon(out.slots);
+            return;
+        }
+        let mut frame = Frame { slots: out.slots.into_iter(), is_dir: true, error: out.error };
+        if state == DirState::PutOff {
+            let part = Part::new(Job::Relist(node.clone()));
+            node.parent().inspect(|parent| parent.add_users(1));
+            frame.slots = vec![Slot::Rest(part.clone())].into_iter();
+            self.schedule.push_shared(part, true);
+        }
+        self.stack.push(frame);
+    }
+
+    /// Lets go of everything below `slots`, without recursion.
+    fn abandon(&self, slots: impl IntoIterator<Item = Slot<V::Item>>) {
+        let mut rest: Vec<Slot<V::Item>> = slots.into_iter().collect();
+        while let Some(slot) = rest.pop() {
+            let (Slot::Dir(part) | Slot::Rest(part)) = slot else { continue };
+            if let Some(out) = part.abandon() {
+                self.schedule.drop_weight(out.weight);
+                rest.extend(out.slots);
+            }
+        }
+    }
+
+    fn abandon_all(&mut self) {
+        let frames = std::mem::take(&mut self.stack).into_iter().flat_map(|frame| frame.slots);
+        let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
+            Root::Part(_, part) => Some(Slot::Dir(part)),
+            Root::Note(_) => None,
+        });
+        self.abandon(frames.chain(roots));
+    }
+}

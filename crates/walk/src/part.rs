@@ -1,0 +1,153 @@
+//! The unit of scheduling, and what comes of it: items and further parts, in traversal order.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fathom_io::{Errno, Meta, Names};
+
+use crate::node::Node;
+
+/// What a worker is to do.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Stat a root, and list it if it is a directory.
+    Root(Arc<Node>),
+    /// Open and list a directory.
+    List(Arc<Node>),
+    /// The same for one that was put off.
+    Relist(Arc<Node>),
+    /// Go on listing a very wide directory at this cookie.
+    More(Arc<Node>, u64),
+    /// Take the metadata of a range of a wide directory's names.
+    Stat(Arc<Node>, Arc<Names>, Range<usize>),
+}
+
+/// What a root or a directory turned out to be.
+#[derive(Clone, Debug)]
+pub(crate) enum Head {
+    /// No directory, or nothing that can be accessed.
+    File(Result<Meta, Errno>),
+    /// A directory, with what opening it gave.
+    Dir { node: Arc<Node>, meta: Meta, state: DirState },
+    /// A directory entry that could be neither opened nor stat'ed.
+    Lost(Arc<Node>, Errno),
+}
+
+/// How far reading a directory got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirState {
+    Listed,
+    Unreadable(Errno),
+    Loop,
+    /// Another part has listed the same directory: this one is listed only if the walk wants it again.
+    PutOff,
+}
+
+/// One step of a part's outcome.
+#[derive(Debug)]
+pub(crate) enum Slot<T> {
+    Item(T),
+    /// A subdirectory.
+    Dir(Arc<Part<T>>),
+    /// More of the same directory.
+    Rest(Arc<Part<T>>),
+}
+
+/// What came of a part.
+#[derive(Debug)]
+pub(crate) struct Out<T> {
+    pub(crate) head: Option<Head>,
+    pub(crate) slots: Vec<Slot<T>>,
+    /// Why reading the directory ended early.
+    pub(crate) error: Option<Errno>,
+    /// Bytes of memory behind it, roughly.
+    pub(crate) weight: usize,
+}
+
+impl<T> Out<T> {
+    pub(crate) fn new(head: Option<Head>) -> Self {
+        Self { head, slots: Vec::new(), error: None, weight: 0 }
+    }
+
+    /// The parts in it, in traversal order.
+    pub(crate) fn parts(&self) -> impl DoubleEndedIterator<Item = &Arc<Part<T>>> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Item(_) => None,
+            Slot::Dir(part) | Slot::Rest(part) => Some(part),
+        })
+    }
+}
+
+#[derive(Debug)]
+enum State<T> {
+    Waiting,
+    Ready(Box<Out<T>>),
+    /// Handed to the consumer, or not wanted any more.
+    Gone,
+}
+
+/// A job and the place for its outcome. Shared by the queue it waits in and the slot that waits for it.
+#[derive(Debug)]
+pub(crate) struct Part<T> {
+    pub(crate) job: Job,
+    /// The queue this part was put into.
+    queue: AtomicUsize,
+    state: Mutex<State<T>>,
+}
+
+impl<T> Part<T> {
+    pub(crate) fn new(job: Job) -> Arc<Self> {
+        Arc::new(Self { job, queue: AtomicUsize::new(0), state: Mutex::new(State::Waiting) })
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn queue(&self) -> usize {
+        self.queue.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_queue(&self, queue: usize) {
+        self.queue.store(queue, Ordering::Relaxed);
+    }
+
+    /// Whether nobody waits for it any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        matches!(*self.state(), State::Gone)
+    }
+
+    /// Leaves the outcome for the consumer; gives it back if nobody waits for it any more.
+    pub(crate) fn publish(&self, out: Out<T>) -> Result<(), Out<T>> {
+        let mut state = self.state();
+        match *state {
+            State::Waiting => {
+                *state = State::Ready(Box::new(out));
+                Ok(())
+            }
+            State::Ready(_) => unreachable!("a part is executed once"),
+            State::Gone => Err(out),
+        }
+    }
+
+    /// The outcome, if it is there.
+    pub(crate) fn take(&self) -> Option<Box<Out<T>>> {
+        let mut state = self.state();
+        if matches!(*state, State::Waiting) {
+            return None;
+        }
+        match std::mem::replace(&mut *state, State::Gone) {
+            State::Ready(out) => Some(out),
+            State::Waiting | State::Gone => None,
+        }
+    }
+
+    /// Nobody waits for it any more; the outcome, if it is there already.
+    pub(crate) fn abandon(&self) -> Option<Box<Out<T>>> {
+        match std::mem::replace(&mut *self.state(), State::Gone) {
+            State::Ready(out) => Some(out),
+            State::Waiting | State::Gone => None,
+        }
+    }
+}

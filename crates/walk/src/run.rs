@@ -1,0 +1,289 @@
+//! Starts a walk: the model, the workers, the controller that adds and removes them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fathom_io::blocking::Blocking;
+use fathom_io::calls::Native;
+use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
+use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys};
+
+use crate::control::{Controller, Sample, WORKERS_MAX};
+use crate::error::{Error, Op};
+use crate::fds::Budget;
+use crate::order::{Order, Tick};
+use crate::visit::{Consume, Visit};
+use crate::worker::{Shared, Worker};
+
+/// Time between two samples of the controller.
+const SAMPLE: Duration = Duration::from_millis(2);
+/// A worker's stack: no recursion, and the buffers are on the heap.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// How to walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The I/O model.
+    pub choice: Choice,
+    /// This many workers, whatever the model would have.
+    pub threads: Option<usize>,
+    /// Whether a root that is a symbolic link is followed.
+    pub roots: Follow,
+    /// Whether any other symbolic link is.
+    pub links: Follow,
+    /// Metadata wanted of every entry.
+    pub fields: Fields,
+    /// Take the metadata of directories with their parent's other entries, not only once they are open.
+    pub stat_dirs: bool,
+    /// A directory may be met several times and the consumer wants it once: do not list it twice on suspicion.
+    pub once: bool,
+}
+
+/// How a walk is doing; the numbers only grow, but for `workers` and `busy`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Entries seen, roots and directories included.
+    pub entries: u64,
+    /// Directories opened, or tried.
+    pub directories: u64,
+    /// Workers there are.
+    pub workers: usize,
+    /// Parts being executed: for a blocking model, the workers inside a system call or close to one.
+    pub busy: usize,
+}
+
+/// What was asked of the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calls {
+    /// Directories opened, or tried.
+    pub open: u64,
+    /// Batches of names read.
+    pub read: u64,
+    /// Entries whose metadata was taken, open directories included.
+    pub stat: u64,
+    /// Directories opened again because their descriptor had not been kept.
+    pub reopen: u64,
+}
+
+/// How a walk went.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// False if it was stopped before its end.
+    pub complete: bool,
+    /// The last progress.
+    pub progress: Progress,
+    /// From the first worker's start to the end.
+    pub elapsed: Duration,
+    /// What was asked of the model.
+    pub calls: Calls,
+    /// When, since the start, how many workers there were: one element a change.
+    pub workers_over_time: Vec<(Duration, usize)>,
+}
+
+/// Walks the roots `consume` names, on the calling thread and workers of its own.
+///
+/// `watch` is called every few milliseconds.
+///
+/// # Errors
+/// If the model cannot run here or no worker can be started. Everything after that is an event.
+pub fn run<V: Visit, C: Consume<V::Item>>(
+    options: Options,
+    visit: V,
+    consume: &mut C,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Summary, Error> {
+    match options.choice {
+        Choice::Sync | Choice::Threads(_) | Choice::Auto => {
+            run_with(options, visit, consume, watch, || Ok(Blocking::<Native>::default()))
+        }
+        Choice::AsyncSeq => run_with(options, visit, consume, watch, AsyncSeq::new),
+        Choice::AsyncPar => run_with(options, visit, consume, watch, AsyncPar::new),
+        #[cfg(all(target_os = "linux", not(fathom_posix)))]
+        Choice::Uring(depth) => run_with(options, visit, consume, watch, move || {
+            fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH))
+        }),
+        #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+        Choice::Uring(_) => {
+            Err(Error::new(Op::StartModel, std::io::Error::from(std::io::ErrorKind::Unsupported)))
+        }
+    }
+}
+
+/// The same over models `make` makes, one for every worker, on the worker's own thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
+    options: Options,
+    visit: V,
+    consume: &mut C,
+    watch: &mut dyn FnMut(Progress),
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+) -> Result<Summary, Error> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let (workers, workers_max) = workers(&options, cpus);
+    let budget = Budget::new(sys::fd_limit(), workers_max * M::WIDTH);
+    let workers_max = workers_max.min(budget.units);
+    let shared = Arc::new(Shared::new(visit, options, workers_max, budget.kept));
+    let spawner = Spawner { shared: shared.clone(), make: Arc::new(make), width: budget.units / workers_max };
+    let (report, first) = mpsc::channel();
+    spawner.spawn(Some(report)).map_err(|error| Error::new(Op::StartWorker, error))?;
+    if let Ok(Err(unavailable)) = first.recv() {
+        return Err(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
+    }
+    let adaptive = options.choice == Choice::Auto && options.threads.is_none();
+    let mut pool = Pool {
+        shared: &shared,
+        controller: adaptive.then(|| Controller::new(cpus, workers_max)),
+        spawn: &|| spawner.spawn(None).is_ok(),
+        watch,
+        wanted: workers.min(workers_max),
+        spawned: 1,
+        start: Instant::now(),
+        last: Reading::now(&shared),
+        over_time: vec![(Duration::ZERO, 1)],
+    };
+    let complete = Order::new(&shared, &mut pool, consume).run();
+    shared.schedule.stop();
+    Ok(Summary {
+        complete,
+        progress: pool.progress(),
+        elapsed: pool.start.elapsed(),
+        calls: shared.calls(),
+        workers_over_time: pool.over_time,
+    })
+}
+
+/// How many workers to start with and to have at most.
+fn workers(options: &Options, cpus: usize) -> (usize, usize) {
+    let count = match (options.threads, options.choice) {
+        (Some(count), _) | (None, Choice::Threads(Some(count))) => count,
+        (None, Choice::Sync | Choice::AsyncSeq | Choice::AsyncPar) => 1,
+        (None, Choice::Threads(None) | Choice::Uring(_)) => cpus,
+        (None, Choice::Auto) => return (cpus, WORKERS_MAX.max(cpus)),
+    };
+    (count.max(1), count.max(1))
+}
+
+/// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
+/// stops the walk, and ends by itself when the call returns.
+struct Spawner<V: Visit, F> {
+    shared: Arc<Shared<V>>,
+    make: Arc<F>,
+    /// Directories a worker may have under way.
+    width: usize,
+}
+
+type Report = mpsc::Sender<Result<(), Unavailable>>;
+
+impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Spawner<V, F> {
+    fn spawn(&self, report: Option<Report>) -> std::io::Result<()> {
+        let (shared, make) = (self.shared.clone(), self.make.clone());
+        let width = self.width.clamp(1, M::WIDTH);
+        let work = move || {
+            let (model, made) = match make() {
+                Ok(model) => (Some(model), Ok(())),
+                Err(unavailable) => (None, Err(unavailable)),
+            };
+            if let Some(report) = report {
+                // Nobody listens any more once the walk has been given up.
+                let _ = report.send(made);
+            }
+            if let Some(model) = model {
+                let number = shared.schedule.add_worker();
+                Worker::new(shared, number, model, width).run();
+            }
+        };
+        let builder = thread::Builder::new().name("walk".to_owned()).stack_size(STACK_BYTES);
+        builder.spawn(work).map(drop)
+    }
+}
+
+/// Readings of counters that only grow.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    cpu: Duration,
+    units: u64,
+}
+
+impl Reading {
+    fn now<V: Visit>(shared: &Shared<V>) -> Self {
+        let units = shared.entries.load(Ordering::Relaxed) + shared.directories.load(Ordering::Relaxed);
+        Self { at: Instant::now(), cpu: sys::cpu_time(), units }
+    }
+}
+
+/// The workers, as the consumer's thread looks after them between its other work.
+struct Pool<'a, V: Visit> {
+    shared: &'a Shared<V>,
+    controller: Option<Controller>,
+    spawn: &'a dyn Fn() -> bool,
+    watch: &'a mut dyn FnMut(Progress),
+    wanted: usize,
+    spawned: usize,
+    start: Instant,
+    last: Reading,
+    over_time: Vec<(Duration, usize)>,
+}
+
+impl<V: Visit> Pool<'_, V> {
+    fn progress(&self) -> Progress {
+        Progress {
+            entries: self.shared.entries.load(Ordering::Relaxed),
+            directories: self.shared.directories.load(Ordering::Relaxed),
+            workers: self.spawned.min(self.wanted),
+            busy: self.shared.busy.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Starts workers up to the wanted number, but none that would find nothing to do.
+    fn hire(&mut self) {
+        let idle = self.shared.schedule.sleepers();
+        let useful = self.spawned + self.shared.schedule.outstanding().saturating_sub(idle);
+        let before = self.spawned;
+        while self.spawned < self.wanted.min(useful) && (self.spawn)() {
+            self.spawned += 1;
+        }
+        if self.spawned != before {
+            self.note_workers();
+        }
+    }
+
+    fn note_workers(&mut self) {
+        self.over_time.push((self.start.elapsed(), self.spawned.min(self.wanted)));
+    }
+
+    fn sample(&mut self) {
+        let Some(controller) = &mut self.controller else { return };
+        let now = Reading::now(self.shared);
+        let wanted = controller.tick(Sample {
+            elapsed: now.at - self.last.at,
+            cpu: now.cpu.saturating_sub(self.last.cpu),
+            units: now.units - self.last.units,
+            saturated: self.spawned >= self.wanted && self.shared.schedule.sleepers() == 0,
+        });
+        self.last = now;
+        if wanted != self.wanted {
+            self.wanted = wanted;
+            self.shared.schedule.allow(wanted);
+            self.note_workers();
+        }
+    }
+}
+
+impl<V: Visit> Tick for Pool<'_, V> {
+    fn tick(&mut self) {
+        if self.spawned < self.wanted {
+            self.hire();
+        }
+        if self.last.at.elapsed() >= SAMPLE {
+            self.sample();
+            let progress = self.progress();
+            (self.watch)(progress);
+        }
+    }
+}

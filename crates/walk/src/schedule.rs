@@ -1,0 +1,307 @@
+//! Which part is executed next, by whom, and who sleeps.
+//!
+//! Every worker has a queue and takes the newest part of it: depth first, and next in traversal order. One whose
+//! queue is empty steals the newest part of another's, of the queue the consumer waits for if there is one: so all
+//! work near the place where the consumer is, and little has to wait for its turn. (The oldest part would be the
+//! larger piece of work, but all that comes of it would wait longest.)
+//!
+//! Outcomes that wait are weighed all the same. Past [`WEIGHT_MAX`], until half of that is consumed, only the part the consumer
+//! waits for is executed: a slow consumer holds up the workers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use crate::part::Part;
+
+/// The queue for roots and for parts the consumer wants; the workers' follow it.
+pub(crate) const SHARED: usize = 0;
+
+/// Bytes of outcomes that may wait for their turn.
+const WEIGHT_MAX: usize = 8 << 20;
+
+#[derive(Debug)]
+struct Queue<T> {
+    len: AtomicUsize,
+    parts: Mutex<VecDeque<Arc<Part<T>>>>,
+}
+
+impl<T> Queue<T> {
+    fn new() -> Self {
+        Self { len: AtomicUsize::new(0), parts: Mutex::new(VecDeque::new()) }
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> R) -> R {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut parts);
+        self.len.store(parts.len(), Ordering::Release);
+        result
+    }
+
+    fn take(
+        &self,
+        take: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> Option<Arc<Part<T>>>,
+    ) -> Option<Arc<Part<T>>> {
+        if self.len.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.change(take)
+    }
+
+    fn take_newest(&self) -> Option<Arc<Part<T>>> {
+        self.take(VecDeque::pop_back)
+    }
+
+    fn take_oldest(&self) -> Option<Arc<Part<T>>> {
+        self.take(VecDeque::pop_front)
+    }
+
+    /// The part at this address.
+    fn take_one(&self, address: usize) -> Option<Arc<Part<T>>> {
+        self.take(|parts| {
+            let at = parts.iter().rposition(|part| Arc::as_ptr(part).addr() == address)?;
+            parts.remove(at)
+        })
+    }
+}
+
+/// The queues and everything workers wait for.
+#[derive(Debug)]
+pub(crate) struct Schedule<T> {
+    queues: Vec<Queue<T>>,
+    /// Queues in use: the shared one and those of the workers started.
+    queues_used: AtomicUsize,
+    /// Workers allowed to work.
+    allowed: AtomicUsize,
+    /// Parts put in and not finished.
+    outstanding: AtomicUsize,
+    /// Bytes of outcomes waiting for their turn.
+    weight: AtomicUsize,
+    /// Too much is waiting: only what the consumer waits for is executed.
+    throttled: AtomicBool,
+    /// The queue of the part the consumer waits for.
+    wanted_queue: AtomicUsize,
+    /// Address of the part the consumer waits for; 0 while it waits for none.
+    wanted_part: AtomicUsize,
+    stop: AtomicBool,
+    sleepers: AtomicUsize,
+    /// Counts reasons to wake up.
+    events: Mutex<u64>,
+    wake: Condvar,
+    /// Where workers wait that may not work for now.
+    bench: Condvar,
+    consumer: Thread,
+}
+
+impl<T> Schedule<T> {
+    /// For up to `workers_max` workers; the calling thread is the consumer.
+    pub(crate) fn new(workers_max: usize) -> Self {
+        Self {
+            queues: (0..=workers_max).map(|_| Queue::new()).collect(),
+            queues_used: AtomicUsize::new(1),
+            allowed: AtomicUsize::new(workers_max),
+            outstanding: AtomicUsize::new(0),
+            weight: AtomicUsize::new(0),
+            throttled: AtomicBool::new(false),
+            wanted_queue: AtomicUsize::new(SHARED),
+            wanted_part: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            events: Mutex::new(0),
+            wake: Condvar::new(),
+            bench: Condvar::new(),
+            consumer: std::thread::current(),
+        }
+    }
+
+    fn events(&self) -> MutexGuard<'_, u64> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for one more worker; its number.
+    pub(crate) fn add_worker(&self) -> usize {
+        self.queues_used.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Workers numbered up to `count` may work from now on.
+    pub(crate) fn allow(&self, count: usize) {
+        let before = self.allowed.swap(count, Ordering::AcqRel);
+        if count > before {
+            *self.events() += 1;
+            self.bench.notify_all();
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        *self.events() += 1;
+        self.bench.notify_all();
+        self.wake.notify_all();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn sleepers(&self) -> usize {
+        self.sleepers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding.load(Ordering::Acquire)
+    }
+
+    fn wake(&self, count: usize) {
+        // Pairs with the fence in `sleep`: either the sleeper sees what was put in, or this sees the sleeper.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        *self.events() += 1;
+        if count == 1 {
+            self.wake.notify_one();
+        } else {
+            self.wake.notify_all();
+        }
+    }
+
+    /// Puts in a part at the consumer's wish: a root behind the others, a part put off before everything.
+    pub(crate) fn push_shared(&self, part: Arc<Part<T>>, first: bool) {
+        self.outstanding.fetch_add(1, Ordering::AcqRel);
+        part.set_queue(SHARED);
+        self.queues[SHARED]
+            .change(|parts| if first { parts.push_front(part) } else { parts.push_back(part) });
+        self.wake(1);
+    }
+
+    /// Counts parts that [`Schedule::push`] is going to put into the queue of `worker`. From here on the consumer may ask
+    /// for them.
+    pub(crate) fn announce(&self, worker: usize, parts: &[Arc<Part<T>>]) {
+        self.outstanding.fetch_add(parts.len(), Ordering::AcqRel);
+        for part in parts {
+            part.set_queue(worker);
+        }
+    }
+
+    /// Puts announced parts, given in traversal order, into the queue of `worker`.
+    pub(crate) fn push(&self, worker: usize, parts: &mut Vec<Arc<Part<T>>>) {
+        let count = parts.len();
+        if count == 0 {
+            return;
+        }
+        self.queues[worker].change(|queue| queue.extend(parts.drain(..).rev()));
+        self.wake(count);
+    }
+
+    /// One part is done with, whatever came of it.
+    pub(crate) fn finish(&self) {
+        if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.consumer.unpark();
+        }
+    }
+
+    /// An outcome of `bytes` is going to wait for its turn.
+    pub(crate) fn add_weight(&self, bytes: usize) {
+        if self.weight.fetch_add(bytes, Ordering::AcqRel) + bytes > WEIGHT_MAX {
+            self.throttled.store(true, Ordering::Release);
+        }
+    }
+
+    /// The outcome of `part` is there.
+    pub(crate) fn published(&self, part: &Arc<Part<T>>) {
+        let wanted = self.wanted_part.load(Ordering::Acquire) == Arc::as_ptr(part).addr();
+        if wanted && (part.queue() == SHARED || self.throttled.load(Ordering::Acquire)) {
+            self.consumer.unpark();
+        }
+    }
+
+    /// An outcome of `bytes` has its turn.
+    pub(crate) fn drop_weight(&self, bytes: usize) {
+        let rest = self.weight.fetch_sub(bytes, Ordering::AcqRel) - bytes;
+        if rest < WEIGHT_MAX / 2 && self.throttled.load(Ordering::Acquire) {
+            self.throttled.store(false, Ordering::Release);
+            self.wake(usize::MAX);
+        }
+    }
+
+    /// The consumer waits for `part`, or for none.
+    pub(crate) fn want(&self, part: Option<&Arc<Part<T>>>) {
+        if let Some(part) = part {
+            self.wanted_queue.store(part.queue(), Ordering::Release);
+        }
+        self.wanted_part.store(part.map_or(0, |part| Arc::as_ptr(part).addr()), Ordering::Release);
+        if part.is_some() && self.throttled.load(Ordering::Acquire) {
+            self.wake(1);
+        }
+    }
+
+    /// The next part for `worker`; waits for it if `wait`. `None` after the stop, or if there is none to be had now.
+    pub(crate) fn next(&self, worker: usize, wait: bool) -> Option<Arc<Part<T>>> {
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            if !self.is_allowed(worker) {
+                if !wait {
+                    return None;
+                }
+                self.sit_out(worker);
+                continue;
+            }
+            let part = self.find(worker);
+            if part.is_some() || !wait {
+                return part;
+            }
+            if let Some(part) = self.sleep(worker) {
+                return Some(part);
+            }
+        }
+    }
+
+    fn is_allowed(&self, worker: usize) -> bool {
+        worker <= self.allowed.load(Ordering::Acquire)
+    }
+
+    /// Waits until `worker` may work again, or the stop.
+    fn sit_out(&self, worker: usize) {
+        // Who was woken for a part and may not take it passes that on.
+        self.wake(1);
+        let mut events = self.events();
+        while !self.is_allowed(worker) && !self.is_stopped() {
+            events = self.bench.wait(events).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn find(&self, worker: usize) -> Option<Arc<Part<T>>> {
+        let wanted = self.wanted_queue.load(Ordering::Acquire);
+        if self.throttled.load(Ordering::Acquire) {
+            let part = self.wanted_part.load(Ordering::Acquire);
+            return self.queues[wanted].take_one(part);
+        }
+        let own = self.queues[worker].take_newest();
+        own.or_else(|| self.queues[SHARED].take_oldest()).or_else(|| self.steal(worker, wanted))
+    }
+
+    fn steal(&self, worker: usize, wanted: usize) -> Option<Arc<Part<T>>> {
+        let used = self.queues_used.load(Ordering::Acquire);
+        let others = (1..used).map(|offset| (worker + offset) % used);
+        std::iter::once(wanted).chain(others).find_map(|queue| self.queues[queue].take_newest())
+    }
+
+    /// Sleeps until something happens, unless there is a part after all.
+    fn sleep(&self, worker: usize) -> Option<Arc<Part<T>>> {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        let ticket = *self.events();
+        fence(Ordering::SeqCst);
+        let part = self.find(worker);
+        if part.is_none() && !self.is_stopped() {
+            let mut events = self.events();
+            while *events == ticket {
+                events = self.wake.wait(events).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        part
+    }
+}

@@ -1,0 +1,150 @@
+//! What a caller of the walk supplies: [`Visit`] runs on the workers and sees batches of entries in no order;
+//! [`Consume`] runs on the calling thread and sees everything in traversal order.
+
+use std::ffi::CString;
+use std::ops::Range;
+use std::sync::Arc;
+
+use fathom_io::{Errno, FileType, Follow, Meta, Name, Names};
+
+use crate::node::Node;
+use crate::part::{Job, Part, Slot};
+
+/// Turns entries into items, on the workers.
+pub trait Visit: Send + Sync + 'static {
+    /// What the consumer gets for entries that are not directories to descend into.
+    type Item: Send + 'static;
+
+    /// Drops names nobody wants to know of, before their metadata is taken.
+    fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
+
+    /// Sees a batch of the entries of `dir`: all of a small directory, a range of a wide one, in traversal order.
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Self::Item>,
+    );
+
+    /// Bytes of memory behind an item, roughly: what waits for its turn is bounded by it.
+    fn weight(item: &Self::Item) -> usize;
+}
+
+/// One entry of a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Name, inode number and type from the dirent.
+    pub name: Name<'a>,
+    /// Metadata; `None` for a directory whose own part takes it.
+    pub meta: Option<Result<Meta, Errno>>,
+}
+
+impl Entry<'_> {
+    /// The best known type: the metadata's, or else the dirent's.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        match self.meta {
+            Some(Ok(meta)) => meta.file_type(),
+            _ => self.name.file_type,
+        }
+    }
+}
+
+/// Where [`Visit::entries`] puts what it makes of them, in order.
+#[derive(Debug)]
+pub struct Emit<'a, T> {
+    pub(crate) dir: &'a Arc<Node>,
+    pub(crate) follow: Follow,
+    pub(crate) slots: &'a mut Vec<Slot<T>>,
+}
+
+impl<T> Emit<'_, T> {
+    /// Sends an item to the consumer.
+    pub fn item(&mut self, item: T) {
+        self.slots.push(Slot::Item(item));
+    }
+
+    /// Walks the directory `entry`, at this place in the order.
+    pub fn descend(&mut self, entry: &Entry<'_>) {
+        let is_dir = entry.name.file_type == FileType::Directory;
+        let follow = if is_dir { Follow::No } else { self.follow };
+        let node = Arc::new(Node::child(self.dir, entry.name.name, follow, entry.name.ino));
+        self.slots.push(Slot::Dir(Part::new(Job::List(node))));
+    }
+}
+
+pub(crate) fn entries<'a>(
+    names: &'a Names,
+    range: Range<usize>,
+    metas: &'a [Option<Result<Meta, Errno>>],
+) -> impl Iterator<Item = Entry<'a>> {
+    names.range(range).zip(metas).map(|(name, meta)| Entry { name, meta: *meta })
+}
+
+/// What was found where a directory should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A directory that could be read, or a first part of which could be.
+    Readable,
+    /// A directory that cannot be opened or read.
+    Unreadable(Errno),
+    /// A directory that is one of its own ancestors; it is not descended into.
+    Loop,
+}
+
+/// A directory reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Enter<'a> {
+    /// The directory.
+    pub node: &'a Node,
+    /// Its metadata, taken from the open directory where it could be opened.
+    pub meta: &'a Meta,
+    /// Whether it could be read.
+    pub found: Found,
+}
+
+/// Whether a directory's entries are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Descend {
+    /// They are; [`Consume::leave`] follows them.
+    Yes,
+    /// They are not; neither items nor [`Consume::leave`] follow.
+    No,
+}
+
+/// The next root, if there is one.
+#[derive(Debug)]
+pub enum NextRoot {
+    /// Walk this.
+    Path(CString),
+    /// Nothing to walk, but [`Consume::note`] wants its turn in the order.
+    Note,
+    /// None is known without waiting for it.
+    NotNow,
+    /// There are no more.
+    End,
+}
+
+/// Takes everything in traversal order: a directory, its items and subdirectories, the directory again; root after root.
+pub trait Consume<T> {
+    /// The next root. Waits for it only if `wait`.
+    fn next_root(&mut self, wait: bool) -> NextRoot;
+    /// The turn of a [`NextRoot::Note`].
+    fn note(&mut self, _root: usize) {}
+    /// A root that is no directory, or cannot be accessed.
+    fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>);
+    /// A directory, before its entries.
+    fn enter(&mut self, enter: Enter<'_>) -> Descend;
+    /// A subdirectory that can be neither opened nor stat'ed.
+    fn lost(&mut self, node: &Node, errno: Errno);
+    /// An item of the directory entered last and not left.
+    fn item(&mut self, item: T);
+    /// The directory entered last and not left, after its entries. `error` is why reading it ended early.
+    fn leave(&mut self, error: Option<Errno>);
+    /// Nothing is ready: a good time to flush.
+    fn idle(&mut self) {}
+    /// Whether to stop now.
+    fn stopped(&mut self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,425 @@
+//! Executes parts over a model: opens, lists, stats, lets the visitor see, publishes.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fathom_io::{Dir, Errno, FileType, Follow, Meta, Model, Names, offer, sys};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use rustc_hash::FxHashSet;
+
+use crate::fds::Fds;
+use crate::node::Node;
+use crate::part::{DirState, Head, Job, Out, Part, Slot};
+use crate::run::{Calls, Options};
+use crate::schedule::Schedule;
+use crate::visit::{Emit, Visit, entries};
+
+/// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
+const BATCH_NAMES: usize = 100_000;
+const SORT_NAMES: usize = 10_000;
+/// A range of a wide directory's names should take about this long, so that the last one is not waited for.
+const CHUNK_NS: u64 = 500_000;
+const CHUNK_NAMES_MAX: u64 = 1024;
+/// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
+const ROOM_WAIT: Duration = Duration::from_millis(2);
+const ROOM_TRIES: usize = 200;
+
+/// What all workers of a walk share.
+pub(crate) struct Shared<V: Visit> {
+    pub(crate) visit: V,
+    pub(crate) options: Options,
+    pub(crate) schedule: Schedule<V::Item>,
+    pub(crate) fds: Fds,
+    /// Directories listed so far, where one may be met twice.
+    pub(crate) listed: Option<Mutex<FxHashSet<(u64, u64)>>>,
+    /// Nanoseconds one stat takes, lately.
+    pub(crate) stat_ns: AtomicU64,
+    pub(crate) entries: AtomicU64,
+    pub(crate) directories: AtomicU64,
+    pub(crate) busy: AtomicUsize,
+    batches: AtomicU64,
+    stats: AtomicU64,
+}
+
+impl<V: Visit> Shared<V> {
+    pub(crate) fn new(visit: V, options: Options, workers_max: usize, fds_kept: usize) -> Self {
+        Self {
+            visit,
+            options,
+            schedule: Schedule::new(workers_max),
+            fds: Fds::new(fds_kept),
+            listed: options.once.then(Mutex::default),
+            stat_ns: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            directories: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
+            batches: AtomicU64::new(0),
+            stats: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        Calls {
+            open: self.directories.load(Ordering::Relaxed),
+            read: self.batches.load(Ordering::Relaxed),
+            stat: self.stats.load(Ordering::Relaxed),
+            reopen: self.fds.reopened(),
+        }
+    }
+}
+
+/// Buffers a part needs while it is executed.
+struct Scratch<T> {
+    names: Names,
+    metas: Vec<Option<Result<Meta, Errno>>>,
+    children: Vec<Arc<Part<T>>>,
+}
+
+impl<T> Default for Scratch<T> {
+    fn default() -> Self {
+        Self { names: Names::new(), metas: Vec::new(), children: Vec::new() }
+    }
+}
+
+/// One worker: its number and its model.
+pub(crate) struct Worker<V: Visit, M> {
+    shared: Arc<Shared<V>>,
+    number: usize,
+    model: M,
+    /// Directories under way at once.
+    width: usize,
+    scratch: RefCell<Vec<Scratch<V::Item>>>,
+}
+
+impl<V: Visit, M: Model> Worker<V, M> {
+    pub(crate) fn new(shared: Arc<Shared<V>>, number: usize, model: M, width: usize) -> Self {
+        Self { shared, number, model, width, scratch: RefCell::new(Vec::new()) }
+    }
+
+    /// Executes parts until the walk stops.
+    pub(crate) fn run(&self) {
+        let schedule = &self.shared.schedule;
+        self.model.run(async {
+            if self.width == 1 {
+                while let Some(part) = schedule.next(self.number, true) {
+                    self.execute(part).await;
+                }
+                return;
+            }
+            let mut under_way = FuturesUnordered::new();
+            loop {
+                while under_way.len() < self.width {
+                    let Some(part) = schedule.next(self.number, under_way.is_empty()) else { break };
+                    under_way.push(self.execute(part));
+                }
+                if under_way.next().await.is_none() || schedule.is_stopped() {
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn execute(&self, part: Arc<Part<V::Item>>) {
+        let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
+        self.shared.busy.fetch_add(1, Ordering::Relaxed);
+        if part.is_abandoned() {
+            self.let_go(&part.job);
+        } else {
+            let mut out = self.perform(&part.job, &mut scratch).await;
+            out.weight += size_of::<Out<V::Item>>() + weight_of::<V>(&out.slots);
+            self.publish(&part, out, &mut scratch);
+        }
+        self.shared.schedule.finish();
+        self.shared.busy.fetch_sub(1, Ordering::Relaxed);
+        self.scratch.borrow_mut().push(scratch);
+    }
+
+    /// Nobody waits for the outcome: only the directory's descriptor is let go.
+    fn let_go(&self, job: &Job) {
+        match job {
+            Job::Root(_) => {}
+            Job::List(node) | Job::Relist(node) => {
+                node.parent().inspect(|parent| self.shared.fds.drop_user(parent));
+            }
+            Job::More(node, _) | Job::Stat(node, ..) => self.shared.fds.drop_user(node),
+        }
+    }
+
+    fn publish(&self, part: &Arc<Part<V::Item>>, out: Out<V::Item>, scratch: &mut Scratch<V::Item>) {
+        let schedule = &self.shared.schedule;
+        scratch.children.extend(out.parts().cloned());
+        // The next batch of a very wide directory is read while the second half of this one is stat'ed.
+        if scratch.children.last().is_some_and(|child| matches!(child.job, Job::More(..))) {
+            let half = scratch.children.len() / 2;
+            scratch.children[half..].rotate_right(1);
+        }
+        schedule.announce(self.number, &scratch.children);
+        // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
+        let weight = out.weight;
+        schedule.add_weight(weight);
+        match part.publish(out) {
+            Ok(()) => {
+                schedule.push(self.number, &mut scratch.children);
+                schedule.published(part);
+            }
+            Err(_unwanted) => {
+                schedule.drop_weight(weight);
+                for child in scratch.children.drain(..) {
+                    self.let_go(&child.job);
+                    schedule.finish();
+                }
+            }
+        }
+    }
+
+    async fn perform(&self, job: &Job, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
+        match job {
+            Job::Root(node) => self.root(node, scratch).await,
+            Job::List(node) => self.list(node, false, scratch).await,
+            Job::Relist(node) => self.list(node, true, scratch).await,
+            Job::More(node, cookie) => {
+                let out = self.more(node, *cookie, scratch).await;
+                self.shared.fds.drop_user(node);
+                out
+            }
+            Job::Stat(node, names, range) => {
+                let mut out = Out::new(None);
+                match self.shared.fds.open(node) {
+                    Ok(fd) => {
+                        self.stat(node, fd.as_fd(), names, range.clone(), &mut scratch.metas, &mut out).await;
+                    }
+                    Err(errno) => out.error = Some(errno),
+                }
+                node.add_users(out.parts().count());
+                self.shared.fds.drop_user(node);
+                out
+            }
+        }
+    }
+
+    async fn root(&self, node: &Arc<Node>, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
+        match self.stat_one(sys::CWD, node).await {
+            Ok(meta) if meta.file_type() == FileType::Directory => self.list(node, false, scratch).await,
+            other => {
+                self.shared.entries.fetch_add(1, Ordering::Relaxed);
+                Out::new(Some(Head::File(other)))
+            }
+        }
+    }
+
+    async fn stat_one(&self, at: std::os::fd::BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
+        let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
+        names.push(node.name(), 0, FileType::Unknown);
+        self.model.stat(at, &names, 0..1, node.follow(), self.shared.options.fields, &mut metas).await;
+        metas.pop().flatten().unwrap_or(Err(Errno::IO))
+    }
+
+    /// Opens, identifies and lists a directory.
+    async fn list(&self, node: &Arc<Node>, again: bool, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
+        self.shared.directories.fetch_add(1, Ordering::Relaxed);
+        let opened = self.open(node).await;
+        node.parent().inspect(|parent| self.shared.fds.drop_user(parent));
+        let (dir, meta) = match opened {
+            Ok(opened) => opened,
+            Err(head) => return Out::new(Some(head)),
+        };
+        node.set_id(meta.id());
+        let mut out = Out::new(None);
+        let state = if node.is_loop(&meta) {
+            DirState::Loop
+        } else if !again && self.is_listed(&meta) {
+            DirState::PutOff
+        } else {
+            let names = &mut scratch.names;
+            names.clear();
+            let (more, error) = self.read(&dir, names).await;
+            match error {
+                Some(errno) if names.is_empty() => DirState::Unreadable(errno),
+                _ => {
+                    self.batch(node, dir, more, scratch, &mut out).await;
+                    out.error = error;
+                    DirState::Listed
+                }
+            }
+        };
+        out.head = Some(Head::Dir { node: node.clone(), meta, state });
+        out
+    }
+
+    fn is_listed(&self, meta: &Meta) -> bool {
+        self.shared
+            .listed
+            .as_ref()
+            .is_some_and(|listed| !listed.lock().unwrap_or_else(PoisonError::into_inner).insert(meta.id()))
+    }
+
+    /// Opens `node`, or tells what is there instead.
+    async fn open(&self, node: &Arc<Node>) -> Result<(Dir, Meta), Head> {
+        let base = match self.shared.fds.base_of(node) {
+            Ok(base) => base,
+            Err(errno) => return Err(Head::Lost(node.clone(), errno)),
+        };
+        let opened = self.open_at(base.as_fd(), node).await;
+        let refused = match opened {
+            Ok(dir) => match self.stat_dir(&dir).await {
+                Ok(meta) => return Ok((dir, meta)),
+                Err(errno) => errno,
+            },
+            Err(errno) => errno,
+        };
+        match self.stat_one(base.as_fd(), node).await {
+            Ok(meta) => Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) }),
+            Err(errno) => Err(Head::Lost(node.clone(), errno)),
+        }
+    }
+
+    async fn stat_dir(&self, dir: &Dir) -> Result<Meta, Errno> {
+        self.shared.stats.fetch_add(1, Ordering::Relaxed);
+        self.model.stat_dir(dir, self.shared.options.fields).await
+    }
+
+    /// Opens `node`; where the process is out of descriptors, closes kept ones and waits for other workers'.
+    async fn open_at(&self, at: std::os::fd::BorrowedFd<'_>, node: &Node) -> Result<Dir, Errno> {
+        for _ in 0..ROOM_TRIES {
+            match self.model.open(at, node.name(), node.follow()).await {
+                Err(Errno::MFILE | Errno::NFILE) if !self.shared.schedule.is_stopped() => {
+                    if !self.shared.fds.shed() {
+                        std::thread::sleep(ROOM_WAIT);
+                    }
+                }
+                result => return result,
+            }
+        }
+        self.model.open(at, node.name(), node.follow()).await
+    }
+
+    async fn more(&self, node: &Arc<Node>, cookie: u64, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
+        let mut out = Out::new(None);
+        match self.reopen(node, cookie).await {
+            Ok(dir) => {
+                scratch.names.clear();
+                let (more, error) = self.read(&dir, &mut scratch.names).await;
+                self.batch(node, dir, more, scratch, &mut out).await;
+                out.error = error;
+            }
+            Err(errno) => out.error = Some(errno),
+        }
+        out
+    }
+
+    async fn reopen(&self, node: &Arc<Node>, cookie: u64) -> Result<Dir, Errno> {
+        let fd = self.shared.fds.open(node)?;
+        let dir = self.shared.fds.with_room(|| sys::open_dir(fd.as_fd(), c".", Follow::No))?;
+        sys::seek(&dir, cookie)?;
+        Ok(dir)
+    }
+
+    /// Reads a batch; whether there is more, and why reading ended early.
+    async fn read(&self, dir: &Dir, names: &mut Names) -> (bool, Option<Errno>) {
+        self.shared.batches.fetch_add(1, Ordering::Relaxed);
+        match self.model.read(dir, names, BATCH_NAMES).await {
+            Ok(more) => (more, None),
+            Err(errno) => (false, Some(errno)),
+        }
+    }
+
+    /// Makes slots of the batch in `scratch.names`, or parts that will.
+    async fn batch(
+        &self,
+        node: &Arc<Node>,
+        dir: Dir,
+        more: bool,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) {
+        let names = &mut scratch.names;
+        let cookie = names.cookie();
+        self.prepare(node, &dir, names);
+        let chunk = self.chunk_names();
+        if names.len() <= chunk {
+            self.stat(node, dir.as_fd(), names, 0..names.len(), &mut scratch.metas, out).await;
+        } else {
+            out.weight += names.heap_bytes();
+            let names = Arc::new(std::mem::take(names));
+            out.slots.extend((0..names.len()).step_by(chunk).map(|start| {
+                let range = start..names.len().min(start + chunk);
+                Slot::Rest(Part::new(Job::Stat(node.clone(), names.clone(), range)))
+            }));
+        }
+        if more {
+            out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), cookie))));
+        }
+        let users = out.parts().count();
+        if users > 0 {
+            node.add_users(users);
+            self.shared.fds.keep(node, Arc::new(dir.into_fd()));
+        } else {
+            self.model.close(dir).await;
+        }
+    }
+
+    /// Orders and thins out a batch before its metadata is taken.
+    fn prepare(&self, node: &Arc<Node>, dir: &Dir, names: &mut Names) {
+        let follows = self.shared.options.links == Follow::Yes;
+        if names.len() > SORT_NAMES
+            && (follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays))
+        {
+            names.sort_by_inode();
+        }
+        self.shared.visit.select(node, names);
+        if !self.shared.options.stat_dirs {
+            names.skip_stat(FileType::Directory);
+        }
+    }
+
+    /// How many names are stat'ed in one part.
+    fn chunk_names(&self) -> usize {
+        let fit = CHUNK_NS / self.shared.stat_ns.load(Ordering::Relaxed).max(1);
+        usize::try_from(fit.clamp(1, CHUNK_NAMES_MAX)).unwrap_or(1).max(M::BATCH)
+    }
+
+    async fn stat(
+        &self,
+        node: &Arc<Node>,
+        at: std::os::fd::BorrowedFd<'_>,
+        names: &Names,
+        range: std::ops::Range<usize>,
+        metas: &mut Vec<Option<Result<Meta, Errno>>>,
+        out: &mut Out<V::Item>,
+    ) {
+        let Options { links, fields, .. } = self.shared.options;
+        self.timed(range.len(), self.model.stat(at, names, range.clone(), links, fields, metas)).await;
+        self.shared.entries.fetch_add(range.len() as u64, Ordering::Relaxed);
+        let stats = metas.iter().flatten().count() as u64;
+        self.shared.stats.fetch_add(stats, Ordering::Relaxed);
+        let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots };
+        self.shared.visit.entries(node, entries(names, range, metas), &mut emit);
+    }
+
+    /// Notes how long one of `count` calls took.
+    async fn timed(&self, count: usize, calls: impl Future<Output = ()>) {
+        let start = Instant::now();
+        calls.await;
+        if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
+            let (old, new) =
+                (self.shared.stat_ns.load(Ordering::Relaxed), u64::try_from(each).unwrap_or(u64::MAX));
+            let mean = if old == 0 { new } else { (3 * (old / 4)).saturating_add(new / 4) };
+            self.shared.stat_ns.store(mean, Ordering::Relaxed);
+        }
+    }
+}
+
+fn weight_of<V: Visit>(slots: &[Slot<V::Item>]) -> usize {
+    let part = size_of::<Part<V::Item>>() + size_of::<Node>() + 32;
+    let item = |slot: &Slot<V::Item>| match slot {
+        Slot::Item(item) => V::weight(item),
+        Slot::Dir(_) | Slot::Rest(_) => part,
+    };
+    slots.iter().map(item).sum::<usize>() + size_of_val(slots)
+}

@@ -1,0 +1,11 @@
+//! The dirent parser on any bytes: it must not panic, and must find what the buffer means.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code, reason = "only the tests make records")]
+#[path = "../../crates/io/tests/record/mod.rs"]
+mod record;
+
+fuzz_target!(|bytes: &[u8]| record::check(bytes));

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Installs what the tests need beyond Rust, and says so when it cannot: the tests concerned then skip, and say
+# that too. Asks nothing, changes nothing when all is there.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+# program  Debian package  what for
+needed='
+cc           gcc         the linker
+c++          g++         the fuzz targets
+git          git         the list of files that are checked
+unshare      util-linux  mounts that only a test sees
+fusermount3  fuse3       the slow filesystem
+python3      python3     the benchmarks
+groff        groff-base  the man pages
+bash         bash        completions
+fish         fish        completions
+zsh          zsh         completions
+'
+
+packages=
+while read -r program package use; do
+  [ -n "$program" ] || continue
+  command -v "$program" >/dev/null 2>&1 && continue
+  echo "setup: $program is missing ($package, for $use)"
+  packages="$packages $package"
+done <<<"$needed"
+[ -n "$packages" ] || { echo 'setup: everything is there'; exit 0; }
+
+root=
+[ "$(id -u)" = 0 ] || root='sudo -n'
+install() {
+  $root env DEBIAN_FRONTEND=noninteractive timeout 300 \
+    apt-get install -y -qq -o Dpkg::Use-Pty=0 "$1" </dev/null >/dev/null
+}
+
+if ! command -v apt-get >/dev/null; then
+  failed="$packages, there is no apt-get"
+elif [ -n "$root" ] && ! $root true 2>/dev/null; then
+  failed="$packages, being neither root nor allowed to sudo without a password"
+else
+  # A machine that is fresh has no list of packages, and an old list names files that are gone.
+  $root timeout 300 apt-get update -qq </dev/null
+  failed=
+  # One by one: what one archive lacks must not keep the others away.
+  for package in $packages; do
+    install "$package" && echo "setup: installed $package" || failed="$failed $package"
+  done
+fi
+[ -z "$failed" ] || {
+  echo "setup: cannot install$failed; tests that need it are skipped" >&2
+  exit 1
+}

@@ -1,0 +1,45 @@
+# Sums the logs of test steps into a last line, `N passed, N failed, N skipped`, names before it what failed or was
+# skipped, and fails if anything failed. A step's log ends with `step NAME STATUS`. A step that runs no test binary
+# counts as one test; so does a break that no test explains (a build that failed). A test that passed, but printed
+# `skipped: ..`, is skipped.
+
+/^successes:$/ { in_successes = 1; next }
+/^failures:$/ { in_successes = 0; next }
+/^---- .* ----$/ { test = $2; counted = 0; next }
+in_successes && /^skipped: / {
+    print "skipped: " test substr($0, 8)
+    if (!counted) hidden++
+    counted = 1
+    next
+}
+/^test .* FAILED$/ { print "failed: " $2 }
+
+/^test result: / {
+    # test result: ok. 3 passed; 0 failed; 1 ignored; ...
+    passed += $4 - hidden; failed += $6; skipped += $8 + hidden
+    suites++; broken += $6; in_successes = hidden = 0
+}
+
+# Python's: `Ran 7 tests in 0.1s`, then `OK (skipped=1)` or `FAILED (failures=1, errors=1)`.
+/^Ran [0-9]+ tests? in / { ran = $2; next }
+ran != "" && /^(OK|FAILED)( \(.*\))?$/ {
+    bad = count("failures") + count("errors"); left_out = count("skipped")
+    passed += ran - bad - left_out; failed += bad; skipped += left_out
+    suites++; broken += bad; ran = ""
+}
+
+/^step [^ ]+ [0-9]+$/ {
+    if ($3 == 77) { skipped++; print "skipped: " $2 }
+    else if ($3 == 0 && suites == 0) passed++
+    else if ($3 != 0 && broken == 0) { failed++; print "failed: " $2 }
+    suites = broken = in_successes = hidden = 0
+}
+
+function count(word) {
+    return match($0, word "=[0-9]+") ? substr($0, RSTART + length(word) + 1, RLENGTH - length(word) - 1) : 0
+}
+
+END {
+    printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+    exit (failed > 0 || passed == 0)
+}
