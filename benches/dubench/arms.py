@@ -11,6 +11,8 @@ from typing import Callable
 FATHOM_MODELS = ("sync", "threads", "async-seq", "async-par", "uring")
 FATHOM_THREADS = (1, 2, 4, 8, 16, 32, 64)
 FLOOR_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
+# Inode order is for cold disks, where few threads never win.
+FLOOR_THREADS_INODE = (16, 32, 64, 128)
 # Rivals choose few threads by themselves; given many, are they as fast on slow storage?
 RIVAL_THREADS = "64"
 
@@ -79,19 +81,18 @@ def fathom_fixed(binary):
     return models + threads
 
 
-def floors(binary, chunks):
-    """The C program at each number of threads and each chunk size."""
-    return [
-        Arm(
-            f"floor {threads} thr, chunk {chunk}",
-            "floor",
-            (binary, "TREE", str(threads), str(chunk)),
-            unit=1024,
-            pattern=r"^(\d+)\tTREE$",
-        )
-        for threads in FLOOR_THREADS
-        for chunk in chunks
-    ]
+def floors(binary, chunks, inode_order=False):
+    """The C program at each number of threads and each chunk size; perhaps also in order of inode numbers."""
+    found = [floor(binary, threads, chunk) for chunk in chunks for threads in FLOOR_THREADS]
+    if inode_order:
+        found += [floor(binary, threads, chunk, "inode") for chunk in chunks for threads in FLOOR_THREADS_INODE]
+    return found
+
+
+def floor(binary, threads, chunk, *order):
+    """The C program once."""
+    name = ", ".join([f"floor {threads} thr", f"chunk {chunk}", *(f"{word} order" for word in order)])
+    return Arm(name, "floor", (binary, "TREE", str(threads), str(chunk), *order), 1024, r"^(\d+)\tTREE$")
 
 
 def rivals(tools, tuned):

@@ -52,14 +52,14 @@ def all_cases(tools):
     fuse = (Need("gnu", 12), Need("rival", 3.5), Need("floor", 1.2), Need("regret", 1.15))
     small_memory = (Need("memory", 16), Need("memory-rival", 0))
     wide_needs = (Need("regret", 1.05), Need("memory", 48), Need("memory-rival", 0))
-    warm_arms, many_arms = totals(tools, [256]), totals(tools, [64], tuned=True)
+    warm_arms, cold_arms = totals(tools, [256]), totals(tools, [64], cold=True)
     cases = [
         Case("real-warm", "`du -s`, real source tree, warm", "real", warm_arms, warm),
         Case("small-warm", "`du -s`, 1.01 M small files, warm", "small", warm_arms, warm + small_memory),
         Case("wide-warm", "`du -s`, 1 M files in one directory, warm", "wide", warm_arms, wide_needs),
-        Case("real-cold", "`du -s`, real source tree, cold", "real", many_arms, cold, cold=True),
-        Case("small-cold", "`du -s`, 1.01 M small files, cold", "small", many_arms, cold, cold=True),
-        Case("wide-cold", "`du -s`, 1 M files in one directory, cold", "wide", many_arms, cold=True),
+        Case("real-cold", "`du -s`, real source tree, cold", "real", cold_arms, cold, cold=True),
+        Case("small-cold", "`du -s`, 1.01 M small files, cold", "small", cold_arms, cold, cold=True),
+        Case("wide-cold", "`du -s`, 1 M files in one directory, cold", "wide", cold_arms, cold=True),
         Case("fuse", "`du -s`, part of the source tree, 1 ms FUSE", "fuse", fuse_arms(tools), fuse, slow=True),
         Case("fuse-all", "`du -s`, the whole source tree, 1 ms FUSE", "real", fuse_arms(tools), slow=True),
         Case("pipe", "`du -a` to a pipe, 1.01 M files, warm", "small", listings(tools), (Need("gnu", 1.6),), drain=True),
@@ -75,21 +75,21 @@ def all_cases(tools):
     return {case.name: case for case in cases}
 
 
-def totals(tools, chunks, tuned=False, fixed=True):
-    """The arms that print one total."""
-    found = [arms.gnu_du(tools.gnu, "-s"), *arms.rivals(tools.rivals, tuned)]
+def totals(tools, chunks, fixed=True, cold=False, slow=False):
+    """The arms that print one total. Where storage makes one wait, rivals also run with many threads."""
+    found = [arms.gnu_du(tools.gnu, "-s"), *arms.rivals(tools.rivals, tuned=cold or slow)]
     if tools.fathom:
         found.append(arms.fathom(tools.fathom, "-s"))
         found.append(arms.fathom(tools.fathom, "-s", name="fathom (again)", group="again"))
         found += arms.fathom_fixed(tools.fathom) if fixed else []
     else:
         found.append(arms.gnu_du(tools.gnu, "-s", name="GNU du (again)", group="again"))
-    return found + arms.floors(tools.floor, chunks)
+    return found + arms.floors(tools.floor, chunks, inode_order=cold)
 
 
 def fuse_arms(tools):
     """Single names as chunks too: on slow storage each is a wait worth sharing."""
-    return totals(tools, [1, 256], tuned=True)
+    return totals(tools, [1, 256], slow=True)
 
 
 def listings(tools):

@@ -1,11 +1,12 @@
 // The floor for `du -s DIR`: the system calls that the answer needs, on plain threads, and nothing else.
 //
-//   floor DIR [THREADS [CHUNK]]        (defaults: 2 threads, 256 names a chunk)
+//   floor DIR [THREADS [CHUNK [inode]]]        (defaults: 2 threads, 256 names a chunk, listing order)
 //
 // For each directory: openat relative to its parent, getdents64 until it says "end", one statx of itself, close. For
 // each other entry: one statx relative to its directory. Hard links count once. Prints what `du -s DIR` prints.
 // It keeps no order, prints nothing below DIR, and gives up at the first error: what is left is the cost of the
-// question, not of an answer to it.
+// question, not of an answer to it. With `inode`, what one getdents64 returned is taken in order of inode numbers,
+// which on a disk is near the order of the inodes themselves.
 //
 // Work waits on two stacks under one lock: directories, and chunks of names of wide directories. Directories go
 // first: each may hide more work. A directory's descriptor stays open until its last child is opened and its last
@@ -29,6 +30,7 @@
 
 enum {
     BUFFER_BYTES = 64 * 1024,
+    RECORDS_MAX = BUFFER_BYTES / 24,  // the shortest record
     CHUNKS_WAITING = 4,
     THREADS_MAX = 1024,
     STAT_FLAGS = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
@@ -63,7 +65,10 @@ struct item {
 struct worker {
     _Alignas(128) uint64_t blocks;
     pthread_t thread;
-    char *buffer;
+    unsigned directories, files;
+    struct record *directory[RECORDS_MAX], *file[RECORDS_MAX];
+    _Alignas(8) char buffer[BUFFER_BYTES];
+    char text[BUFFER_BYTES];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,6 +80,7 @@ static int idle;
 static bool finished;
 static int threads = 2;
 static unsigned chunk_names = 256;
+static bool inode_order;
 
 _Noreturn static void die(const char *deed, const char *name)
 {
@@ -245,25 +251,6 @@ static void stat_chunk(struct worker *worker, struct item *chunk)
         stat_name(worker, chunk->dir, name);
 }
 
-// Copies the names of up to `chunk_names` files from `*at` on into one item; `*at` moves behind them.
-static struct item *take_chunk(struct dir *dir, char *buffer, long *at, long filled)
-{
-    static _Thread_local char text[BUFFER_BYTES];
-    size_t bytes = 0;
-    unsigned names = 0;
-    for (; *at < filled && names < chunk_names; ) {
-        struct record *record = (struct record *)(buffer + *at);
-        *at += record->length;
-        if (record->type == DT_DIR)
-            continue;
-        size_t length = strlen(record->name) + 1;
-        memcpy(text + bytes, record->name, length);
-        bytes += length;
-        names++;
-    }
-    return names ? new_item(dir, text, bytes, names) : NULL;
-}
-
 static bool is_dot(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
@@ -280,49 +267,67 @@ static unsigned char type_of(struct dir *dir, struct record *record)
     return S_ISDIR(st.stx_mode) ? DT_DIR : DT_REG;
 }
 
-// Queues the directories of one buffer and blanks the names of dots; returns how many files there are.
-static unsigned queue_directories(struct dir *dir, char *buffer, long filled)
+static int by_inode(const void *a, const void *b)
+{
+    uint64_t left = (*(struct record *const *)a)->ino, right = (*(struct record *const *)b)->ino;
+    return (left > right) - (left < right);
+}
+
+// Splits one buffer of records into directories and others.
+static void sort_out(struct worker *worker, struct dir *dir, long filled)
+{
+    worker->directories = worker->files = 0;
+    for (long at = 0; at < filled;) {
+        struct record *record = (struct record *)(worker->buffer + at);
+        at += record->length;
+        if (is_dot(record->name))
+            continue;
+        if (type_of(dir, record) == DT_DIR)
+            worker->directory[worker->directories++] = record;
+        else
+            worker->file[worker->files++] = record;
+    }
+    if (inode_order) {
+        qsort(worker->directory, worker->directories, sizeof *worker->directory, by_inode);
+        qsort(worker->file, worker->files, sizeof *worker->file, by_inode);
+    }
+}
+
+static void queue_directories(struct worker *worker, struct dir *dir)
 {
     struct item *first = NULL, *last = NULL;
-    unsigned directories_found = 0, files = 0;
-    for (long at = 0; at < filled;) {
-        struct record *record = (struct record *)(buffer + at);
-        at += record->length;
-        if (is_dot(record->name)) {
-            record->name[0] = '\0';
-            record->type = DT_DIR;
-            continue;
-        }
-        record->type = type_of(dir, record);
-        if (record->type != DT_DIR) {
-            files++;
-            continue;
-        }
-        struct item *item = new_item(dir, record->name, strlen(record->name) + 1, 1);
+    for (unsigned i = worker->directories; i-- > 0;) {
+        const char *name = worker->directory[i]->name;
+        struct item *item = new_item(dir, name, strlen(name) + 1, 1);
         item->next = first;
         first = item;
         last = last ? last : item;
-        directories_found++;
     }
     if (first)
-        push_directories(first, last, directories_found);
-    return files;
+        push_directories(first, last, worker->directories);
 }
 
-static void stat_buffer(struct worker *worker, struct dir *dir, long filled)
+// Copies the names of the `count` files from number `at` on into one item.
+static struct item *make_chunk(struct worker *worker, struct dir *dir, unsigned at, unsigned count)
 {
-    unsigned files = queue_directories(dir, worker->buffer, filled);
-    for (long at = 0; at < filled && files > 0;) {
-        if (files > chunk_names && room_for_chunk()) {
-            push_chunk(take_chunk(dir, worker->buffer, &at, filled));
-            files -= chunk_names;
-            continue;
-        }
-        struct record *record = (struct record *)(worker->buffer + at);
-        at += record->length;
-        if (record->type != DT_DIR) {
-            stat_name(worker, dir, record->name);
-            files--;
+    size_t bytes = 0;
+    for (unsigned i = at; i < at + count; i++) {
+        size_t length = strlen(worker->file[i]->name) + 1;
+        memcpy(worker->text + bytes, worker->file[i]->name, length);
+        bytes += length;
+    }
+    return new_item(dir, worker->text, bytes, count);
+}
+
+// Gives chunks away while others may want them; the last one, and what nobody has room for, is this worker's.
+static void stat_files(struct worker *worker, struct dir *dir)
+{
+    for (unsigned at = 0; at < worker->files;) {
+        if (worker->files - at > chunk_names && room_for_chunk()) {
+            push_chunk(make_chunk(worker, dir, at, chunk_names));
+            at += chunk_names;
+        } else {
+            stat_name(worker, dir, worker->file[at++]->name);
         }
     }
 }
@@ -353,7 +358,9 @@ static void walk_directory(struct worker *worker, struct item *item)
             die("read directory", item->text);
         if (filled == 0)
             break;
-        stat_buffer(worker, dir, filled);
+        sort_out(worker, dir, filled);
+        queue_directories(worker, dir);
+        stat_files(worker, dir);
     }
     leave(dir);
 }
@@ -362,7 +369,6 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     bool is_directory;
-    worker->buffer = allocate(BUFFER_BYTES);
     for (struct item *item; (item = pop(&is_directory)); free(item)) {
         if (is_directory) {
             walk_directory(worker, item);
@@ -371,7 +377,6 @@ static void *work(void *argument)
             leave(item->dir);
         }
     }
-    free(worker->buffer);
     return NULL;
 }
 
@@ -398,19 +403,21 @@ static void raise_descriptor_limit(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 4) {
-        fprintf(stderr, "usage: floor DIR [THREADS [CHUNK]]\n");
+    if (argc < 2 || argc > 5 || (argc == 5 && strcmp(argv[4], "inode") != 0)) {
+        fprintf(stderr, "usage: floor DIR [THREADS [CHUNK [inode]]]\n");
         return 2;
     }
     if (argc > 2)
         threads = number(argv[2], THREADS_MAX);
     if (argc > 3)
         chunk_names = (unsigned)number(argv[3], 1 << 20);
+    inode_order = argc > 4;
     raise_descriptor_limit();
     struct worker *workers = aligned_alloc(_Alignof(struct worker), (size_t)threads * sizeof *workers);
     if (!workers)
         die("allocate memory for", "threads");
-    memset(workers, 0, (size_t)threads * sizeof *workers);
+    for (int i = 0; i < threads; i++)
+        workers[i].blocks = 0;
     struct item *root = new_item(NULL, argv[1], strlen(argv[1]) + 1, 1);
     push_directories(root, root, 1);
     for (int i = 1; i < threads; i++)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit};
 
-use crate::options::{Links, Measure, Options};
+use crate::options::{Follow, Links, Measure, Options};
 use crate::time::TimeField;
 use crate::totals::Totals;
 
@@ -56,7 +56,7 @@ impl Gather {
     /// What an inode counts.
     pub(crate) fn totals(&self, meta: &Meta) -> Totals {
         let bytes = match self.options.measure {
-            Measure::Usage | Measure::Inodes => meta.blocks.saturating_mul(512),
+            Measure::Usage | Measure::Inodes => meta.blocks.wrapping_mul(512),
             Measure::Apparent => match meta.file_type() {
                 FileType::Regular | FileType::Symlink => u64::try_from(meta.size).unwrap_or(0),
                 _ => 0,
@@ -89,10 +89,19 @@ impl Gather {
         self.options.all && self.options.depth_max.is_none_or(|max| depth as u64 <= max)
     }
 
+    /// Under `-L` GNU du goes by whole paths, and not farther than those may be long.
+    fn is_too_far(&self, dir: &Node, entry: &Entry<'_>) -> bool {
+        self.options.follow == Follow::Always
+            && dir.path_len_with_slash() + entry.name.name.to_bytes_with_nul().len() > PATH_MAX
+    }
+
     fn is_foreign(&self, dir: &Node, meta: &Meta) -> bool {
         self.options.one_file_system && dir.root_dev().is_some_and(|dev| dev != meta.dev)
     }
 }
+
+/// Bytes of a path the kernel takes, with its closing NUL (PATH_MAX in limits.h).
+const PATH_MAX: usize = 4096;
 
 /// What has been gathered since the last subdirectory.
 struct Pending<'g> {
@@ -153,6 +162,12 @@ impl Visit for Gather {
         let lines = self.has_line(dir.depth() + 1);
         let mut pending = Pending { gather: self, lines, sum: Totals::NONE, run: Run::default(), bytes: 0 };
         for entry in entries {
+            if self.is_too_far(dir, &entry) {
+                pending.end_run(emit);
+                let name = entry.name.name.to_bytes().to_vec();
+                emit.item(Item::Lost { name, errno: Some(Errno::NAMETOOLONG) });
+                continue;
+            }
             match entry.meta {
                 Some(Err(errno)) => {
                     pending.end_run(emit);

@@ -184,6 +184,10 @@ impl<R: Report> Consumer<'_, R> {
         id.is_none_or(|id| self.seen.insert(id))
     }
 
+    fn counts_all_once(&self) -> bool {
+        self.gather.hash_all && self.options().links == Times::Once
+    }
+
     /// Starts on the next root; the message, if it is one.
     fn start_root(&mut self) -> Option<Vec<u8>> {
         match self.roots.pop_front() {
@@ -337,8 +341,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
                 0
             }
         };
-        let once = self.options().links == Times::Once;
-        let known = once && self.gather.hash_all && !self.seen.insert(enter.meta.id());
+        let known = self.counts_all_once() && !self.seen.insert(enter.meta.id());
         if !known && enter.found == Found::Loop {
             self.closes_loop(enter.node, enter.meta);
         }

@@ -123,6 +123,9 @@ impl Fields {
     pub const OWNER: Self = Self(8);
     /// Everything.
     pub const ALL: Self = Self(15);
+    /// Ask who keeps the file, even if something is cached: needed where nothing has looked the file up, as at the root of
+    /// a mount.
+    pub const FRESH: Self = Self(16);
 
     /// Both sets.
     #[must_use]

@@ -186,7 +186,11 @@ async fn stat_dir(dir: &Dir) -> Result<Meta, Errno> {
 }
 
 async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
-    metadata(path(at, name)?, follow).await
+    match metadata(path(at, name)?, follow).await {
+        // The way through /proc is a link itself, and a few bytes of path: what only just fits is asked for without it.
+        Err(Errno::LOOP | Errno::NAMETOOLONG) => crate::sys::stat(at, name, follow, Fields::ALL),
+        metadata => metadata,
+    }
 }
 
 async fn metadata(path: PathBuf, follow: Follow) -> Result<Meta, Errno> {

@@ -233,7 +233,7 @@ mod tests {
         for _ in 0..1000 {
             let parent = nodes.last().unwrap();
             let name = CString::new(vec![b'x'; 200]).unwrap();
-            nodes.push(Arc::new(Node::child(parent, &name, Follow::No, 1)));
+            nodes.push(Arc::new(Node::child(parent, &name, Follow::No)));
         }
         let closed: Vec<&Arc<Node>> = nodes.iter().rev().collect();
         let (mut rest, mut count) = (closed.as_slice(), 0);

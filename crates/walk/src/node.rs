@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fathom_io::{Follow, Meta};
 
+/// Ancestors a directory is compared with before it is listed.
+const NEAR: usize = 64;
+
 /// What everything below one root has in common.
 #[derive(Debug)]
 struct Root {
@@ -20,9 +23,9 @@ pub struct Node {
     parent: Option<Arc<Node>>,
     name: CString,
     depth: usize,
+    path_len: usize,
     root: Arc<Root>,
     follow: Follow,
-    dirent_ino: Option<u64>,
     /// Device and inode number, once opened.
     id: OnceLock<(u64, u64)>,
     fd: Mutex<Option<Arc<OwnedFd>>>,
@@ -32,24 +35,19 @@ pub struct Node {
 
 impl Node {
     pub(crate) fn root(path: CString, root: usize, follow: Follow) -> Self {
-        Self::new(None, path, 0, Arc::new(Root { index: root, dev: OnceLock::new() }), follow, None)
+        Self::new(None, path, 0, Arc::new(Root { index: root, dev: OnceLock::new() }), follow)
     }
 
-    pub(crate) fn child(parent: &Arc<Self>, name: &CStr, follow: Follow, dirent_ino: u64) -> Self {
+    pub(crate) fn child(parent: &Arc<Self>, name: &CStr, follow: Follow) -> Self {
         let depth = parent.depth + 1;
-        Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow, Some(dirent_ino))
+        Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow)
     }
 
-    fn new(
-        parent: Option<Arc<Self>>,
-        name: CString,
-        depth: usize,
-        root: Arc<Root>,
-        follow: Follow,
-        dirent_ino: Option<u64>,
-    ) -> Self {
+    fn new(parent: Option<Arc<Self>>, name: CString, depth: usize, root: Arc<Root>, follow: Follow) -> Self {
+        let path_len =
+            name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
-        Self { parent, name, depth, root, follow, dirent_ino, id, fd, users }
+        Self { parent, name, depth, path_len, root, follow, id, fd, users }
     }
 
     /// The name in its parent directory; of a root, the path it was given by.
@@ -62,6 +60,13 @@ impl Node {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// Bytes of the path that [`Node::path_into`] writes, and of the slash a name below would follow.
+    #[must_use]
+    pub fn path_len_with_slash(&self) -> usize {
+        let slash = self.parent.is_none() && self.name.to_bytes().ends_with(b"/");
+        self.path_len + usize::from(!slash)
     }
 
     /// Which root this is or is below of, counted from 0 in the order given.
@@ -116,27 +121,15 @@ impl Node {
         }
     }
 
-    /// Whether this directory, just opened, is one of its own ancestors.
-    ///
-    /// A physical directory has one parent, so only a followed link or a mount can lead back; and at a mount the
-    /// dirent names the inode underneath, or the device changes.
+    /// Whether this directory, just opened, is seen to be one of its own ancestors: exact down to [`NEAR`] levels below
+    /// the root, and for loops of as many levels anywhere. The consumer of the walk knows exactly; this keeps workers
+    /// from running round a loop ahead of it.
     pub(crate) fn is_loop(&self, meta: &Meta) -> bool {
-        let Some(parent) = &self.parent else { return false };
-        let plain = self.follow == Follow::No
-            && self.dirent_ino == Some(meta.ino)
-            && parent.id().is_some_and(|(dev, _)| dev == meta.dev);
-        !plain && parent.chain_has(meta.id())
+        self.ancestors().take(NEAR).any(|ancestor| ancestor.id() == Some(meta.id()))
     }
 
-    fn chain_has(&self, id: (u64, u64)) -> bool {
-        let mut node = Some(self);
-        while let Some(here) = node {
-            if here.id() == Some(id) {
-                return true;
-            }
-            node = here.parent.as_deref();
-        }
-        false
+    fn ancestors(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(self.parent.as_deref(), |node| node.parent.as_deref())
     }
 
     fn slot(&self) -> std::sync::MutexGuard<'_, Option<Arc<OwnedFd>>> {
@@ -183,7 +176,7 @@ mod tests {
     fn chain(len: usize) -> Arc<Node> {
         let mut node = Arc::new(Node::root(c"r/".to_owned(), 0, Follow::No));
         for _ in 0..len {
-            node = Arc::new(Node::child(&node, c"d", Follow::No, 1));
+            node = Arc::new(Node::child(&node, c"d", Follow::No));
         }
         node
     }
@@ -201,13 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_of_an_ancestor_is_a_loop_and_a_plain_directory_is_not() {
+    fn a_directory_that_is_one_of_its_ancestors_is_a_loop() {
         let node = chain(2);
         let (parent, root) = (node.parent().unwrap(), node.parent().unwrap().parent().unwrap());
         root.set_id((1, 10));
         parent.set_id((1, 11));
         let meta = |dev, ino| Meta { dev, ino, ..Meta::default() };
-        assert!(node.is_loop(&meta(1, 10)), "the dirent said inode 1");
+        assert!(node.is_loop(&meta(1, 10)));
+        assert!(node.is_loop(&meta(1, 11)));
         assert!(!node.is_loop(&meta(1, 12)));
         assert!(!node.is_loop(&meta(2, 10)));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_io::{Follow, Meta};
+use rustc_hash::FxHashSet;
 
 use crate::node::Node;
 use crate::part::{DirState, Head, Job, Out, Part, Slot};
@@ -27,7 +28,8 @@ pub(crate) trait Tick {
 /// A directory being consumed, or more of the one below it on the stack.
 struct Frame<T> {
     slots: std::vec::IntoIter<Slot<T>>,
-    is_dir: bool,
+    /// The directory this frame is the first of; `None` for one that goes on with the directory below it.
+    dir: Option<(u64, u64)>,
     error: Option<fathom_io::Errno>,
 }
 
@@ -57,6 +59,8 @@ pub(crate) struct Order<'a, V: Visit, C> {
     pool: &'a mut dyn Tick,
     consume: &'a mut C,
     stack: Vec<Frame<V::Item>>,
+    /// The directories entered and not left.
+    active: FxHashSet<(u64, u64)>,
     roots: VecDeque<Root<V::Item>>,
     roots_seen: usize,
     roots_end: bool,
@@ -66,7 +70,17 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
     pub(crate) fn new(shared: &'a Shared<V>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
         let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
-        Self { schedule, follow_roots, pool, consume, stack, roots, roots_seen: 0, roots_end: false }
+        Self {
+            schedule,
+            follow_roots,
+            pool,
+            consume,
+            stack,
+            active: FxHashSet::default(),
+            roots,
+            roots_seen: 0,
+            roots_end: false,
+        }
     }
 
     /// Consumes everything; false if stopped before the end.
@@ -111,7 +125,8 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
 
     fn close(&mut self) {
         let Some(frame) = self.stack.pop() else { return };
-        if frame.is_dir {
+        if let Some(id) = frame.dir {
+            self.active.remove(&id);
             self.consume.leave(frame.error);
         } else if let Some(below) = self.stack.last_mut() {
             below.error = below.error.or(frame.error);
@@ -201,21 +216,23 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             frame.slots = out.slots.into_iter();
             frame.error = frame.error.or(out.error);
         } else {
-            self.stack.push(Frame { slots: out.slots.into_iter(), is_dir: false, error: out.error });
+            self.stack.push(Frame { slots: out.slots.into_iter(), dir: None, error: out.error });
         }
     }
 
     fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<V::Item>) {
+        let state = if self.active.contains(&meta.id()) { DirState::Loop } else { state };
         let found = match state {
             DirState::Listed | DirState::PutOff => Found::Readable,
             DirState::Unreadable(errno) => Found::Unreadable(errno),
             DirState::Loop => Found::Loop,
         };
-        if self.consume.enter(Enter { node, meta, found }) == Descend::No {
+        if self.consume.enter(Enter { node, meta, found }) == Descend::No || found == Found::Loop {
             self.abandon(out.slots);
             return;
         }
-        let mut frame = Frame { slots: out.slots.into_iter(), is_dir: true, error: out.error };
+        self.active.insert(meta.id());
+        let mut frame = Frame { slots: out.slots.into_iter(), dir: Some(meta.id()), error: out.error };
         if state == DirState::PutOff {
             let part = Part::new(Job::Relist(node.clone()));
             node.parent().inspect(|parent| parent.add_users(1));

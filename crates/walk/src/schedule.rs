@@ -19,7 +19,7 @@ use crate::part::Part;
 pub(crate) const SHARED: usize = 0;
 
 /// Bytes of outcomes that may wait for their turn.
-const WEIGHT_MAX: usize = 8 << 20;
+const WEIGHT_MAX: usize = 2 << 20;
 
 #[derive(Debug)]
 struct Queue<T> {

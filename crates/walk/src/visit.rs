@@ -68,7 +68,7 @@ impl<T> Emit<'_, T> {
     pub fn descend(&mut self, entry: &Entry<'_>) {
         let is_dir = entry.name.file_type == FileType::Directory;
         let follow = if is_dir { Follow::No } else { self.follow };
-        let node = Arc::new(Node::child(self.dir, entry.name.name, follow, entry.name.ino));
+        let node = Arc::new(Node::child(self.dir, entry.name.name, follow));
         self.slots.push(Slot::Dir(Part::new(Job::List(node))));
     }
 }
@@ -133,7 +133,7 @@ pub trait Consume<T> {
     fn note(&mut self, _root: usize) {}
     /// A root that is no directory, or cannot be accessed.
     fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>);
-    /// A directory, before its entries.
+    /// A directory, before its entries. One that is a [`Found::Loop`] is not descended into whatever this says.
     fn enter(&mut self, enter: Enter<'_>) -> Descend;
     /// A subdirectory that can be neither opened nor stat'ed.
     fn lost(&mut self, node: &Node, errno: Errno);

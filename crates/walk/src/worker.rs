@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, FileType, Follow, Meta, Model, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rustc_hash::FxHashSet;
@@ -216,7 +216,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
     async fn stat_one(&self, at: std::os::fd::BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown);
-        self.model.stat(at, &names, 0..1, node.follow(), self.shared.options.fields, &mut metas).await;
+        let fields = self.shared.options.fields.and(Fields::FRESH);
+        self.model.stat(at, &names, 0..1, node.follow(), fields, &mut metas).await;
         metas.pop().flatten().unwrap_or(Err(Errno::IO))
     }
 
@@ -281,7 +282,13 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     async fn stat_dir(&self, dir: &Dir) -> Result<Meta, Errno> {
         self.shared.stats.fetch_add(1, Ordering::Relaxed);
-        self.model.stat_dir(dir, self.shared.options.fields).await
+        let fields = self.shared.options.fields;
+        let meta = self.model.stat_dir(dir, fields).await?;
+        if meta.mount_root == Some(true) {
+            self.model.stat_dir(dir, fields.and(Fields::FRESH)).await
+        } else {
+            Ok(meta)
+        }
     }
 
     /// Opens `node`; where the process is out of descriptors, closes kept ones and waits for other workers'.

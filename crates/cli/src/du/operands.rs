@@ -3,7 +3,6 @@
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use fathom_du::quote::{Charset, quoteaf, quotef};
@@ -119,6 +118,9 @@ impl Records {
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.drain(..self.start);
         self.start = 0;
+        if self.name == "-" && fathom_io::sys::stdin_was_closed() {
+            return Err(fathom_io::Errno::BADF.into());
+        }
         let len = self.buffer.len();
         self.buffer.resize(len + READ_BYTES, 0);
         let read = loop {
@@ -146,11 +148,5 @@ impl Records {
             return Operand::Message([&message[..], &quoted, b" allowed"].concat());
         }
         CString::new(record).map_or(Operand::End, Operand::Path)
-    }
-}
-
-impl AsFd for Records {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.input.as_fd()
     }
 }

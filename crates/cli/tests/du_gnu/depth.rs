@@ -31,6 +31,30 @@ fn separate_directories_have_their_own_times_only() {
     );
 }
 
+/// GNU du starts the sums of the levels above the first entry, and the total, at the epoch; all others at the
+/// earliest time.
+#[test]
+fn times_before_the_epoch_count_except_at_first() {
+    let tree = Tree::parse("a/b/x 10, a/b/y 10, a/c/x 10, d/, e 10");
+    let mut tree = tree;
+    for (second, name) in ["a/b/x", "a/b/y", "a/c/x", "e", "a/b", "a/c", "a", "d", "."].iter().enumerate() {
+        tree = tree.time(name, -1_000_000_000 + second as i64 * 1000);
+    }
+    same(&tree, "--time a").prints("1970-01-01 00:00\ta\n");
+    same(&tree, "--time d").prints("\t1938-");
+    let lines = [
+        "--time -a a",
+        "--time",
+        "--time a d e",
+        "--time -c e",
+        "-S --time",
+        "-aS --time d a",
+        "--time -s e d a",
+        "--time -cl e e",
+    ];
+    all_same(&tree, &lines);
+}
+
 #[test]
 fn levels_below_the_depth_are_counted_and_silent() {
     let tree = tree();

@@ -16,7 +16,6 @@ mod links;
 mod mounts;
 mod names;
 mod operands;
-mod options;
 mod order;
 mod records;
 mod sizes;

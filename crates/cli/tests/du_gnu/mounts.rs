@@ -207,3 +207,20 @@ fn what_a_mount_hides_does_not_count() {
         du(&tree, words).own_mounts().after("mount -t tmpfs none a/z").same().status(0);
     }
 }
+
+#[test]
+fn the_root_of_a_mount_has_attributes_of_its_own() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("a/mnt/, mnt/");
+    let mut script = Script::new();
+    script.blocks(TOP, 40);
+    script.modified(TOP, 1_500_000_000);
+    script.file(TOP, "f", 8);
+    for words in ["mnt", "-a .", "--time mnt", "--time --inodes -a", "-L mnt", "-D mnt", "-S mnt"] {
+        // Nobody has asked for them before: the kernel knows no more than that it is a directory.
+        let fresh = du(&tree, words).mounting(&script);
+        fresh.same().prints("mnt\n").status(0);
+    }
+}

@@ -101,8 +101,8 @@ fn a_reader_that_stops_reading_holds_the_scan_up() {
     if !needs_fuse() {
         return;
     }
-    const DIRS: usize = 400;
-    const FILES: usize = 150;
+    const DIRS: usize = 800;
+    const FILES: usize = 250;
     let tree = Tree::parse("mnt/");
     for program in [Program::Gnu, Program::AsDu, Program::Engine(&["--threads=8"])] {
         let mut script = Script::new();

@@ -139,6 +139,26 @@ fn a_link_into_a_directory_that_was_counted() {
     );
 }
 
+/// Following links, GNU du drops the slash after a directory that turns out to be empty.
+#[test]
+fn slash_after_an_empty_directory() {
+    let tree = Tree::parse("empty/, full/x 10, nested/empty/, l -> empty, k -> full");
+    same(&tree, "-L empty/").prints("\tempty\n");
+    same(&tree, "empty/").prints("\tempty/\n");
+    all_same(
+        &tree,
+        &[
+            "-L empty//",
+            "-L full/",
+            "-aL nested/ empty/ full/",
+            "-L l/ k/",
+            "-D empty/ l/",
+            "-lL empty/ empty/",
+            "-L nested/empty/",
+        ],
+    );
+}
+
 #[test]
 fn slash_after_a_link_is_kept() {
     let tree = tree();

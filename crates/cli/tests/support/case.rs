@@ -176,11 +176,10 @@ impl Case<'_> {
     pub(crate) fn run(&self, program: Program) -> Outcome {
         let mut command = self.command(program);
         let server = self.script.as_ref().map(|script| Server::start(script, &mut command));
-        let mut outcome = finish(&mut command, &self.stdin);
+        let outcome = finish(&mut command, &self.stdin);
         drop(command);
         drop(server);
-        outcome.stderr = program.as_gnu_would(outcome.stderr);
-        outcome
+        self.in_gnu_words(program, outcome)
     }
 
     /// Runs it while `act` looks on: it gets the running child, and what the child does later is collected.
@@ -190,10 +189,17 @@ impl Case<'_> {
         let mut running = Running::start(&mut command);
         drop(command);
         let seen = act(&mut running.child);
-        let mut outcome = running.reap();
+        let outcome = running.reap();
         drop(server);
+        (seen, self.in_gnu_words(program, outcome))
+    }
+
+    fn in_gnu_words(&self, program: Program, mut outcome: Outcome) -> Outcome {
         outcome.stderr = program.as_gnu_would(outcome.stderr);
-        (seen, outcome)
+        if self.redirect.contains("2>&1") {
+            outcome.stdout = program.as_gnu_would(outcome.stdout);
+        }
+        outcome
     }
 
     fn command(&self, program: Program) -> Command {

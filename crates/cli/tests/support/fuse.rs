@@ -120,6 +120,11 @@ impl Script {
         self.nodes[node].inode = self.nodes[other].inode;
     }
 
+    /// Sets the number of blocks of 512 bytes that `node` shows.
+    pub(crate) fn blocks(&mut self, node: usize, blocks: u64) {
+        self.nodes[node].blocks = blocks;
+    }
+
     /// Sets the second at which the data of `node` last changed.
     pub(crate) fn modified(&mut self, node: usize, second: i64) {
         self.nodes[node].modified = second;

@@ -1,7 +1,7 @@
 //! What the comparisons with GNU du share: trees to measure, both programs run alike, and what differs.
 //! Knows nothing of what du should print: GNU du itself says that.
 
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part of this")]
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod case;
 pub(crate) mod fuse;
@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
 
+#[allow(unused_imports, reason = "each test binary uses its own part of this")]
 pub(crate) use case::{all_same, all_same_as_du, du, same};
+#[allow(unused_imports, reason = "each test binary uses its own part of this")]
 pub(crate) use tree::Tree;
 
 /// Says why the running test could not do its work here, once; `make test` counts such tests as skipped.
@@ -36,6 +38,15 @@ pub(crate) fn needs_gnu(major: u32, minor: u32) -> bool {
         skip(format_args!("needs GNU du {major}.{minor}, found {}.{}", found.0, found.1));
     }
     enough
+}
+
+/// Whether the tool `name` is installed; says so when it is not.
+pub(crate) fn needs_tool(name: &str) -> bool {
+    let found = program::on_path(name).is_some();
+    if !found {
+        skip(format_args!("needs {name}"));
+    }
+    found
 }
 
 /// Whether this process may make mount namespaces and mount in them; says so when it may not.

@@ -91,7 +91,10 @@ fn gnu_path() -> &'static Path {
     PATH.get_or_init(|| {
         let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gnu-du/du");
         let chosen = env::var_os("FATHOM_GNU_DU").map(PathBuf::from);
-        chosen.or_else(|| fetched.exists().then_some(fetched)).unwrap_or_else(|| on_path("du"))
+        chosen
+            .or_else(|| fetched.exists().then_some(fetched))
+            .or_else(|| on_path("du"))
+            .expect("no du in PATH")
     })
 }
 
@@ -99,10 +102,10 @@ fn fathom_path() -> PathBuf {
     env::var_os("FATHOM_BIN").unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_fathom"))).into()
 }
 
-fn on_path(name: &str) -> PathBuf {
+/// Where the shell finds the tool `name`.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.exists());
-    found.unwrap_or_else(|| panic!("no {name} in PATH"))
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.exists())
 }
 
 fn bin_dirs() -> &'static Path {

@@ -13,7 +13,9 @@ use rustix::fs::{
 };
 
 /// Lines that [`Tree::listing`] shows.
-const LISTING_MAX: usize = 120;
+const LISTING_MAX: usize = 60;
+/// Bytes of a line that it shows.
+const LISTING_LINE_MAX: usize = 150;
 
 /// A directory of its own, removed with all that is in it. The programs run in `path()`, one level below what is
 /// removed, so that `..` is a small place too. `FATHOM_KEEP=1` keeps it.
@@ -200,8 +202,8 @@ impl Tree {
         let format = "%i %b %s %n %M %p %l\\n";
         let output = Command::new("find").args([".", "-printf", format]).current_dir(&self.inner).output();
         let Ok(output) = output else { return "(no find to list it)".to_string() };
-        let lines: Vec<String> =
-            output.stdout.split(|&byte| byte == b'\n').map(|line| line.escape_ascii().to_string()).collect();
+        let line = |line: &[u8]| line[..line.len().min(LISTING_LINE_MAX)].escape_ascii().to_string();
+        let lines: Vec<String> = output.stdout.split(|&byte| byte == b'\n').map(line).collect();
         let shown = lines.len().min(LISTING_MAX);
         let rest =
             if lines.len() > shown { format!("\n.. {} more", lines.len() - shown) } else { String::new() };

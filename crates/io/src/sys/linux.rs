@@ -108,7 +108,7 @@ fn getdents64(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
 /// # Errors
 /// As statx(2).
 pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
-    statx(at, name, stat_flags(follow), fields)
+    statx(at, name, stat_flags(follow, fields), fields)
 }
 
 /// statx(2) of an open directory.
@@ -116,12 +116,13 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> 
 /// # Errors
 /// As statx(2).
 pub fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
-    statx(dir.as_fd(), c"", stat_flags(Follow::Yes) | AtFlags::EMPTY_PATH, fields)
+    statx(dir.as_fd(), c"", stat_flags(Follow::Yes, fields) | AtFlags::EMPTY_PATH, fields)
 }
 
-/// Flags every metadata call is made with.
-pub(crate) fn stat_flags(follow: Follow) -> AtFlags {
-    let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+/// Flags a metadata call is made with.
+pub(crate) fn stat_flags(follow: Follow, fields: Fields) -> AtFlags {
+    let cached = if fields.has(Fields::FRESH) { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
+    let flags = AtFlags::NO_AUTOMOUNT | cached;
     if follow == Follow::Yes { flags } else { flags | AtFlags::SYMLINK_NOFOLLOW }
 }
 

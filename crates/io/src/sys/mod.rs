@@ -18,4 +18,4 @@ pub use linux::{Dir, open_dir, open_path, read_names, seek, stat, stat_dir};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use process::{cpu_time, fd_limit, fs_magic};
-pub use startup::{restore_sigpipe, stdout_was_closed};
+pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+static STDIN_CLOSED: AtomicBool = AtomicBool::new(false);
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
@@ -14,15 +15,22 @@ static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static RECORD: extern "C" fn() = record;
 
 extern "C" fn record() {
-    // SAFETY: F_GETFD takes no pointer and changes nothing.
-    let closed = unsafe { libc::fcntl(1, libc::F_GETFD) } < 0;
-    STDOUT_CLOSED.store(closed, Ordering::Relaxed);
+    for (fd, closed) in [(0, &STDIN_CLOSED), (1, &STDOUT_CLOSED)] {
+        // SAFETY: F_GETFD takes no pointer and changes nothing.
+        closed.store(unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0, Ordering::Relaxed);
+    }
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; the old one is written to a buffer of its own type.
     let asked = unsafe { libc::sigaction(libc::SIGPIPE, std::ptr::null(), action.as_mut_ptr()) };
     // SAFETY: zeroed is a valid sigaction, whether or not the call filled it.
     let handler = unsafe { action.assume_init() }.sa_sigaction;
     SIGPIPE_IGNORED.store(asked == 0 && handler == libc::SIG_IGN, Ordering::Relaxed);
+}
+
+/// Whether there was no standard input when the process started.
+#[must_use]
+pub fn stdin_was_closed() -> bool {
+    STDIN_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Whether there was no standard output when the process started.

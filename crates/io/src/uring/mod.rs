@@ -90,7 +90,7 @@ impl Model for Uring {
     }
 
     async fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
-        let flags = stat_flags(Follow::Yes) | AtFlags::EMPTY_PATH;
+        let flags = stat_flags(Follow::Yes, fields) | AtFlags::EMPTY_PATH;
         let request = Request::Stat { at: dir.as_fd().as_raw_fd(), flags, mask: mask(fields) };
         self.call(request, c"").await.map(Reply::into_meta)
     }
@@ -104,7 +104,8 @@ impl Model for Uring {
         fields: Fields,
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) {
-        let request = Request::Stat { at: at.as_raw_fd(), flags: stat_flags(follow), mask: mask(fields) };
+        let request =
+            Request::Stat { at: at.as_raw_fd(), flags: stat_flags(follow, fields), mask: mask(fields) };
         out.clear();
         out.resize(range.len(), None);
         let mut queued = names.range(range).enumerate().filter(|(_, name)| name.stat).peekable();

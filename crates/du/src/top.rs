@@ -1,0 +1,224 @@
+//! The largest entries of a run. Memory grows with how many are wanted, not with how many there are: an entry is
+//! looked at once and kept only while it is among the largest so far. Owns that choice and its order, not the look.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use fathom_walk::FileType;
+
+use crate::options::Measure;
+use crate::scan::Line;
+use crate::totals::Totals;
+
+/// The part of `totals` that `measure` asks for.
+#[must_use]
+pub fn value(measure: Measure, totals: &Totals) -> u64 {
+    match measure {
+        Measure::Inodes => totals.inodes,
+        Measure::Usage | Measure::Apparent | Measure::Lengths => totals.bytes,
+    }
+}
+
+/// An entry that was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Path, starting with the operand as given.
+    pub path: Vec<u8>,
+    /// The operand it is below or is: the first that got a line is 0.
+    pub operand: usize,
+    /// Levels below the operand.
+    pub depth: usize,
+    /// Its type; unknown for what is no directory where the run's lines carry no metadata.
+    pub file_type: FileType,
+    /// What it comes to.
+    pub totals: Totals,
+    /// What its inode alone comes to.
+    pub own: Totals,
+}
+
+impl Entry {
+    fn new(line: &Line<'_>, operand: usize) -> Self {
+        Self {
+            path: line.path.to_vec(),
+            operand,
+            depth: line.depth,
+            file_type: file_type(line),
+            totals: *line.totals,
+            own: *line.own,
+        }
+    }
+}
+
+/// The type of the entry, as far as `line` tells.
+#[must_use]
+pub fn file_type(line: &Line<'_>) -> FileType {
+    match line.meta {
+        _ if line.is_dir => FileType::Directory,
+        Some(meta) => meta.file_type(),
+        None => FileType::Unknown,
+    }
+}
+
+/// Keeps the largest entries of a run.
+///
+/// Equal ones are kept by path, the first in byte order. So whatever is kept has its directory kept, which is at
+/// least as large and has a shorter path.
+#[derive(Debug)]
+pub struct Top {
+    measure: Measure,
+    count_max: usize,
+    /// The one to give way to a larger one is on top.
+    kept: BinaryHeap<Ranked>,
+    operand: usize,
+}
+
+impl Top {
+    /// Keeps `count_max` entries at most.
+    #[must_use]
+    pub fn new(measure: Measure, count_max: usize) -> Self {
+        Self { measure, count_max, kept: BinaryHeap::new(), operand: 0 }
+    }
+
+    /// Looks at an entry. Every operand's own line has to be among those looked at.
+    pub fn add(&mut self, line: &Line<'_>) {
+        let operand = self.operand;
+        // An operand's line is the last of what is below it.
+        self.operand += usize::from(line.depth == 0);
+        let value = value(self.measure, line.totals);
+        if self.kept.len() < self.count_max {
+            self.kept.push(Ranked { value, entry: Entry::new(line, operand) });
+        } else if let Some(mut last) = self.kept.peek_mut()
+            && order((value, line.path, operand), last.key()).is_lt()
+        {
+            *last = Ranked { value, entry: Entry::new(line, operand) };
+        }
+    }
+
+    /// What was kept, the largest first.
+    #[must_use]
+    pub fn into_sorted(self) -> Vec<Entry> {
+        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.entry).collect()
+    }
+}
+
+/// An entry and its place, the largest being the least.
+#[derive(Debug)]
+struct Ranked {
+    value: u64,
+    entry: Entry,
+}
+
+type Rank<'a> = (u64, &'a [u8], usize);
+
+fn order(left: Rank<'_>, right: Rank<'_>) -> Ordering {
+    right.0.cmp(&left.0).then_with(|| (left.1, left.2).cmp(&(right.1, right.2)))
+}
+
+impl Ranked {
+    fn key(&self) -> Rank<'_> {
+        (self.value, &self.entry.path, self.entry.operand)
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.key(), other.key())
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use fathom_walk::Stamp;
+    use proptest::prelude::*;
+
+    /// Totals of so many bytes in so many inodes.
+    pub(crate) fn totals(bytes: u64, inodes: u64) -> Totals {
+        Totals { bytes, inodes, newest: Stamp::default() }
+    }
+
+    /// Shows `top` an entry; a path that ends in `/` is a directory's, and no part of the path.
+    pub(crate) fn show(top: &mut Top, path: &str, depth: usize, totals: Totals, own: Totals) {
+        let is_dir = path.ends_with('/');
+        let path = path.trim_end_matches('/').as_bytes();
+        top.add(&Line { path, depth, totals: &totals, own: &own, meta: None, is_dir });
+    }
+
+    fn paths(top: Top) -> Vec<String> {
+        let entries = top.into_sorted().into_iter();
+        entries.map(|entry| String::from_utf8(entry.path).unwrap()).collect()
+    }
+
+    fn show_file(top: &mut Top, path: &str, bytes: u64) {
+        show(top, path, 1, totals(bytes, 1), totals(bytes, 1));
+    }
+
+    #[test]
+    fn the_largest_are_kept_and_equal_ones_by_path() {
+        let mut top = Top::new(Measure::Usage, 3);
+        for (path, bytes) in [("d", 1), ("c", 5), ("b", 5), ("a", 1), ("e", 9), ("f", 5)] {
+            show_file(&mut top, path, bytes);
+        }
+        assert_eq!(paths(top), ["e", "b", "c"]);
+    }
+
+    #[test]
+    fn none_are_kept_if_none_are_wanted() {
+        let mut top = Top::new(Measure::Usage, 0);
+        show_file(&mut top, "a", 1);
+        assert_eq!(top.into_sorted(), []);
+    }
+
+    #[test]
+    fn inodes_decide_where_inodes_are_counted() {
+        let mut top = Top::new(Measure::Inodes, 1);
+        show(&mut top, "few", 1, totals(9, 1), totals(9, 1));
+        show(&mut top, "many", 1, totals(1, 2), totals(1, 2));
+        assert_eq!(paths(top), ["many"]);
+    }
+
+    #[test]
+    fn an_operand_given_twice_stays_two_entries() {
+        let mut top = Top::new(Measure::Usage, 9);
+        for operand in ["a/", "a/", "b"] {
+            show(&mut top, operand, 0, totals(4, 1), totals(4, 1));
+        }
+        let entries = top.into_sorted();
+        let operands: Vec<_> = entries.iter().map(|entry| (entry.operand, entry.file_type)).collect();
+        let directory = FileType::Directory;
+        assert_eq!(operands, [(0, directory), (1, directory), (2, FileType::Unknown)]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_same_as_sorting_everything(
+            count_max in 0usize..9,
+            sizes in prop::collection::vec(0u64..4, 0..30),
+            seed: usize,
+        ) {
+            let mut all: Vec<_> =
+                sizes.iter().enumerate().map(|(at, &size)| (size, format!("{}", (at + seed % 7) * 37 % 101))).collect();
+            let mut top = Top::new(Measure::Usage, count_max);
+            all.iter().for_each(|(bytes, path)| show_file(&mut top, path, *bytes));
+            all.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+            all.truncate(count_max);
+            prop_assert_eq!(paths(top), all.into_iter().map(|(_, path)| path).collect::<Vec<_>>());
+        }
+    }
+}
