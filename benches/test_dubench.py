@@ -1,4 +1,7 @@
-"""Tests of the parts that decide what a run says: totals, ratios, verdicts. `python3 -m unittest discover benches`."""
+"""Tests of the parts that decide what a run says: totals, ratios, verdicts.
+
+Run them with `python3 -m unittest discover benches`; they measure nothing.
+"""
 
 import random
 import tempfile

@@ -1,7 +1,7 @@
 # Sums the logs of test steps into a last line, `N passed, N failed, N skipped`, names before it what failed or was
 # skipped, and fails if anything failed. A step's log ends with `step NAME STATUS`. A step that runs no test binary
-# counts as one test; so does a break that no test explains (a build that failed). A test that passed, but printed
-# `skipped: ..`, is skipped.
+# counts as one test; so does a break that no test explains (a build that failed, or the end of the step's time, 124).
+# A test that passed, but printed `skipped: ..`, is skipped.
 
 /^successes:$/ { in_successes = 1; next }
 /^failures:$/ { in_successes = 0; next }
@@ -31,7 +31,7 @@ ran != "" && /^(OK|FAILED)( \(.*\))?$/ {
 /^step [^ ]+ [0-9]+$/ {
     if ($3 == 77) { skipped++; print "skipped: " $2 }
     else if ($3 == 0 && suites == 0) passed++
-    else if ($3 != 0 && broken == 0) { failed++; print "failed: " $2 }
+    else if ($3 != 0 && (broken == 0 || $3 == 124)) { failed++; print "failed: " $2 }
     suites = broken = in_successes = hidden = 0
 }
 

@@ -50,6 +50,7 @@ def all_cases(tools):
     warm = (Need("gnu", 1.9), Need("rival", 1.25), Need("floor", 1.12), Need("regret", 1.05))
     cold = (Need("gnu", 2.5), Need("rival", 1.15), Need("floor", 1.1), Need("regret", 1.1))
     fuse = (Need("gnu", 12), Need("rival", 3.5), Need("floor", 1.2), Need("regret", 1.15))
+    pipe = (Need("gnu", 1.6),)
     small_memory = (Need("memory", 16), Need("memory-rival", 0))
     wide_needs = (Need("regret", 1.05), Need("memory", 48), Need("memory-rival", 0))
     warm_arms, cold_arms = totals(tools, [256]), totals(tools, [64], cold=True)
@@ -62,7 +63,7 @@ def all_cases(tools):
         Case("wide-cold", "`du -s`, 1 M files in one directory, cold", "wide", cold_arms, cold=True),
         Case("fuse", "`du -s`, part of the source tree, 1 ms FUSE", "fuse", fuse_arms(tools), fuse, slow=True),
         Case("fuse-all", "`du -s`, the whole source tree, 1 ms FUSE", "real", fuse_arms(tools), slow=True),
-        Case("pipe", "`du -a` to a pipe, 1.01 M files, warm", "small", listings(tools), (Need("gnu", 1.6),), drain=True),
+        Case("pipe", "`du -a` to a pipe, 1.01 M files, warm", "small", listings(tools), pipe, drain=True),
         Case(
             "startup",
             "`du -s`, an empty directory",

@@ -76,5 +76,6 @@ def commit():
 
 
 def git(directory, *words):
-    done = subprocess.run(["git", "-C", directory, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = ["git", "-C", directory, *words]
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return done.stdout.strip() if done.returncode == 0 else ""

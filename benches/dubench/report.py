@@ -98,9 +98,10 @@ class Report:
         lines = []
         for result in self.results:
             ours = best(result, "fathom")
-            groups = ("gnu", "rival", "tuned", "fixed")
-            ahead = [n for group in groups for n in names_of(result, group) if faster(result, n, ours)] if ours else []
-            lines += [f"- {result.case.title}: {name}, {self.ratio(result, ours, name)} times as fast" for name in ahead]
+            others = [name for group in COMPETITORS for name in names_of(result, group)] if ours else []
+            for name in others:
+                if faster(result, name, ours):
+                    lines.append(f"- {result.case.title}: {name}, {self.ratio(result, ours, name)} times as fast")
         return lines
 
     def text(self):
@@ -116,6 +117,8 @@ class Report:
         return markdown(["case", "needed", "measured", "outcome"], rows, numbers=False) if rows else ""
 
 
+COMPETITORS = ("gnu", "rival", "tuned", "fixed")
+# The group that a kind of need compares fathom with.
 OTHERS = {"gnu": "gnu", "startup": "gnu", "rival": "rival", "floor": "floor", "regret": "fixed"}
 
 

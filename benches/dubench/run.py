@@ -1,7 +1,7 @@
 """How one case is measured: agreement first, then blocks in which every arm runs once, in shuffled order.
 
 A run is one process under `timed` (floor/timed.c). An arm that fails, or answers wrongly, leaves the case with the
-reason; one that takes SLOW_FACTOR times GNU du's time, and more than SLOW_S, runs in the first SLOW_BLOCKS blocks only.
+reason; one that takes SLOW_FACTOR times GNU du's time, and more than SLOW_S, runs in the first SLOW_BLOCKS only.
 """
 
 import contextlib

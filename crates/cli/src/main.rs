@@ -20,6 +20,7 @@ use output::Output;
 
 fn main() -> ExitCode {
     fathom_io::sys::restore_sigpipe();
+    fathom_io::sys::tune_allocator();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| OsString::from("fathom"));
     let base = program.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();

@@ -1,7 +1,206 @@
-//! `fathom io`: what this machine and a path offer.
+//! `fathom io`: what this machine and a path offer. Owns how that looks; the facts are `fathom-io`'s.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-pub(crate) fn main(_words: impl Iterator<Item = OsString>) -> u8 {
-    2
+use fathom_du::problem::words;
+use fathom_du::quote::{Charset, quote, quoteaf};
+use fathom_io::offer::{Filesystem, Offer};
+use serde_json::{Value, json};
+
+use crate::command::{IO, Key};
+use crate::flag::Scope;
+use crate::getopt::{Getopt, Order};
+use crate::output::{Output, complain};
+use crate::{help, locale};
+
+const NAME: &str = "fathom io";
+/// Exit status of a command line that means nothing.
+const MISUSE: u8 = 2;
+
+/// What a command line asks for.
+enum Asked {
+    Help,
+    Version,
+    Offer { path: OsString, json: bool },
+}
+
+/// Runs the command with `words`; the exit status.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+    let env = |name: &str| std::env::var_os(name).map(|value| value.as_bytes().to_vec());
+    let charset = locale::charset(&env);
+    match read(words, charset) {
+        Err(message) => {
+            complain(&message);
+            MISUSE
+        }
+        Ok(Asked::Help) => print(help::render(&IO, NAME, Scope::Full).as_bytes()),
+        Ok(Asked::Version) => print(help::version(NAME).as_bytes()),
+        Ok(Asked::Offer { path, json }) => show(&path, json, charset),
+    }
+}
+
+fn print(text: &[u8]) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text);
+    out.finish(NAME)
+}
+
+fn read(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
+    let mut getopt = Getopt::new(IO.flags.iter(), words, Order::Permute);
+    let mut json = false;
+    for step in getopt.by_ref() {
+        match step.map_err(|misuse| usage(&misuse.message()))?.flag.key {
+            Key::Help => return Ok(Asked::Help),
+            Key::Version => return Ok(Asked::Version),
+            Key::Json => json = true,
+        }
+    }
+    let mut paths = getopt.into_operands().into_iter();
+    let path = paths.next().unwrap_or_else(|| ".".into());
+    match paths.next() {
+        None => Ok(Asked::Offer { path, json }),
+        Some(extra) => Err(usage(&[b"extra operand ", quote(extra.as_bytes(), charset).as_slice()].concat())),
+    }
+}
+
+fn usage(message: &[u8]) -> Vec<u8> {
+    let hint = format!("\nTry '{NAME} --help' for more information.\n");
+    [NAME.as_bytes(), b": ", message, hint.as_bytes()].concat()
+}
+
+fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
+    match Offer::of(Path::new(path)) {
+        Ok(offer) if json => print(format!("{}\n", object(path.as_bytes(), &offer)).as_bytes()),
+        Ok(offer) => print(text(path.as_bytes(), &offer, charset).as_bytes()),
+        Err(errno) => {
+            let path = quoteaf(path.as_bytes(), charset);
+            complain(&[NAME.as_bytes(), b": cannot look at ", &path, b": ", &words(errno), b"\n"].concat());
+            1
+        }
+    }
+}
+
+/// Lines of a key and a value, the values below each other.
+fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
+    let path = fathom_du::quote::shell_escape(path, charset);
+    let limit = |limit: Option<u64>| limit.map_or("unlimited".to_string(), |limit| limit.to_string());
+    let mut lines = vec![
+        ("kernel", offer.kernel.clone()),
+        ("path", String::from_utf8_lossy(&path).into_owned()),
+        ("file system", filesystem(&offer.filesystem)),
+        ("device", device(&offer.filesystem)),
+        ("CPUs", offer.cpus.to_string()),
+        ("open files", limit(offer.fd_limit)),
+        (
+            "locked memory",
+            limit(offer.memlock_bytes) + if offer.memlock_bytes.is_some() { " bytes" } else { "" },
+        ),
+    ];
+    lines.extend(offer.models.iter().map(|offered| {
+        let says = match &offered.note {
+            Ok(note) => format!("available: {note}"),
+            Err(unavailable) => format!("unavailable: {unavailable}"),
+        };
+        (offered.model, says)
+    }));
+    let longest = lines.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    lines
+        .iter()
+        .map(|(key, value)| format!("{:width$} {value}\n", format!("{key}:"), width = longest + 1))
+        .collect()
+}
+
+fn filesystem(filesystem: &Filesystem) -> String {
+    match (filesystem.name, filesystem.magic) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(magic)) => format!("unknown, number {magic:#x}"),
+        (None, None) => "unknown".to_string(),
+    }
+}
+
+fn device(filesystem: &Filesystem) -> String {
+    let (major, minor) = filesystem.device;
+    let kind = match filesystem.rotational {
+        Some(true) => "rotational",
+        Some(false) => "not rotational",
+        None => "no disk that the kernel tells of",
+    };
+    format!("{major}:{minor}, {kind}")
+}
+
+fn object(path: &[u8], offer: &Offer) -> Value {
+    let filesystem = &offer.filesystem;
+    let models = offer.models.iter().map(|offered| match &offered.note {
+        Ok(note) => json!({ "model": offered.model, "available": true, "note": note }),
+        Err(unavailable) => {
+            json!({ "model": offered.model, "available": false, "note": unavailable.to_string() })
+        }
+    });
+    json!({
+        "kernel": offer.kernel,
+        "path": String::from_utf8_lossy(path),
+        "filesystem": filesystem.name,
+        "filesystem_magic": filesystem.magic,
+        "device": format!("{}:{}", filesystem.device.0, filesystem.device.1),
+        "rotational": filesystem.rotational,
+        "cpus": offer.cpus,
+        "open_files_max": offer.fd_limit,
+        "locked_memory_max_bytes": offer.memlock_bytes,
+        "models": models.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_io::offer::Offered;
+    use fathom_io::{Errno, Unavailable};
+
+    fn offer() -> Offer {
+        let unavailable =
+            Unavailable { deed: "set up io_uring", errno: Errno::PERM, cause: "forbidden".to_string() };
+        Offer {
+            kernel: "Linux 6.1".to_string(),
+            cpus: 2,
+            fd_limit: Some(1024),
+            memlock_bytes: None,
+            filesystem: Filesystem {
+                magic: Some(0x1234),
+                name: None,
+                device: (8, 1),
+                rotational: Some(false),
+            },
+            models: vec![
+                Offered { model: "sync", note: Ok("one thread".to_string()) },
+                Offered { model: "uring", note: Err(unavailable) },
+            ],
+        }
+    }
+
+    #[test]
+    fn values_stand_below_each_other_and_refusals_have_their_cause() {
+        let expected = "\
+kernel:        Linux 6.1
+path:          'a'$'\\n''b'
+file system:   unknown, number 0x1234
+device:        8:1, not rotational
+CPUs:          2
+open files:    1024
+locked memory: unlimited
+sync:          available: one thread
+uring:         unavailable: cannot set up io_uring: Operation not permitted (os error 1) (forbidden)
+";
+        assert_eq!(text(b"a\nb", &offer(), Charset::Ascii), expected);
+    }
+
+    #[test]
+    fn the_object_says_the_same() {
+        let object = object(b"a\xff", &offer());
+        assert_eq!(object["path"], "a\u{fffd}");
+        assert_eq!(object["locked_memory_max_bytes"], Value::Null);
+        assert_eq!(object["models"][0], json!({ "model": "sync", "available": true, "note": "one thread" }));
+        assert_eq!(object["models"][1]["available"], false);
+    }
 }

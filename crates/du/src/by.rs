@@ -198,7 +198,9 @@ mod tests {
     fn groups_add_up_and_come_the_largest_first() {
         let mut groups = Groups::default();
         let (user, none) = (Key::Fixed(Fixed::Id(7)), Key::Fixed(Fixed::NoExtension));
-        for (key, bytes) in [(Key::Extension(b"b"), 3), (none, 5), (Key::Extension(b"a"), 5), (user, 1), (user, 8)] {
+        for (key, bytes) in
+            [(Key::Extension(b"b"), 3), (none, 5), (Key::Extension(b"a"), 5), (user, 1), (user, 8)]
+        {
             groups.add(key, &totals(bytes, 1));
         }
         let sorted = groups.sorted(Measure::Usage);

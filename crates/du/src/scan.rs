@@ -156,6 +156,8 @@ struct Level {
     entries: Totals,
     /// What is below the directories in it.
     below: Totals,
+    /// Whether anything came of its listing.
+    is_empty: bool,
 }
 
 /// A root known to the walk whose turn has not come.
@@ -182,6 +184,20 @@ impl<R: Report> Consumer<'_, R> {
 
     fn is_new(&mut self, id: Option<(u64, u64)>) -> bool {
         id.is_none_or(|id| self.seen.insert(id))
+    }
+
+    fn see_something(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.is_empty = false;
+        }
+    }
+
+    /// GNU du takes the slash off an empty operand where it goes by whole paths.
+    fn trim_empty(&mut self, level: &Level) {
+        let whole = self.levels.is_empty() && self.options().follow == Follow::Always;
+        if whole && level.is_empty && self.path.len() > 1 && self.path.ends_with(b"/") {
+            self.path.pop();
+        }
     }
 
     fn counts_all_once(&self) -> bool {
@@ -334,6 +350,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
+        self.see_something();
         let path_len = match enter.node.parent() {
             Some(_) => self.push_name(enter.node.name().to_bytes()),
             None => {
@@ -358,17 +375,20 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
             path_len,
             entries: Totals::NONE,
             below: Totals::NONE,
+            is_empty: true,
         });
         Descend::Yes
     }
 
     fn lost(&mut self, node: &Node, errno: Errno) {
+        self.see_something();
         let path_len = self.push_name(node.name().to_bytes());
         self.report.problem(&Problem::Access(&self.path, Some(errno)));
         self.path.truncate(path_len);
     }
 
     fn item(&mut self, item: Item) {
+        self.see_something();
         match item {
             Item::Sum(totals) => self.count(&totals),
             Item::Run(run) => self.run_of_files(&run),
@@ -382,6 +402,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
 
     fn leave(&mut self, error: Option<Errno>) {
         let Some(level) = self.levels.pop() else { return };
+        self.trim_empty(&level);
         let path = std::mem::take(&mut self.path);
         if let Some(errno) = error {
             self.report.problem(&Problem::ReadOn(&path, errno));

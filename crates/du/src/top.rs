@@ -94,10 +94,10 @@ impl Top {
         }
     }
 
-    /// What was kept, the largest first.
-    #[must_use]
-    pub fn into_sorted(self) -> Vec<Entry> {
-        self.kept.into_sorted_vec().into_iter().map(|ranked| ranked.entry).collect()
+    /// Gives away what was kept, the largest first.
+    pub fn take_sorted(&mut self) -> Vec<Entry> {
+        let kept = std::mem::take(&mut self.kept);
+        kept.into_sorted_vec().into_iter().map(|ranked| ranked.entry).collect()
     }
 }
 
@@ -158,8 +158,8 @@ pub(crate) mod tests {
         top.add(&Line { path, depth, totals: &totals, own: &own, meta: None, is_dir });
     }
 
-    fn paths(top: Top) -> Vec<String> {
-        let entries = top.into_sorted().into_iter();
+    fn paths(mut top: Top) -> Vec<String> {
+        let entries = top.take_sorted().into_iter();
         entries.map(|entry| String::from_utf8(entry.path).unwrap()).collect()
     }
 
@@ -180,7 +180,7 @@ pub(crate) mod tests {
     fn none_are_kept_if_none_are_wanted() {
         let mut top = Top::new(Measure::Usage, 0);
         show_file(&mut top, "a", 1);
-        assert_eq!(top.into_sorted(), []);
+        assert_eq!(top.take_sorted(), []);
     }
 
     #[test]
@@ -197,7 +197,7 @@ pub(crate) mod tests {
         for operand in ["a/", "a/", "b"] {
             show(&mut top, operand, 0, totals(4, 1), totals(4, 1));
         }
-        let entries = top.into_sorted();
+        let entries = top.take_sorted();
         let operands: Vec<_> = entries.iter().map(|entry| (entry.operand, entry.file_type)).collect();
         let directory = FileType::Directory;
         assert_eq!(operands, [(0, directory), (1, directory), (2, FileType::Unknown)]);

@@ -4,11 +4,13 @@
 //!
 //! The entries come from [`Top`](crate::top::Top) and in its order, in which every entry stands behind its
 //! directory. What is left of a directory is its total less what is shown of it. So it is exact although nothing of
-//! it was kept, whatever the reason why it is not shown.
+//! it was kept, whatever the reason why it is not shown. It gets a row as an entry would: if it is not less than
+//! the least entry that has one.
 
 use rustc_hash::FxHashMap;
 
-use crate::top::Entry;
+use crate::options::Measure;
+use crate::top::{Entry, value};
 use crate::totals::Totals;
 
 /// One row.
@@ -37,14 +39,19 @@ pub enum What {
 ///
 /// `total` is what all operands come to.
 #[must_use]
-pub fn rows(entries: Vec<Entry>, total: &Totals, rows_max: usize) -> Vec<Row> {
-    let above = above(&entries);
-    let count = count_that_fits(&entries, &above, total, rows_max);
-    let mut plan = Plan::new(&entries[..count], &above, total);
-    (0..count).for_each(|index| {
-        plan.show(index);
-    });
-    plan.rows()
+pub fn rows(measure: Measure, entries: &[Entry], total: &Totals, rows_max: usize) -> Vec<Row> {
+    let above = above(entries);
+    let plan = |count| Plan::new(measure, &entries[..count], &above, total);
+    // More entries take more rows, but for the odd one that takes the row of what was left: such a count may be missed.
+    let (mut fitting, mut count_max) = (entries.len().min(1), entries.len());
+    while fitting < count_max {
+        let count = (fitting + count_max).div_ceil(2);
+        match plan(count).row_count() {
+            rows if rows <= rows_max => fitting = count,
+            _ => count_max = count - 1,
+        }
+    }
+    plan(fitting).rows()
 }
 
 /// For each entry the one whose row it stands below: the nearest directory above it that is there.
@@ -65,21 +72,7 @@ fn directories(entry: &Entry) -> impl Iterator<Item = &[u8]> {
     slashes.filter(move |_| below).flat_map(|(at, _)| [&entry.path[..at], &entry.path[..=at]])
 }
 
-/// How many entries, from the largest on, fit with the rows for what is left.
-fn count_that_fits(entries: &[Entry], above: &[Option<usize>], total: &Totals, rows_max: usize) -> usize {
-    let mut plan = Plan::new(entries, above, total);
-    let (mut rows, mut fitting) = (0, 0);
-    for index in 0..entries.len() {
-        // The last entry of a directory stands in the row of what was left: one row more, one row less.
-        rows = plan.show(index) + rows;
-        if usize::try_from(rows).is_ok_and(|rows| rows <= rows_max) {
-            fitting = index + 1;
-        }
-    }
-    fitting.max(1).min(entries.len())
-}
-
-/// What is shown so far, and of which directory how much is not.
+/// Which entries are shown, and of which directory how much is not.
 struct Plan<'e> {
     entries: &'e [Entry],
     above: &'e [Option<usize>],
@@ -87,35 +80,34 @@ struct Plan<'e> {
     shares: Vec<Share>,
 }
 
-#[derive(Clone)]
 struct Share {
     left: Totals,
+    /// Whether what is left has a row. That of a directory of which nothing is shown has none: its own row says it.
+    has_more: bool,
     /// Entries that have a row, in order.
     shown: Vec<usize>,
 }
 
-impl Share {
-    /// Whether there is a row for what is left. A directory of which nothing is shown has none: its own row says it.
-    fn has_more(&self) -> bool {
-        !self.shown.is_empty() && self.left.inodes > 0
-    }
-}
-
 impl<'e> Plan<'e> {
-    fn new(entries: &'e [Entry], above: &'e [Option<usize>], total: &Totals) -> Self {
-        let left = entries.iter().map(|entry| less(&entry.totals, &entry.own));
-        let shares = left.chain([*total]).map(|left| Share { left, shown: Vec::new() });
-        Self { entries, above, shares: shares.collect() }
+    fn new(measure: Measure, entries: &'e [Entry], above: &'e [Option<usize>], total: &Totals) -> Self {
+        let left = entries.iter().map(|entry| less(&entry.totals, &entry.own)).chain([*total]);
+        let shares = left.map(|left| Share { left, has_more: false, shown: Vec::new() });
+        let mut plan = Self { entries, above, shares: shares.collect() };
+        for (index, entry) in entries.iter().enumerate() {
+            let share = &mut plan.shares[above[index].unwrap_or(entries.len())];
+            share.left = less(&share.left, &entry.totals);
+            share.shown.push(index);
+        }
+        let least = entries.last().map_or(0, |entry| value(measure, &entry.totals));
+        for share in &mut plan.shares {
+            let counts = share.left.inodes > 0 && value(measure, &share.left) >= least;
+            share.has_more = counts && !share.shown.is_empty();
+        }
+        plan
     }
 
-    /// Gives an entry its row; by how many the rows become more.
-    fn show(&mut self, index: usize) -> isize {
-        let above = self.above[index].unwrap_or(self.entries.len());
-        let share = &mut self.shares[above];
-        let before = share.has_more();
-        share.left = less(&share.left, &self.entries[index].totals);
-        share.shown.push(index);
-        1 + isize::from(share.has_more()) - isize::from(before)
+    fn row_count(&self) -> usize {
+        self.entries.len() + self.shares.iter().filter(|share| share.has_more).count()
     }
 
     /// Depth first, with a stack of its own: trees may be deeper than the call stack.
@@ -138,7 +130,7 @@ impl<'e> Plan<'e> {
     fn push_below(&self, index: usize, level: usize, next: &mut Vec<(Option<usize>, Row)>) {
         let share = &self.shares[index];
         let start = next.len();
-        if share.has_more() {
+        if share.has_more {
             next.push((None, Row { level, is_last: false, what: What::More, totals: share.left }));
         }
         next.extend(share.shown.iter().rev().map(|&index| {
@@ -182,7 +174,12 @@ mod tests {
             let own = if path.ends_with('/') { totals(1, 1) } else { totals(*bytes, 1) };
             show(&mut top, path, *depth, totals(*bytes, *inodes), own);
         }
-        rows(top.into_sorted(), &totals(total.0, total.1), rows_max).iter().map(row).collect()
+        drawn_top(top, total, rows_max)
+    }
+
+    fn drawn_top(mut top: Top, total: (u64, u64), rows_max: usize) -> Vec<String> {
+        let rows = rows(Measure::Usage, &top.take_sorted(), &totals(total.0, total.1), rows_max);
+        rows.iter().map(row).collect()
     }
 
     fn row(row: &Row) -> String {
@@ -195,35 +192,42 @@ mod tests {
     }
 
     const LINES: [(&str, usize, u64, u64); 5] =
-        [("t/a/x", 2, 5, 1), ("t/a/", 1, 8, 4), ("t/b", 1, 8, 1), ("t/c/", 1, 30, 2), ("t/", 0, 50, 9)];
+        [("t/a/x", 2, 5, 1), ("t/a/", 1, 12, 4), ("t/b", 1, 8, 1), ("t/c/", 1, 30, 2), ("t/", 0, 60, 9)];
 
     #[test]
     fn the_largest_first_and_what_is_left_last() {
-        let expected = ["`t 50", " |c 30", " |a 8", "  |x 5", "  `2 more 2", " |b 8", " `1 more 3"];
-        assert_eq!(drawn(&LINES, (50, 9), 99), expected);
+        let expected = ["`t 60", " |c 30", " |a 12", "  |x 5", "  `2 more 6", " |b 8", " `1 more 9"];
+        assert_eq!(drawn(&LINES, (60, 9), 99), expected);
     }
 
     #[test]
     fn small_entries_give_way_until_everything_fits() {
-        assert_eq!(drawn(&LINES, (50, 9), 6), ["`t 50", " |c 30", " |a 8", " |b 8", " `1 more 3"]);
-        assert_eq!(drawn(&LINES, (50, 9), 4), ["`t 50", " |c 30", " |a 8", " `2 more 11"]);
-        assert_eq!(drawn(&LINES, (50, 9), 3), ["`t 50", " |c 30", " `6 more 19"]);
-        assert_eq!(drawn(&LINES, (50, 9), 2), ["`t 50"]);
-        assert_eq!(drawn(&LINES, (50, 9), 1), ["`t 50"]);
+        assert_eq!(drawn(&LINES, (60, 9), 6), ["`t 60", " |c 30", " |a 12", " |b 8", " `1 more 9"]);
+        assert_eq!(drawn(&LINES, (60, 9), 4), ["`t 60", " |c 30", " |a 12", " `2 more 17"]);
+        assert_eq!(drawn(&LINES, (60, 9), 3), ["`t 60", " `c 30"]);
+        assert_eq!(drawn(&LINES, (60, 9), 1), ["`t 60"]);
     }
 
     #[test]
-    fn the_last_entry_of_a_directory_takes_the_row_of_what_was_left() {
-        let lines = [("t/a", 1, 5, 1), ("t/b", 1, 4, 1), ("t/", 0, 10, 3)];
-        assert_eq!(drawn(&lines, (10, 3), 3), ["`t 10", " |a 5", " `b 4"]);
-        assert_eq!(drawn(&lines, (10, 3), 2), ["`t 10"]);
+    fn what_is_left_is_shown_if_it_is_not_less_than_the_least_entry() {
+        let with = |rest: u64| drawn(&[("t/a", 1, 5, 1), ("t/", 0, 6 + rest, 4)], (6 + rest, 4), 9);
+        assert_eq!(with(5), ["`t 11", " |a 5", " `2 more 5"]);
+        assert_eq!(with(4), ["`t 10", " `a 5"]);
+    }
+
+    #[test]
+    fn what_is_all_shown_leaves_nothing() {
+        let lines = [("t/a", 1, 0, 1), ("t/b", 1, 0, 1), ("t/", 0, 1, 3)];
+        assert_eq!(drawn(&lines, (1, 3), 9), ["`t 1", " |a 0", " `b 0"]);
+        assert_eq!(drawn(&lines, (1, 3), 2), ["`t 1"]);
     }
 
     #[test]
     fn operands_are_side_by_side_and_those_without_a_row_are_counted() {
         let lines = [("a/x", 1, 2, 1), ("a/", 0, 3, 2), ("b/", 0, 7, 5), ("c", 0, 1, 1)];
         assert_eq!(drawn(&lines, (11, 8), 9), ["|b 7", "|a 3", " `x 2", "`c 1"]);
-        assert_eq!(drawn(&lines, (11, 8), 2), ["|b 7", "`3 more 4"]);
+        assert_eq!(drawn(&lines, (11, 8), 1), ["`b 7"]);
+        assert_eq!(drawn(&lines, (18, 9), 2), ["|b 7", "`4 more 11"]);
     }
 
     #[test]
@@ -238,17 +242,23 @@ mod tests {
         for (path, depth) in [("/usr/lib", 2), ("/usr", 1), ("/", 0)] {
             let size = totals(9 - depth as u64, 3 - depth as u64);
             let path = path.as_bytes();
-            let line = crate::scan::Line { path, depth, totals: &size, own: &totals(1, 1), meta: None, is_dir: true };
+            let line = crate::scan::Line {
+                path,
+                depth,
+                totals: &size,
+                own: &totals(1, 1),
+                meta: None,
+                is_dir: true,
+            };
             top.add(&line);
         }
-        let drawn: Vec<_> = rows(top.into_sorted(), &totals(9, 3), 9).iter().map(row).collect();
-        assert_eq!(drawn, ["`/ 9", " `usr 8", "  `lib 7"]);
+        assert_eq!(drawn_top(top, (9, 3), 9), ["`/ 9", " `usr 8", "  `lib 7"]);
     }
 
     #[test]
     fn an_entry_whose_directory_is_missing_stands_below_the_next_one_up() {
-        let lines = [("t/a/x", 2, 5, 1), ("t/b/y", 2, 4, 1), ("t/b/", 1, 6, 3), ("t/", 0, 20, 9)];
-        let expected = ["`t 20", " |b 6", "  |y 4", "  `1 more 1", " |a/x 5", " `4 more 8"];
+        let lines = [("t/a/x", 2, 5, 1), ("t/b/y", 2, 4, 1), ("t/b/", 1, 9, 3), ("t/", 0, 23, 9)];
+        let expected = ["`t 23", " |b 9", "  |y 4", "  `1 more 4", " |a/x 5", " `4 more 8"];
         assert_eq!(drawn(&lines, (20, 9), 9), expected);
     }
 
@@ -259,12 +269,12 @@ mod tests {
         for (depth, name) in names.iter().enumerate().rev() {
             show(&mut top, name, depth, totals(3000 - depth as u64, 3000 - depth as u64), totals(1, 1));
         }
-        let rows = rows(top.into_sorted(), &totals(3000, 3000), 3000);
-        assert_eq!((rows.len(), rows[2999].level), (3000, 2999));
+        let drawn = drawn_top(top, (3000, 3000), 3000);
+        assert_eq!((drawn.len(), &*drawn[2999]), (3000, &*format!("{}`d 1", " ".repeat(2999))));
     }
 
     #[test]
     fn nothing_has_no_rows() {
-        assert_eq!(rows(Vec::new(), &Totals::NONE, 5), []);
+        assert_eq!(rows(Measure::Usage, &[], &Totals::NONE, 5), []);
     }
 }

@@ -5,8 +5,8 @@
 use std::ffi::CStr;
 use std::fmt;
 
+use crate::Names;
 use crate::meta::FileType;
-use crate::names::Names;
 
 /// Offsets in `struct linux_dirent64` (getdents64(2)): `d_ino`, `d_off`, `d_reclen`, `d_type`, `d_name`.
 const INO: usize = 0;

@@ -1,8 +1,9 @@
 //! How many workers a walk should have: more while they wait for storage and that pays, fewer when it does not.
 //!
 //! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
-//! mount. So the controller doubles eagerly while the CPUs idle and work is waiting, and takes back a step
-//! that did not raise the rate.
+//! mount. So the controller doubles eagerly while threads give up their CPUs to wait and work is there for more of them,
+//! and takes back a step that did not raise the rate. CPUs that idle are no sign by themselves: another process may
+//! have them.
 
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Sample {
     pub elapsed: Duration,
     /// CPU time the process used.
     pub cpu: Duration,
+    /// How often its threads gave up their CPU to wait.
+    pub waits: u64,
     /// Entries and directories done.
     pub units: u64,
     /// Whether every worker had work, so that one more would too.
@@ -41,6 +44,7 @@ pub struct Controller {
     /// What has been sampled since the last decision.
     elapsed: Duration,
     cpu: Duration,
+    waits: u64,
     units: u64,
     /// Rate and number of workers before the steps that did not pay yet.
     best: Option<(f64, usize)>,
@@ -54,7 +58,18 @@ impl Controller {
     pub fn new(cpus: usize, workers_max: usize) -> Self {
         let (elapsed, cpu) = (Duration::ZERO, Duration::ZERO);
         let workers = cpus.clamp(1, workers_max);
-        Self { cpus, workers, workers_max, elapsed, cpu, units: 0, best: None, steps_idle: 0, hold: 0 }
+        Self {
+            cpus,
+            workers,
+            workers_max,
+            elapsed,
+            cpu,
+            waits: 0,
+            units: 0,
+            best: None,
+            steps_idle: 0,
+            hold: 0,
+        }
     }
 
     /// The number of workers there should be now.
@@ -67,9 +82,10 @@ impl Controller {
     pub fn tick(&mut self, sample: Sample) -> usize {
         self.elapsed += sample.elapsed;
         self.cpu += sample.cpu;
+        self.waits += sample.waits;
         self.units += sample.units;
         self.hold = self.hold.saturating_sub(1);
-        if !sample.saturated || self.is_busy() {
+        if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.forget();
         } else if self.hold == 0 && self.has_rate() {
             self.decide();
@@ -82,13 +98,19 @@ impl Controller {
         self.cpu.as_secs_f64() > BUSY_SHARE * cpus as f64 * self.elapsed.as_secs_f64()
     }
 
+    /// Whether every worker has had to wait, over and above the naps of the consumer.
+    fn is_waiting(&self) -> bool {
+        let naps = self.elapsed.as_millis() as u64;
+        self.waits > naps + self.workers as u64
+    }
+
     /// Before the first step there is nothing to compare with, so nothing to wait for.
     fn has_rate(&self) -> bool {
         self.best.is_none() || self.units >= UNITS_PER_WORKER * self.workers as u64
     }
 
     fn forget(&mut self) {
-        (self.elapsed, self.cpu, self.units) = (Duration::ZERO, Duration::ZERO, 0);
+        (self.elapsed, self.cpu, self.waits, self.units) = (Duration::ZERO, Duration::ZERO, 0, 0);
     }
 
     fn decide(&mut self) {
@@ -124,7 +146,13 @@ mod tests {
             .map(|_| {
                 let serving = controller.workers().min(best) as f64;
                 let units = (serving * 2000.0 / latency_us) as u64;
-                controller.tick(Sample { elapsed: TICK, cpu: TICK / 10, units, saturated: true })
+                controller.tick(Sample {
+                    elapsed: TICK,
+                    cpu: TICK / 10,
+                    waits: units.max(300),
+                    units,
+                    saturated: true,
+                })
             })
             .collect()
     }
@@ -146,7 +174,22 @@ mod tests {
     fn stays_at_one_worker_a_cpu_while_they_compute() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
-            controller.tick(Sample { elapsed: TICK, cpu: TICK * 2, units: 1000, saturated: true });
+            controller.tick(Sample {
+                elapsed: TICK,
+                cpu: TICK * 2,
+                waits: 100,
+                units: 1000,
+                saturated: true,
+            });
+        }
+        assert_eq!(controller.workers(), 2);
+    }
+
+    #[test]
+    fn adds_nobody_when_another_process_has_the_cpus() {
+        let mut controller = Controller::new(2, WORKERS_MAX);
+        for _ in 0..100 {
+            controller.tick(Sample { elapsed: TICK, cpu: TICK / 2, waits: 2, units: 1000, saturated: true });
         }
         assert_eq!(controller.workers(), 2);
     }
@@ -155,7 +198,13 @@ mod tests {
     fn adds_nobody_when_somebody_is_idle_already() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
-            controller.tick(Sample { elapsed: TICK, cpu: Duration::ZERO, units: 10, saturated: false });
+            controller.tick(Sample {
+                elapsed: TICK,
+                cpu: Duration::ZERO,
+                waits: 100,
+                units: 10,
+                saturated: false,
+            });
         }
         assert_eq!(controller.workers(), 2);
     }

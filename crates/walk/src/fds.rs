@@ -169,11 +169,7 @@ impl Fds {
         let target = hop[0];
         let fd = self.with_room(|| match base {
             None => sys::open_dir(sys::CWD, target.name(), target.follow()).map(Dir::into_fd),
-            Some(base) => {
-                let follows = hop.iter().any(|node| node.follow() == Follow::Yes);
-                let follow = if follows { Follow::Yes } else { Follow::No };
-                sys::open_path(base.as_fd(), &join(hop), follow)
-            }
+            Some(base) => sys::open_path(base.as_fd(), &join(hop), target.follow()),
         })?;
         let dir = Dir::from_fd(fd);
         let found = sys::stat_dir(&dir, Fields::IDENTITY)?.id();
@@ -191,14 +187,19 @@ impl Fds {
     }
 }
 
-/// Splits the next hop, deepest name first, off the top end of `closed`, which is deepest first too. A root is a hop of its own.
+/// Splits the next hop, deepest name first, off the top end of `closed`, which is deepest first too. A root is a hop of its own,
+/// and so is a link that is followed: of those the kernel takes 40 in one path, and from the other names it is to follow none.
 fn next_hop<'a, 'n>(closed: &'a [&'n Arc<Node>]) -> Option<(&'a [&'n Arc<Node>], &'a [&'n Arc<Node>])> {
+    let plain = |node: &Node| node.parent().is_some() && node.follow() == Follow::No;
     let top = closed.last()?;
-    let mut len = 1;
     let mut bytes = top.name().to_bytes().len();
-    while top.parent().is_some() && len < closed.len().min(HOP_NAMES) && bytes < HOP_BYTES {
+    let mut len = 1;
+    for below in closed.iter().rev().skip(1).take(HOP_NAMES - 1) {
+        if !plain(top) || !plain(below) || bytes >= HOP_BYTES {
+            break;
+        }
         len += 1;
-        bytes += 1 + closed[closed.len() - len].name().to_bytes().len();
+        bytes += 1 + below.name().to_bytes().len();
     }
     let (rest, hop) = closed.split_at(closed.len() - len);
     Some((hop, rest))
@@ -243,5 +244,20 @@ mod tests {
             rest = above;
         }
         assert_eq!(count, closed.len());
+    }
+
+    #[test]
+    fn a_link_that_is_followed_is_a_hop_of_its_own() {
+        let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No))];
+        for follow in [Follow::No, Follow::No, Follow::Yes, Follow::Yes, Follow::No, Follow::No] {
+            nodes.push(Arc::new(Node::child(nodes.last().unwrap(), c"d", follow)));
+        }
+        let closed: Vec<&Arc<Node>> = nodes.iter().rev().collect();
+        let (mut rest, mut lens) = (closed.as_slice(), Vec::new());
+        while let Some((hop, above)) = next_hop(rest) {
+            lens.push(hop.len());
+            rest = above;
+        }
+        assert_eq!(lens, [1, 2, 1, 1, 2]);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fathom_io::blocking::Blocking;
 use fathom_io::calls::Native;
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
-use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys};
+use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys, sys::Usage};
 
 use crate::control::{Controller, Sample, WORKERS_MAX};
 use crate::error::{Error, Op};
@@ -206,14 +206,14 @@ impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stat
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     at: Instant,
-    cpu: Duration,
+    usage: Usage,
     units: u64,
 }
 
 impl Reading {
     fn now<V: Visit>(shared: &Shared<V>) -> Self {
         let units = shared.entries.load(Ordering::Relaxed) + shared.directories.load(Ordering::Relaxed);
-        Self { at: Instant::now(), cpu: sys::cpu_time(), units }
+        Self { at: Instant::now(), usage: sys::usage(), units }
     }
 }
 
@@ -262,7 +262,8 @@ impl<V: Visit> Pool<'_, V> {
         let now = Reading::now(self.shared);
         let wanted = controller.tick(Sample {
             elapsed: now.at - self.last.at,
-            cpu: now.cpu.saturating_sub(self.last.cpu),
+            cpu: now.usage.cpu.saturating_sub(self.last.usage.cpu),
+            waits: now.usage.waits - self.last.usage.waits,
             units: now.units - self.last.units,
             saturated: self.spawned >= self.wanted && self.shared.schedule.sleepers() == 0,
         });

@@ -18,6 +18,12 @@ use crate::part::Part;
 /// The queue for roots and for parts the consumer wants; the workers' follow it.
 pub(crate) const SHARED: usize = 0;
 
+/// Looks a worker takes at the queues before it goes to sleep: a few microseconds, after which the next part of a small
+/// directory is there, as a rule, and going to sleep would have cost more.
+const LOOKS: u32 = 200;
+/// Workers that may look at once; more would only be in each other's way.
+const LOOKERS_MAX: usize = 2;
+
 /// Bytes of outcomes that may wait for their turn.
 const WEIGHT_MAX: usize = 2 << 20;
 
@@ -86,6 +92,8 @@ pub(crate) struct Schedule<T> {
     wanted_part: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
+    /// Workers about to go to sleep.
+    lookers: AtomicUsize,
     /// Counts reasons to wake up.
     events: Mutex<u64>,
     wake: Condvar,
@@ -108,6 +116,7 @@ impl<T> Schedule<T> {
             wanted_part: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
+            lookers: AtomicUsize::new(0),
             events: Mutex::new(0),
             wake: Condvar::new(),
             bench: Condvar::new(),
@@ -253,6 +262,9 @@ impl<T> Schedule<T> {
             if part.is_some() || !wait {
                 return part;
             }
+            if let Some(part) = self.look_out(worker) {
+                return Some(part);
+            }
             if let Some(part) = self.sleep(worker) {
                 return Some(part);
             }
@@ -287,6 +299,20 @@ impl<T> Schedule<T> {
         let used = self.queues_used.load(Ordering::Acquire);
         let others = (1..used).map(|offset| (worker + offset) % used);
         std::iter::once(wanted).chain(others).find_map(|queue| self.queues[queue].take_newest())
+    }
+
+    /// Looks again and again for a short while.
+    fn look_out(&self, worker: usize) -> Option<Arc<Part<T>>> {
+        if self.lookers.fetch_add(1, Ordering::Relaxed) >= LOOKERS_MAX {
+            self.lookers.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let part = (0..LOOKS).find_map(|_| {
+            std::hint::spin_loop();
+            self.find(worker)
+        });
+        self.lookers.fetch_sub(1, Ordering::Relaxed);
+        part
     }
 
     /// Sleeps until something happens, unless there is a part after all.

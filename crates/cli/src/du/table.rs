@@ -133,18 +133,43 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     short(Key::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
     short(Key::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
     short(Key::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),
-    long(Key::Tree, "tree", VIEWS, "a tree with bars, the largest first, that fits the terminal").added(),
+    long(Key::Tree, "tree", VIEWS, "a tree with bars, the largest first, that fits the terminal")
+        .added()
+        .more(
+            "Directories, with `-a` files too, each with its share of everything that was measured. `N more` \
+             are the inodes below a directory that there is no row for; without such a row they come to less \
+             than any entry that has one. Without a terminal there are 24 lines of 80 columns. This view and \
+             the next two show short sizes as `-h` does, unless an option chooses the unit.",
+        ),
     long(Key::Top, "top", VIEWS, "the N largest files and directories anywhere below")
         .required("N", Kind::Text)
-        .added(),
+        .added()
+        .more(
+            "Size, type and path, with tabs between. Types are letters as in find(1)'s `-printf %y`: `d`, \
+             `f`, `l` and so on. On a terminal, paths are quoted where they have to be.",
+        ),
     long(Key::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
         .attached("KEY", Kind::Words(BY_WORDS))
         .added()
-        .more("The `=` is needed: `--by` alone has always been short for `--bytes`."),
-    long(Key::Json, "json", VIEWS, "the result as JSON").added(),
+        .more(
+            "Size, number of inodes, share and group, with tabs between. Directories have no extension and \
+             are a group of their own. Names of users and groups are those in /etc/passwd and /etc/group. An \
+             age is the time since the last modification, or since that of `--time`. `--threshold` is for \
+             groups, and `--max-depth` has no effect. The `=` is needed: `--by` alone has always been short \
+             for `--bytes`.",
+        ),
+    long(Key::Json, "json", VIEWS, "the result as JSON, one object a line").added().more(
+        "What a line or row shows becomes an object: `path`, `depth`, `type`, `bytes` (exact; `inodes` with \
+         `--inodes`), `time` if that is shown, and what the view adds. A path that is not UTF-8 has \
+         replacement characters, and `path_bytes` holds its bytes in hexadecimal. The last object has the \
+         `total`, whether it is `complete`, and the number of `errors`.",
+    ),
     long(Key::Color, "color", VIEWS, "colours: `auto` (on a terminal), `always` or `never`")
         .required("WHEN", Kind::Words(WHEN_WORDS))
-        .added(),
+        .added()
+        .more(
+            "Only the tree has colours. `auto`, the default, uses none if `NO_COLOR` is set and not empty.",
+        ),
     long(Key::Progress, "progress", VIEWS, "progress: `auto` (on a terminal), `always` or `never`")
         .optional("WHEN", Kind::Words(WHEN_WORDS))
         .added()
@@ -205,6 +230,8 @@ const ENVIRONMENT: Note = Note {
         "TIME_STYLE: the default of `--time-style`.",
         "TZ: the time zone of times.",
         "LC_ALL, LC_CTYPE, LANG: the characters that messages and patterns know: UTF-8 or ASCII.",
+        "LINES, COLUMNS: the size of the tree, whatever that of the terminal.",
+        "NO_COLOR: no colours, unless `--color` asks for them.",
     ],
     man_only: true,
 };

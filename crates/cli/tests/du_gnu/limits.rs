@@ -2,7 +2,7 @@
 
 use crate::support::outcome::End;
 use crate::support::program::Program;
-use crate::support::{Tree, all_same, du, needs_gnu, same};
+use crate::support::{Tree, all_same, du, same};
 
 #[test]
 fn a_path_longer_than_the_kernel_takes() {
@@ -67,10 +67,9 @@ fn a_wide_directory_needs_little_memory() {
                 if fits(program, "empty", middle) { (low, middle) } else { (middle, high) };
             (low, high) = (smaller, larger);
         }
-        assert!(
-            fits(program, "wide", high + 35_000),
-            "{program:?} needs more than 35 MB above its {high} KiB"
-        );
+        // Each time: what threads reserve depends on how they happen to run.
+        let always = (0..5).all(|_| fits(program, "wide", high + 35_000));
+        assert!(always, "{program:?} needs more than 35 MB above its {high} KiB");
     }
 }
 
@@ -78,12 +77,4 @@ fn a_wide_directory_needs_little_memory() {
 fn a_small_stack_is_enough() {
     let tree = Tree::new().deep("d", 2000, 2);
     du(&tree, "-s d").after("ulimit -s 256").same().says("").status(0);
-}
-
-#[test]
-fn versions_differ_where_they_are_known_to() {
-    let tree = Tree::parse("d/x 10");
-    if needs_gnu(9, 2) {
-        same(&tree, "-sb d").prints("10\td\n");
-    }
 }

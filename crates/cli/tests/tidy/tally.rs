@@ -56,6 +56,12 @@ fn a_step_that_breaks_without_a_failed_test_is_a_failure() {
 }
 
 #[test]
+fn a_step_that_ran_out_of_time_is_a_failure_of_its_own() {
+    let log = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured\nstep tests 124\n";
+    assert_eq!(tally(log), ("1 passed, 2 failed, 0 skipped".to_string(), Some(1)));
+}
+
+#[test]
 fn a_step_that_cannot_run_here_is_skipped() {
     assert_eq!(tally("step fuzz 77\nstep fmt 0\n"), ("1 passed, 0 failed, 1 skipped".to_string(), Some(0)));
 }

@@ -9,6 +9,7 @@ mod linux;
 #[path = "unix.rs"]
 mod linux;
 
+mod names;
 mod process;
 mod startup;
 
@@ -17,5 +18,6 @@ pub use rustix::fs::CWD;
 pub use linux::{Dir, open_dir, open_path, read_names, seek, stat, stat_dir};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
-pub use process::{cpu_time, fd_limit, fs_magic};
+pub use names::{Name, Names};
+pub use process::{Usage, fd_limit, fs_magic, tune_allocator, usage};
 pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};

@@ -4,13 +4,39 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::process::Resource;
-use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time all threads of this process have used.
+/// What this process has used so far, all threads together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// CPU time, in user mode and in the kernel.
+    pub cpu: Duration,
+    /// How often a thread gave up its CPU because it had to wait.
+    pub waits: u64,
+}
+
+/// What this process has used so far (getrusage(2)).
 #[must_use]
-pub fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+pub fn usage() -> Usage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a buffer of the call's own type, all zeroes are a valid one, and the call keeps no pointer.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    Usage { cpu: duration(usage.ru_utime) + duration(usage.ru_stime), waits: usage.ru_nvcsw.unsigned_abs() }
+}
+
+/// Has the C library's allocator grow its heaps in large steps: each step of a thread's heap is a system call that
+/// holds up page faults of all threads.
+pub fn tune_allocator() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt(3) takes two integers; at worst it refuses them.
+    unsafe {
+        libc::mallopt(libc::M_TOP_PAD, 1 << 20);
+    }
 }
 
 /// How many descriptors this process may have open (RLIMIT_NOFILE, soft).

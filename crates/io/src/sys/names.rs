@@ -1,9 +1,10 @@
-//! A batch of directory entries in one arena: no heap object an entry.
+//! A batch of directory entries in one arena: no heap object an entry. Here, among the system calls, because an entry is
+//! handed to them without its name being measured once more.
 
 use std::ffi::CStr;
 use std::ops::Range;
 
-use crate::meta::FileType;
+use crate::FileType;
 
 /// One entry of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,14 @@ struct Record {
     len: u16,
     file_type: FileType,
     stat: bool,
+}
+
+fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
+    let start = record.start as usize;
+    let name = &bytes[start..start + usize::from(record.len)];
+    // SAFETY: records are made by `push` alone, which appends a whole C string to the bytes and notes its place; bytes
+    // never change after that, and go only together with all records (`clear`).
+    unsafe { CStr::from_bytes_with_nul_unchecked(name) }
 }
 
 /// Names read from one directory, in the order read, until sorted.
@@ -89,11 +98,9 @@ impl Names {
     /// If there is no such entry.
     #[must_use]
     pub fn get(&self, index: usize) -> Name<'_> {
-        let record = self.records[index];
-        let start = record.start as usize;
-        let bytes = &self.bytes[start..start + usize::from(record.len)];
+        let record = &self.records[index];
         Name {
-            name: CStr::from_bytes_with_nul(bytes).expect("pushed as a C string"),
+            name: name(&self.bytes, record),
             ino: record.ino,
             file_type: record.file_type,
             stat: record.stat,
@@ -119,9 +126,7 @@ impl Names {
     pub fn retain(&mut self, mut keep: impl FnMut(Name<'_>) -> bool) {
         let bytes = &self.bytes;
         self.records.retain(|record| {
-            let start = record.start as usize;
-            let name = CStr::from_bytes_with_nul(&bytes[start..start + usize::from(record.len)])
-                .expect("pushed as a C string");
+            let name = name(bytes, record);
             keep(Name { name, ino: record.ino, file_type: record.file_type, stat: record.stat })
         });
     }

@@ -1,0 +1,8 @@
+//! `rdu-async-par`: the small du with tokio's file calls, many at once.
+
+#[path = "../rdu.rs"]
+mod rdu;
+
+fn main() -> std::process::ExitCode {
+    rdu::main("rdu-async-par", fathom_walk::Choice::AsyncPar)
+}

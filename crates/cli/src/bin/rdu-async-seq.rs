@@ -1,0 +1,8 @@
+//! `rdu-async-seq`: the small du with tokio's file calls, each awaited before the next.
+
+#[path = "../rdu.rs"]
+mod rdu;
+
+fn main() -> std::process::ExitCode {
+    rdu::main("rdu-async-seq", fathom_walk::Choice::AsyncSeq)
+}

@@ -1,0 +1,8 @@
+//! `rdu-sync`: the small du with blocking calls, one thread.
+
+#[path = "../rdu.rs"]
+mod rdu;
+
+fn main() -> std::process::ExitCode {
+    rdu::main("rdu-sync", fathom_walk::Choice::Sync)
+}

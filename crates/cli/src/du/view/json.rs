@@ -1,0 +1,191 @@
+//! JSON Lines: an object for each line or row, and one at the end that says what all comes to and whether that is
+//! everything. Owns the form of objects; what the rows of other views hold is theirs.
+
+use fathom_du::scan::{Line, Outcome};
+use fathom_du::top::file_type;
+
+use super::View;
+use super::figures::{Figures, type_word};
+use crate::output::Output;
+
+/// du's lines as JSON.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// Whether files have lines, whose type only their metadata tells.
+    files: bool,
+    figures: Figures,
+    errors: u64,
+}
+
+impl Lines {
+    pub(crate) fn new(files: bool, figures: Figures) -> Self {
+        Self { files, figures, errors: 0 }
+    }
+}
+
+impl View for Lines {
+    fn line(&mut self, line: &Line<'_>, out: &mut Output) {
+        let mut object = Object::new(out.buffer());
+        object.text("path", line.path);
+        object.number("depth", line.depth as u64);
+        object.text("type", type_word(file_type(line)).as_bytes());
+        self.figures.write_members(line.totals, &mut object);
+        object.end();
+    }
+
+    fn finish(&mut self, outcome: &Outcome, _total: bool, out: &mut Output) {
+        write_end(outcome, self.errors, &mut self.figures, out.buffer());
+    }
+
+    fn problem(&mut self) {
+        self.errors += 1;
+    }
+
+    fn warning(&mut self) -> Option<Vec<u8>> {
+        self.figures.warning()
+    }
+
+    fn wants_metas(&self) -> bool {
+        self.files
+    }
+}
+
+/// Writes the last object.
+pub(crate) fn write_end(outcome: &Outcome, errors: u64, figures: &mut Figures, out: &mut Vec<u8>) {
+    let mut object = Object::new(out);
+    object.nested("total", |total| figures.write_members(&outcome.total, total));
+    object.flag("complete", outcome.summary.complete);
+    object.number("errors", errors);
+    object.end();
+}
+
+/// A JSON object being written, on a line of its own.
+#[derive(Debug)]
+pub(crate) struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> Object<'o> {
+    pub(crate) fn new(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, is_empty: true }
+    }
+
+    /// Writes the closing brace and ends the line.
+    pub(crate) fn end(self) {
+        self.out.extend_from_slice(b"}\n");
+    }
+
+    /// `name` begins a member and is written as it is.
+    fn member(&mut self, name: &str) {
+        let comma = if std::mem::take(&mut self.is_empty) { "\"" } else { ",\"" };
+        for part in [comma, name, "\":"] {
+            self.out.extend_from_slice(part.as_bytes());
+        }
+    }
+
+    /// A member with any text. What is not UTF-8 is replaced; then a member `NAME_bytes` holds all bytes, in hexadecimal.
+    pub(crate) fn text(&mut self, name: &str, value: &[u8]) {
+        self.member(name);
+        write_string(&String::from_utf8_lossy(value), self.out);
+        if std::str::from_utf8(value).is_err() {
+            self.member(&format!("{name}_bytes"));
+            self.out.push(b'"');
+            let digits = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            self.out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+            self.out.push(b'"');
+        }
+    }
+
+    /// A member that is a whole number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) {
+        self.member(name);
+        self.out.extend_from_slice(value.to_string().as_bytes());
+    }
+
+    /// A member that is a number of thousandths.
+    pub(crate) fn per_mille(&mut self, name: &str, value: u64) {
+        self.member(name);
+        self.out.extend_from_slice(format!("{}.{:03}", value / 1000, value % 1000).as_bytes());
+    }
+
+    /// A member that is true or false.
+    pub(crate) fn flag(&mut self, name: &str, value: bool) {
+        self.member(name);
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// A member without a value.
+    pub(crate) fn null(&mut self, name: &str) {
+        self.member(name);
+        self.out.extend_from_slice(b"null");
+    }
+
+    /// A member that is an object.
+    pub(crate) fn nested(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+        self.member(name);
+        self.out.push(b'{');
+        write(&mut Object { out: self.out, is_empty: true });
+        self.out.push(b'}');
+    }
+}
+
+/// Escapes what JSON lets stand and some terminals obey, too: DEL and the controls above it.
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    serde_json::to_writer(&mut *out, text).expect("a vector takes every write");
+    let is_control = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if text.contains(is_control) {
+        let written = String::from_utf8(out.split_off(start)).expect("JSON is UTF-8");
+        for c in written.chars() {
+            let escaped = if is_control(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+            out.extend_from_slice(escaped.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Object<'_>)) -> String {
+        let mut out = Vec::new();
+        let mut object = Object::new(&mut out);
+        write(&mut object);
+        object.end();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn members_are_separated_and_objects_end_a_line() {
+        assert_eq!(written(|_| ()), "{}\n");
+        let text = written(|object| {
+            object.number("a", u64::MAX);
+            object.flag("b", true);
+            object.nested("c", |inner| inner.null("d"));
+            object.per_mille("e", 7);
+            object.per_mille("f", 1000);
+        });
+        assert_eq!(
+            text,
+            "{\"a\":18446744073709551615,\"b\":true,\"c\":{\"d\":null},\"e\":0.007,\"f\":1.000}\n"
+        );
+    }
+
+    #[test]
+    fn text_comes_back_and_holds_no_control_characters() {
+        let hostile = "a\"\\\n\x1b[31m\x7f\u{9b}2J\u{e9}";
+        let text = written(|object| object.text("path", hostile.as_bytes()));
+        assert!(!text.trim_end().contains(char::is_control), "{text:?}");
+        let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(parsed, serde_json::json!({ "path": hostile }));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_in_a_member_of_their_own() {
+        let text = written(|object| object.text("path", b"a\xff\0"));
+        let expected = "{\"path\":\"a\u{fffd}\\u0000\",\"path_bytes\":\"61ff00\"}\n";
+        assert_eq!(text, expected);
+    }
+}

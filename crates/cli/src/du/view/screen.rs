@@ -1,0 +1,172 @@
+//! Where output goes, as far as drawing depends on it: how large it is, whether it is a terminal, whether colours are
+//! wanted, how many cells text takes. Owns no drawing.
+
+use std::io::IsTerminal;
+
+use fathom_du::quote::{Charset, shell_escape};
+
+use crate::du::extra::When;
+
+/// Rows and columns where there is no terminal, as terminals had them.
+const SIZE: (usize, usize) = (24, 80);
+
+/// What is known of standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Screen {
+    /// Lines that are seen at once.
+    pub(crate) rows: usize,
+    /// Cells of a line.
+    pub(crate) columns: usize,
+    /// Whether colours are used.
+    pub(crate) has_colors: bool,
+    /// The characters that can be shown.
+    pub(crate) charset: Charset,
+    is_terminal: bool,
+}
+
+impl Screen {
+    /// Standard output.
+    pub(crate) fn new(color: When, charset: Charset) -> Self {
+        let stdout = std::io::stdout();
+        let size = rustix::termios::tcgetwinsize(&stdout).map(|size| (size.ws_row, size.ws_col)).ok();
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self::from_facts(size, stdout.is_terminal(), color, charset, &env)
+    }
+
+    fn from_facts(
+        size: Option<(u16, u16)>,
+        is_terminal: bool,
+        color: When,
+        charset: Charset,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let length = |name, actual: Option<u16>, otherwise| {
+            let set = env(name).and_then(|value| value.parse().ok()).filter(|length| *length > 0);
+            set.or(actual.map(usize::from).filter(|length| *length > 0)).unwrap_or(otherwise)
+        };
+        let has_colors = match color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => {
+                is_terminal && env("NO_COLOR").is_none() && env("TERM").is_none_or(|term| term != "dumb")
+            }
+        };
+        Self {
+            rows: length("LINES", size.map(|size| size.0), SIZE.0),
+            columns: length("COLUMNS", size.map(|size| size.1), SIZE.1),
+            has_colors,
+            charset,
+            is_terminal,
+        }
+    }
+
+    /// A name as it is, but on a terminal in a form that cannot control it.
+    pub(crate) fn name(&self, name: &[u8]) -> Vec<u8> {
+        if self.is_terminal { shell_escape(name, self.charset) } else { name.to_vec() }
+    }
+
+    /// Appends `text` in a colour, which is one of ECMA-48's numbers.
+    pub(crate) fn paint(&self, text: &str, color: &str, out: &mut Vec<u8>) {
+        if self.has_colors && !text.is_empty() {
+            out.extend_from_slice(format!("\x1b[{color}m{text}\x1b[m").as_bytes());
+        } else {
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// `text`, which has no controls in it, if it takes at most so many cells, or else as much of it as does with a
+    /// mark at its end.
+    pub(crate) fn fit(&self, text: &str, cells_max: usize) -> String {
+        if cells(text, cells_max) <= cells_max {
+            return text.to_string();
+        }
+        let mark = match self.charset {
+            Charset::Utf8 => "…",
+            Charset::Ascii => "..",
+        };
+        let Some(room) = cells_max.checked_sub(mark.chars().count()) else { return " ".repeat(cells_max) };
+        let mut taken = 0;
+        let kept = text.chars().take_while(|c| {
+            taken += width(*c);
+            taken <= room
+        });
+        kept.chain(mark.chars()).collect()
+    }
+}
+
+/// Cells that `text` takes, or some number above `enough`.
+fn cells(text: &str, enough: usize) -> usize {
+    // Behind the first character past the limit it does not matter how many follow.
+    text.chars().take(enough + 1).map(width).sum()
+}
+
+/// Cells of a character, or more: what is drawn is at the end of a line, so that only too few would do harm. Marks
+/// that take no cell count as one, symbols that some terminals draw wide as two.
+fn width(c: char) -> usize {
+    match c {
+        '\u{1100}'..='\u{115f}'
+        | '\u{2300}'..='\u{23ff}'
+        | '\u{25a0}'..='\u{27bf}'
+        | '\u{2b00}'..='\u{2bff}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe10}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{16fe0}'.. => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(size: Option<(u16, u16)>, color: When, variables: &[(&str, &str)]) -> Screen {
+        Screen::from_facts(size, size.is_some(), color, Charset::Utf8, &|name| {
+            let found = variables.iter().find(|variable| variable.0 == name);
+            found.map(|variable| variable.1.to_string())
+        })
+    }
+
+    #[test]
+    fn variables_say_more_than_the_terminal_and_that_more_than_nothing() {
+        let size = |size, variables| {
+            let screen = screen(size, When::Auto, variables);
+            (screen.rows, screen.columns)
+        };
+        assert_eq!(size(None, &[]), (24, 80));
+        assert_eq!(size(Some((50, 0)), &[]), (50, 80));
+        assert_eq!(size(Some((50, 132)), &[("COLUMNS", "40"), ("LINES", "x")]), (50, 40));
+        assert_eq!(size(None, &[("LINES", "0"), ("COLUMNS", "-1")]), (24, 80));
+    }
+
+    #[test]
+    fn colours_are_for_terminals_unless_a_word_or_a_variable_says_otherwise() {
+        let terminal = Some((24, 80));
+        let colors = |size, color, variables| screen(size, color, variables).has_colors;
+        assert!(colors(terminal, When::Auto, &[]) && !colors(None, When::Auto, &[]));
+        assert!(colors(None, When::Always, &[]) && !colors(terminal, When::Never, &[]));
+        assert!(!colors(terminal, When::Auto, &[("NO_COLOR", "0")]));
+        assert!(!colors(terminal, When::Auto, &[("TERM", "dumb")]));
+    }
+
+    #[test]
+    fn names_are_quoted_on_terminals_only() {
+        let name = |size| screen(size, When::Never, &[]).name(b"a\x1b[2Jb");
+        assert_eq!(name(Some((1, 1))), b"'a'$'\\033''[2Jb'");
+        assert_eq!(name(None), b"a\x1b[2Jb");
+    }
+
+    #[test]
+    fn text_is_cut_by_cells() {
+        let mut screen = screen(None, When::Never, &[]);
+        let fit = |screen: &Screen, text, cells| screen.fit(text, cells);
+        assert_eq!(["abc", "abcd", "日本"].map(|text| fit(&screen, text, 3)), ["abc", "ab…", "日…"]);
+        assert_eq!([fit(&screen, "日本", 2), fit(&screen, "ab", 0)], ["…", ""]);
+        screen.charset = Charset::Ascii;
+        assert_eq!([fit(&screen, "abcd", 3), fit(&screen, "abcd", 1)], ["a..", " "]);
+    }
+}

@@ -1,0 +1,291 @@
+//! `--tree`: the largest entries below each other, with bars, on one screen. Owns the drawing.
+
+use std::cmp::Ordering;
+
+use fathom_du::options::Measure;
+use fathom_du::quote::{Charset, shell_escape};
+use fathom_du::scan::Line;
+use fathom_du::threshold::Threshold;
+use fathom_du::top::Top;
+use fathom_du::totals::Totals;
+use fathom_du::tree::{self, Row, What};
+use fathom_walk::FileType;
+
+use super::figures::{Figures, type_word};
+use super::json::Object;
+use super::rows::{End, Rows};
+use super::screen::Screen;
+use crate::output::Output;
+
+/// Narrower screens are for names alone.
+const BARS_COLUMNS_MIN: usize = 60;
+const BAR_CELLS_MAX: usize = 24;
+/// What a name has at least, however far it stands in.
+const NAME_CELLS_MIN: usize = 16;
+const LEVEL_CELLS: usize = 3;
+
+const BAR_COLOR: &str = "32";
+const DIRECTORY_COLOR: &str = "1;34";
+const FAINT: &str = "2";
+
+/// The largest entries as a tree.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    largest: Top,
+    threshold: Option<Threshold>,
+    /// Whether files are shown and not only directories.
+    files: bool,
+}
+
+impl Tree {
+    pub(crate) fn new(measure: Measure, threshold: Option<Threshold>, files: bool, rows_max: usize) -> Self {
+        Self { largest: Top::new(measure, rows_max), threshold, files }
+    }
+
+    /// The rows there is room for. One is left for what the shell prints next.
+    fn rows(&mut self, end: &End<'_>) -> Vec<Row> {
+        let others = 1 + usize::from(end.total) + usize::from(!end.outcome.summary.complete);
+        let rows_max = end.screen.rows.saturating_sub(others);
+        tree::rows(end.figures.measure(), &self.largest.take_sorted(), &end.outcome.total, rows_max)
+    }
+}
+
+impl Rows for Tree {
+    fn add(&mut self, line: &Line<'_>, figures: &Figures) {
+        let value = figures.value(line.totals);
+        if line.depth == 0 || self.threshold.as_ref().is_none_or(|threshold| threshold.admits(value)) {
+            self.largest.add(line);
+        }
+    }
+
+    /// Only JSON tells more of a file than that it is no directory.
+    fn wants_metas(&self, json: bool) -> bool {
+        json && self.files
+    }
+
+    fn write_text(&mut self, end: &mut End<'_>, out: &mut Output) {
+        let rows = self.rows(end);
+        let mut drawn: Vec<Drawn> = Vec::new();
+        let mut branches = Branches::new(end.screen);
+        for row in &rows {
+            let label = self.label(&row.what, &row.totals, end.screen.charset);
+            drawn.push(Drawn { label, ..Drawn::new(&row.totals, branches.step(row), end) });
+        }
+        if end.total {
+            let label = Label { text: "total".into(), color: "" };
+            drawn.push(Drawn { label, ..Drawn::new(&end.outcome.total, Vec::new(), end) });
+        }
+        write_drawn(&drawn, end.screen, end.figures.terminator, out);
+        if !end.outcome.summary.complete {
+            let note = end.screen.fit("interrupted: this is what was seen until then", end.screen.columns);
+            end.screen.paint(&note, FAINT, out.buffer());
+            out.buffer().push(end.figures.terminator);
+        }
+    }
+
+    fn write_json(&mut self, end: &mut End<'_>, out: &mut Output) {
+        let rows = self.rows(end);
+        let mut above: Vec<&[u8]> = Vec::new();
+        for row in &rows {
+            above.truncate(row.level);
+            let mut object = Object::new(out.buffer());
+            match &row.what {
+                What::Entry(entry, _) => {
+                    above.push(&entry.path);
+                    object.text("path", &entry.path);
+                    object.number("depth", entry.depth as u64);
+                    object.text("type", type_word(entry.file_type).as_bytes());
+                }
+                What::More => {
+                    match above.last() {
+                        Some(path) => object.text("path", path),
+                        None => object.null("path"),
+                    }
+                    object.number("more", row.totals.inodes);
+                }
+            }
+            end.figures.write_members(&row.totals, &mut object);
+            object.per_mille("share", end.figures.per_mille(&row.totals, &end.outcome.total));
+            object.end();
+            out.relieve();
+        }
+    }
+}
+
+impl Tree {
+    fn label(&self, what: &What, totals: &Totals, charset: Charset) -> Label {
+        let What::Entry(entry, start) = what else {
+            return Label { text: format!("{} more", totals.inodes), color: FAINT };
+        };
+        // Always quoted: a drawing is for terminals, even if a pager is between.
+        let name = shell_escape(&entry.path[*start..], charset);
+        let mut text = String::from_utf8_lossy(&name).into_owned();
+        let is_dir = entry.file_type == FileType::Directory;
+        if is_dir && self.files && !text.ends_with('/') {
+            text.push('/');
+        }
+        Label { text, color: if is_dir { DIRECTORY_COLOR } else { "" } }
+    }
+}
+
+/// The name in a row.
+#[derive(Debug, Default)]
+struct Label {
+    text: String,
+    color: &'static str,
+}
+
+/// What a row is made of.
+#[derive(Debug)]
+struct Drawn {
+    value: String,
+    time: String,
+    per_mille: u64,
+    branches: Vec<&'static str>,
+    label: Label,
+}
+
+impl Drawn {
+    fn new(totals: &Totals, branches: Vec<&'static str>, end: &mut End<'_>) -> Self {
+        let (mut value, mut time) = (Vec::new(), Vec::new());
+        end.figures.write_value(totals, &mut value);
+        end.figures.write_time(totals, &mut time);
+        Self {
+            value: String::from_utf8_lossy(&value).into_owned(),
+            // A format may have anything in it.
+            time: String::from_utf8_lossy(&time).replace(char::is_control, "?"),
+            per_mille: end.figures.per_mille(totals, &end.outcome.total),
+            branches,
+            label: Label::default(),
+        }
+    }
+}
+
+fn write_drawn(drawn: &[Drawn], screen: &Screen, terminator: u8, out: &mut Output) {
+    let longest =
+        |text: fn(&Drawn) -> &str| drawn.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+    let (value_cells, time_cells) = (longest(|row| &row.value), longest(|row| &row.time));
+    let bar_cells = if screen.columns < BARS_COLUMNS_MIN { 0 } else { BAR_CELLS_MAX.min(screen.columns / 5) };
+    for row in drawn {
+        let mut left = format!("{:>value_cells$} ", row.value);
+        if time_cells > 0 {
+            left += &format!("{:time_cells$} ", row.time);
+        }
+        left += &format!("{:>3}% ", (row.per_mille + 5) / 10);
+        let bar = bar(row.per_mille, bar_cells, screen.charset);
+        let gap = usize::from(bar_cells > 0);
+        let name_cells = screen.columns.saturating_sub(left.chars().count() + bar_cells + gap);
+        let branches = indent(&row.branches, name_cells, screen.charset);
+        let name = screen.fit(&row.label.text, name_cells - branches.chars().count());
+        let buffer = out.buffer();
+        buffer.extend_from_slice(left.as_bytes());
+        screen.paint(&bar, BAR_COLOR, buffer);
+        buffer.extend_from_slice(&b" "[..gap]);
+        screen.paint(&branches, FAINT, buffer);
+        screen.paint(&name, row.label.color, buffer);
+        buffer.push(terminator);
+        out.relieve();
+    }
+}
+
+/// A bar of so many cells, blanks included.
+fn bar(per_mille: u64, cells: usize, charset: Charset) -> String {
+    let share = usize::try_from(per_mille).unwrap_or(1000);
+    let text: String = match charset {
+        Charset::Utf8 => {
+            let eighths = (share * cells * 8 + 500) / 1000;
+            let part = [None, Some('▏'), Some('▎'), Some('▍'), Some('▌'), Some('▋'), Some('▊'), Some('▉')];
+            std::iter::repeat_n('█', eighths / 8).chain(part[eighths % 8]).collect()
+        }
+        Charset::Ascii => "#".repeat((share * cells + 500) / 1000),
+    };
+    format!("{text:cells$}")
+}
+
+/// The branches before a name. Where they leave it too little room, those on the left are not drawn.
+fn indent(branches: &[&'static str], cells: usize, charset: Charset) -> String {
+    let levels_max = cells.saturating_sub(NAME_CELLS_MIN) / LEVEL_CELLS;
+    let text = |branches: &[&str]| branches.concat();
+    match branches.len().cmp(&levels_max) {
+        Ordering::Less | Ordering::Equal => text(branches),
+        Ordering::Greater if levels_max == 0 => String::new(),
+        Ordering::Greater => {
+            let mark = if charset == Charset::Utf8 { "…  " } else { ".. " };
+            mark.to_string() + &text(&branches[branches.len() - (levels_max - 1)..])
+        }
+    }
+}
+
+/// Draws the branches that lead to a row, from one row to the next.
+#[derive(Debug)]
+struct Branches {
+    charset: Charset,
+    /// As many as no line has room for.
+    count_max: usize,
+    /// For each level above the row below an operand: what goes on there.
+    above: Vec<&'static str>,
+}
+
+impl Branches {
+    fn new(screen: &Screen) -> Self {
+        Self { charset: screen.charset, count_max: screen.columns / LEVEL_CELLS + 1, above: Vec::new() }
+    }
+
+    /// The last of the branches before the name in `row`.
+    fn step(&mut self, row: &Row) -> Vec<&'static str> {
+        let (here, below) = match (self.charset, row.is_last) {
+            (Charset::Utf8, false) => ("├─ ", "│  "),
+            (Charset::Utf8, true) => ("└─ ", "   "),
+            (Charset::Ascii, false) => ("|- ", "|  "),
+            (Charset::Ascii, true) => ("`- ", "   "),
+        };
+        let Some(level) = row.level.checked_sub(1) else { return Vec::new() };
+        self.above.truncate(level);
+        let nearest = &self.above[level.saturating_sub(self.count_max)..];
+        let branches = [nearest, &[here]].concat();
+        self.above.push(below);
+        branches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(level: usize, is_last: bool) -> Row {
+        Row { level, is_last, what: What::More, totals: Totals::NONE }
+    }
+
+    #[test]
+    fn branches_go_on_beside_what_is_below_them() {
+        let mut branches = Branches { charset: Charset::Ascii, count_max: 9, above: Vec::new() };
+        let rows = [(0, false), (1, false), (2, true), (3, true), (1, true), (2, true), (0, true), (1, true)];
+        let drawn: Vec<_> = rows.map(|(level, is_last)| branches.step(&row(level, is_last)).concat()).into();
+        assert_eq!(drawn, ["", "|- ", "|  `- ", "|     `- ", "`- ", "   `- ", "", "`- "]);
+    }
+
+    #[test]
+    fn no_more_branches_are_kept_for_a_row_than_a_line_has_room_for() {
+        let mut branches = Branches { charset: Charset::Ascii, count_max: 2, above: Vec::new() };
+        let drawn: Vec<_> = (1..9).map(|level| branches.step(&row(level, level % 2 == 0)).concat()).collect();
+        assert_eq!(drawn[..3], ["|- ", "|  `- ", "|     |- "]);
+        assert_eq!(drawn[7], "   |  `- ");
+    }
+
+    #[test]
+    fn bars_have_eighths_where_there_are_characters_for_them() {
+        assert_eq!([0, 500, 1000].map(|share| bar(share, 4, Charset::Ascii)), ["    ", "##  ", "####"]);
+        assert_eq!([0, 300, 1000].map(|share| bar(share, 4, Charset::Utf8)), ["    ", "█▎  ", "████"]);
+        assert_eq!(bar(1000, 0, Charset::Utf8), "");
+    }
+
+    #[test]
+    fn names_keep_their_room_at_any_depth() {
+        let branches = ["1  ", "2  ", "3  "];
+        assert_eq!(indent(&branches, NAME_CELLS_MIN + 9, Charset::Ascii), "1  2  3  ");
+        assert_eq!(indent(&branches, NAME_CELLS_MIN + 8, Charset::Ascii), ".. 3  ");
+        assert_eq!(indent(&branches, NAME_CELLS_MIN + 3, Charset::Utf8), "…  ");
+        assert_eq!(indent(&branches, NAME_CELLS_MIN + 2, Charset::Utf8), "");
+        assert_eq!(indent(&branches, 0, Charset::Utf8), "");
+    }
+}

@@ -1,0 +1,86 @@
+//! `fathom io`: what it shows of a path, and what it says of one that is not there.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const MODELS: [&str; 6] = ["sync", "threads", "async-seq", "async-par", "uring", "auto"];
+
+fn io(words: &[&str]) -> Output {
+    let program = std::env::var_os("FATHOM_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into());
+    let mut command = Command::new(program);
+    command.arg("io").args(words).env("LC_ALL", "C").current_dir("/proc");
+    command.output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("nothing here is anything but text")
+}
+
+#[test]
+fn keys_stand_before_values_that_are_below_each_other() {
+    let output = io(&[]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let lines: Vec<(&str, &str)> = text(&output.stdout).lines().map(|line| line.split_at(15)).collect();
+    let keys: Vec<&str> = lines.iter().map(|(key, _)| key.trim_end().trim_end_matches(':')).collect();
+    let facts = ["kernel", "path", "file system", "device", "CPUs", "open files", "locked memory"];
+    assert_eq!(keys, [&facts[..], &MODELS].concat());
+    assert_eq!((lines[1].1, lines[7].1), (".", "available: one thread"));
+    for (_, value) in &lines[7..] {
+        assert!(value.starts_with("available: ") || value.starts_with("unavailable: cannot "), "{value}");
+    }
+}
+
+#[test]
+fn the_object_says_what_the_text_says() {
+    let object: Value = serde_json::from_slice(&io(&["--json", "/"]).stdout).expect("it is JSON");
+    let shown = io(&["/"]);
+    let shown = text(&shown.stdout);
+    assert_eq!(object["path"], "/");
+    for key in ["kernel", "filesystem"] {
+        assert!(object[key].as_str().is_none_or(|value| shown.contains(value)), "{key}: {object} {shown}");
+    }
+    let models = object["models"].as_array().expect("it is a list");
+    let names: Vec<&str> = models.iter().filter_map(|model| model["model"].as_str()).collect();
+    assert_eq!(names, MODELS);
+    for model in models {
+        let word = if model["available"] == true { "available" } else { "unavailable" };
+        let says = format!("{word}: {}\n", model["note"].as_str().expect("each has one"));
+        assert!(shown.contains(&says), "{says} {shown}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_file_system_is_that_of_the_path() {
+    let object = |path| serde_json::from_slice::<Value>(&io(&["--json", path]).stdout).expect("it is JSON");
+    assert_eq!(object("/proc/self")["filesystem"], "proc");
+    assert_eq!(object("/sys")["filesystem"], "sysfs");
+}
+
+#[test]
+fn a_path_that_is_not_there_is_status_1() {
+    let output = io(&["/no such"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert_eq!(text(&output.stderr), "fathom io: cannot look at '/no such': No such file or directory\n");
+}
+
+#[test]
+fn a_command_line_that_means_nothing_is_status_2() {
+    for (words, message) in [
+        (&["-x"][..], "invalid option -- 'x'"),
+        (&["--jsn"], "unrecognized option '--jsn'"),
+        (&["a", "b"], "extra operand 'b'"),
+    ] {
+        let output = io(words);
+        let expected = format!("fathom io: {message}\nTry 'fathom io --help' for more information.\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), &*expected));
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let help = io(&["--help"]);
+    assert!(help.status.success() && text(&help.stdout).starts_with("Usage: fathom io "), "{help:?}");
+    assert_eq!(text(&io(&["--version"]).stdout), format!("fathom io {}\n", env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,75 @@
+//! `--top`: the largest entries of `du -a`, and no others.
+
+use crate::support::{Tree, du};
+use crate::{FATHOM, prints, run};
+
+/// A forest with links within and across operands, equal sizes and names of any bytes.
+fn forest() -> Tree {
+    let tree = Tree::parse(
+        "t/a/x 600, t/a/y 100, t/b 100, t/c/z = t/a/x, t/c/e, t/l -> a/x, t/p |, t/s %, u/w = t/b, u/v ~9000",
+    );
+    tree.file(std::ffi::OsStr::new("t/\u{e9} f"), 100);
+    tree
+}
+
+/// The sizes and paths that `du -a` prints, the largest first, equal ones by path.
+fn sorted(text: &str) -> Vec<(u64, String)> {
+    let lines = text.lines().map(|line| line.split_once('\t').unwrap());
+    let mut lines: Vec<_> = lines.map(|(size, path)| (size.parse().unwrap(), path.to_string())).collect();
+    lines.sort_by(|left: &(u64, String), right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    lines
+}
+
+/// The same of what `--top` prints, which comes with a type in between.
+fn listed(text: &str) -> Vec<(u64, String)> {
+    let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    rows.map(|row| (row[0].parse().unwrap(), row[2].to_string())).collect()
+}
+
+#[test]
+fn it_is_the_beginning_of_du_sorted() {
+    let tree = forest();
+    for words in
+        ["-b t", "-B1 t", "-B1 t u", "-B1 u t t/a", "-bl t u t", "--inodes t", "-B1 -S t", "-b -d1 t u"]
+    {
+        let all = sorted(&prints(&tree, &format!("-a {words}")));
+        for count in [1, 2, 5, 1000] {
+            let top = listed(&prints(&tree, &format!("--top {count} -B1 {words}")));
+            assert_eq!(top, all[..all.len().min(count)], "--top {count} {words}");
+        }
+    }
+}
+
+#[test]
+fn each_row_has_its_type() {
+    let rows = "9000\tf\tu/v\n9000\td\tu\n".to_string();
+    assert_eq!(prints(&forest(), "--top=2 -b u"), rows.lines().rev().collect::<Vec<_>>().join("\n") + "\n");
+    let types = prints(&forest(), "--top=99 -bc t");
+    for row in ["d\tt\n", "l\tt/l\n", "p\tt/p\n", "s\tt/s\n", "f\tt/b\n", "-\ttotal\n"] {
+        assert!(types.contains(&format!("\t{row}")), "{row}: {types}");
+    }
+}
+
+#[test]
+fn sizes_are_short_and_paths_as_they_are() {
+    let tree = Tree::parse("t/");
+    tree.file("t/a\nb", 3000);
+    assert_eq!(prints(&tree, "--top=1 -At1 t/a\nb"), "");
+    let outcome = du(&tree, "--top=2 -A0 t").run(FATHOM);
+    assert_eq!(outcome.out(), "3.0K\td\tt\x003.0K\tf\tt/a\nb\0");
+}
+
+#[test]
+fn threshold_and_times_go_with_it() {
+    let tree = Tree::parse("t/a 5, t/b 9, t/c 7");
+    assert_eq!(prints(&tree, "--top=9 -bt-7 t"), "7\tf\tt/c\n5\tf\tt/a\n");
+    let tree = tree.time("t/b", 1_000_000_000);
+    assert_eq!(prints(&tree, "--top=9 -b --time t/b"), "9\t2001-09-09 01:46\tf\tt/b\n");
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let outcome = run(&forest(), "--top=1 -b missing u");
+    outcome.status(1).says("du: cannot access 'missing'");
+    assert_eq!(outcome.out(), "9000\td\tu\n");
+}

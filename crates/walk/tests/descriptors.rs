@@ -1,0 +1,101 @@
+//! With 32 descriptors, or fewer, the same is told as with many: of trees deeper and wider than that, in every way to walk.
+//! Each walk is a process of its own, because the limit is a process's own.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::path::Path;
+use std::time::Instant;
+
+use fathom_walk::Choice;
+use support::child::{self, report, report_lines, role};
+use support::record::{Everything, Recorder, assert_same};
+use support::tree::{Chain, Tree};
+use support::way::{self, SYNC, Way};
+
+/// Descriptors open now, but for the one that looks; `most` if none is left to look.
+fn open_descriptors(most: usize) -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(most, |entries| entries.count() - 1)
+}
+
+/// A child's part: walks `tree` the way `role` says, looking at its descriptors all the while.
+fn walk(role: &str, tree: &Path) {
+    let limit = fathom_io::sys::fd_limit();
+    let mut most = open_descriptors(limit);
+    let mut recorder = Recorder::new(&[tree]);
+    recorder.stopped = Box::new(|_| {
+        most = most.max(open_descriptors(limit));
+        false
+    });
+    let start = Instant::now();
+    let summary = way::walk(Way::of(role.parse().unwrap()).options(), Everything::default(), &mut recorder);
+    let ms = start.elapsed().as_millis();
+    report_lines(tree, role, &recorder.lines);
+    drop(recorder);
+    report("most", most);
+    report("ms", ms);
+    report("reopened", summary.calls.reopen);
+}
+
+/// Walks `tree` in all ways below the limit `fds`; fails if one tells anything else than `lines`.
+#[track_caller]
+fn same_below(fds: usize, test: &str, tree: &Path, lines: &[String]) {
+    for way in way::models() {
+        let role = way.choice.to_string();
+        let report = child::run(test, &role, tree, fds);
+        let [most, ms, reopened] = ["most", "ms", "reopened"].map(|key| report.number(key));
+        println!("{role}, {fds} descriptors: {most} at most, {reopened} reopened, {ms} ms");
+        assert_same(lines, &report.lines(tree, &role), format_args!("{role}, {fds} descriptors"));
+        assert!(most <= fds);
+    }
+}
+
+#[test]
+fn a_chain_of_2_000_directories_takes_few_descriptors() {
+    if let Some((role, tree)) = role() {
+        return walk(&role, &tree);
+    }
+    let chain = Chain::new(2_000, &[c"a", c"z"]);
+    let lines = way::lines(SYNC.options(), &[chain.root()]);
+    assert_eq!(lines.len(), 2 * (1 + 3 * 2_000));
+    for fds in [24, 32] {
+        same_below(fds, "a_chain_of_2_000_directories_takes_few_descriptors", &chain.root(), &lines);
+    }
+}
+
+#[test]
+fn ten_thousand_directories_take_few_descriptors() {
+    if let Some((role, tree)) = role() {
+        return walk(&role, &tree);
+    }
+    let tree = Tree::in_memory();
+    for number in 0..10_000 {
+        tree.dir(&format!("d{number}"));
+        tree.file(&format!("d{number}/file"));
+    }
+    let lines = way::lines(SYNC.options(), &[tree.root()]);
+    assert_eq!(lines.len(), 2 + 3 * 10_000);
+    same_below(32, "ten_thousand_directories_take_few_descriptors", &tree.root(), &lines);
+}
+
+#[test]
+fn no_descriptor_is_left_open_by_a_walk_that_ended() {
+    if let Some((role, tree)) = role() {
+        let before = open_descriptors(0);
+        walk(&role, &tree);
+        // Workers end in their own time.
+        let start = Instant::now();
+        while open_descriptors(0) > before && start.elapsed().as_secs() < 30 {
+            std::thread::yield_now();
+        }
+        return report("left", open_descriptors(0) - before);
+    }
+    let tree = Tree::in_memory();
+    support::tree::bushy(&tree.root(), 5, 4);
+    for choice in [Choice::Sync, Choice::Threads(Some(64)), Choice::AsyncPar] {
+        let test = "no_descriptor_is_left_open_by_a_walk_that_ended";
+        assert_eq!(child::run(test, &choice.to_string(), &tree.root(), 256).number("left"), 0, "{choice}");
+    }
+}

@@ -1,0 +1,191 @@
+//! What fails is told in its place, the rest as if nothing had failed, whatever the number of workers and however long calls
+//! take. The faults come from a seed and from inode numbers, so no two runs have the same ones: what holds for some of them
+//! only is tried with many seeds.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use fathom_io::blocking::Blocking;
+use fathom_io::calls::Native;
+use fathom_io::sim::{Rates, Sim};
+use fathom_walk::{Choice, Follow, Options, Summary};
+use support::Random;
+use support::record::{Recorder, assert_same};
+use support::tree::{Tree, bushy, fill, mixed};
+use support::way::{self, SYNC, Way};
+
+/// What was told, how the walk went, and how many calls failed because a fault struck.
+struct Walked {
+    lines: Vec<String>,
+    summary: Summary,
+    failed: u64,
+}
+
+#[track_caller]
+fn walk(options: Options, root: &Path, seed: u64, rates: Rates) -> Walked {
+    let sim = Sim::new(Native, seed, rates);
+    let mut recorder = Recorder::new(&[root]);
+    let calls = sim.clone();
+    let summary = way::walk_over(options, &mut recorder, move || Ok(Blocking::new(calls.clone())));
+    Walked { lines: recorder.lines, summary, failed: sim.counts().failed }
+}
+
+/// Small directories, one with enough entries for several chunks, links.
+fn forest() -> Tree {
+    let tree = Tree::new();
+    mixed(&tree);
+    bushy(&tree.dir("bush"), 3, 4);
+    fill(&tree.dir("wide"), 3_000);
+    for name in ["wide/d1/x", "wide/d2/x"] {
+        tree.dir(name);
+    }
+    tree
+}
+
+/// Rates of everything together, some of them zero.
+fn rates(random: &mut Random) -> Rates {
+    let mut rate =
+        |most: f64| if random.below(3) == 0 { 0.0 } else { most * random.below(100) as f64 / 100.0 };
+    Rates {
+        open_eacces: rate(0.1),
+        open_emfile: rate(0.3),
+        emfile_tries: 3,
+        read_eio: rate(0.1),
+        read_part: rate(0.2),
+        unknown_type: rate(0.5),
+        short_read: rate(0.1),
+        stat_enoent: rate(0.2),
+        stat_eio: rate(0.1),
+        slow: rate(0.02),
+        slow_us: 500,
+    }
+}
+
+#[test]
+fn the_same_faults_are_told_for_any_schedule() {
+    let tree = forest();
+    let mut failed = 0;
+    for seed in 0..30 {
+        let mut random = Random(seed);
+        let rates = rates(&mut random);
+        let change = |way: Way| Options {
+            links: if seed % 3 == 0 { Follow::Yes } else { Follow::No },
+            stat_dirs: seed % 2 == 0,
+            ..way.options()
+        };
+        let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
+        failed += first.failed;
+        for way in [Way::workers(1 + random.below(8)), Way::workers(64), Way::of(Choice::Auto)] {
+            let other = walk(change(way), &tree.root(), seed, rates);
+            assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
+        }
+    }
+    assert!(failed > 1_000, "{failed} faults are too few to mean anything");
+}
+
+fn count(lines: &[String], what: &str) -> usize {
+    lines.iter().filter(|line| line.contains(what)).count()
+}
+
+/// Walks with faults of one kind; what is told without and with them.
+fn compare(rates: Rates) -> (Walked, Walked) {
+    let tree = forest();
+    let none = walk(SYNC.options(), &tree.root(), 0, Rates::default());
+    let all = walk(Way::workers(3).options(), &tree.root(), 0, rates);
+    (none, all)
+}
+
+#[test]
+fn descriptors_that_lack_for_a_while_and_short_reads_change_nothing() {
+    let rates = Rates {
+        open_emfile: 1.0,
+        emfile_tries: 2,
+        short_read: 0.2,
+        slow: 0.01,
+        slow_us: 100,
+        ..Rates::default()
+    };
+    let (none, faulty) = compare(rates);
+    assert_same(&none.lines, &faulty.lines, "EMFILE and short reads");
+    let directories = faulty.summary.progress.directories;
+    assert!(faulty.failed >= 2 * directories, "{} of {directories}", faulty.failed);
+}
+
+#[test]
+fn types_the_directory_does_not_give_are_found_out() {
+    let (none, faulty) = compare(Rates { unknown_type: 1.0, ..Rates::default() });
+    let unknown = none.lines.iter().map(|line| match line.rsplit_once(": ") {
+        Some((start, end)) if line.starts_with("item ") => {
+            format!("{} Unknown: {end}", start.rsplit_once(' ').unwrap().0)
+        }
+        _ => line.clone(),
+    });
+    assert_same(&unknown.collect::<Vec<_>>(), &faulty.lines, "DT_UNKNOWN");
+}
+
+#[test]
+fn every_entry_is_told_even_if_none_can_be_looked_at() {
+    for (errno, rates) in [
+        (2, Rates { stat_enoent: 1.0, ..Rates::default() }),
+        (5, Rates { stat_eio: 1.0, ..Rates::default() }),
+    ] {
+        let (none, faulty) = compare(rates);
+        assert_eq!(none.lines.len(), faulty.lines.len());
+        let items = count(&none.lines, "item ");
+        assert_eq!(count(&faulty.lines, &format!(": error {errno}")), items);
+        assert_eq!(count(&faulty.lines, "enter "), count(&none.lines, "enter "));
+    }
+}
+
+#[test]
+fn a_root_that_cannot_be_opened_or_read_is_told_and_nothing_else() {
+    for (errno, rates) in [
+        (13, Rates { open_eacces: 1.0, ..Rates::default() }),
+        (5, Rates { read_eio: 1.0, ..Rates::default() }),
+    ] {
+        let (_, faulty) = compare(rates);
+        let lines = faulty.lines.as_slice();
+        assert!(lines.len() == 2 && lines[0].ends_with(&format!(": error {errno}")), "{lines:#?}");
+        assert_eq!(lines[1], "leave");
+    }
+}
+
+#[test]
+fn a_directory_that_vanished_is_told_as_lost() {
+    // Refused when opened, and gone when looked at instead: as when somebody removes it in between.
+    let tree = forest();
+    let rates = Rates { open_eacces: 0.3, stat_enoent: 1.0, ..Rates::default() };
+    let (mut lost, mut entered) = (0, 0);
+    for seed in 0..16 {
+        let lines = walk(SYNC.options(), &tree.root(), seed, rates).lines;
+        lost += count(&lines, "lost ");
+        entered += count(&lines, "enter ");
+    }
+    assert!(lost > 10 && entered > 10, "{lost} lost, {entered} entered");
+}
+
+#[test]
+fn a_read_that_breaks_off_is_told_when_its_directory_is_left() {
+    let tree = forest();
+    let whole = walk(SYNC.options(), &tree.root(), 0, Rates::default()).lines;
+    let whole: HashSet<&String> = whole.iter().collect();
+    let (mut broken, mut items) = (0, 0);
+    for seed in 0..12 {
+        let rates = Rates { read_part: 0.4, ..Rates::default() };
+        let faulty = walk(SYNC.options(), &tree.root(), seed, rates);
+        let left = count(&faulty.lines, "leave error 5");
+        // A directory whose first entry breaks the read is one that cannot be read.
+        assert_eq!(left + count(&faulty.lines, ": error 5"), usize::try_from(faulty.failed).unwrap());
+        broken += left;
+        // What was read before the break is told as ever.
+        for line in faulty.lines.iter().filter(|line| line.starts_with("item ")) {
+            assert!(whole.contains(line), "{line}");
+            items += 1;
+        }
+    }
+    assert!(broken > 10 && items > 100, "{broken} reads broke off, {items} items");
+}

@@ -1,0 +1,179 @@
+//! Links followed and directories mounted: the same directory met by many ways, or inside itself.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Instant;
+
+use fathom_walk::{Choice, Descend, Follow, Options};
+use support::Random;
+use support::child::{self, report_lines, role};
+use support::late::Late;
+use support::record::{Everything, Recorder, assert_same};
+use support::tree::{Tree, fill};
+use support::way::{self, SYNC, Way};
+
+fn following(way: Way) -> Options {
+    Options { roots: Follow::Yes, links: Follow::Yes, ..way.options() }
+}
+
+fn count(lines: &[String], what: &str) -> usize {
+    lines.iter().filter(|line| line.contains(what)).count()
+}
+
+/// Compares all blocking ways of walking `root` with links followed.
+#[track_caller]
+fn all_following(root: &Path) -> Vec<String> {
+    let lines = way::lines(following(SYNC), &[root]);
+    for way in way::blocking() {
+        assert_same(&lines, &way::lines(following(way), &[root]), way);
+    }
+    lines
+}
+
+#[test]
+fn links_in_a_circle_are_gone_round_once() {
+    let tree = Tree::new();
+    for (from, to) in [("a", "b"), ("b", "c"), ("c", "a")] {
+        tree.dir(from);
+        tree.symlink(&format!("../{to}"), &format!("{from}/on"));
+    }
+    let lines = all_following(&tree.root());
+    // From each of the three, the other two and then the first again.
+    assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (1 + 3 * 4, 3));
+}
+
+/// Longer than a worker looks back: only who puts things in order sees it, and workers ahead must not go round for ever.
+#[test]
+fn a_loop_of_300_levels_is_one() {
+    const LEVELS: usize = 300;
+    let tree = Tree::new();
+    let deepest = tree.dir(&vec!["d"; LEVELS].join("/"));
+    std::os::unix::fs::symlink(tree.root(), deepest.join("top")).unwrap();
+    let start = Instant::now();
+    let lines = all_following(&tree.root());
+    println!("{} ms", start.elapsed().as_millis());
+    assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (LEVELS + 2, 1));
+}
+
+/// Calls `walk` with options for a consumer that wants each directory once, and a recorder that is one.
+fn each_once(root: &Path, way: Way, walk: impl FnOnce(Options, &mut Recorder<'_>)) -> Vec<String> {
+    let mut met = HashSet::new();
+    let mut recorder = Recorder::new(&[root]);
+    recorder.descend =
+        Box::new(move |enter| if met.insert(enter.meta.id()) { Descend::Yes } else { Descend::No });
+    walk(Options { once: true, ..following(way) }, &mut recorder);
+    recorder.lines
+}
+
+#[test]
+fn a_directory_with_2_to_the_30_ways_to_it_is_listed_once() {
+    const LEVELS: usize = 30;
+    let tree = Tree::new();
+    for level in 0..LEVELS {
+        tree.dir(&format!("d{level}"));
+        tree.file(&format!("d{level}/file"));
+        for name in ["left", "right"] {
+            tree.symlink(&format!("../d{}", level + 1), &format!("d{level}/{name}"));
+        }
+    }
+    tree.dir(&format!("d{LEVELS}"));
+    let start = Instant::now();
+    let root = tree.path("d0");
+    let walk = |options, recorder: &mut Recorder<'_>| {
+        let summary = way::walk(options, Everything::default(), recorder);
+        assert!(summary.progress.directories < 10 * LEVELS as u64, "{summary:?}");
+    };
+    let lines = each_once(&root, SYNC, walk);
+    assert_eq!((count(&lines, "enter "), count(&lines, "leave")), (1 + 2 * LEVELS, 1 + LEVELS));
+    assert_eq!(count(&lines, "item file "), LEVELS);
+    for way in way::blocking() {
+        assert_same(&lines, &each_once(&root, way, walk), way);
+    }
+    println!("{} ms", start.elapsed().as_millis());
+}
+
+/// Directories with links to each other at random: which of the ways to one is the first depends on the order alone.
+#[test]
+fn who_wants_each_directory_once_gets_it_at_its_first_place() {
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let tree = Tree::new();
+        let count = 2 + random.below(60);
+        for number in 0..count {
+            tree.dir(&format!("d{number}/inside"));
+            fill(&tree.path(format!("d{number}/inside")), random.below(4));
+        }
+        for number in 0..count * (1 + random.below(4)) {
+            let (from, to) = (random.below(count), random.below(count));
+            let inside = if random.below(3) == 0 { "/inside" } else { "" };
+            tree.symlink(
+                &tree.path(format!("d{to}{inside}")).display().to_string(),
+                &format!("d{from}/l{number}"),
+            );
+        }
+        let walk = |options, recorder: &mut Recorder<'_>| {
+            way::walk(options, Everything::default(), recorder);
+        };
+        let lines = each_once(&tree.root(), SYNC, walk);
+        assert_eq!(lines.iter().filter(|line| *line == "leave").count(), 1 + 2 * count);
+        for way in way::blocking() {
+            assert_same(&lines, &each_once(&tree.root(), way, walk), format_args!("seed {seed}, {way}"));
+        }
+        let late = each_once(&tree.root(), Way::workers(2), |options, recorder| {
+            way::walk_over(options, recorder, move || Ok(Late::new(seed)));
+        });
+        assert_same(&lines, &late, format_args!("seed {seed}, late"));
+    }
+}
+
+/// The kernel follows 40 links in one path at most: directories behind more of them are found again all the same.
+#[test]
+fn directories_behind_many_links_are_found_again() {
+    const LEVELS: usize = 300;
+    let test = "directories_behind_many_links_are_found_again";
+    if let Some((role, tree)) = role() {
+        let way = Way::of(role.parse().unwrap());
+        return report_lines(&tree, &role, &way::lines(following(way), &[tree.join("d0")]));
+    }
+    let tree = Tree::new();
+    for level in 0..LEVELS {
+        for name in ["a", "z"] {
+            tree.dir(&format!("d{level}/{name}"));
+        }
+        tree.symlink(&format!("../d{}", level + 1), &format!("d{level}/m"));
+    }
+    tree.dir(&format!("d{LEVELS}"));
+    let lines = way::lines(following(SYNC), &[tree.path("d0")]);
+    assert_eq!((count(&lines, "enter "), count(&lines, "error")), (1 + 3 * LEVELS, 0));
+    for choice in [Choice::Sync, Choice::Threads(Some(64)), Choice::AsyncPar] {
+        let role = choice.to_string();
+        let report = child::run(test, &role, &tree.root(), 24);
+        assert_same(&lines, &report.lines(&tree.root(), &role), choice);
+    }
+}
+
+#[test]
+fn a_directory_mounted_below_itself_is_a_loop() {
+    let test = "a_directory_mounted_below_itself_is_a_loop";
+    if let Some((role, tree)) = role() {
+        let lines = way::lines(SYNC.options(), &[&tree]);
+        for way in way::all() {
+            assert_same(&lines, &way::lines(way.options(), &[&tree]), way);
+        }
+        return report_lines(&tree, &role, &lines);
+    }
+    let tree = Tree::new();
+    for name in ["a/b/here", "a/b/again", "z/other", "big"] {
+        tree.dir(name);
+    }
+    tree.file("a/file");
+    let mounts = "mount --bind \"$0/a\" \"$0/a/b/here\" && mount --bind \"$0\" \"$0/a/b/again\" && mount --bind \"$0/a\" \"$0/z/other\"";
+    let Some(report) = child::run_with_mounts(test, "mounted", &tree.root(), mounts) else { return };
+    let lines = report.lines(&tree.root(), "mounted");
+    // Inside `z/other`, `a` is no ancestor but itself; the mounts were made for the first `a`, one in the other.
+    assert_eq!((count(&lines, ": loop"), count(&lines, "item file ")), (2, 2), "{lines:#?}");
+}

@@ -1,0 +1,166 @@
+//! Memory does not grow with the number of files, and who takes things slowly is not buried in them: the workers wait.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, FileType, Meta, NextRoot, Node, Visit, run};
+use support::Watchdog;
+use support::child::{self, report, role};
+use support::record::{Everything, Recorder};
+use support::tree::{Tree, fill};
+use support::way::{self, SYNC, Way};
+
+/// `dirs` directories of `files` files each.
+fn flat(dirs: usize, files: usize) -> Tree {
+    let tree = Tree::in_memory();
+    for number in 0..dirs {
+        fill(&tree.dir(&format!("d{number}")), files);
+    }
+    tree
+}
+
+/// Peak of this process's resident memory.
+fn peak_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Makes an item of each file, and that a large one.
+struct Large;
+
+const ITEM_BYTES: usize = 400;
+
+impl Visit for Large {
+    type Item = Box<[u8; ITEM_BYTES]>;
+
+    fn entries<'a>(
+        &self,
+        _dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Self::Item>,
+    ) {
+        for entry in entries {
+            match entry.file_type() {
+                FileType::Directory => emit.descend(&entry),
+                _ => emit.item(Box::new([1; ITEM_BYTES])),
+            }
+        }
+    }
+
+    fn weight(_item: &Self::Item) -> usize {
+        ITEM_BYTES
+    }
+}
+
+/// Counts, and now and then takes its time.
+struct Slow {
+    root: Option<std::ffi::CString>,
+    items: usize,
+    naps: bool,
+}
+
+impl Consume<Box<[u8; ITEM_BYTES]>> for Slow {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.root.take().map_or(NextRoot::End, NextRoot::Path)
+    }
+
+    fn root_file(&mut self, _root: usize, _meta: Result<Meta, Errno>) {}
+
+    fn enter(&mut self, _enter: Enter<'_>) -> Descend {
+        Descend::Yes
+    }
+
+    fn lost(&mut self, _node: &Node, _errno: Errno) {}
+
+    fn item(&mut self, _item: Box<[u8; ITEM_BYTES]>) {
+        if self.naps && self.items.is_multiple_of(60_000) {
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        self.items += 1;
+    }
+
+    fn leave(&mut self, error: Option<Errno>) {
+        assert_eq!(error, None);
+    }
+}
+
+/// A child's part: walks the tree, and reports what it took.
+fn walk(role: &str, tree: &Path) {
+    let (choice, naps) = role.strip_suffix(" slow").map_or((role, false), |choice| (choice, true));
+    let before = peak_kib();
+    let mut slow = Slow { root: Some(support::tree::c_path(tree)), items: 0, naps };
+    let _watchdog = Watchdog::new(role);
+    let way = Way::of(choice.parse().unwrap());
+    assert!(run(way.options(), Large, &mut slow, &mut |_| {}).unwrap().complete);
+    report("items", slow.items);
+    report("grown", peak_kib() - before);
+}
+
+/// KiB by which a walk of `tree` raises the peak.
+#[track_caller]
+fn grown(test: &str, role: &str, tree: &Tree, items: usize) -> usize {
+    let report = child::run(test, role, &tree.root(), 1024);
+    assert_eq!(report.number("items"), items);
+    let grown = report.number("grown");
+    println!("{role}: {items} files, {grown} KiB");
+    grown
+}
+
+/// All items at once would take 120 MB.
+#[test]
+fn memory_is_the_same_for_ten_times_the_files() {
+    if let Some((role, tree)) = role() {
+        return walk(&role, &tree);
+    }
+    let test = "memory_is_the_same_for_ten_times_the_files";
+    let (few, many) = (flat(100, 300), flat(300, 1_000));
+    for role in ["threads=2", "threads=64", "threads=2 slow", "auto slow"] {
+        let (few, many) = (grown(test, role, &few, 30_000), grown(test, role, &many, 300_000));
+        assert!(many < few + 12 * 1024 && many < 32 * 1024, "{role}: {few} KiB, {many} KiB");
+    }
+}
+
+#[test]
+fn memory_is_bounded_below_a_root_of_20_000_directories() {
+    if let Some((role, tree)) = role() {
+        return walk(&role, &tree);
+    }
+    let test = "memory_is_bounded_below_a_root_of_20_000_directories";
+    let tree = flat(20_000, 10);
+    for role in ["threads=2", "threads=64 slow"] {
+        let grown = grown(test, role, &tree, 200_000);
+        assert!(grown < 40 * 1024, "{role}: {grown} KiB");
+    }
+}
+
+/// The same without the system's word for it: how many items there are at most while somebody takes them slowly.
+#[test]
+fn few_items_wait_for_who_takes_them_slowly() {
+    for (dirs, files) in [(100, 1_000), (10_000, 10), (1, 100_000)] {
+        let tree = flat(dirs, files);
+        for way in [SYNC, Way::workers(2), Way::workers(16)] {
+            let visit = Everything::default();
+            let (alive, mut most) = (visit.alive.clone(), 0);
+            let mut recorder = Recorder::new(&[tree.root()]);
+            recorder.on_item = Box::new(|lines| {
+                most = most.max(alive.load(Ordering::Relaxed));
+                if lines.is_multiple_of(20_000) || lines == 3 {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            });
+            way::walk(way.options(), visit, &mut recorder);
+            drop(recorder);
+            println!("{way}: {dirs} directories of {files} files: {most} items at most");
+            // 2 MiB of them, and a chunk for each worker that was in the middle of one.
+            assert!(most < 20_000 + 1_100 * 16, "{way}: {most} of {}", dirs * files);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The same is told of a tree whatever the model, the number of workers and the order in which calls end; and it is what std
+//! says of the tree.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use fathom_walk::{FileType, Follow, Options};
+use support::late::Late;
+use support::record::{Everything, Recorder, assert_same};
+use support::skip;
+use support::tree::{Chain, Tree, bushy, expected, fill, mixed};
+use support::way::{self, SYNC, Way};
+
+/// Walks `roots` in every way, and over models that answer late; returns what was told each time.
+#[track_caller]
+fn all_the_same(roots: &[impl AsRef<Path>], change: impl Fn(&mut Options)) -> Vec<String> {
+    let options = |way: Way| {
+        let mut options = way.options();
+        change(&mut options);
+        options
+    };
+    let lines = way::lines(options(SYNC), roots);
+    for way in way::all() {
+        assert_same(&lines, &way::lines(options(way), roots), way);
+    }
+    for seed in 0..4 {
+        let mut recorder = Recorder::new(roots);
+        let way = Way::workers(1 + 2 * usize::try_from(seed).unwrap());
+        way::walk_over(options(way), &mut recorder, move || Ok(Late::new(seed)));
+        assert_same(&lines, &recorder.lines, format_args!("late, seed {seed}"));
+    }
+    lines
+}
+
+#[test]
+fn mixed_files_and_links_not_followed() {
+    let tree = Tree::new();
+    mixed(&tree);
+    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |_| {}), "sync");
+}
+
+#[test]
+fn links_followed() {
+    let tree = Tree::new();
+    mixed(&tree);
+    let lines = all_the_same(&[tree.root()], |options| options.links = Follow::Yes);
+    let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    // `itself`, `up` and `top` each lead to an ancestor, the latter two by way of `to-dir` as well.
+    assert_eq!(count(": loop"), 5, "{lines:#?}");
+    // ENOENT and ELOOP.
+    assert_eq!((count("error 2"), count("error 40")), (1, 1), "{lines:#?}");
+    assert_eq!(count("enter to-dir"), 1);
+}
+
+#[test]
+fn a_directory_of_25_000_entries_is_split() {
+    let tree = Tree::new();
+    let wide = tree.dir("wide");
+    fill(&wide, 25_000);
+    // Of another order than their inode numbers, and some are directories.
+    for number in 0..50 {
+        let dir = wide.join(format!("dir-{number}"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("inside"), b"x").unwrap();
+    }
+    tree.file("after");
+    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |_| {}), "sync");
+    all_the_same(&[tree.root()], |options| options.stat_dirs = true);
+}
+
+#[test]
+fn a_directory_of_110_000_entries_is_read_in_batches() {
+    let tree = Tree::new();
+    for start in 0..11 {
+        fill_from(&tree.root(), start * 10_000);
+    }
+    for number in 0..100 {
+        tree.dir(&format!("dir-{number}/inside"));
+    }
+    let visit = Everything { names_only: true, ..Everything::default() };
+    let lines = |way: Way| {
+        let mut recorder = Recorder::new(&[tree.root()]);
+        way::walk(way.options(), visit.clone(), &mut recorder);
+        recorder.lines
+    };
+    let first = lines(SYNC);
+    for way in way::all() {
+        assert_same(&first, &lines(way), way);
+    }
+    let expected = expected(&tree.root());
+    let unasked = expected.iter().map(|line| match line.split_once(": ") {
+        Some((name, _)) if line.starts_with("item ") => format!("{name}: not asked"),
+        _ => line.clone(),
+    });
+    assert_same(&unasked.collect::<Vec<_>>(), &first, "sync");
+}
+
+fn fill_from(dir: &Path, start: usize) {
+    let first = dir.join(format!("file-{start}"));
+    fs::write(&first, b"").unwrap();
+    for number in start + 1..start + 10_000 {
+        fs::hard_link(&first, dir.join(format!("file-{number}"))).unwrap();
+    }
+}
+
+#[test]
+fn a_chain_of_3_000_directories() {
+    let chain = Chain::new(3_000, &[c"a", c"z"]);
+    let lines = all_the_same(&[chain.root()], |_| {});
+    let enters = lines.iter().filter(|line| line.starts_with("enter ")).count();
+    assert_eq!((enters, lines.len()), (1 + 3 * 3_000, 2 * (1 + 3 * 3_000)));
+    assert!(lines.iter().any(|line| line.starts_with("enter m 3000 ")));
+}
+
+#[test]
+fn a_bush_of_20_000_directories() {
+    let tree = Tree::in_memory();
+    bushy(&tree.root(), 5, 6);
+    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |_| {}), "sync");
+}
+
+#[test]
+fn roots_are_told_one_after_another() {
+    let tree = Tree::new();
+    mixed(&tree);
+    let names = ["a", "last", "missing", "a/to-dir", "a/b", "fifo", "a/dangling", "a"];
+    let mut roots: Vec<_> = names.iter().map(|name| tree.path(name)).collect();
+    for _ in 0..400 {
+        roots.extend([tree.path("a/b"), tree.path("last")]);
+    }
+    let lines = all_the_same(&roots, |_| {});
+    let files = lines.iter().filter(|line| line.starts_with("root ")).count();
+    assert_eq!(files, 5 + 400);
+    assert_eq!(
+        lines.iter().filter(|line| line.starts_with("enter ") && line.contains(" 0 ")).count(),
+        3 + 400
+    );
+
+    let followed = all_the_same(&roots[..7], |options| options.roots = Follow::Yes);
+    assert_eq!(followed.iter().filter(|line| line.starts_with("root ")).count(), 4);
+}
+
+#[test]
+fn what_may_not_be_read_is_told_as_such() {
+    let tree = Tree::new();
+    let modes = [("unreadable", 0o311), ("unsearchable", 0o444), ("shut", 0o000), ("open", 0o755)];
+    for (name, mode) in modes {
+        tree.dir(&format!("{name}/dir"));
+        tree.file(&format!("{name}/file"));
+        fs::set_permissions(tree.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let root = tree.root();
+    let unprivileged = || {
+        if rustix::process::geteuid().is_root() && !(become_nobody() && root.is_dir()) {
+            skip(
+                "root here may not become another user, or that one may not look into temporary directories",
+            );
+            return;
+        }
+        let lines = all_the_same(&[&root], |_| {});
+        let has =
+            |start: &str, end: &str| lines.iter().any(|line| line.starts_with(start) && line.ends_with(end));
+        assert!(has("enter unreadable ", ": error 13") && has("enter shut ", ": error 13"), "{lines:#?}");
+        assert!(
+            has("lost dir error 13", "") && has(&format!("item file {:?}", FileType::Regular), ": error 13")
+        );
+    };
+    // On Linux a user is a thread's own, and that of the threads it starts.
+    std::thread::scope(|scope| scope.spawn(unprivileged).join().unwrap());
+    for (name, _) in modes {
+        fs::set_permissions(tree.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn become_nobody() -> bool {
+    const NOBODY: u32 = 65534;
+    rustix::thread::set_thread_groups(&[]).is_ok()
+        && rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(NOBODY)).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_nobody() -> bool {
+    false
+}

@@ -1,0 +1,142 @@
+//! The ways a tree can be walked: every model with several numbers of workers. Whatever the way, the same is told.
+
+use std::fmt;
+use std::path::Path;
+
+use fathom_io::{Model, Unavailable};
+use fathom_walk::{Choice, Fields, Follow, Options, Progress, Summary, run, run_with};
+
+use super::record::{Everything, Recorder};
+use super::{Watchdog, skip};
+
+/// A model and a number of workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) choice: Choice,
+    pub(crate) threads: Option<usize>,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = self.threads.map_or_else(String::new, |threads| format!(", {threads} workers"));
+        write!(f, "{}{threads}", self.choice)
+    }
+}
+
+impl Way {
+    pub(crate) const fn of(choice: Choice) -> Self {
+        Self { choice, threads: None }
+    }
+
+    pub(crate) const fn workers(count: usize) -> Self {
+        Self::of(Choice::Threads(Some(count)))
+    }
+
+    pub(crate) fn options(self) -> Options {
+        Options {
+            choice: self.choice,
+            threads: self.threads,
+            roots: Follow::No,
+            links: Follow::No,
+            fields: Fields::ALL,
+            stat_dirs: false,
+            once: false,
+        }
+    }
+}
+
+/// What everything else is compared with.
+pub(crate) const SYNC: Way = Way::of(Choice::Sync);
+
+/// Every model this machine offers, once.
+pub(crate) fn models() -> Vec<Way> {
+    let mut ways = vec![SYNC, Way::workers(64)];
+    ways.extend([Choice::Auto, Choice::AsyncSeq, Choice::AsyncPar].map(Way::of));
+    ways.extend(rings(&[64]));
+    ways
+}
+
+/// The ways without a runtime or a ring.
+pub(crate) fn blocking() -> Vec<Way> {
+    let mut ways: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
+    ways.push(Way::of(Choice::Auto));
+    ways
+}
+
+/// Every way this machine offers.
+pub(crate) fn all() -> Vec<Way> {
+    let mut ways = blocking();
+    ways.extend([Choice::AsyncSeq, Choice::AsyncPar].map(Way::of));
+    ways.push(Way { choice: Choice::AsyncPar, threads: Some(3) });
+    ways.extend(rings(&[1, 64]));
+    ways
+}
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+fn rings(depths: &[usize]) -> Vec<Way> {
+    match fathom_io::uring::Uring::new(1) {
+        Ok(_) => depths.iter().map(|depth| Way::of(Choice::Uring(Some(*depth)))).collect(),
+        Err(why) => {
+            skip(why);
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+fn rings(_depths: &[usize]) -> Vec<Way> {
+    skip("no io_uring in this build");
+    Vec::new()
+}
+
+fn unwatched(_: Progress) {}
+
+/// Walks to the end or to where the recorder stops, over the model the options name.
+#[track_caller]
+pub(crate) fn start(options: Options, visit: Everything, recorder: &mut Recorder<'_>) -> Summary {
+    let _watchdog = Watchdog::new(format_args!("{options:?}"));
+    run(options, visit, recorder, &mut unwatched).unwrap()
+}
+
+/// The same, over the models `make` makes.
+#[track_caller]
+pub(crate) fn start_over<M: Model>(
+    options: Options,
+    visit: Everything,
+    recorder: &mut Recorder<'_>,
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+) -> Summary {
+    let _watchdog = Watchdog::new(format_args!("{options:?}"));
+    run_with(options, visit, recorder, &mut unwatched, make).unwrap()
+}
+
+/// Walks to the end, over the model the options name.
+#[track_caller]
+pub(crate) fn walk(options: Options, visit: Everything, recorder: &mut Recorder<'_>) -> Summary {
+    ended(start(options, visit, recorder), recorder)
+}
+
+/// The same, over the models `make` makes.
+#[track_caller]
+pub(crate) fn walk_over<M: Model>(
+    options: Options,
+    recorder: &mut Recorder<'_>,
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+) -> Summary {
+    ended(start_over(options, Everything::default(), recorder, make), recorder)
+}
+
+#[track_caller]
+fn ended(summary: Summary, recorder: &Recorder<'_>) -> Summary {
+    assert!(summary.complete);
+    recorder.check_end();
+    summary
+}
+
+/// Every line of a walk below `roots`.
+#[track_caller]
+pub(crate) fn lines(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
+    let mut recorder = Recorder::new(roots);
+    walk(options, Everything::default(), &mut recorder);
+    recorder.lines
+}
