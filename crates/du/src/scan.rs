@@ -114,7 +114,8 @@ pub fn scan(
         path: Vec::new(),
         levels: Vec::new(),
         roots: std::collections::VecDeque::new(),
-        total: Totals::NONE,
+        total: Totals::EPOCH,
+        started: false,
     };
     let summary = fathom_walk::run(walk, gather, &mut consumer, &mut watch)?;
     consumer.leave_all();
@@ -175,6 +176,8 @@ struct Consumer<'r, R> {
     levels: Vec<Level>,
     roots: std::collections::VecDeque<Root>,
     total: Totals,
+    /// Whether anything has been counted.
+    started: bool,
 }
 
 impl<R: Report> Consumer<'_, R> {
@@ -228,6 +231,7 @@ impl<R: Report> Consumer<'_, R> {
 
     /// Counts `totals` as an entry of the directory entered last.
     fn count(&mut self, totals: &Totals) {
+        self.started = true;
         self.total.add(totals);
         if let Some(level) = self.levels.last_mut() {
             level.entries.add(totals);
@@ -373,7 +377,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
             own: self.gather.totals(enter.meta),
             meta: *enter.meta,
             path_len,
-            entries: Totals::NONE,
+            entries: if self.started { Totals::NONE } else { Totals::EPOCH },
             below: Totals::NONE,
             is_empty: true,
         });
@@ -401,7 +405,10 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
     }
 
     fn leave(&mut self, error: Option<Errno>) {
-        let Some(level) = self.levels.pop() else { return };
+        let Some(mut level) = self.levels.pop() else { return };
+        if !std::mem::replace(&mut self.started, true) {
+            level.entries = Totals::NONE;
+        }
         self.trim_empty(&level);
         let path = std::mem::take(&mut self.path);
         if let Some(errno) = error {

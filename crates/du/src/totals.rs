@@ -17,6 +17,9 @@ impl Totals {
     /// Of nothing: older than any time stamp.
     pub const NONE: Self = Self { bytes: 0, inodes: 0, newest: Stamp { sec: i64::MIN, nsec: 0 } };
 
+    /// Of nothing, but not older than 1970: what GNU du starts its first sums from.
+    pub const EPOCH: Self = Self { newest: Stamp { sec: 0, nsec: 0 }, ..Self::NONE };
+
     /// Of one inode.
     #[must_use]
     pub fn one(bytes: u64, newest: Stamp) -> Self {

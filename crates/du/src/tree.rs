@@ -4,8 +4,8 @@
 //!
 //! The entries come from [`Top`](crate::top::Top) and in its order, in which every entry stands behind its
 //! directory. What is left of a directory is its total less what is shown of it. So it is exact although nothing of
-//! it was kept, whatever the reason why it is not shown. It gets a row as an entry would: if it is not less than
-//! the least entry that has one.
+//! it was kept, whatever the reason why it is not shown. It gets a row as an entry would, because it is not less
+//! than the least entry that has one, or because there is room.
 
 use rustc_hash::FxHashMap;
 
@@ -46,12 +46,12 @@ pub fn rows(measure: Measure, entries: &[Entry], total: &Totals, rows_max: usize
     let (mut fitting, mut count_max) = (entries.len().min(1), entries.len());
     while fitting < count_max {
         let count = (fitting + count_max).div_ceil(2);
-        match plan(count).row_count() {
+        match plan(count).rows_min() {
             rows if rows <= rows_max => fitting = count,
             _ => count_max = count - 1,
         }
     }
-    plan(fitting).rows()
+    plan(fitting).rows(rows_max)
 }
 
 /// For each entry the one whose row it stands below: the nearest directory above it that is there.
@@ -74,6 +74,7 @@ fn directories(entry: &Entry) -> impl Iterator<Item = &[u8]> {
 
 /// Which entries are shown, and of which directory how much is not.
 struct Plan<'e> {
+    measure: Measure,
     entries: &'e [Entry],
     above: &'e [Option<usize>],
     /// For each entry and, at the end, for the operands together.
@@ -82,7 +83,7 @@ struct Plan<'e> {
 
 struct Share {
     left: Totals,
-    /// Whether what is left has a row. That of a directory of which nothing is shown has none: its own row says it.
+    /// Whether what is left has a row.
     has_more: bool,
     /// Entries that have a row, in order.
     shown: Vec<usize>,
@@ -92,26 +93,39 @@ impl<'e> Plan<'e> {
     fn new(measure: Measure, entries: &'e [Entry], above: &'e [Option<usize>], total: &Totals) -> Self {
         let left = entries.iter().map(|entry| less(&entry.totals, &entry.own)).chain([*total]);
         let shares = left.map(|left| Share { left, has_more: false, shown: Vec::new() });
-        let mut plan = Self { entries, above, shares: shares.collect() };
+        let mut plan = Self { measure, entries, above, shares: shares.collect() };
         for (index, entry) in entries.iter().enumerate() {
             let share = &mut plan.shares[above[index].unwrap_or(entries.len())];
             share.left = less(&share.left, &entry.totals);
             share.shown.push(index);
         }
-        let least = entries.last().map_or(0, |entry| value(measure, &entry.totals));
-        for share in &mut plan.shares {
-            let counts = share.left.inodes > 0 && value(measure, &share.left) >= least;
-            share.has_more = counts && !share.shown.is_empty();
-        }
         plan
     }
 
-    fn row_count(&self) -> usize {
-        self.entries.len() + self.shares.iter().filter(|share| share.has_more).count()
+    /// What could have a row besides the entries, and what it comes to. Not what is in a directory of which nothing
+    /// is shown: that one's own row says it.
+    fn rests(&self) -> impl Iterator<Item = (usize, u64)> {
+        let shares = self.shares.iter().enumerate();
+        let rests = shares.filter(|(_, share)| !share.shown.is_empty() && share.left.inodes > 0);
+        rests.map(|(index, share)| (index, value(self.measure, &share.left)))
+    }
+
+    /// Rows of the entries and of what is left that has to be shown with them.
+    fn rows_min(&self) -> usize {
+        let least = self.entries.last().map_or(0, |entry| value(self.measure, &entry.totals));
+        self.entries.len() + self.rests().filter(|(_, value)| *value >= least).count()
+    }
+
+    fn rows(mut self, rows_max: usize) -> Vec<Row> {
+        let mut rests: Vec<_> = self.rests().collect();
+        rests.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
+        rests.truncate(rows_max.saturating_sub(self.entries.len()));
+        rests.iter().for_each(|(index, _)| self.shares[*index].has_more = true);
+        self.in_order()
     }
 
     /// Depth first, with a stack of its own: trees may be deeper than the call stack.
-    fn rows(&self) -> Vec<Row> {
+    fn in_order(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut next = Vec::new();
         self.push_below(self.entries.len(), 0, &mut next);
@@ -204,14 +218,15 @@ mod tests {
     fn small_entries_give_way_until_everything_fits() {
         assert_eq!(drawn(&LINES, (60, 9), 6), ["`t 60", " |c 30", " |a 12", " |b 8", " `1 more 9"]);
         assert_eq!(drawn(&LINES, (60, 9), 4), ["`t 60", " |c 30", " |a 12", " `2 more 17"]);
-        assert_eq!(drawn(&LINES, (60, 9), 3), ["`t 60", " `c 30"]);
+        assert_eq!(drawn(&LINES, (60, 9), 3), ["`t 60", " |c 30", " `6 more 29"]);
+        assert_eq!(drawn(&LINES, (60, 9), 2), ["`t 60", " `c 30"]);
         assert_eq!(drawn(&LINES, (60, 9), 1), ["`t 60"]);
     }
 
     #[test]
-    fn what_is_left_is_shown_if_it_is_not_less_than_the_least_entry() {
-        let with = |rest: u64| drawn(&[("t/a", 1, 5, 1), ("t/", 0, 6 + rest, 4)], (6 + rest, 4), 9);
-        assert_eq!(with(5), ["`t 11", " |a 5", " `2 more 5"]);
+    fn what_is_left_gives_way_only_to_what_is_more() {
+        let with = |rest: u64| drawn(&[("t/a", 1, 5, 1), ("t/", 0, 6 + rest, 4)], (6 + rest, 4), 2);
+        assert_eq!(with(5), ["`t 11"]);
         assert_eq!(with(4), ["`t 10", " `a 5"]);
     }
 

@@ -1,27 +1,33 @@
 //! How many workers a walk should have: more while they wait for storage and that pays, fewer when it does not.
 //!
 //! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
-//! mount. So the controller doubles eagerly while threads give up their CPUs to wait and work is there for more of them,
-//! and takes back a step that did not raise the rate. CPUs that idle are no sign by themselves: another process may
-//! have them.
+//! mount, and on a disk both cost. So when threads give up their CPUs to wait and there is work for more of them, the
+//! controller leaps to a number that is good for most storage of that kind, and climbs from there, one doubling at a
+//! time, taking back what did not raise the rate. CPUs that idle are no sign by themselves: another process may have
+//! them.
 
 use std::time::Duration;
 
 /// Most workers there ever are.
 pub(crate) const WORKERS_MAX: usize = 256;
-/// CPU time used, as a share of the CPUs' time, above which workers are computing rather than waiting.
-const BUSY_SHARE: f64 = 0.8;
+/// Workers a CPU that keep a local disk busy, as a rule: most of what they ask for is in a block just read.
+const LEAP_DISK: usize = 8;
+/// Workers that keep a server busy where each call goes to it.
+const LEAP_REMOTE: usize = 128;
+/// CPU time used, as a share of the CPUs' time, above which there is nothing to gain.
+const BUSY_SHARE: f64 = 0.97;
 /// A step up that raises the rate by less is taken back.
-const GAIN: f64 = 1.03;
-/// Steps without gain in a row before one is taken back: one sample may be unlucky.
-const STEPS_IDLE: u32 = 2;
-/// Samples for which the number stays after a step was taken back.
-const HOLD_SAMPLES: u32 = 25;
-/// Units that must finish between two decisions for a rate to mean something, in multiples of the number of workers.
-const UNITS_PER_WORKER: u64 = 2;
+const GAIN: f64 = 1.1;
+/// A rate is measured over at least this long, and this many units a worker.
+const WINDOW: Duration = Duration::from_millis(25);
+const UNITS_PER_WORKER: u64 = 4;
+/// How long the number stays after the first step that was taken back; twice as long after each further one.
+const HOLD: Duration = Duration::from_millis(200);
+/// While everything is cached, a thread waits for another now and then: less than once in so many units.
+const UNITS_PER_WAIT: u64 = 64;
 
 /// What happened since the sample before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Time passed.
     pub elapsed: Duration,
@@ -31,6 +37,8 @@ pub struct Sample {
     pub waits: u64,
     /// Entries and directories done.
     pub units: u64,
+    /// Whether each call goes to a server, or to another process, and back.
+    pub remote: bool,
     /// Whether every worker had work, so that one more would too.
     pub saturated: bool,
 }
@@ -41,35 +49,21 @@ pub struct Controller {
     cpus: usize,
     workers: usize,
     workers_max: usize,
-    /// What has been sampled since the last decision.
-    elapsed: Duration,
-    cpu: Duration,
-    waits: u64,
-    units: u64,
-    /// Rate and number of workers before the steps that did not pay yet.
+    /// Since the last decision.
+    window: Sample,
+    /// The highest rate so far, with the number of workers that had it; `None` before the leap.
     best: Option<(f64, usize)>,
-    steps_idle: u32,
-    hold: u32,
+    hold: Duration,
+    hold_next: Duration,
 }
 
 impl Controller {
     /// Starts at one worker a CPU.
     #[must_use]
     pub fn new(cpus: usize, workers_max: usize) -> Self {
-        let (elapsed, cpu) = (Duration::ZERO, Duration::ZERO);
+        let window = Sample::default();
         let workers = cpus.clamp(1, workers_max);
-        Self {
-            cpus,
-            workers,
-            workers_max,
-            elapsed,
-            cpu,
-            waits: 0,
-            units: 0,
-            best: None,
-            steps_idle: 0,
-            hold: 0,
-        }
+        Self { cpus, workers, workers_max, window, best: None, hold: Duration::ZERO, hold_next: HOLD }
     }
 
     /// The number of workers there should be now.
@@ -80,56 +74,64 @@ impl Controller {
 
     /// Takes a sample in; the number of workers there should be from now on.
     pub fn tick(&mut self, sample: Sample) -> usize {
-        self.elapsed += sample.elapsed;
-        self.cpu += sample.cpu;
-        self.waits += sample.waits;
-        self.units += sample.units;
-        self.hold = self.hold.saturating_sub(1);
+        self.window.add(&sample);
+        self.hold = self.hold.saturating_sub(sample.elapsed);
         if !sample.saturated || self.is_busy() || !self.is_waiting() {
-            self.forget();
-        } else if self.hold == 0 && self.has_rate() {
-            self.decide();
+            self.window = Sample::default();
+        } else if self.best.is_none() {
+            self.leap(sample.remote);
+        } else if self.hold.is_zero() && self.has_rate() {
+            self.climb();
         }
         self.workers
     }
 
     fn is_busy(&self) -> bool {
         let cpus = self.cpus.min(self.workers);
-        self.cpu.as_secs_f64() > BUSY_SHARE * cpus as f64 * self.elapsed.as_secs_f64()
+        self.window.cpu.as_secs_f64() > BUSY_SHARE * cpus as f64 * self.window.elapsed.as_secs_f64()
     }
 
-    /// Whether every worker has had to wait, over and above the naps of the consumer.
+    /// Whether workers have had to wait, over and above the naps of the consumer.
     fn is_waiting(&self) -> bool {
-        let naps = self.elapsed.as_millis() as u64;
-        self.waits > naps + self.workers as u64
+        let naps = self.window.elapsed.as_millis() as u64 * 3 / 2;
+        self.window.waits > naps + self.window.units / UNITS_PER_WAIT
     }
 
-    /// Before the first step there is nothing to compare with, so nothing to wait for.
     fn has_rate(&self) -> bool {
-        self.best.is_none() || self.units >= UNITS_PER_WORKER * self.workers as u64
+        self.window.elapsed >= WINDOW && self.window.units >= UNITS_PER_WORKER * self.workers as u64
     }
 
-    fn forget(&mut self) {
-        (self.elapsed, self.cpu, self.waits, self.units) = (Duration::ZERO, Duration::ZERO, 0, 0);
+    fn leap(&mut self, remote: bool) {
+        let workers = if remote { LEAP_REMOTE } else { LEAP_DISK * self.cpus };
+        self.workers = workers.max(self.workers).min(self.workers_max);
+        self.best = Some((0.0, self.workers));
+        self.window = Sample::default();
     }
 
-    fn decide(&mut self) {
-        let rate = self.units as f64 / self.elapsed.as_secs_f64().max(1e-9);
-        self.forget();
-        let (best_rate, best_workers) = *self.best.get_or_insert((rate, self.workers));
-        if self.workers > best_workers && rate < best_rate * GAIN {
-            self.steps_idle += 1;
-        } else {
-            self.steps_idle = 0;
-            self.best = Some((rate, self.workers));
+    fn climb(&mut self) {
+        let rate = self.window.units as f64 / self.window.elapsed.as_secs_f64();
+        self.window = Sample::default();
+        match self.best {
+            Some((best, workers)) if rate < best * GAIN => {
+                self.workers = workers;
+                self.best = Some((0.0, workers));
+                self.hold = self.hold_next;
+                self.hold_next *= 2;
+            }
+            _ => {
+                self.best = Some((rate, self.workers));
+                self.workers = (self.workers * 2).min(self.workers_max);
+            }
         }
-        if self.steps_idle >= STEPS_IDLE {
-            self.workers = best_workers;
-            self.hold = HOLD_SAMPLES;
-            (self.best, self.steps_idle) = (None, 0);
-        } else {
-            self.workers = (self.workers * 2).min(self.workers_max);
-        }
+    }
+}
+
+impl Sample {
+    fn add(&mut self, sample: &Self) {
+        self.elapsed += sample.elapsed;
+        self.cpu += sample.cpu;
+        self.waits += sample.waits;
+        self.units += sample.units;
     }
 }
 
@@ -137,20 +139,21 @@ impl Controller {
 mod tests {
     use super::*;
 
-    const TICK: Duration = Duration::from_millis(2);
+    const TICK: Duration = Duration::from_millis(1);
 
-    /// Storage that serves up to `best` requests at once, each in `latency_us`, and more of them no faster.
-    fn settle(cpus: usize, best: usize, latency_us: f64, ticks: usize) -> Vec<usize> {
-        let mut controller = Controller::new(cpus, WORKERS_MAX);
+    /// Storage that serves up to `depth` requests at once, each in `latency_us`, and a call that takes `cpu_us` of CPU time.
+    fn settle(depth: usize, latency_us: f64, cpu_us: f64, ticks: usize) -> Vec<usize> {
+        let mut controller = Controller::new(2, WORKERS_MAX);
         (0..ticks)
             .map(|_| {
-                let serving = controller.workers().min(best) as f64;
-                let units = (serving * 2000.0 / latency_us) as u64;
+                let serving = controller.workers().min(depth) as f64;
+                let units = (serving * 1000.0 / (latency_us + cpu_us)).min(2.0 * 1000.0 / cpu_us);
                 controller.tick(Sample {
                     elapsed: TICK,
-                    cpu: TICK / 10,
-                    waits: units.max(300),
-                    units,
+                    cpu: Duration::from_secs_f64(units * cpu_us / 1e6),
+                    waits: 100,
+                    units: units.round() as u64,
+                    remote: latency_us > 500.0,
                     saturated: true,
                 })
             })
@@ -158,27 +161,29 @@ mod tests {
     }
 
     #[test]
-    fn grows_to_many_workers_within_milliseconds_on_a_slow_mount() {
-        let workers = settle(2, 128, 1000.0, 20);
-        assert!(*workers.iter().max().unwrap() >= 128, "{workers:?}");
-        assert!(workers.iter().position(|count| *count >= 64).unwrap() < 20, "{workers:?}");
+    fn leaps_to_many_workers_at_once_on_a_slow_mount() {
+        let workers = settle(1000, 1000.0, 30.0, 3);
+        assert!(*workers.last().unwrap() >= 64, "{workers:?}");
     }
 
     #[test]
     fn takes_back_what_does_not_pay() {
-        let workers = settle(2, 8, 100.0, 30);
-        assert_eq!(*workers.last().unwrap(), 8, "{workers:?}");
+        let workers = settle(16, 200.0, 5.0, 300);
+        assert!(workers.iter().filter(|count| **count > 128).count() < 100, "{workers:?}");
+        assert_eq!(settle(16, 200.0, 5.0, 190).last(), Some(&16), "where the storage has no more to give");
     }
 
     #[test]
     fn stays_at_one_worker_a_cpu_while_they_compute() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
+            let cpu = TICK * 2;
             controller.tick(Sample {
                 elapsed: TICK,
-                cpu: TICK * 2,
+                cpu,
                 waits: 100,
                 units: 1000,
+                remote: false,
                 saturated: true,
             });
         }
@@ -189,7 +194,15 @@ mod tests {
     fn adds_nobody_when_another_process_has_the_cpus() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
-            controller.tick(Sample { elapsed: TICK, cpu: TICK / 2, waits: 2, units: 1000, saturated: true });
+            let cpu = TICK / 2;
+            controller.tick(Sample {
+                elapsed: TICK,
+                cpu,
+                waits: 1,
+                units: 1000,
+                remote: false,
+                saturated: true,
+            });
         }
         assert_eq!(controller.workers(), 2);
     }
@@ -198,13 +211,7 @@ mod tests {
     fn adds_nobody_when_somebody_is_idle_already() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
-            controller.tick(Sample {
-                elapsed: TICK,
-                cpu: Duration::ZERO,
-                waits: 100,
-                units: 10,
-                saturated: false,
-            });
+            controller.tick(Sample { elapsed: TICK, waits: 100, units: 10, ..Sample::default() });
         }
         assert_eq!(controller.workers(), 2);
     }

@@ -164,7 +164,7 @@ impl Fds {
     }
 
     /// Opens the first of `hop` from `base`; the last is a child of it, or a root.
-    fn reopen(&self, base: Option<&Arc<OwnedFd>>, hop: &[&Arc<Node>]) -> Result<OwnedFd, Errno> {
+    fn reopen(&self, base: Option<&Arc<OwnedFd>>, hop: Chain<'_, '_>) -> Result<OwnedFd, Errno> {
         self.reopened.fetch_add(1, Ordering::Relaxed);
         let target = hop[0];
         let fd = self.with_room(|| match base {
@@ -187,9 +187,12 @@ impl Fds {
     }
 }
 
+/// Directories one below the other, deepest first.
+type Chain<'c, 'n> = &'c [&'n Arc<Node>];
+
 /// Splits the next hop, deepest name first, off the top end of `closed`, which is deepest first too. A root is a hop of its own,
 /// and so is a link that is followed: of those the kernel takes 40 in one path, and from the other names it is to follow none.
-fn next_hop<'a, 'n>(closed: &'a [&'n Arc<Node>]) -> Option<(&'a [&'n Arc<Node>], &'a [&'n Arc<Node>])> {
+fn next_hop<'c, 'n>(closed: Chain<'c, 'n>) -> Option<(Chain<'c, 'n>, Chain<'c, 'n>)> {
     let plain = |node: &Node| node.parent().is_some() && node.follow() == Follow::No;
     let top = closed.last()?;
     let mut bytes = top.name().to_bytes().len();
@@ -205,7 +208,7 @@ fn next_hop<'a, 'n>(closed: &'a [&'n Arc<Node>]) -> Option<(&'a [&'n Arc<Node>],
     Some((hop, rest))
 }
 
-fn join(hop: &[&Arc<Node>]) -> CString {
+fn join(hop: Chain<'_, '_>) -> CString {
     let names: Vec<&[u8]> = hop.iter().rev().map(|node| node.name().to_bytes()).collect();
     CString::new(names.join(&b'/')).expect("joined from C strings")
 }

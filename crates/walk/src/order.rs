@@ -16,7 +16,7 @@ use crate::worker::Shared;
 /// Roots known ahead of the one being consumed.
 const ROOTS_AHEAD: usize = 256;
 /// How long the consumer sleeps before it looks again: outcomes are handed on in batches of about this much time.
-const NAP: Duration = Duration::from_millis(2);
+const NAP: Duration = Duration::from_millis(1);
 /// Steps between two looks at the clock.
 const STEPS_PER_TICK: u32 = 256;
 
@@ -98,6 +98,8 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
                 Step::Wait(part, role) => match self.wait(&part) {
                     Some(out) => self.open(*out, role),
                     None => {
+                        // Workers go on below it until they are stopped: a long chain must not be dropped in one go.
+                        self.abandon([Slot::Dir(part)]);
                         self.abandon_all();
                         return false;
                     }

@@ -11,7 +11,7 @@ use crate::node::Node;
 /// What a worker is to do.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Stat a root, and list it if it is a directory.
+    /// List a root, or stat it if it is no directory.
     Root(Arc<Node>),
     /// Open and list a directory.
     List(Arc<Node>),
@@ -118,16 +118,16 @@ impl<T> Part<T> {
         matches!(*self.state(), State::Gone)
     }
 
-    /// Leaves the outcome for the consumer; gives it back if nobody waits for it any more.
-    pub(crate) fn publish(&self, out: Out<T>) -> Result<(), Out<T>> {
+    /// Leaves the outcome for the consumer; false, and the outcome is dropped, if nobody waits for it any more.
+    pub(crate) fn publish(&self, out: Out<T>) -> bool {
         let mut state = self.state();
         match *state {
             State::Waiting => {
                 *state = State::Ready(Box::new(out));
-                Ok(())
+                true
             }
             State::Ready(_) => unreachable!("a part is executed once"),
-            State::Gone => Err(out),
+            State::Gone => false,
         }
     }
 

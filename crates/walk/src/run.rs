@@ -19,7 +19,7 @@ use crate::visit::{Consume, Visit};
 use crate::worker::{Shared, Worker};
 
 /// Time between two samples of the controller.
-const SAMPLE: Duration = Duration::from_millis(2);
+const SAMPLE: Duration = Duration::from_millis(1);
 /// A worker's stack: no recursion, and the buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -245,10 +245,16 @@ impl<V: Visit> Pool<'_, V> {
         let idle = self.shared.schedule.sleepers();
         let useful = self.spawned + self.shared.schedule.outstanding().saturating_sub(idle);
         let before = self.spawned;
-        while self.spawned < self.wanted.min(useful) && (self.spawn)() {
+        while self.spawned < self.wanted.min(useful) {
+            if !(self.spawn)() {
+                // The system has no room for more threads: these have to do.
+                self.wanted = self.spawned;
+                break;
+            }
             self.spawned += 1;
         }
         if self.spawned != before {
+            self.shared.schedule.set_hiring(self.spawned < self.wanted);
             self.note_workers();
         }
     }
@@ -265,12 +271,14 @@ impl<V: Visit> Pool<'_, V> {
             cpu: now.usage.cpu.saturating_sub(self.last.usage.cpu),
             waits: now.usage.waits - self.last.usage.waits,
             units: now.units - self.last.units,
+            remote: self.shared.is_remote(),
             saturated: self.spawned >= self.wanted && self.shared.schedule.sleepers() == 0,
         });
         self.last = now;
         if wanted != self.wanted {
             self.wanted = wanted;
             self.shared.schedule.allow(wanted);
+            self.shared.schedule.set_hiring(self.spawned < wanted);
             self.note_workers();
         }
     }

@@ -21,8 +21,6 @@ pub(crate) const SHARED: usize = 0;
 /// Looks a worker takes at the queues before it goes to sleep: a few microseconds, after which the next part of a small
 /// directory is there, as a rule, and going to sleep would have cost more.
 const LOOKS: u32 = 200;
-/// Workers that may look at once; more would only be in each other's way.
-const LOOKERS_MAX: usize = 2;
 
 /// Bytes of outcomes that may wait for their turn.
 const WEIGHT_MAX: usize = 2 << 20;
@@ -78,6 +76,8 @@ pub(crate) struct Schedule<T> {
     queues: Vec<Queue<T>>,
     /// Queues in use: the shared one and those of the workers started.
     queues_used: AtomicUsize,
+    /// More workers may be started: the consumer wants to know when there is work for them.
+    hiring: AtomicBool,
     /// Workers allowed to work.
     allowed: AtomicUsize,
     /// Parts put in and not finished.
@@ -92,8 +92,6 @@ pub(crate) struct Schedule<T> {
     wanted_part: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
-    /// Workers about to go to sleep.
-    lookers: AtomicUsize,
     /// Counts reasons to wake up.
     events: Mutex<u64>,
     wake: Condvar,
@@ -108,6 +106,7 @@ impl<T> Schedule<T> {
         Self {
             queues: (0..=workers_max).map(|_| Queue::new()).collect(),
             queues_used: AtomicUsize::new(1),
+            hiring: AtomicBool::new(true),
             allowed: AtomicUsize::new(workers_max),
             outstanding: AtomicUsize::new(0),
             weight: AtomicUsize::new(0),
@@ -116,7 +115,6 @@ impl<T> Schedule<T> {
             wanted_part: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
-            lookers: AtomicUsize::new(0),
             events: Mutex::new(0),
             wake: Condvar::new(),
             bench: Condvar::new(),
@@ -131,6 +129,11 @@ impl<T> Schedule<T> {
     /// Makes room for one more worker; its number.
     pub(crate) fn add_worker(&self) -> usize {
         self.queues_used.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Whether more workers may be started than there are.
+    pub(crate) fn set_hiring(&self, hiring: bool) {
+        self.hiring.store(hiring, Ordering::Relaxed);
     }
 
     /// Workers numbered up to `count` may work from now on.
@@ -201,6 +204,9 @@ impl<T> Schedule<T> {
         }
         self.queues[worker].change(|queue| queue.extend(parts.drain(..).rev()));
         self.wake(count);
+        if self.hiring.load(Ordering::Relaxed) && self.sleepers() < count {
+            self.consumer.unpark();
+        }
     }
 
     /// One part is done with, whatever came of it.
@@ -303,16 +309,14 @@ impl<T> Schedule<T> {
 
     /// Looks again and again for a short while.
     fn look_out(&self, worker: usize) -> Option<Arc<Part<T>>> {
-        if self.lookers.fetch_add(1, Ordering::Relaxed) >= LOOKERS_MAX {
-            self.lookers.fetch_sub(1, Ordering::Relaxed);
+        // Where somebody sleeps already, there is not enough to do.
+        if self.sleepers() > 0 {
             return None;
         }
-        let part = (0..LOOKS).find_map(|_| {
+        (0..LOOKS).find_map(|_| {
             std::hint::spin_loop();
             self.find(worker)
-        });
-        self.lookers.fetch_sub(1, Ordering::Relaxed);
-        part
+        })
     }
 
     /// Sleeps until something happens, unless there is a part after all.

@@ -23,9 +23,12 @@ use crate::visit::{Emit, Visit, entries};
 /// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
 const BATCH_NAMES: usize = 100_000;
 const SORT_NAMES: usize = 10_000;
-/// A range of a wide directory's names should take about this long, so that the last one is not waited for.
-const CHUNK_NS: u64 = 500_000;
-const CHUNK_NAMES_MAX: u64 = 1024;
+/// Names stat'ed in one part. From a cache or a disk neighbours come together, and workers that share a directory wait
+/// for the same block; where each call is a round trip, each is best made by itself.
+const CHUNK_NAMES: usize = 1024;
+const CHUNK_NAMES_REMOTE: usize = 1;
+/// A call that takes longer than this is a round trip, as a rule.
+const ROUND_TRIP_NS: u64 = 400_000;
 /// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
@@ -62,6 +65,11 @@ impl<V: Visit> Shared<V> {
             batches: AtomicU64::new(0),
             stats: AtomicU64::new(0),
         }
+    }
+
+    /// Whether each call is a round trip, going by how long one takes.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -154,6 +162,10 @@ impl<V: Visit, M: Model> Worker<V, M> {
     fn publish(&self, part: &Arc<Part<V::Item>>, out: Out<V::Item>, scratch: &mut Scratch<V::Item>) {
         let schedule = &self.shared.schedule;
         scratch.children.extend(out.parts().cloned());
+        if self.shared.is_remote() {
+            // What is below a directory takes longer than a file beside it.
+            scratch.children.sort_by_key(|child| matches!(child.job, Job::Stat(..)));
+        }
         // The next batch of a very wide directory is read while the second half of this one is stat'ed.
         if scratch.children.last().is_some_and(|child| matches!(child.job, Job::More(..))) {
             let half = scratch.children.len() / 2;
@@ -163,25 +175,21 @@ impl<V: Visit, M: Model> Worker<V, M> {
         // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
         let weight = out.weight;
         schedule.add_weight(weight);
-        match part.publish(out) {
-            Ok(()) => {
-                schedule.push(self.number, &mut scratch.children);
-                schedule.published(part);
-            }
-            Err(_unwanted) => {
-                schedule.drop_weight(weight);
-                for child in scratch.children.drain(..) {
-                    self.let_go(&child.job);
-                    schedule.finish();
-                }
-            }
+        if part.publish(out) {
+            schedule.push(self.number, &mut scratch.children);
+            schedule.published(part);
+            return;
+        }
+        schedule.drop_weight(weight);
+        for child in scratch.children.drain(..) {
+            self.let_go(&child.job);
+            schedule.finish();
         }
     }
 
     async fn perform(&self, job: &Job, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
         match job {
-            Job::Root(node) => self.root(node, scratch).await,
-            Job::List(node) => self.list(node, false, scratch).await,
+            Job::Root(node) | Job::List(node) => self.list(node, false, scratch).await,
             Job::Relist(node) => self.list(node, true, scratch).await,
             Job::More(node, cookie) => {
                 let out = self.more(node, *cookie, scratch).await;
@@ -199,16 +207,6 @@ impl<V: Visit, M: Model> Worker<V, M> {
                 node.add_users(out.parts().count());
                 self.shared.fds.drop_user(node);
                 out
-            }
-        }
-    }
-
-    async fn root(&self, node: &Arc<Node>, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
-        match self.stat_one(sys::CWD, node).await {
-            Ok(meta) if meta.file_type() == FileType::Directory => self.list(node, false, scratch).await,
-            other => {
-                self.shared.entries.fetch_add(1, Ordering::Relaxed);
-                Out::new(Some(Head::File(other)))
             }
         }
     }
@@ -266,7 +264,9 @@ impl<V: Visit, M: Model> Worker<V, M> {
             Ok(base) => base,
             Err(errno) => return Err(Head::Lost(node.clone(), errno)),
         };
+        let start = Instant::now();
         let opened = self.open_at(base.as_fd(), node).await;
+        self.first_guess(start);
         let refused = match opened {
             Ok(dir) => match self.stat_dir(&dir).await {
                 Ok(meta) => return Ok((dir, meta)),
@@ -275,8 +275,14 @@ impl<V: Visit, M: Model> Worker<V, M> {
             Err(errno) => errno,
         };
         match self.stat_one(base.as_fd(), node).await {
-            Ok(meta) => Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) }),
-            Err(errno) => Err(Head::Lost(node.clone(), errno)),
+            Ok(meta) if meta.file_type() == FileType::Directory || node.parent().is_some() => {
+                Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) })
+            }
+            Err(errno) if node.parent().is_some() => Err(Head::Lost(node.clone(), errno)),
+            other => {
+                self.shared.entries.fetch_add(1, Ordering::Relaxed);
+                Err(Head::File(other))
+            }
         }
     }
 
@@ -353,11 +359,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             self.stat(node, dir.as_fd(), names, 0..names.len(), &mut scratch.metas, out).await;
         } else {
             out.weight += names.heap_bytes();
-            let names = Arc::new(std::mem::take(names));
-            out.slots.extend((0..names.len()).step_by(chunk).map(|start| {
-                let range = start..names.len().min(start + chunk);
-                Slot::Rest(Part::new(Job::Stat(node.clone(), names.clone(), range)))
-            }));
+            self.share(node, Arc::new(std::mem::take(names)), chunk, &mut scratch.metas, out);
         }
         if more {
             out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), cookie))));
@@ -368,6 +370,34 @@ impl<V: Visit, M: Model> Worker<V, M> {
             self.shared.fds.keep(node, Arc::new(dir.into_fd()));
         } else {
             self.model.close(dir).await;
+        }
+    }
+
+    /// Makes parts of a batch. Directories whose metadata can wait are seen by the visitor at once where calls are
+    /// slow: what is below them is the longest way still to go.
+    fn share(
+        &self,
+        node: &Arc<Node>,
+        names: Arc<Names>,
+        chunk: usize,
+        metas: &mut Vec<Option<Result<Meta, Errno>>>,
+        out: &mut Out<V::Item>,
+    ) {
+        let apart = chunk < CHUNK_NAMES;
+        let mut start = 0;
+        while start < names.len() {
+            let stat = names.get(start).stat;
+            let limit = names.len().min(start + chunk);
+            let end =
+                (start + 1..limit).find(|index| apart && names.get(*index).stat != stat).unwrap_or(limit);
+            if stat || !apart {
+                out.slots.push(Slot::Rest(Part::new(Job::Stat(node.clone(), names.clone(), start..end))));
+            } else {
+                metas.clear();
+                metas.resize(end - start, None);
+                self.visit(node, &names, start..end, metas, out);
+            }
+            start = end;
         }
     }
 
@@ -387,8 +417,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     /// How many names are stat'ed in one part.
     fn chunk_names(&self) -> usize {
-        let fit = CHUNK_NS / self.shared.stat_ns.load(Ordering::Relaxed).max(1);
-        usize::try_from(fit.clamp(1, CHUNK_NAMES_MAX)).unwrap_or(1).max(M::BATCH)
+        let chunk = if self.shared.is_remote() { CHUNK_NAMES_REMOTE } else { CHUNK_NAMES };
+        chunk.max(M::BATCH)
     }
 
     async fn stat(
@@ -401,24 +431,45 @@ impl<V: Visit, M: Model> Worker<V, M> {
         out: &mut Out<V::Item>,
     ) {
         let Options { links, fields, .. } = self.shared.options;
-        self.timed(range.len(), self.model.stat(at, names, range.clone(), links, fields, metas)).await;
+        let count = names.range(range.clone()).filter(|name| name.stat).count();
+        self.timed(count, self.model.stat(at, names, range.clone(), links, fields, metas)).await;
+        self.shared.stats.fetch_add(count as u64, Ordering::Relaxed);
+        self.visit(node, names, range, metas, out);
+    }
+
+    fn visit(
+        &self,
+        node: &Arc<Node>,
+        names: &Names,
+        range: std::ops::Range<usize>,
+        metas: &[Option<Result<Meta, Errno>>],
+        out: &mut Out<V::Item>,
+    ) {
         self.shared.entries.fetch_add(range.len() as u64, Ordering::Relaxed);
-        let stats = metas.iter().flatten().count() as u64;
-        self.shared.stats.fetch_add(stats, Ordering::Relaxed);
+        let links = self.shared.options.links;
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots };
         self.shared.visit.entries(node, entries(names, range, metas), &mut emit);
     }
 
+    /// Before anything has been stat'ed, opening the first directory tells what kind of storage it is on.
+    fn first_guess(&self, start: Instant) {
+        if self.shared.stat_ns.load(Ordering::Relaxed) == 0 {
+            let guess = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.shared.stat_ns.store(guess, Ordering::Relaxed);
+        }
+    }
+
     /// Notes how long one of `count` calls took.
-    async fn timed(&self, count: usize, calls: impl Future<Output = ()>) {
+    async fn timed<R>(&self, count: usize, calls: impl Future<Output = R>) -> R {
         let start = Instant::now();
-        calls.await;
+        let result = calls.await;
         if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
             let (old, new) =
                 (self.shared.stat_ns.load(Ordering::Relaxed), u64::try_from(each).unwrap_or(u64::MAX));
-            let mean = if old == 0 { new } else { (3 * (old / 4)).saturating_add(new / 4) };
+            let mean = if old == 0 { new } else { (7 * (old / 8)).saturating_add(new / 8) };
             self.shared.stat_ns.store(mean, Ordering::Relaxed);
         }
+        result
     }
 }
 

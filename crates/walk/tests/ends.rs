@@ -1,20 +1,19 @@
-//! A walk ends: when it is stopped, at once, whatever its workers wait for; when what it found is not wanted; and thousands of
-//! times in a row. Nothing is left behind by it.
+//! A walk ends: when it is stopped, at once, whatever its workers wait for; when what it found is not wanted. Nothing is left
+//! behind by it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod support;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fathom_io::blocking::Blocking;
 use fathom_io::calls::Native;
 use fathom_io::sim::{Rates, Sim};
-use fathom_walk::{Choice, Descend, Enter, Summary};
+use fathom_walk::{Choice, Summary};
 use support::Random;
 use support::late::Late;
-use support::record::{Everything, Recorder, assert_same};
+use support::record::{Everything, Recorder, assert_same, refuse};
 use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 
@@ -90,14 +89,6 @@ fn what_was_told_before_a_stop_is_the_beginning_of_the_whole() {
     }
 }
 
-/// Refuses directories at random, but always the same ones.
-fn refuse(seed: u64) -> impl FnMut(&Enter<'_>) -> Descend {
-    move |enter| {
-        let wanted = enter.node.depth() == 0 || Random(seed ^ enter.meta.ino).below(100) >= 30;
-        if wanted { Descend::Yes } else { Descend::No }
-    }
-}
-
 #[test]
 fn what_is_not_wanted_is_let_go() {
     let tree = Tree::in_memory();
@@ -127,36 +118,4 @@ fn what_is_not_wanted_is_let_go() {
         assert_same(&first.lines, &recorder.lines, format_args!("late, seed {seed}"));
         visit.check_alone("late");
     }
-}
-
-/// Half of them stopped, half of them of whom only some directories are wanted.
-#[test]
-fn three_thousand_small_walks_end() {
-    const WALKS: u64 = 3_000;
-    let trees: Vec<Tree> = (0..6).map(|_| Tree::in_memory()).collect();
-    mixed(&trees[1]);
-    bushy(&trees[2].root(), 2, 3);
-    bushy(&trees[3].root(), 9, 1);
-    trees[4].dir(&vec!["d"; 40].join("/"));
-    fill(&trees[5].root(), 1_500);
-    let wholes: Vec<_> = trees.iter().map(|tree| way::lines(SYNC.options(), &[tree.root()])).collect();
-    let roots: Vec<PathBuf> = trees.iter().map(Tree::root).collect();
-    let start = Instant::now();
-    for seed in 0..WALKS {
-        let mut random = Random(seed);
-        let number = random.below(trees.len());
-        let way =
-            [Way::workers(1 + random.below(16)), Way::workers(64), Way::of(Choice::Auto)][random.below(3)];
-        let mut recorder = Recorder::new(&roots[number..=number]);
-        match random.below(4) {
-            0 => recorder.stopped = Box::new(move |lines| lines >= random.below(100)),
-            1 => recorder.descend = Box::new(refuse(seed)),
-            _ => {}
-        }
-        let summary = way::start(way.options(), Everything::default(), &mut recorder);
-        if seed % 4 == 3 && summary.complete && recorder.lines.len() == wholes[number].len() {
-            assert_same(&wholes[number], &recorder.lines, format_args!("{way}, seed {seed}"));
-        }
-    }
-    println!("{WALKS} walks in {} ms", start.elapsed().as_millis());
 }

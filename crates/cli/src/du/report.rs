@@ -94,6 +94,7 @@ impl<V: View + ?Sized> Report for Reporter<'_, V> {
 
     fn message(&mut self, message: &[u8]) {
         self.count("bad operand");
+        self.view.problem();
         self.complain(message);
     }
 

@@ -13,6 +13,8 @@ use fathom_walk::{
     Consume, Descend, Emit, Enter, Entry, Errno, FileType, Found, Meta, Names, NextRoot, Node, Visit,
 };
 
+use super::Random;
+
 type Id = (u64, u64);
 
 /// An entry that is no directory.
@@ -81,6 +83,26 @@ impl Visit for Everything {
 
     fn weight(item: &Seen) -> usize {
         SEEN_BYTES + item.line.capacity()
+    }
+}
+
+/// The same, but one item alone is said to weigh more than may wait for its turn: workers do only what is needed next.
+pub(crate) struct Heavy(pub(crate) Everything);
+
+impl Visit for Heavy {
+    type Item = Seen;
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Seen>,
+    ) {
+        self.0.entries(dir, entries, emit);
+    }
+
+    fn weight(_item: &Seen) -> usize {
+        3 << 20
     }
 }
 
@@ -191,6 +213,14 @@ impl Consume<Seen> for Recorder<'_> {
 
     fn stopped(&mut self) -> bool {
         (self.stopped)(self.lines.len())
+    }
+}
+
+/// Refuses directories at random, but always the same ones.
+pub(crate) fn refuse(seed: u64) -> impl FnMut(&Enter<'_>) -> Descend {
+    move |enter| {
+        let wanted = enter.node.depth() == 0 || Random(seed ^ enter.meta.ino).below(100) >= 30;
+        if wanted { Descend::Yes } else { Descend::No }
     }
 }
 

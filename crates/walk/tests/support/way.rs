@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_io::{Model, Unavailable};
-use fathom_walk::{Choice, Fields, Follow, Options, Progress, Summary, run, run_with};
+use fathom_walk::{Choice, Fields, Follow, Options, Progress, Summary, Visit, run, run_with};
 
-use super::record::{Everything, Recorder};
+use super::record::{Everything, Recorder, Seen};
 use super::{Watchdog, skip};
 
 /// A model and a number of workers.
@@ -93,7 +93,11 @@ fn unwatched(_: Progress) {}
 
 /// Walks to the end or to where the recorder stops, over the model the options name.
 #[track_caller]
-pub(crate) fn start(options: Options, visit: Everything, recorder: &mut Recorder<'_>) -> Summary {
+pub(crate) fn start(
+    options: Options,
+    visit: impl Visit<Item = Seen>,
+    recorder: &mut Recorder<'_>,
+) -> Summary {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
     run(options, visit, recorder, &mut unwatched).unwrap()
 }
@@ -102,7 +106,7 @@ pub(crate) fn start(options: Options, visit: Everything, recorder: &mut Recorder
 #[track_caller]
 pub(crate) fn start_over<M: Model>(
     options: Options,
-    visit: Everything,
+    visit: impl Visit<Item = Seen>,
     recorder: &mut Recorder<'_>,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Summary {
@@ -112,7 +116,7 @@ pub(crate) fn start_over<M: Model>(
 
 /// Walks to the end, over the model the options name.
 #[track_caller]
-pub(crate) fn walk(options: Options, visit: Everything, recorder: &mut Recorder<'_>) -> Summary {
+pub(crate) fn walk(options: Options, visit: impl Visit<Item = Seen>, recorder: &mut Recorder<'_>) -> Summary {
     ended(start(options, visit, recorder), recorder)
 }
 
