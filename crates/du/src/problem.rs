@@ -57,5 +57,5 @@ const CYCLE: &[u8] = b"WARNING: Circular directory structure.\n\
 pub fn words(errno: Errno) -> Vec<u8> {
     let text = std::io::Error::from(errno).to_string();
     let end = text.rfind(" (os error ").unwrap_or(text.len());
-    text[..end].as_bytes().to_vec()
+    text.as_bytes()[..end].to_vec()
 }

@@ -11,7 +11,7 @@
 //!             worker.rs: Model calls ──> Visit ──> part.rs: items and subdirectories, in order
 //! ```
 //!
-//! Owns: order, scheduling, how many workers run ([`control`]), descriptors ([`fds`]), loops, errors as events.
+//! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
 mod control;
