@@ -135,6 +135,16 @@ impl Pending<'_> {
         if !self.run.files.is_empty() {
             emit.item(Item::Run(std::mem::take(&mut self.run)));
         }
+        // Which entry is the first of all makes a difference to times.
+        if self.gather.options.time.is_some() {
+            self.end_sum(emit);
+        }
+    }
+
+    fn end_sum(&mut self, emit: &mut Emit<'_, Item>) {
+        if self.sum.inodes > 0 {
+            emit.item(Item::Sum(std::mem::replace(&mut self.sum, Totals::NONE)));
+        }
     }
 }
 
@@ -188,9 +198,7 @@ impl Visit for Gather {
         }
         pending.end_run(emit);
         self.bytes.fetch_add(pending.bytes, Ordering::Relaxed);
-        if pending.sum.inodes > 0 {
-            emit.item(Item::Sum(pending.sum));
-        }
+        pending.end_sum(emit);
     }
 
     fn weight(item: &Item) -> usize {

@@ -7,12 +7,16 @@ mod support;
 
 use std::ffi::CString;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use fathom_walk::{Choice, Descend, Follow};
+use fathom_walk::{
+    Choice, Consume, Descend, Emit, Enter, Entry, Errno, FileType, Follow, Meta, NextRoot, Node, Visit, run,
+};
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
-use support::tree::{Chain, Tree};
+use support::tree::{Chain, Tree, c_path, fill};
 use support::way::{self, SYNC, Way};
 
 /// Walks `root` and says how long that took.
@@ -107,5 +111,92 @@ fn long_names_make_paths_that_no_call_takes() {
     assert_eq!(lines.len(), 61 * 2 + 60);
     for way in way::all() {
         assert_same(&lines, &way::lines(way.options(), &[&root]), way);
+    }
+}
+
+/// Makes items that take their time to be dropped, and waits in the fifth directory until the walk is stopped.
+struct Gate(Arc<AtomicBool>);
+
+struct Sticky;
+
+impl Drop for Sticky {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Visit for Gate {
+    type Item = Sticky;
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Sticky>,
+    ) {
+        while dir.depth() == 5 && !self.0.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for entry in entries {
+            match entry.file_type() {
+                FileType::Directory => emit.descend(&entry),
+                _ => emit.item(Sticky),
+            }
+        }
+    }
+
+    fn weight(_item: &Sticky) -> usize {
+        1
+    }
+}
+
+/// Stops the walk when it waits for the fifth directory.
+struct Stopper {
+    root: Option<CString>,
+    depth: usize,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Consume<Sticky> for Stopper {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.root.take().map_or(NextRoot::End, NextRoot::Path)
+    }
+
+    fn root_file(&mut self, _root: usize, _meta: Result<Meta, Errno>) {}
+
+    fn enter(&mut self, enter: Enter<'_>) -> Descend {
+        self.depth = enter.node.depth();
+        Descend::Yes
+    }
+
+    fn lost(&mut self, _node: &Node, _errno: Errno) {}
+
+    fn item(&mut self, _item: Sticky) {}
+
+    fn leave(&mut self, _error: Option<Errno>) {}
+
+    fn stopped(&mut self) -> bool {
+        if self.depth == 4 {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.depth == 4
+    }
+}
+
+/// What is under way when a walk stops must not grow below it while the rest is let go: it would be dropped by recursion.
+#[test]
+fn a_chain_is_not_followed_while_the_walk_is_given_up() {
+    let chain = Chain::new(20_000, &[]);
+    fill(&chain.root(), 150);
+    // In memory the newest is listed first, and the files are to be let go of after the chain.
+    let (first, aside) = (chain.root().join("m"), chain.root().with_extension("aside"));
+    std::fs::rename(&first, &aside).unwrap();
+    std::fs::rename(&aside, &first).unwrap();
+    for workers in [1, 7] {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let root = Some(c_path(&chain.root()));
+        let mut stopper = Stopper { root, depth: 0, stopped: stopped.clone() };
+        let summary = run(Way::workers(workers).options(), Gate(stopped), &mut stopper, &mut |_| {}).unwrap();
+        assert!(!summary.complete && summary.progress.directories < 100, "{summary:?}");
     }
 }

@@ -48,7 +48,7 @@ fn same_below(fds: usize, test: &str, tree: &Path, lines: &[String]) {
         let [most, ms, reopened] = ["most", "ms", "reopened"].map(|key| report.number(key));
         println!("{role}, {fds} descriptors: {most} at most, {reopened} reopened, {ms} ms");
         assert_same(lines, &report.lines(tree, &role), format_args!("{role}, {fds} descriptors"));
-        assert!(most <= fds);
+        assert!(most + 4 <= fds, "none is left to the rest of the process");
     }
 }
 

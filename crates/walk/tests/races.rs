@@ -1,5 +1,5 @@
-//! While a tree is walked somebody swaps its directories for links that lead out of it. Nothing outside is ever told: not a
-//! name, not the size of a file, not a directory.
+//! While a tree is walked somebody swaps its directories for links that lead out of it, or for other directories. Nothing
+//! outside is ever told, not a name, not a size, not a directory; and nothing as in a directory where it never was.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -57,28 +57,61 @@ fn inodes(dir: &Path) -> HashSet<u64> {
     found
 }
 
-/// A directory's place in its parent, and the link beside the tree it is swapped with.
+/// What a directory is swapped with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decoy {
+    /// A link to the directory outside that is like it.
+    Link,
+    /// That directory itself, which is then inside.
+    Directory,
+}
+
+/// A directory's place in its parent, and that of its decoy.
 struct Swap {
     parent: OwnedFd,
     name: String,
     beside: Arc<OwnedFd>,
-    link: String,
+    decoy: String,
 }
 
 impl Swap {
-    fn new(tree: &Path, opened: &Arc<OwnedFd>, depth: usize) -> Self {
+    fn new(tree: &Path, opened: &Arc<OwnedFd>, depth: usize, kind: Decoy) -> Self {
         let beside = tree.parent().unwrap();
-        let dir = level(tree, depth);
-        let link = format!("link-{depth}");
-        symlink(level(&beside.join("outside"), depth), beside.join(&link)).unwrap();
+        let (dir, decoy) = (level(tree, depth), format!("decoy-{depth}"));
+        if kind == Decoy::Link {
+            symlink(level(&beside.join("outside"), depth), beside.join(&decoy)).unwrap();
+        } else {
+            build(&beside.join(&decoy), LEVELS - depth, SECRET_BYTES);
+        }
         let parent = File::open(dir.parent().unwrap()).unwrap().into();
         let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
-        Self { parent, name, beside: opened.clone(), link }
+        Self { parent, name, beside: opened.clone(), decoy }
     }
 
     fn swap(&self) -> bool {
-        renameat_with(&self.parent, &*self.name, &*self.beside, &*self.link, RenameFlags::EXCHANGE).is_ok()
+        renameat_with(&self.parent, &*self.name, &*self.beside, &*self.decoy, RenameFlags::EXCHANGE).is_ok()
     }
+}
+
+/// The first line that tells of something in a directory where it never was.
+fn misplaced(lines: &[String], outside: &HashSet<u64>, kind: Decoy) -> Option<String> {
+    let secret = format!(" {SECRET_BYTES}");
+    let mut inside = vec![false];
+    lines.iter().find_map(|line| {
+        let among_decoys = *inside.last().unwrap();
+        let right = if line.starts_with("enter ") {
+            let ino = line.split(' ').nth(3).unwrap().trim_end_matches(':').parse().unwrap();
+            inside.push(outside.contains(&ino));
+            // What is below a decoy is one, and a decoy may be met where a directory had been.
+            outside.contains(&ino) == among_decoys || (kind == Decoy::Directory && !among_decoys)
+        } else if line.starts_with("leave") {
+            inside.pop();
+            true
+        } else {
+            line.contains("error") || line.contains("Symlink") || line.ends_with(&secret) == among_decoys
+        };
+        (!right).then(|| line.clone())
+    })
 }
 
 /// What a number of walks while directories were swapped came to.
@@ -86,42 +119,39 @@ impl Swap {
 struct Hunt {
     walks: usize,
     swaps: usize,
-    /// Lines of a link where a directory had been, and of what could not be found again.
-    links: usize,
+    /// Lines of what was not where it had been.
+    met: usize,
     errors: usize,
 }
 
-/// Walks `tree` for a while in the ways given, one after another; fails if anything outside is told.
-fn hunt(tree: &Path, depths: &[usize], ways: &[Way], time: Duration) -> Hunt {
+/// Walks `tree` for a while in the ways given, one after another; fails if anything is told that never was there.
+#[track_caller]
+fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], time: Duration) -> Hunt {
     let beside = tree.parent().unwrap();
-    let outside = inodes(&beside.join("outside"));
-    let secret = format!(" {SECRET_BYTES}");
-    let is_secret = |line: &String| {
-        let ino = line.starts_with("enter ").then(|| line.split(' ').nth(3).unwrap().trim_end_matches(':'));
-        line.ends_with(&secret) || ino.is_some_and(|ino| outside.contains(&ino.parse().unwrap()))
-    };
     let opened = Arc::new(OwnedFd::from(File::open(beside).unwrap()));
-    let swaps: Vec<Swap> = depths.iter().map(|depth| Swap::new(tree, &opened, *depth)).collect();
+    let swaps: Vec<Swap> = depths.iter().map(|depth| Swap::new(tree, &opened, *depth, kind)).collect();
+    let mut outside = inodes(&beside.join("outside"));
+    if kind == Decoy::Directory {
+        outside.extend(swaps.iter().flat_map(|swap| inodes(&beside.join(&swap.decoy))));
+    }
     let done = AtomicBool::new(false);
-    let mut hunt = Hunt::default();
+    let (mut hunt, mut wrong) = (Hunt::default(), None);
     std::thread::scope(|scope| {
         let swapper = scope.spawn(|| swap_until(&done, &swaps));
         let start = Instant::now();
-        while start.elapsed() < time {
+        while start.elapsed() < time && wrong.is_none() {
             let mut recorder = Recorder::new(&[tree]);
             way::walk(ways[hunt.walks % ways.len()].options(), Everything::default(), &mut recorder);
-            let told = recorder.lines.iter().find(|line| is_secret(line));
-            if told.is_some() {
-                done.store(true, Ordering::Relaxed);
-            }
-            assert_eq!(told, None, "told of outside");
+            wrong = misplaced(&recorder.lines, &outside, kind);
+            let count = |what: &str| recorder.lines.iter().filter(|line| line.contains(what)).count();
             hunt.walks += 1;
-            hunt.links += recorder.lines.iter().filter(|line| line.contains("Symlink")).count();
-            hunt.errors += recorder.lines.iter().filter(|line| line.contains("error")).count();
+            hunt.met += count("Symlink") + count(&format!(" {SECRET_BYTES}"));
+            hunt.errors += count("error");
         }
         done.store(true, Ordering::Relaxed);
         hunt.swaps = swapper.join().unwrap();
     });
+    assert_eq!(wrong, None, "told where it never was");
     hunt
 }
 
@@ -130,7 +160,6 @@ fn swap_until(done: &AtomicBool, swaps: &[Swap]) -> usize {
     let mut count = 0;
     while !done.load(Ordering::Relaxed) {
         count += usize::from(swaps[random.below(swaps.len())].swap());
-        // Directories are to be there most of the time, or nothing would be walked.
         for _ in 0..random.below(3) {
             std::thread::sleep(Duration::from_micros(50));
         }
@@ -152,36 +181,39 @@ fn check(hunt: &Hunt, has_errors: bool) {
         skip("this filesystem cannot swap two names");
         return;
     }
-    assert!(hunt.links > 0 && (!has_errors || hunt.errors > 0), "no walk met a swap: {hunt:?}");
+    assert!(hunt.met > 0 && (!has_errors || hunt.errors > 0), "no walk met a swap: {hunt:?}");
 }
 
 #[test]
 fn directories_swapped_for_links_lead_nowhere() {
     let tree = trees();
-    let hunt = hunt(&tree.root(), &[1, 13, 26, LEVELS], &way::all(), Duration::from_millis(1_500));
-    check(&hunt, false);
+    let time = Duration::from_millis(1_500);
+    check(&hunt(&tree.root(), &[1, 13, 26, LEVELS], Decoy::Link, &way::all(), time), false);
 }
 
 #[test]
 fn a_root_swapped_for_a_link_leads_nowhere() {
     let tree = trees();
-    check(&hunt(&tree.root(), &[0], &way::all(), Duration::from_millis(800)), false);
+    check(&hunt(&tree.root(), &[0], Decoy::Link, &way::all(), Duration::from_millis(800)), false);
 }
 
 /// With few descriptors directories are opened a second time on the way up, by then perhaps a link or another directory.
 #[test]
 fn directories_found_again_are_those_that_were_there() {
     let test = "directories_found_again_are_those_that_were_there";
-    if let Some((_, tree)) = role() {
+    if let Some((role, tree)) = role() {
+        let kind = if role == "links" { Decoy::Link } else { Decoy::Directory };
         let ways = [SYNC, Way::workers(2)];
-        let hunt = hunt(&tree, &[3, 9, 15, 21], &ways, Duration::from_millis(1_500));
-        println!("{hunt:?}");
-        report("swaps", hunt.swaps);
-        report("links", hunt.links);
-        return report("errors", hunt.errors);
+        let hunt = hunt(&tree, &[3, 9, 15, 21], kind, &ways, Duration::from_millis(1_000));
+        for (key, value) in [("swaps", hunt.swaps), ("met", hunt.met), ("errors", hunt.errors)] {
+            report(key, value);
+        }
+        return;
     }
-    let tree = trees();
-    let report = child::run(test, "few", &tree.root(), 32);
-    let [swaps, links, errors] = ["swaps", "links", "errors"].map(|key| report.number(key));
-    check(&Hunt { walks: 0, swaps, links, errors }, true);
+    for role in ["links", "directories"] {
+        let tree = trees();
+        let report = child::run(test, role, &tree.root(), 32);
+        let [swaps, met, errors] = ["swaps", "met", "errors"].map(|key| report.number(key));
+        check(&Hunt { walks: 0, swaps, met, errors }, true);
+    }
 }
