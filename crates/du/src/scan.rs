@@ -157,7 +157,7 @@ struct Level {
     entries: Totals,
     /// What is below the directories in it.
     below: Totals,
-    /// Whether anything came of its listing.
+    /// Whether it could be read and nothing came of it.
     is_empty: bool,
 }
 
@@ -379,7 +379,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
             path_len,
             entries: if self.started { Totals::NONE } else { Totals::EPOCH },
             below: Totals::NONE,
-            is_empty: true,
+            is_empty: enter.found == Found::Readable,
         });
         Descend::Yes
     }

@@ -6,10 +6,14 @@ mod support;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Choice, Descend, Follow, Options};
-use support::Random;
+use fathom_io::blocking::Blocking;
+use fathom_io::calls::Native;
+use fathom_io::sim::{Rates, Sim};
+use fathom_walk::{Choice, Descend, Follow, Options, Progress, run_with};
+use support::{Random, Watchdog};
 use support::late::Late;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
 use support::tree::{Tree, bushy, fill, mixed};
@@ -128,4 +132,38 @@ fn workers_come_and_go_while_things_are_taken_slowly() {
         way::walk(Way::of(Choice::Auto).options(), Heavy(Everything::default()), &mut recorder);
         assert_same(&first, &recorder.lines, format_args!("round {round}"));
     }
+}
+
+/// What a directory that was not wanted weighed is forgotten: if not, workers would do one thing after another from then on.
+#[test]
+fn workers_work_side_by_side_after_much_was_not_wanted() {
+    let unwanted = Tree::in_memory();
+    for number in 0..30 {
+        fill(&unwanted.dir(&format!("d{number}")), 1_000);
+    }
+    let wanted = Tree::in_memory();
+    bushy(&wanted.root(), 4, 3);
+    let mut recorder = Recorder::new(&[unwanted.root(), wanted.root()]);
+    let here = AtomicUsize::new(0);
+    recorder.descend = Box::new(|enter| {
+        here.store(enter.node.root_index(), Ordering::Relaxed);
+        let refused = enter.node.root_index() == 0 && enter.node.depth() == 1;
+        if refused {
+            // Time for the workers to list more that is not wanted.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if refused { Descend::No } else { Descend::Yes }
+    });
+    let mut busy = 0;
+    let mut watch = |progress: Progress| {
+        if here.load(Ordering::Relaxed) == 1 {
+            busy = busy.max(progress.busy);
+        }
+    };
+    let _watchdog = Watchdog::new("not wanted");
+    let slow = Sim::new(Native, 1, Rates { slow: 1.0, slow_us: 4_000, ..Rates::default() });
+    let make = move || Ok(Blocking::new(slow.clone()));
+    let visit = Everything { names_only: true, ..Everything::default() };
+    run_with(Way::workers(8).options(), visit, &mut recorder, &mut watch, make).unwrap();
+    assert!(busy >= 4, "at most {busy} of 8 workers at once");
 }
