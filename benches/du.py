@@ -55,6 +55,7 @@ def parse_arguments():
     parser.add_argument("--blocks", type=int, help="how often every arm runs (default: 10)")
     parser.add_argument("--quick", action="store_true", help=f"3 blocks of {', '.join(QUICK_CASES)}")
     parser.add_argument("--arms", help="only arms whose names contain one of these, separated by commas")
+    parser.add_argument("--without", help="none of the arms whose names contain one of these, separated by commas")
     parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
     parser.add_argument("--no-fathom", action="store_true", help="measure the others alone")
     parser.add_argument("--gnu", help="the command of the GNU du to measure (default: du)")
@@ -84,7 +85,7 @@ def measure(tools, options, chance):
     try:
         for name in options.cases:
             try:
-                results.append(runner.run(only(known[name], options.arms), options.blocks))
+                results.append(runner.run(only(known[name], options.arms, options.without), options.blocks))
             except (run.Failure, OSError, subprocess.SubprocessError) as failure:
                 say(f"{name}: not run: {failure}")
                 skipped[f"case {name}"] = str(failure)
@@ -93,12 +94,15 @@ def measure(tools, options, chance):
     return results, skipped
 
 
-def only(case, wanted):
+def only(case, wanted, unwanted):
     """The case with the arms that were asked for. GNU du stays: the others are compared with it."""
-    if not wanted:
-        return case
-    words = wanted.split(",")
-    kept = [arm for arm in case.arms if arm.group == "gnu" or any(word in arm.name for word in words)]
+    wanted = wanted.split(",") if wanted else [""]
+    unwanted = unwanted.split(",") if unwanted else []
+
+    def names(arm, words):
+        return any(word in arm.name for word in words)
+
+    kept = [arm for arm in case.arms if arm.group == "gnu" or (names(arm, wanted) and not names(arm, unwanted))]
     return dataclasses.replace(case, arms=kept)
 
 

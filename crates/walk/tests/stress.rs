@@ -143,8 +143,8 @@ fn workers_work_side_by_side_after_much_was_not_wanted() {
     }
     let wanted = Tree::in_memory();
     bushy(&wanted.root(), 4, 3);
-    let mut recorder = Recorder::new(&[unwanted.root(), wanted.root()]);
     let here = AtomicUsize::new(0);
+    let mut recorder = Recorder::new(&[unwanted.root(), wanted.root()]);
     recorder.descend = Box::new(|enter| {
         here.store(enter.node.root_index(), Ordering::Relaxed);
         let refused = enter.node.root_index() == 0 && enter.node.depth() == 1;
