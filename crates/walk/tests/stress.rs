@@ -13,11 +13,11 @@ use fathom_io::blocking::Blocking;
 use fathom_io::calls::Native;
 use fathom_io::sim::{Rates, Sim};
 use fathom_walk::{Choice, Descend, Follow, Options, Progress, run_with};
-use support::{Random, Watchdog};
 use support::late::Late;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
 use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
+use support::{Random, Watchdog};
 
 /// A quarter of them stopped early, a quarter refused some directories.
 #[test]
