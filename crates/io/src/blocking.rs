@@ -31,6 +31,10 @@ impl<C: Calls> Model for Blocking<C> {
         self.calls.read(dir, names, limit)
     }
 
+    async fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        self.calls.read_some(dir, names, limit)
+    }
+
     async fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
         self.calls.stat_dir(dir, fields)
     }

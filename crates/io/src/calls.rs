@@ -20,6 +20,12 @@ pub trait Calls: Clone + Send + Sync + 'static {
     /// getdents64(2)'s, or EIO for a malformed record; what was read before stays in `names`.
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>;
 
+    /// The same, but no more than one system call gives: what is known then can be worked on while the rest is read.
+    ///
+    /// # Errors
+    /// As [`Calls::read`].
+    fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>;
+
     /// Metadata of `name` in `at`.
     ///
     /// # Errors
@@ -44,6 +50,10 @@ impl Calls for Native {
 
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
         sys::read_names(dir, names, limit)
+    }
+
+    fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        sys::read_some_names(dir, names, limit)
     }
 
     fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {

@@ -2,7 +2,6 @@
 //!
 //! The buffer comes from the kernel, but the kernel may be passing on what a FUSE daemon or a network server said.
 
-use std::ffi::CStr;
 use std::fmt;
 
 use crate::Names;
@@ -40,12 +39,10 @@ pub fn parse(mut buffer: &[u8], names: &mut Names, limit: usize) -> Result<bool,
         }
         let header: &[u8; NAME] = buffer.first_chunk().ok_or(Malformed)?;
         let record_len = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
-        let name = CStr::from_bytes_until_nul(buffer.get(NAME..record_len).ok_or(Malformed)?)
-            .map_err(|_| Malformed)?;
-        match name.to_bytes() {
-            b"." | b".." => {}
-            bytes if bytes.is_empty() || bytes.contains(&b'/') => return Err(Malformed),
-            _ => names.push(name, word(header, INO), FileType::from_dirent(header[TYPE])),
+        let name = buffer.get(NAME..record_len).ok_or(Malformed)?;
+        let dots = name.starts_with(b".\0") || name.starts_with(b"..\0");
+        if !dots && !names.push_field(name, word(header, INO), FileType::from_dirent(header[TYPE])) {
+            return Err(Malformed);
         }
         names.cookie = word(header, OFF);
         buffer = buffer.get(record_len..).ok_or(Malformed)?;

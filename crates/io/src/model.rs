@@ -48,6 +48,19 @@ pub trait Model {
     /// As getdents64(2); what was read before stays in `names`.
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> impl Future<Output = Result<bool, Errno>>;
 
+    /// The same, but a model may stop after one system call: what is known then can be worked on while the rest is read.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    fn read_some(
+        &self,
+        dir: &Dir,
+        names: &mut Names,
+        limit: usize,
+    ) -> impl Future<Output = Result<bool, Errno>> {
+        self.read(dir, names, limit)
+    }
+
     /// Metadata of an open directory.
     ///
     /// # Errors

@@ -141,6 +141,29 @@ impl<C: Calls> Sim<C> {
         *tried <= self.rates.emfile_tries
     }
 
+    fn read_by(
+        &self,
+        read: impl FnOnce(&C, &Dir, &mut Names, usize) -> Result<bool, Errno>,
+        dir: &Dir,
+        names: &mut Names,
+        limit: usize,
+    ) -> Result<bool, Errno> {
+        self.state.read.fetch_add(1, Ordering::Relaxed);
+        let id = self.inner.stat_dir(dir, Fields::IDENTITY)?.id();
+        self.delay(id, c"/read");
+        if self.strikes(self.rates.read_eio, Fault::ReadEio, id, c"") {
+            return self.fail(Errno::IO);
+        }
+        let mut room = limit.saturating_sub(names.len());
+        if self.strikes(self.rates.short_read, Fault::ShortRead, id, c"") {
+            room = room.min(1 + usize::from(self.draw(Fault::ShortRead, id, c"room").to_le_bytes()[0] % 8));
+        }
+        let mut batch = Names::new();
+        let more = read(&self.inner, dir, &mut batch, room);
+        self.deliver(id, &batch, names)?;
+        more
+    }
+
     /// Moves `batch` to the end of `names`, as far as no fault strikes.
     fn deliver(&self, dir: (u64, u64), batch: &Names, names: &mut Names) -> Result<(), Errno> {
         let breaks = self.strikes(self.rates.read_part, Fault::ReadPart, dir, c"");
@@ -173,20 +196,11 @@ impl<C: Calls> Calls for Sim<C> {
     }
 
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
-        self.state.read.fetch_add(1, Ordering::Relaxed);
-        let id = self.inner.stat_dir(dir, Fields::IDENTITY)?.id();
-        self.delay(id, c"/read");
-        if self.strikes(self.rates.read_eio, Fault::ReadEio, id, c"") {
-            return self.fail(Errno::IO);
-        }
-        let mut room = limit.saturating_sub(names.len());
-        if self.strikes(self.rates.short_read, Fault::ShortRead, id, c"") {
-            room = room.min(1 + usize::from(self.draw(Fault::ShortRead, id, c"room").to_le_bytes()[0] % 8));
-        }
-        let mut batch = Names::new();
-        let more = self.inner.read(dir, &mut batch, room);
-        self.deliver(id, &batch, names)?;
-        more
+        self.read_by(C::read, dir, names, limit)
+    }
+
+    fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        self.read_by(C::read_some, dir, names, limit)
     }
 
     fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {

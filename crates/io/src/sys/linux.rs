@@ -62,7 +62,7 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
     retry_on_intr(|| rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS))
 }
 
-/// Goes on reading `dir` where a batch with this cookie ended.
+/// Goes on reading `dir` where a batch with this cookie ended; 0 is the start.
 ///
 /// # Errors
 /// As lseek(2).
@@ -77,30 +77,49 @@ pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
 /// # Errors
 /// As getdents64(2); EIO for a record that cannot be.
 pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+    while names.len() < limit {
+        if !read_some_names(dir, names, limit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The same, but only what one getdents64 gives.
+///
+/// # Errors
+/// As [`read_names`].
+pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
     thread_local! {
-        static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; DIRENTS_BYTES]);
+        static BUFFER: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(DIRENTS_BYTES));
     }
     BUFFER.with_borrow_mut(|buffer| {
-        while names.len() < limit {
-            let len = match retry_on_intr(|| getdents64(dir.0.as_fd(), buffer)) {
-                // A directory removed while open has no names; readdir(3) hides this error too.
-                Ok(0) | Err(Errno::NOENT) => return Ok(false),
-                len => len?,
-            };
-            if !crate::parse_dirents(&buffer[..len], names, limit).map_err(|_| Errno::IO)? {
-                seek(dir, names.cookie())?;
-            }
+        match retry_on_intr(|| getdents64(dir.0.as_fd(), buffer)) {
+            // A directory removed while open has no names; readdir(3) hides this error too.
+            Err(Errno::NOENT) => return Ok(false),
+            result => result?,
+        }
+        if buffer.is_empty() {
+            return Ok(false);
+        }
+        if !crate::parse_dirents(buffer, names, limit).map_err(|_| Errno::IO)? {
+            seek(dir, names.cookie())?;
         }
         Ok(true)
     })
 }
 
-fn getdents64(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+/// Fills `buffer` anew, up to its capacity. It is never zeroed: most directories touch a page or two of it.
+fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+    buffer.clear();
+    let spare = buffer.spare_capacity_mut();
     // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call keeps neither.
-    let len =
-        unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
-    usize::try_from(len)
-        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    let len = unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), spare.as_mut_ptr(), spare.len()) };
+    let len = usize::try_from(len)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))?;
+    // SAFETY: the call wrote `len` bytes from the buffer's start on, no more than it was told there is room for.
+    unsafe { buffer.set_len(len) };
+    Ok(())
 }
 
 /// statx(2) of `name` in `at`.

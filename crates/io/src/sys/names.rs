@@ -32,9 +32,29 @@ struct Record {
 fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
     let start = record.start as usize;
     let name = &bytes[start..start + usize::from(record.len)];
-    // SAFETY: records are made by `push` alone, which appends a whole C string to the bytes and notes its place; bytes
-    // never change after that, and go only together with all records (`clear`).
+    // SAFETY: records are made by `push_with_nul` alone, which appends a whole C string to the bytes and notes its place:
+    // `push` has one, `push_field` stops at the first NUL. Bytes never change after that, and go only together with all
+    // records (`clear`).
     unsafe { CStr::from_bytes_with_nul_unchecked(name) }
+}
+
+/// Index of the first byte of `field` that is NUL or a slash.
+fn nul_or_slash(field: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+    const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
+    // The high bit of each zero byte, and perhaps of bytes after the first one: the lowest bit set is exact.
+    let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let (words, rest) = field.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = zeroes(word) | zeroes(word ^ SLASHES);
+        if found != 0 {
+            return Some(8 * index + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|byte| matches!(byte, 0 | b'/'));
+    found.map(|at| 8 * words.len() + at)
 }
 
 /// Names read from one directory, in the order read, until sorted.
@@ -81,15 +101,31 @@ impl Names {
     /// # Panics
     /// If the batch exceeds 4 GiB of names or a name 64 KiB: the readers stop a batch far earlier.
     pub fn push(&mut self, name: &CStr, ino: u64, file_type: FileType) {
-        let bytes = name.to_bytes_with_nul();
+        self.push_with_nul(name.to_bytes_with_nul(), ino, file_type);
+    }
+
+    /// Appends an entry whose name is `field` up to the first NUL in it; false if there is none, if the name is empty or
+    /// has a slash. One pass over the name, eight bytes at a time: this is what most of reading a cached directory is.
+    pub(crate) fn push_field(&mut self, field: &[u8], ino: u64, file_type: FileType) -> bool {
+        match nul_or_slash(field) {
+            Some(end) if end > 0 && field[end] == 0 => {
+                self.push_with_nul(&field[..=end], ino, file_type);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// `name` ends in its only NUL.
+    fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) {
         self.records.push(Record {
             ino,
             start: u32::try_from(self.bytes.len()).expect("a batch holds at most 100,000 names of 256 bytes"),
-            len: u16::try_from(bytes.len()).expect("d_reclen is 16 bits, so a name is shorter"),
+            len: u16::try_from(name.len()).expect("d_reclen is 16 bits, so a name is shorter"),
             file_type,
             stat: true,
         });
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(name);
     }
 
     /// Entry `index`.
@@ -148,5 +184,36 @@ impl Names {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.records.capacity() * size_of::<Record>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_nul_or_slash_is_found_wherever_it_is() {
+        for len in 0..40 {
+            assert_eq!(nul_or_slash(&vec![0x80; len]), None);
+            assert_eq!(nul_or_slash(&vec![1; len]), None, "a byte below a zero byte's borrow");
+            for at in 0..len {
+                for (found, after) in [(0, b'/'), (b'/', 0), (0, 1), (b'/', b'0')] {
+                    let mut field = vec![b'.'; len];
+                    field[at] = found;
+                    field[at + 1..].fill(after);
+                    assert_eq!(nul_or_slash(&field), Some(at), "{field:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_without_an_end_or_with_a_slash_is_no_name() {
+        let mut names = Names::new();
+        for field in [b"".as_slice(), b"\0", b"abc", b"a/b\0", b"/\0", b"0123456/\0", b"01234567"] {
+            assert!(!names.push_field(field, 1, FileType::Regular), "{field:?}");
+        }
+        assert!(names.push_field(b"a\0/\0rest", 1, FileType::Regular));
+        assert_eq!(names.iter().map(|name| name.name).collect::<Vec<_>>(), [c"a"]);
     }
 }

@@ -93,14 +93,16 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
     base.ok_or(Errno::NOENT)
 }
 
-/// Goes on reading `dir` where a batch with this cookie ended.
+/// Goes on reading `dir` where a batch with this cookie ended; 0 is the start.
 ///
 /// # Errors
 /// As fdopendir(3p). POSIX promises the position only for the stream it came from; Linux and the BSDs keep it for the directory.
 pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
     with_stream(dir, |stream| {
         // SAFETY: the stream is open and this thread holds its mutex.
-        unsafe { libc::seekdir(stream, cookie as libc::c_long) };
+        unsafe {
+            if cookie == 0 { libc::rewinddir(stream) } else { libc::seekdir(stream, cookie as libc::c_long) }
+        };
         Ok(())
     })
 }
@@ -141,6 +143,14 @@ pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Er
             }
         }
     })
+}
+
+/// The same: how much one system call gives is the C library's affair.
+///
+/// # Errors
+/// As [`read_names`].
+pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+    read_names(dir, names, limit)
 }
 
 fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
