@@ -19,7 +19,7 @@ const BUSY_SHARE: f64 = 0.97;
 /// A step up that raises the rate by less is taken back.
 const GAIN: f64 = 1.1;
 /// A rate is measured over at least this long, and this many units a worker.
-const WINDOW: Duration = Duration::from_millis(25);
+const WINDOW: Duration = Duration::from_millis(50);
 const UNITS_PER_WORKER: u64 = 4;
 /// How long the number stays after the first step that was taken back; twice as long after each further one.
 const HOLD: Duration = Duration::from_millis(200);
@@ -76,10 +76,12 @@ impl Controller {
     pub fn tick(&mut self, sample: Sample) -> usize {
         self.window.add(&sample);
         self.hold = self.hold.saturating_sub(sample.elapsed);
-        if !sample.saturated || self.is_busy() || !self.is_waiting() {
+        if self.best.is_none() && sample.remote {
+            self.leap(true);
+        } else if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.window = Sample::default();
         } else if self.best.is_none() {
-            self.leap(sample.remote);
+            self.leap(false);
         } else if self.hold.is_zero() && self.has_rate() {
             self.climb();
         }

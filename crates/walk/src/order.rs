@@ -15,14 +15,17 @@ use crate::worker::Shared;
 
 /// Roots known ahead of the one being consumed.
 const ROOTS_AHEAD: usize = 256;
-/// How long the consumer sleeps before it looks again: outcomes are handed on in batches of about this much time.
+/// How long the consumer sleeps before it looks again, at first and once a walk takes long: outcomes are handed on in
+/// batches of about this much time, and each look takes a CPU from a worker.
 const NAP: Duration = Duration::from_millis(1);
+const NAP_MAX: Duration = Duration::from_millis(4);
 /// Steps between two looks at the clock.
 const STEPS_PER_TICK: u32 = 256;
 
 /// What is to be done every few milliseconds, besides consuming.
 pub(crate) trait Tick {
-    fn tick(&mut self);
+    /// Whether the walk cannot go on.
+    fn tick(&mut self) -> bool;
 }
 
 /// A directory being consumed, or more of the one below it on the stack.
@@ -64,6 +67,7 @@ pub(crate) struct Order<'a, V: Visit, C> {
     roots: VecDeque<Root<V::Item>>,
     roots_seen: usize,
     roots_end: bool,
+    nap: Duration,
 }
 
 impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
@@ -80,6 +84,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             roots,
             roots_seen: 0,
             roots_end: false,
+            nap: NAP,
         }
     }
 
@@ -99,7 +104,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
                     Some(out) => self.open(*out, role),
                     None => {
                         // Workers go on below it until they are stopped: a long chain must not be dropped in one go.
-                        self.abandon([Slot::Dir(part)]);
+                        self.schedule.abandon([Slot::Dir(part)]);
                         self.abandon_all();
                         return false;
                     }
@@ -110,8 +115,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
 
     /// Whether to stop.
     fn tick(&mut self) -> bool {
-        self.pool.tick();
-        self.consume.stopped()
+        self.pool.tick() || self.consume.stopped()
     }
 
     fn step(&mut self) -> Step<V::Item> {
@@ -185,7 +189,8 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             if let Some(out) = part.take() {
                 break Some(out);
             }
-            std::thread::park_timeout(NAP);
+            std::thread::park_timeout(self.nap);
+            self.nap = (self.nap + self.nap / 8).min(NAP_MAX);
         };
         self.schedule.want(None);
         out
@@ -230,7 +235,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             DirState::Loop => Found::Loop,
         };
         if self.consume.enter(Enter { node, meta, found }) == Descend::No || found == Found::Loop {
-            self.abandon(out.slots);
+            self.schedule.abandon(out.slots);
             return;
         }
         self.active.insert(meta.id());
@@ -244,24 +249,12 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
         self.stack.push(frame);
     }
 
-    /// Lets go of everything below `slots`, without recursion.
-    fn abandon(&self, slots: impl IntoIterator<Item = Slot<V::Item>>) {
-        let mut rest: Vec<Slot<V::Item>> = slots.into_iter().collect();
-        while let Some(slot) = rest.pop() {
-            let (Slot::Dir(part) | Slot::Rest(part)) = slot else { continue };
-            if let Some(out) = part.abandon() {
-                self.schedule.drop_weight(out.weight);
-                rest.extend(out.slots);
-            }
-        }
-    }
-
     fn abandon_all(&mut self) {
         let frames = std::mem::take(&mut self.stack).into_iter().flat_map(|frame| frame.slots);
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
             Root::Part(_, part) => Some(Slot::Dir(part)),
             Root::Note(_) => None,
         });
-        self.abandon(frames.chain(roots));
+        self.schedule.abandon(frames.chain(roots));
     }
 }

@@ -59,6 +59,8 @@ pub(crate) enum Slot<T> {
 pub(crate) struct Out<T> {
     pub(crate) head: Option<Head>,
     pub(crate) slots: Vec<Slot<T>>,
+    /// How many parts, the first ones in `slots`, have been given out before the outcome was whole.
+    pub(crate) given_out: usize,
     /// Why reading the directory ended early.
     pub(crate) error: Option<Errno>,
     /// Bytes of memory behind it, roughly.
@@ -67,7 +69,7 @@ pub(crate) struct Out<T> {
 
 impl<T> Out<T> {
     pub(crate) fn new(head: Option<Head>) -> Self {
-        Self { head, slots: Vec::new(), error: None, weight: 0 }
+        Self { head, slots: Vec::new(), given_out: 0, error: None, weight: 0 }
     }
 
     /// The parts in it, in traversal order.
@@ -118,16 +120,16 @@ impl<T> Part<T> {
         matches!(*self.state(), State::Gone)
     }
 
-    /// Leaves the outcome for the consumer; false, and the outcome is dropped, if nobody waits for it any more.
-    pub(crate) fn publish(&self, out: Out<T>) -> bool {
+    /// Leaves the outcome for the consumer, or gives it back if nobody waits for it any more.
+    pub(crate) fn publish(&self, out: Out<T>) -> Result<(), Out<T>> {
         let mut state = self.state();
         match *state {
             State::Waiting => {
                 *state = State::Ready(Box::new(out));
-                true
+                Ok(())
             }
             State::Ready(_) => unreachable!("a part is executed once"),
-            State::Gone => false,
+            State::Gone => Err(out),
         }
     }
 

@@ -20,6 +20,8 @@ use crate::worker::{Shared, Worker};
 
 /// Time between two samples of the controller.
 const SAMPLE: Duration = Duration::from_millis(1);
+/// Workers made ready ahead of their work in a millisecond of waiting for a server: about half of one CPU's time.
+const READY_PER_MS: usize = 8;
 /// A worker's stack: no recursion, and the buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -129,16 +131,15 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
     let workers_max = workers_max.min(budget.units);
     let shared = Arc::new(Shared::new(visit, options, workers_max, budget.kept));
     let spawner = Spawner { shared: shared.clone(), make: Arc::new(make), width: budget.units / workers_max };
-    let (report, first) = mpsc::channel();
+    let (report, refusal) = mpsc::channel();
     spawner.spawn(Some(report)).map_err(|error| Error::new(Op::StartWorker, error))?;
-    if let Ok(Err(unavailable)) = first.recv() {
-        return Err(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
-    }
     let adaptive = options.choice == Choice::Auto && options.threads.is_none();
     let mut pool = Pool {
         shared: &shared,
         controller: adaptive.then(|| Controller::new(cpus, workers_max)),
         spawn: &|| spawner.spawn(None).is_ok(),
+        refusal,
+        refused: None,
         watch,
         wanted: workers.min(workers_max),
         spawned: 1,
@@ -148,6 +149,9 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
     };
     let complete = Order::new(&shared, &mut pool, consume).run();
     shared.schedule.stop();
+    if let Some(unavailable) = pool.refused {
+        return Err(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
+    }
     Ok(Summary {
         complete,
         progress: pool.progress(),
@@ -177,24 +181,25 @@ struct Spawner<V: Visit, F> {
     width: usize,
 }
 
-type Report = mpsc::Sender<Result<(), Unavailable>>;
+/// Where the first worker says that its model cannot run here.
+type Report = mpsc::Sender<Unavailable>;
 
 impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Spawner<V, F> {
     fn spawn(&self, report: Option<Report>) -> std::io::Result<()> {
         let (shared, make) = (self.shared.clone(), self.make.clone());
         let width = self.width.clamp(1, M::WIDTH);
-        let work = move || {
-            let (model, made) = match make() {
-                Ok(model) => (Some(model), Ok(())),
-                Err(unavailable) => (None, Err(unavailable)),
-            };
-            if let Some(report) = report {
-                // Nobody listens any more once the walk has been given up.
-                let _ = report.send(made);
-            }
-            if let Some(model) = model {
+        let work = move || match make() {
+            Ok(model) => {
                 let number = shared.schedule.add_worker();
                 Worker::new(shared, number, model, width).run();
+            }
+            Err(unavailable) => {
+                // Without a report there are workers whose model runs: they have to do.
+                if let Some(report) = report {
+                    // Nobody listens any more once the walk has been given up.
+                    let _ = report.send(unavailable);
+                    shared.schedule.wake_consumer();
+                }
             }
         };
         let builder = thread::Builder::new().name("walk".to_owned()).stack_size(STACK_BYTES);
@@ -222,6 +227,8 @@ struct Pool<'a, V: Visit> {
     shared: &'a Shared<V>,
     controller: Option<Controller>,
     spawn: &'a dyn Fn() -> bool,
+    refusal: mpsc::Receiver<Unavailable>,
+    refused: Option<Unavailable>,
     watch: &'a mut dyn FnMut(Progress),
     wanted: usize,
     spawned: usize,
@@ -240,10 +247,13 @@ impl<V: Visit> Pool<'_, V> {
         }
     }
 
-    /// Starts workers up to the wanted number, but none that would find nothing to do.
+    /// Starts workers up to the wanted number, but none that would find nothing to do; where each call is a round trip, some
+    /// are made ready while the first directories are waited for.
     fn hire(&mut self) {
-        let idle = self.shared.schedule.sleepers();
-        let useful = self.spawned + self.shared.schedule.outstanding().saturating_sub(idle);
+        let mut useful = self.shared.schedule.outstanding();
+        if self.shared.is_remote() {
+            useful = useful.max(self.start.elapsed().as_millis() as usize * READY_PER_MS);
+        }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
             if !(self.spawn)() {
@@ -260,7 +270,10 @@ impl<V: Visit> Pool<'_, V> {
     }
 
     fn note_workers(&mut self) {
-        self.over_time.push((self.start.elapsed(), self.spawned.min(self.wanted)));
+        let workers = self.spawned.min(self.wanted);
+        if self.over_time.last().is_none_or(|last| last.1 != workers) {
+            self.over_time.push((self.start.elapsed(), workers));
+        }
     }
 
     fn sample(&mut self) {
@@ -285,7 +298,11 @@ impl<V: Visit> Pool<'_, V> {
 }
 
 impl<V: Visit> Tick for Pool<'_, V> {
-    fn tick(&mut self) {
+    fn tick(&mut self) -> bool {
+        self.refused = self.refusal.try_recv().ok();
+        if self.refused.is_some() {
+            return true;
+        }
         if self.spawned < self.wanted {
             self.hire();
         }
@@ -294,5 +311,6 @@ impl<V: Visit> Tick for Pool<'_, V> {
             let progress = self.progress();
             (self.watch)(progress);
         }
+        false
     }
 }

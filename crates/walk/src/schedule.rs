@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-use crate::part::Part;
+use crate::part::{Part, Slot};
 
 /// The queue for roots and for parts the consumer wants; the workers' follow it.
 pub(crate) const SHARED: usize = 0;
@@ -145,11 +145,17 @@ impl<T> Schedule<T> {
         }
     }
 
+    /// Has every worker end, one after the other: whoever stops the walk has better uses for the CPUs just now.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         *self.events() += 1;
-        self.bench.notify_all();
-        self.wake.notify_all();
+        self.pass_on_stop();
+    }
+
+    /// Wakes the next one to end: every worker calls this when it has.
+    pub(crate) fn pass_on_stop(&self) {
+        self.bench.notify_one();
+        self.wake.notify_one();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -185,6 +191,11 @@ impl<T> Schedule<T> {
         self.queues[SHARED]
             .change(|parts| if first { parts.push_front(part) } else { parts.push_back(part) });
         self.wake(1);
+    }
+
+    /// There is something for the consumer to look at.
+    pub(crate) fn wake_consumer(&self) {
+        self.consumer.unpark();
     }
 
     /// Counts parts that [`Schedule::push`] is going to put into the queue of `worker`. From here on the consumer may ask
@@ -237,6 +248,18 @@ impl<T> Schedule<T> {
         if rest < WEIGHT_MAX / 2 && self.throttled.load(Ordering::Acquire) {
             self.throttled.store(false, Ordering::Release);
             self.wake(usize::MAX);
+        }
+    }
+
+    /// Lets go of everything below `slots`, without recursion.
+    pub(crate) fn abandon(&self, slots: impl IntoIterator<Item = Slot<T>>) {
+        let mut rest: Vec<Slot<T>> = slots.into_iter().collect();
+        while let Some(slot) = rest.pop() {
+            let (Slot::Dir(part) | Slot::Rest(part)) = slot else { continue };
+            if let Some(out) = part.abandon() {
+                self.drop_weight(out.weight);
+                rest.extend(out.slots);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, offer, sys};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rustc_hash::FxHashSet;
@@ -82,6 +82,24 @@ impl<V: Visit> Shared<V> {
     }
 }
 
+/// What a read came to.
+struct Filled {
+    /// Names read, whether or not anybody wants them.
+    names: usize,
+    /// Why reading ended early.
+    error: Option<Errno>,
+}
+
+/// How reading a directory piece by piece ended.
+enum Piecemeal {
+    /// At its end, a batch's end, or for an error.
+    Done(Filled),
+    /// For want of a descriptor.
+    NotPossible,
+    /// Wide enough to be sorted as a whole.
+    Unordered,
+}
+
 /// Buffers a part needs while it is executed.
 struct Scratch<T> {
     names: Names,
@@ -131,6 +149,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
                 }
             }
         });
+        schedule.pass_on_stop();
     }
 
     async fn execute(&self, part: Arc<Part<V::Item>>) {
@@ -161,30 +180,45 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     fn publish(&self, part: &Arc<Part<V::Item>>, out: Out<V::Item>, scratch: &mut Scratch<V::Item>) {
         let schedule = &self.shared.schedule;
-        scratch.children.extend(out.parts().cloned());
-        if self.shared.is_remote() {
-            // What is below a directory takes longer than a file beside it.
-            scratch.children.sort_by_key(|child| matches!(child.job, Job::Stat(..)));
-        }
-        // The next batch of a very wide directory is read while the second half of this one is stat'ed.
-        if scratch.children.last().is_some_and(|child| matches!(child.job, Job::More(..))) {
-            let half = scratch.children.len() / 2;
-            scratch.children[half..].rotate_right(1);
-        }
-        schedule.announce(self.number, &scratch.children);
+        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
         // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
         let weight = out.weight;
         schedule.add_weight(weight);
-        if part.publish(out) {
-            schedule.push(self.number, &mut scratch.children);
-            schedule.published(part);
-            return;
+        match part.publish(out) {
+            Ok(()) => {
+                schedule.push(self.number, &mut scratch.children);
+                schedule.published(part);
+            }
+            Err(out) => {
+                schedule.drop_weight(weight);
+                for child in scratch.children.drain(..) {
+                    self.let_go(&child.job);
+                    schedule.finish();
+                }
+                schedule.abandon(out.slots);
+            }
         }
-        schedule.drop_weight(weight);
-        for child in scratch.children.drain(..) {
-            self.let_go(&child.job);
-            schedule.finish();
+    }
+
+    /// Puts `parts`, given in traversal order, into `children` in the order they are to be executed in.
+    fn announce<'p>(
+        &self,
+        parts: impl Iterator<Item = &'p Arc<Part<V::Item>>>,
+        children: &mut Vec<Arc<Part<V::Item>>>,
+    ) where
+        V::Item: 'p,
+    {
+        children.extend(parts.cloned());
+        if self.shared.is_remote() {
+            // What is below a directory takes longer than a file beside it.
+            children.sort_by_key(|child| matches!(child.job, Job::Stat(..)));
         }
+        // The next batch of a very wide directory is read while the second half of this one is stat'ed.
+        if children.last().is_some_and(|child| matches!(child.job, Job::More(..))) {
+            let half = children.len() / 2;
+            children[half..].rotate_right(1);
+        }
+        self.shared.schedule.announce(self.number, children);
     }
 
     async fn perform(&self, job: &Job, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
@@ -235,14 +269,10 @@ impl<V: Visit, M: Model> Worker<V, M> {
         } else if !again && self.is_listed(&meta) {
             DirState::PutOff
         } else {
-            let names = &mut scratch.names;
-            names.clear();
-            let (more, error) = self.read(&dir, names).await;
-            match error {
-                Some(errno) if names.is_empty() => DirState::Unreadable(errno),
-                _ => {
-                    self.batch(node, dir, more, scratch, &mut out).await;
-                    out.error = error;
+            match self.fill(node, dir, 0, scratch, &mut out).await {
+                Filled { names: 0, error: Some(errno) } => DirState::Unreadable(errno),
+                filled => {
+                    out.error = filled.error;
                     DirState::Listed
                 }
             }
@@ -264,9 +294,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             Ok(base) => base,
             Err(errno) => return Err(Head::Lost(node.clone(), errno)),
         };
-        let start = Instant::now();
-        let opened = self.open_at(base.as_fd(), node).await;
-        self.first_guess(start);
+        let opened = self.first_guess(self.open_at(base.as_fd(), node)).await;
         let refused = match opened {
             Ok(dir) => match self.stat_dir(&dir).await {
                 Ok(meta) => return Ok((dir, meta)),
@@ -315,12 +343,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
     async fn more(&self, node: &Arc<Node>, cookie: u64, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
         let mut out = Out::new(None);
         match self.reopen(node, cookie).await {
-            Ok(dir) => {
-                scratch.names.clear();
-                let (more, error) = self.read(&dir, &mut scratch.names).await;
-                self.batch(node, dir, more, scratch, &mut out).await;
-                out.error = error;
-            }
+            Ok(dir) => out.error = self.fill(node, dir, cookie, scratch, &mut out).await.error,
             Err(errno) => out.error = Some(errno),
         }
         out
@@ -333,13 +356,83 @@ impl<V: Visit, M: Model> Worker<V, M> {
         Ok(dir)
     }
 
-    /// Reads a batch; whether there is more, and why reading ended early.
-    async fn read(&self, dir: &Dir, names: &mut Names) -> (bool, Option<Errno>) {
+    /// Reads a batch of a directory that stands at `cookie`, and makes slots of it, or parts that will.
+    async fn fill(
+        &self,
+        node: &Arc<Node>,
+        dir: Dir,
+        cookie: u64,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) -> Filled {
         self.shared.batches.fetch_add(1, Ordering::Relaxed);
-        match self.model.read(dir, names, BATCH_NAMES).await {
-            Ok(more) => (more, None),
-            Err(errno) => (false, Some(errno)),
+        if self.chunk_names() == CHUNK_NAMES_REMOTE {
+            match self.fill_piecemeal(node, &dir, scratch, out).await {
+                Piecemeal::Done(filled) => {
+                    self.model.close(dir).await;
+                    return filled;
+                }
+                Piecemeal::NotPossible => {}
+                Piecemeal::Unordered => {
+                    self.shared.schedule.abandon(out.slots.drain(..));
+                    (out.given_out, out.weight) = (0, 0);
+                    if let Err(errno) = sys::seek(&dir, cookie) {
+                        return Filled { names: 0, error: Some(errno) };
+                    }
+                }
+            }
         }
+        scratch.names.clear();
+        let more = self.model.read(&dir, &mut scratch.names, BATCH_NAMES).await;
+        let filled = Filled { names: scratch.names.len(), error: more.err() };
+        self.batch(node, dir, more == Ok(true), scratch, out).await;
+        filled
+    }
+
+    /// Where each call is a round trip: gives parts of what one call returned to others before making the next call.
+    async fn fill_piecemeal(
+        &self,
+        node: &Arc<Node>,
+        dir: &Dir,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) -> Piecemeal {
+        let Ok(fd) = dir.as_fd().try_clone_to_owned() else { return Piecemeal::NotPossible };
+        node.add_users(1);
+        self.shared.fds.keep(node, Arc::new(fd));
+        let mut total = 0;
+        let ended = loop {
+            scratch.names.clear();
+            let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
+            total += scratch.names.len();
+            if total > SORT_NAMES && self.is_sorted(dir) {
+                break Piecemeal::Unordered;
+            }
+            let cookie = scratch.names.cookie();
+            self.select(node, &mut scratch.names);
+            out.weight += scratch.names.heap_bytes();
+            let names = Arc::new(std::mem::take(&mut scratch.names));
+            self.share(node, names, CHUNK_NAMES_REMOTE, &mut scratch.metas, out);
+            let full = total >= BATCH_NAMES;
+            if full && more == Ok(true) {
+                out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), cookie))));
+            }
+            self.give_out(node, scratch, out);
+            match more {
+                Ok(true) if !full => {}
+                _ => break Piecemeal::Done(Filled { names: total, error: more.err() }),
+            }
+        };
+        self.shared.fds.drop_user(node);
+        ended
+    }
+
+    /// Gives out the parts in `out` that have not been yet, ahead of `out` itself.
+    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<V::Item>, out: &mut Out<V::Item>) {
+        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+        node.add_users(scratch.children.len());
+        out.given_out += scratch.children.len();
+        self.shared.schedule.push(self.number, &mut scratch.children);
     }
 
     /// Makes slots of the batch in `scratch.names`, or parts that will.
@@ -353,7 +446,10 @@ impl<V: Visit, M: Model> Worker<V, M> {
     ) {
         let names = &mut scratch.names;
         let cookie = names.cookie();
-        self.prepare(node, &dir, names);
+        if names.len() > SORT_NAMES && self.is_sorted(&dir) {
+            names.sort_by_inode();
+        }
+        self.select(node, names);
         let chunk = self.chunk_names();
         if names.len() <= chunk {
             self.stat(node, dir.as_fd(), names, 0..names.len(), &mut scratch.metas, out).await;
@@ -401,14 +497,14 @@ impl<V: Visit, M: Model> Worker<V, M> {
         }
     }
 
-    /// Orders and thins out a batch before its metadata is taken.
-    fn prepare(&self, node: &Arc<Node>, dir: &Dir, names: &mut Names) {
+    /// Whether a very wide batch of this directory is taken in order of inode numbers.
+    fn is_sorted(&self, dir: &Dir) -> bool {
         let follows = self.shared.options.links == Follow::Yes;
-        if names.len() > SORT_NAMES
-            && (follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays))
-        {
-            names.sort_by_inode();
-        }
+        follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays)
+    }
+
+    /// Thins out a batch before its metadata is taken.
+    fn select(&self, node: &Arc<Node>, names: &mut Names) {
         self.shared.visit.select(node, names);
         if !self.shared.options.stat_dirs {
             names.skip_stat(FileType::Directory);
@@ -447,28 +543,29 @@ impl<V: Visit, M: Model> Worker<V, M> {
     ) {
         self.shared.entries.fetch_add(range.len() as u64, Ordering::Relaxed);
         let links = self.shared.options.links;
+        let is_dir = |name: &Name<'_>| name.file_type == FileType::Directory;
+        out.slots.reserve(names.range(range.clone()).filter(is_dir).count() + 1);
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots };
         self.shared.visit.entries(node, entries(names, range, metas), &mut emit);
     }
 
     /// Before anything has been stat'ed, opening the first directory tells what kind of storage it is on.
-    fn first_guess(&self, start: Instant) {
-        if self.shared.stat_ns.load(Ordering::Relaxed) == 0 {
-            let guess = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.shared.stat_ns.store(guess, Ordering::Relaxed);
-        }
+    async fn first_guess<R>(&self, open: impl Future<Output = R>) -> R {
+        let first = self.shared.stat_ns.load(Ordering::Relaxed) == 0;
+        self.timed(usize::from(first), open).await
     }
 
     /// Notes how long one of `count` calls took.
     async fn timed<R>(&self, count: usize, calls: impl Future<Output = R>) -> R {
+        if count == 0 {
+            return calls.await;
+        }
         let start = Instant::now();
         let result = calls.await;
-        if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
-            let (old, new) =
-                (self.shared.stat_ns.load(Ordering::Relaxed), u64::try_from(each).unwrap_or(u64::MAX));
-            let mean = if old == 0 { new } else { (7 * (old / 8)).saturating_add(new / 8) };
-            self.shared.stat_ns.store(mean, Ordering::Relaxed);
-        }
+        let new = u64::try_from(start.elapsed().as_nanos() / count as u128).unwrap_or(u64::MAX);
+        let old = self.shared.stat_ns.load(Ordering::Relaxed);
+        let mean = if old == 0 { new } else { (7 * (old / 8)).saturating_add(new / 8) };
+        self.shared.stat_ns.store(mean, Ordering::Relaxed);
         result
     }
 }

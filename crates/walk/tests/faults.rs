@@ -87,6 +87,59 @@ fn the_same_faults_are_told_for_any_schedule() {
     assert!(failed > 1_000, "{failed} faults are too few to mean anything");
 }
 
+/// Calls that take a millisecond on the average: round trips, which are given out before a directory is read to its end.
+const SLOW: Rates = Rates {
+    open_eacces: 0.0,
+    open_emfile: 0.0,
+    emfile_tries: 0,
+    read_eio: 0.0,
+    read_part: 0.0,
+    unknown_type: 0.0,
+    short_read: 0.0,
+    stat_enoent: 0.0,
+    stat_eio: 0.0,
+    slow: 1.0,
+    slow_us: 2_000,
+};
+
+#[test]
+fn the_same_is_told_where_each_call_is_a_round_trip() {
+    let tree = Tree::new();
+    mixed(&tree);
+    bushy(&tree.dir("bush"), 3, 4);
+    fill(&tree.dir("wide"), 500);
+    for seed in 0..10 {
+        let mut random = Random(seed);
+        let rates = rates(&mut random);
+        let change = |way: Way| Options {
+            links: if seed % 3 == 0 { Follow::Yes } else { Follow::No },
+            stat_dirs: seed % 2 == 0,
+            ..way.options()
+        };
+        let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
+        for way in [Way::workers(64), Way::of(Choice::Auto)] {
+            let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, ..rates };
+            let other = walk(change(way), &tree.root(), seed, rates);
+            assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
+        }
+    }
+}
+
+/// On a disk, 10,000 names are taken in order of inode numbers, which is known only after many have been given out.
+#[test]
+fn a_very_wide_directory_is_told_the_same_where_each_call_is_a_round_trip() {
+    let tree = Tree::new();
+    fill(&tree.dir("wide"), 11_000);
+    for name in ["wide/d1/x", "wide/d2/x"] {
+        tree.dir(name);
+    }
+    let first = walk(SYNC.options(), &tree.root(), 0, Rates::default());
+    for way in [Way::workers(256), Way::of(Choice::Auto)] {
+        let other = walk(way.options(), &tree.root(), 0, SLOW);
+        assert_same(&first.lines, &other.lines, way);
+    }
+}
+
 fn count(lines: &[String], what: &str) -> usize {
     lines.iter().filter(|line| line.contains(what)).count()
 }
