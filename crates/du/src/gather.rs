@@ -4,7 +4,6 @@
 //! or that gets a line, goes to the consumer in order: which of its names counts depends on that.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit};
 
@@ -48,8 +47,6 @@ pub(crate) struct Gather {
     pub(crate) hash_all: bool,
     /// Whether runs carry all that is known.
     pub(crate) metas: bool,
-    /// Bytes seen so far, for progress: whatever is met twice is in it twice.
-    pub(crate) bytes: Arc<AtomicU64>,
 }
 
 impl Gather {
@@ -186,9 +183,9 @@ impl Visit for Gather {
                     let name = entry.name.name.to_bytes().to_vec();
                     emit.item(Item::Lost { name, errno: (!dangling).then_some(errno) });
                 }
-                Some(Ok(meta)) if self.is_foreign(dir, &meta) => {}
+                Some(Ok(meta)) if self.is_foreign(dir, meta) => {}
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
-                    pending.file(entry.name.name.to_bytes(), &meta);
+                    pending.file(entry.name.name.to_bytes(), meta);
                 }
                 _ => {
                     pending.end_run(emit);
@@ -197,7 +194,8 @@ impl Visit for Gather {
             }
         }
         pending.end_run(emit);
-        self.bytes.fetch_add(pending.bytes, Ordering::Relaxed);
+        // For progress: whatever is met twice is in it twice.
+        emit.measure(pending.bytes);
         pending.end_sum(emit);
     }
 

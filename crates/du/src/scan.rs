@@ -2,7 +2,6 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use fathom_walk::{
     Choice, Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Meta, NextRoot, Node,
@@ -88,7 +87,7 @@ pub struct Outcome {
 
 /// Measures the operands `report` names.
 ///
-/// `watch` is called every few milliseconds with the walk's progress and the bytes seen so far.
+/// `watch` is called every few milliseconds; [`Progress::measured`] is the bytes seen so far.
 ///
 /// `several` says that an inode with one link may be met twice because there are several operands, as far as is known beforehand.
 ///
@@ -99,12 +98,10 @@ pub fn scan(
     engine: Engine,
     several: bool,
     report: &mut impl Report,
-    watch: &mut dyn FnMut(Progress, u64),
+    watch: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, Error> {
     let hash_all = several || options.follow == Follow::Always;
-    let gather = Gather { options, hash_all, metas: report.wants_metas(), bytes: Arc::default() };
-    let bytes = gather.bytes.clone();
-    let mut watch = |progress| watch(progress, bytes.load(Ordering::Relaxed));
+    let gather = Gather { options, hash_all, metas: report.wants_metas() };
     let walk = walk_options(&gather, engine);
     let mut consumer = Consumer {
         gather: gather.clone(),
@@ -117,7 +114,7 @@ pub fn scan(
         total: Totals::EPOCH,
         started: false,
     };
-    let summary = fathom_walk::run(walk, gather, &mut consumer, &mut watch)?;
+    let summary = fathom_walk::run(walk, gather, &mut consumer, watch)?;
     consumer.leave_all();
     Ok(Outcome { total: consumer.total, summary })
 }

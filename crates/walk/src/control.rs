@@ -1,4 +1,4 @@
-//! How many workers a walk should have: more while they wait for storage and that pays, fewer when it does not.
+//! How many workers a device should have: more while they wait for storage and that pays, fewer when it does not.
 //!
 //! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
 //! mount, and on a disk both cost. So when threads give up their CPUs to wait and there is work for more of them, the
@@ -14,6 +14,9 @@ pub(crate) const WORKERS_MAX: usize = 256;
 const LEAP_DISK: usize = 8;
 /// Workers that keep a server busy where each call goes to it.
 const LEAP_REMOTE: usize = 128;
+/// A server's calls are slow for this long on end before it is taken for one, though there is not much to do yet: a disk
+/// has its blocks cached by then.
+const REMOTE_SURE: Duration = Duration::from_millis(3);
 /// CPU time used, as a share of the CPUs' time, above which there is nothing to gain.
 const BUSY_SHARE: f64 = 0.97;
 /// A step up that raises the rate by less is taken back.
@@ -31,15 +34,15 @@ const UNITS_PER_WAIT: u64 = 64;
 pub struct Sample {
     /// Time passed.
     pub elapsed: Duration,
-    /// CPU time the process used.
+    /// CPU time the process used: what a thread did for one device and what for another nobody knows.
     pub cpu: Duration,
     /// How often its threads gave up their CPU to wait.
     pub waits: u64,
-    /// Entries and directories done.
+    /// Entries and directories done, on this device.
     pub units: u64,
     /// Whether each call goes to a server, or to another process, and back.
     pub remote: bool,
-    /// Whether every worker had work, so that one more would too.
+    /// Whether there was work for one more worker.
     pub saturated: bool,
 }
 
@@ -55,6 +58,7 @@ pub struct Controller {
     best: Option<(f64, usize)>,
     hold: Duration,
     hold_next: Duration,
+    remote_for: Duration,
 }
 
 impl Controller {
@@ -63,7 +67,8 @@ impl Controller {
     pub fn new(cpus: usize, workers_max: usize) -> Self {
         let window = Sample::default();
         let workers = cpus.clamp(1, workers_max);
-        Self { cpus, workers, workers_max, window, best: None, hold: Duration::ZERO, hold_next: HOLD }
+        let (hold, remote_for) = (Duration::ZERO, Duration::ZERO);
+        Self { cpus, workers, workers_max, window, best: None, hold, hold_next: HOLD, remote_for }
     }
 
     /// The number of workers there should be now.
@@ -76,12 +81,13 @@ impl Controller {
     pub fn tick(&mut self, sample: Sample) -> usize {
         self.window.add(&sample);
         self.hold = self.hold.saturating_sub(sample.elapsed);
-        if self.best.is_none() && sample.remote {
+        self.remote_for = if sample.remote { self.remote_for + sample.elapsed } else { Duration::ZERO };
+        if self.best.is_none() && self.remote_for >= REMOTE_SURE {
             self.leap(true);
         } else if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.window = Sample::default();
         } else if self.best.is_none() {
-            self.leap(false);
+            self.leap(sample.remote);
         } else if self.hold.is_zero() && self.has_rate() {
             self.climb();
         }

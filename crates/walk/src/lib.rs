@@ -11,12 +11,16 @@
 //!             worker.rs: Model calls ──> Visit ──> part.rs: items and subdirectories, in order
 //! ```
 //!
+//! Each device has a lane of its own (`lane.rs`): queues, and how many of its parts are executed at once.
+//!
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
 mod control;
 mod error;
 mod fds;
+mod lane;
+mod list;
 mod node;
 mod order;
 mod part;

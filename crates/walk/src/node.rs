@@ -26,6 +26,8 @@ pub struct Node {
     path_len: usize,
     root: Arc<Root>,
     follow: Follow,
+    /// Number of its device's lane; before it is opened, its parent's.
+    lane: AtomicUsize,
     /// Device and inode number, once opened.
     id: OnceLock<(u64, u64)>,
     fd: Mutex<Option<Arc<OwnedFd>>>,
@@ -46,8 +48,9 @@ impl Node {
     fn new(parent: Option<Arc<Self>>, name: CString, depth: usize, root: Arc<Root>, follow: Follow) -> Self {
         let path_len =
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
+        let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
-        Self { parent, name, depth, path_len, root, follow, id, fd, users }
+        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users }
     }
 
     /// The name in its parent directory; of a root, the path it was given by.
@@ -119,6 +122,20 @@ impl Node {
         if self.parent.is_none() {
             let _ = self.root.dev.set(id.0);
         }
+    }
+
+    pub(crate) fn lane(&self) -> usize {
+        self.lane.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_lane(&self, lane: usize) {
+        self.lane.store(lane, Ordering::Relaxed);
+    }
+
+    /// Whether this directory, whose id is known, is on another device than its parent, or has none.
+    pub(crate) fn is_device_root(&self) -> bool {
+        let dev = |node: &Self| node.id().map(|id| id.0);
+        self.parent.as_deref().is_none_or(|parent| dev(parent) != dev(self))
     }
 
     /// Whether this directory, just opened, is seen to be one of its own ancestors: exact down to [`NEAR`] levels below

@@ -23,6 +23,16 @@ pub(crate) enum Job {
     Stat(Arc<Node>, Arc<Names>, Range<usize>),
 }
 
+impl Job {
+    /// The root or the directory it is about.
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        match self {
+            Self::Root(node) | Self::List(node) | Self::Relist(node) => node,
+            Self::More(node, _) | Self::Stat(node, ..) => node,
+        }
+    }
+}
+
 /// What a root or a directory turned out to be.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
@@ -93,6 +103,8 @@ enum State<T> {
 #[derive(Debug)]
 pub(crate) struct Part<T> {
     pub(crate) job: Job,
+    /// The lane it waits in and is executed in: its directory's, as far as that was known when the part was made.
+    pub(crate) lane: usize,
     /// The queue this part was put into.
     queue: AtomicUsize,
     state: Mutex<State<T>>,
@@ -100,7 +112,8 @@ pub(crate) struct Part<T> {
 
 impl<T> Part<T> {
     pub(crate) fn new(job: Job) -> Arc<Self> {
-        Arc::new(Self { job, queue: AtomicUsize::new(0), state: Mutex::new(State::Waiting) })
+        let lane = job.node().lane();
+        Arc::new(Self { job, lane, queue: AtomicUsize::new(0), state: Mutex::new(State::Waiting) })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
@@ -121,11 +134,11 @@ impl<T> Part<T> {
     }
 
     /// Leaves the outcome for the consumer, or gives it back if nobody waits for it any more.
-    pub(crate) fn publish(&self, out: Out<T>) -> Result<(), Out<T>> {
+    pub(crate) fn publish(&self, out: Box<Out<T>>) -> Result<(), Box<Out<T>>> {
         let mut state = self.state();
         match *state {
             State::Waiting => {
-                *state = State::Ready(Box::new(out));
+                *state = State::Ready(out);
                 Ok(())
             }
             State::Ready(_) => unreachable!("a part is executed once"),

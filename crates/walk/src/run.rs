@@ -1,7 +1,6 @@
 //! Starts a walk: the model, the workers, the controller that adds and removes them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +13,9 @@ use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys, sys::Usage};
 use crate::control::{Controller, Sample, WORKERS_MAX};
 use crate::error::{Error, Op};
 use crate::fds::Budget;
+use crate::lane::Lane;
 use crate::order::{Order, Tick};
+use crate::schedule::Schedule;
 use crate::visit::{Consume, Visit};
 use crate::worker::{Shared, Worker};
 
@@ -51,6 +52,8 @@ pub struct Progress {
     pub entries: u64,
     /// Directories opened, or tried.
     pub directories: u64,
+    /// What the visitor measured with [`Emit::measure`](crate::Emit::measure), whatever that is.
+    pub measured: u64,
     /// Workers there are.
     pub workers: usize,
     /// Parts being executed: for a blocking model, the workers inside a system call or close to one.
@@ -129,14 +132,16 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
     let (workers, workers_max) = workers(&options, cpus);
     let budget = Budget::new(sys::fd_limit(), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
-    let shared = Arc::new(Shared::new(visit, options, workers_max, budget.kept));
+    let adaptive = options.choice == Choice::Auto && options.threads.is_none();
+    let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
+    let shared = Arc::new(Shared::new(visit, options, schedule, budget.kept));
     let spawner = Spawner { shared: shared.clone(), make: Arc::new(make), width: budget.units / workers_max };
+    shared.schedule.set_hiring(workers.min(workers_max) > 1);
     let (report, refusal) = mpsc::channel();
     spawner.spawn(Some(report)).map_err(|error| Error::new(Op::StartWorker, error))?;
-    let adaptive = options.choice == Choice::Auto && options.threads.is_none();
     let mut pool = Pool {
         shared: &shared,
-        controller: adaptive.then(|| Controller::new(cpus, workers_max)),
+        controllers: adaptive.then(|| Controllers { cpus, workers_max, lanes: Vec::new() }),
         spawn: &|| spawner.spawn(None).is_ok(),
         refusal,
         refused: None,
@@ -144,7 +149,7 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
         wanted: workers.min(workers_max),
         spawned: 1,
         start: Instant::now(),
-        last: Reading::now(&shared),
+        last: Reading::now(),
         over_time: vec![(Duration::ZERO, 1)],
     };
     let complete = Order::new(&shared, &mut pool, consume).run();
@@ -212,20 +217,50 @@ impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stat
 struct Reading {
     at: Instant,
     usage: Usage,
-    units: u64,
 }
 
 impl Reading {
-    fn now<V: Visit>(shared: &Shared<V>) -> Self {
-        let units = shared.entries.load(Ordering::Relaxed) + shared.directories.load(Ordering::Relaxed);
-        Self { at: Instant::now(), usage: sys::usage(), units }
+    fn now() -> Self {
+        Self { at: Instant::now(), usage: sys::usage() }
+    }
+}
+
+/// One controller a device.
+struct Controllers {
+    cpus: usize,
+    workers_max: usize,
+    /// With the units done there at the last sample.
+    lanes: Vec<(Controller, u64)>,
+}
+
+impl Controllers {
+    /// Takes a sample of every lane; `common` is what can be told of the process alone. How many workers there should be.
+    fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
+        for (number, lane) in schedule.lanes.iter().enumerate() {
+            if self.lanes.len() == number {
+                self.lanes.push((Controller::new(self.cpus, self.workers_max), 0));
+            }
+            let (controller, last) = &mut self.lanes[number];
+            let units = schedule.count_on(lane, |tally| &tally.entries)
+                + schedule.count_on(lane, |tally| &tally.directories);
+            let limit = controller.tick(Sample {
+                units: units - *last,
+                remote: lane.is_remote(),
+                saturated: common.saturated && lane.outstanding() > lane.limit(),
+                ..common
+            });
+            *last = units;
+            schedule.set_limit(lane, limit);
+        }
+        let total: usize = self.lanes.iter().map(|(controller, _)| controller.workers()).sum();
+        total.min(self.workers_max)
     }
 }
 
 /// The workers, as the consumer's thread looks after them between its other work.
 struct Pool<'a, V: Visit> {
     shared: &'a Shared<V>,
-    controller: Option<Controller>,
+    controllers: Option<Controllers>,
     spawn: &'a dyn Fn() -> bool,
     refusal: mpsc::Receiver<Unavailable>,
     refused: Option<Unavailable>,
@@ -240,10 +275,11 @@ struct Pool<'a, V: Visit> {
 impl<V: Visit> Pool<'_, V> {
     fn progress(&self) -> Progress {
         Progress {
-            entries: self.shared.entries.load(Ordering::Relaxed),
-            directories: self.shared.directories.load(Ordering::Relaxed),
+            entries: self.shared.schedule.count(|tally| &tally.entries),
+            directories: self.shared.schedule.count(|tally| &tally.directories),
+            measured: self.shared.schedule.count(|tally| &tally.measured),
             workers: self.spawned.min(self.wanted),
-            busy: self.shared.busy.load(Ordering::Relaxed),
+            busy: self.shared.schedule.lanes.iter().map(Lane::active).sum(),
         }
     }
 
@@ -251,7 +287,7 @@ impl<V: Visit> Pool<'_, V> {
     /// are made ready while the first directories are waited for.
     fn hire(&mut self) {
         let mut useful = self.shared.schedule.outstanding();
-        if self.shared.is_remote() {
+        if self.shared.schedule.lanes.iter().any(Lane::is_remote) {
             useful = useful.max(self.start.elapsed().as_millis() as usize * READY_PER_MS);
         }
         let before = self.spawned;
@@ -277,17 +313,17 @@ impl<V: Visit> Pool<'_, V> {
     }
 
     fn sample(&mut self) {
-        let Some(controller) = &mut self.controller else { return };
-        let now = Reading::now(self.shared);
-        let wanted = controller.tick(Sample {
+        let Some(controllers) = &mut self.controllers else { return };
+        let now = Reading::now();
+        let common = Sample {
             elapsed: now.at - self.last.at,
             cpu: now.usage.cpu.saturating_sub(self.last.usage.cpu),
             waits: now.usage.waits - self.last.usage.waits,
-            units: now.units - self.last.units,
-            remote: self.shared.is_remote(),
-            saturated: self.spawned >= self.wanted && self.shared.schedule.sleepers() == 0,
-        });
+            saturated: self.spawned >= self.wanted,
+            ..Sample::default()
+        };
         self.last = now;
+        let wanted = controllers.sample(&self.shared.schedule, common);
         if wanted != self.wanted {
             self.wanted = wanted;
             self.shared.schedule.allow(wanted);

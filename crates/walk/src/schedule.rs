@@ -8,15 +8,12 @@
 //! Outcomes that wait are weighed all the same. Past [`WEIGHT_MAX`], until half of that is consumed, only the part the consumer
 //! waits for is executed: a slow consumer holds up the workers.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
+use crate::lane::{Count, Lane, Lanes, SHARED, Tally};
 use crate::part::{Part, Slot};
-
-/// The queue for roots and for parts the consumer wants; the workers' follow it.
-pub(crate) const SHARED: usize = 0;
 
 /// Looks a worker takes at the queues before it goes to sleep: a few microseconds, after which the next part of a small
 /// directory is there, as a rule, and going to sleep would have cost more.
@@ -25,68 +22,23 @@ const LOOKS: u32 = 200;
 /// Bytes of outcomes that may wait for their turn.
 const WEIGHT_MAX: usize = 2 << 20;
 
-#[derive(Debug)]
-struct Queue<T> {
-    len: AtomicUsize,
-    parts: Mutex<VecDeque<Arc<Part<T>>>>,
-}
-
-impl<T> Queue<T> {
-    fn new() -> Self {
-        Self { len: AtomicUsize::new(0), parts: Mutex::new(VecDeque::new()) }
-    }
-
-    fn change<R>(&self, change: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> R) -> R {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut parts);
-        self.len.store(parts.len(), Ordering::Release);
-        result
-    }
-
-    fn take(
-        &self,
-        take: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> Option<Arc<Part<T>>>,
-    ) -> Option<Arc<Part<T>>> {
-        if self.len.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        self.change(take)
-    }
-
-    fn take_newest(&self) -> Option<Arc<Part<T>>> {
-        self.take(VecDeque::pop_back)
-    }
-
-    fn take_oldest(&self) -> Option<Arc<Part<T>>> {
-        self.take(VecDeque::pop_front)
-    }
-
-    /// The part at this address.
-    fn take_one(&self, address: usize) -> Option<Arc<Part<T>>> {
-        self.take(|parts| {
-            let at = parts.iter().rposition(|part| Arc::as_ptr(part).addr() == address)?;
-            parts.remove(at)
-        })
-    }
-}
-
 /// The queues and everything workers wait for.
 #[derive(Debug)]
 pub(crate) struct Schedule<T> {
-    queues: Vec<Queue<T>>,
-    /// Queues in use: the shared one and those of the workers started.
+    /// The queues, device by device.
+    pub(crate) lanes: Lanes<T>,
+    /// Queues of a lane in use: the shared one and those of the workers started.
     queues_used: AtomicUsize,
     /// More workers may be started: the consumer wants to know when there is work for them.
     hiring: AtomicBool,
     /// Workers allowed to work.
     allowed: AtomicUsize,
-    /// Parts put in and not finished.
-    outstanding: AtomicUsize,
     /// Bytes of outcomes waiting for their turn.
     weight: AtomicUsize,
     /// Too much is waiting: only what the consumer waits for is executed.
     throttled: AtomicBool,
-    /// The queue of the part the consumer waits for.
+    /// The lane and the queue of the part the consumer waits for.
+    wanted_lane: AtomicUsize,
     wanted_queue: AtomicUsize,
     /// Address of the part the consumer waits for; 0 while it waits for none.
     wanted_part: AtomicUsize,
@@ -101,16 +53,16 @@ pub(crate) struct Schedule<T> {
 }
 
 impl<T> Schedule<T> {
-    /// For up to `workers_max` workers; the calling thread is the consumer.
-    pub(crate) fn new(workers_max: usize) -> Self {
+    /// For up to `workers_max` workers, of which `limit` may work on one device at first; the calling thread is the consumer.
+    pub(crate) fn new(workers_max: usize, limit: usize) -> Self {
         Self {
-            queues: (0..=workers_max).map(|_| Queue::new()).collect(),
+            lanes: Lanes::new(workers_max, limit),
             queues_used: AtomicUsize::new(1),
-            hiring: AtomicBool::new(true),
+            hiring: AtomicBool::new(false),
             allowed: AtomicUsize::new(workers_max),
-            outstanding: AtomicUsize::new(0),
             weight: AtomicUsize::new(0),
             throttled: AtomicBool::new(false),
+            wanted_lane: AtomicUsize::new(0),
             wanted_queue: AtomicUsize::new(SHARED),
             wanted_part: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
@@ -166,8 +118,26 @@ impl<T> Schedule<T> {
         self.sleepers.load(Ordering::Relaxed)
     }
 
+    /// Parts put in and not finished.
     pub(crate) fn outstanding(&self) -> usize {
-        self.outstanding.load(Ordering::Acquire)
+        self.lanes.iter().map(Lane::outstanding).sum()
+    }
+
+    /// The sum of a counter over the workers on one device.
+    pub(crate) fn count_on(&self, lane: &Lane<T>, count: impl Fn(&Tally) -> &Count) -> u64 {
+        lane.count(self.queues_used.load(Ordering::Acquire), count)
+    }
+
+    /// The sum of a counter over all workers and devices.
+    pub(crate) fn count(&self, count: impl Fn(&Tally) -> &Count) -> u64 {
+        self.lanes.iter().map(|lane| self.count_on(lane, &count)).fold(0, u64::wrapping_add)
+    }
+
+    /// Lets a device have more workers at once, or fewer.
+    pub(crate) fn set_limit(&self, lane: &Lane<T>, limit: usize) {
+        if lane.set_limit(limit) < limit {
+            self.wake(usize::MAX);
+        }
     }
 
     fn wake(&self, count: usize) {
@@ -186,10 +156,10 @@ impl<T> Schedule<T> {
 
     /// Puts in a part at the consumer's wish: a root behind the others, a part put off before everything.
     pub(crate) fn push_shared(&self, part: Arc<Part<T>>, first: bool) {
-        self.outstanding.fetch_add(1, Ordering::AcqRel);
         part.set_queue(SHARED);
-        self.queues[SHARED]
-            .change(|parts| if first { parts.push_front(part) } else { parts.push_back(part) });
+        let lane = self.lanes.get(part.lane);
+        lane.announce(1);
+        lane.queue(SHARED).change(|parts| if first { parts.push_front(part) } else { parts.push_back(part) });
         self.wake(1);
     }
 
@@ -198,10 +168,11 @@ impl<T> Schedule<T> {
         self.consumer.unpark();
     }
 
-    /// Counts parts that [`Schedule::push`] is going to put into the queue of `worker`. From here on the consumer may ask
-    /// for them.
+    /// Counts parts of one lane that [`Schedule::push`] is going to put into the queue of `worker`. From here on the
+    /// consumer may ask for them.
     pub(crate) fn announce(&self, worker: usize, parts: &[Arc<Part<T>>]) {
-        self.outstanding.fetch_add(parts.len(), Ordering::AcqRel);
+        let Some(first) = parts.first() else { return };
+        self.lanes.get(first.lane).announce(parts.len());
         for part in parts {
             part.set_queue(worker);
         }
@@ -209,22 +180,25 @@ impl<T> Schedule<T> {
 
     /// Puts announced parts, given in traversal order, into the queue of `worker`.
     pub(crate) fn push(&self, worker: usize, parts: &mut Vec<Arc<Part<T>>>) {
-        let count = parts.len();
-        if count == 0 {
-            return;
-        }
-        self.queues[worker].change(|queue| queue.extend(parts.drain(..).rev()));
+        let Some(first) = parts.first() else { return };
+        let (lane, count) = (self.lanes.get(first.lane), parts.len());
+        lane.queue(worker).change(|queue| queue.extend(parts.drain(..).rev()));
         self.wake(count);
         if self.hiring.load(Ordering::Relaxed) && self.sleepers() < count {
             self.consumer.unpark();
         }
     }
 
-    /// One part is done with, whatever came of it.
-    pub(crate) fn finish(&self) {
-        if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
+    /// A part has been executed, whatever came of it.
+    pub(crate) fn finish(&self, part: &Part<T>) {
+        if self.lanes.get(part.lane).finish() {
             self.consumer.unpark();
         }
+    }
+
+    /// An announced part is not put in after all.
+    pub(crate) fn forget(&self, part: &Part<T>) {
+        self.lanes.get(part.lane).forget();
     }
 
     /// An outcome of `bytes` is going to wait for its turn.
@@ -266,6 +240,7 @@ impl<T> Schedule<T> {
     /// The consumer waits for `part`, or for none.
     pub(crate) fn want(&self, part: Option<&Arc<Part<T>>>) {
         if let Some(part) = part {
+            self.wanted_lane.store(part.lane, Ordering::Release);
             self.wanted_queue.store(part.queue(), Ordering::Release);
         }
         self.wanted_part.store(part.map_or(0, |part| Arc::as_ptr(part).addr()), Ordering::Release);
@@ -315,19 +290,18 @@ impl<T> Schedule<T> {
     }
 
     fn find(&self, worker: usize) -> Option<Arc<Part<T>>> {
-        let wanted = self.wanted_queue.load(Ordering::Acquire);
+        let lane = self.wanted_lane.load(Ordering::Acquire);
+        let queue = self.wanted_queue.load(Ordering::Acquire);
         if self.throttled.load(Ordering::Acquire) {
             let part = self.wanted_part.load(Ordering::Acquire);
-            return self.queues[wanted].take_one(part);
+            return self.lanes.get(lane).take_one(queue, part);
         }
-        let own = self.queues[worker].take_newest();
-        own.or_else(|| self.queues[SHARED].take_oldest()).or_else(|| self.steal(worker, wanted))
-    }
-
-    fn steal(&self, worker: usize, wanted: usize) -> Option<Arc<Part<T>>> {
-        let used = self.queues_used.load(Ordering::Acquire);
-        let others = (1..used).map(|offset| (worker + offset) % used);
-        std::iter::once(wanted).chain(others).find_map(|queue| self.queues[queue].take_newest())
+        let (lanes, queues) = (self.lanes.used(), self.queues_used.load(Ordering::Acquire));
+        let near = self.lanes.get(lane).take(worker, queue, queues);
+        near.or_else(|| {
+            let others = (1..lanes).map(|offset| self.lanes.get((lane + offset) % lanes));
+            others.into_iter().find_map(|lane| lane.take(worker, SHARED, queues))
+        })
     }
 
     /// Looks again and again for a short while.

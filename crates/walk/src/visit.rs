@@ -36,7 +36,7 @@ pub struct Entry<'a> {
     /// Name, inode number and type from the dirent.
     pub name: Name<'a>,
     /// Metadata; `None` for a directory whose own part takes it.
-    pub meta: Option<Result<Meta, Errno>>,
+    pub meta: Option<Result<&'a Meta, Errno>>,
 }
 
 impl Entry<'_> {
@@ -56,12 +56,18 @@ pub struct Emit<'a, T> {
     pub(crate) dir: &'a Arc<Node>,
     pub(crate) follow: Follow,
     pub(crate) slots: &'a mut Vec<Slot<T>>,
+    pub(crate) measured: u64,
 }
 
 impl<T> Emit<'_, T> {
     /// Sends an item to the consumer.
     pub fn item(&mut self, item: T) {
         self.slots.push(Slot::Item(item));
+    }
+
+    /// Adds to [`Progress::measured`](crate::Progress), at once.
+    pub fn measure(&mut self, amount: u64) {
+        self.measured = self.measured.wrapping_add(amount);
     }
 
     /// Walks the directory `entry`, at this place in the order.
@@ -78,7 +84,8 @@ pub(crate) fn entries<'a>(
     range: Range<usize>,
     metas: &'a [Option<Result<Meta, Errno>>],
 ) -> impl Iterator<Item = Entry<'a>> {
-    names.range(range).zip(metas).map(|(name, meta)| Entry { name, meta: *meta })
+    let meta = |meta: &'a Option<Result<Meta, Errno>>| Some(meta.as_ref()?.as_ref().map_err(|errno| *errno));
+    names.range(range).zip(metas).map(move |(name, taken)| Entry { name, meta: meta(taken) })
 }
 
 /// What was found where a directory should be.

@@ -73,7 +73,7 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
     let engine = Engine { choice: args.extra.model, threads: args.extra.threads.map(usize::from) };
     let (several, total) = (source.is_several(), options.total);
     let mut reporter = Reporter::new(caller, source, view.as_mut(), &meter, &stop);
-    let mut watch = |progress, bytes| meter.show(progress, bytes);
+    let mut watch = |progress| meter.show(progress);
     let outcome = scan(Arc::new(options), engine, several, &mut reporter, &mut watch);
     meter.clear();
     match outcome {

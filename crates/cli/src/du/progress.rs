@@ -38,14 +38,14 @@ impl Meter {
     }
 
     /// Shows `progress`, if it is time to.
-    pub(crate) fn show(&self, progress: Progress, bytes: u64) {
+    pub(crate) fn show(&self, progress: Progress) {
         if !self.enabled || self.start.elapsed() < self.next.get() {
             return;
         }
         let now = self.start.elapsed();
         self.next.set(now + PERIOD);
         let mut size = Vec::new();
-        BlockSize::HUMAN.write(bytes, &mut size);
+        BlockSize::HUMAN.write(progress.measured, &mut size);
         let size = String::from_utf8_lossy(&size);
         let rate = self.rate(progress.entries, now);
         let Progress { entries, busy, .. } = progress;

@@ -75,7 +75,11 @@ impl Visit for Everything {
                 emit.descend(&entry);
             } else {
                 self.alive.fetch_add(1, Ordering::Relaxed);
-                let line = item_line(entry.name.name.to_bytes(), entry.name.file_type, entry.meta);
+                let line = item_line(
+                    entry.name.name.to_bytes(),
+                    entry.name.file_type,
+                    entry.meta.map(|meta| meta.copied()),
+                );
                 emit.item(Seen { dir: dir.id(), line, alive: self.alive.clone() });
             }
         }
