@@ -54,6 +54,10 @@ impl<C: Calls> Model for Blocking<C> {
         );
     }
 
+    fn magic(&self, dir: &Dir) -> Option<i64> {
+        self.calls.magic(dir)
+    }
+
     fn run<F: Future>(&self, future: F) -> F::Output {
         block_on(future)
     }

@@ -1,7 +1,7 @@
 //! The system calls a model is made of, as a trait, so that a simulation can stand between a model and the kernel.
 
 use std::ffi::CStr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::model::Follow;
 use crate::{Dir, Errno, Fields, Meta, Names, sys};
@@ -37,6 +37,11 @@ pub trait Calls: Clone + Send + Sync + 'static {
     /// # Errors
     /// statx(2)'s.
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno>;
+
+    /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
+    fn magic(&self, dir: &Dir) -> Option<i64> {
+        sys::fs_magic(dir.as_fd())
+    }
 }
 
 /// The kernel's own calls.

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::pin;
 use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
@@ -78,6 +78,11 @@ pub trait Model {
         fields: Fields,
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) -> impl Future<Output = ()>;
+
+    /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
+    fn magic(&self, dir: &Dir) -> Option<i64> {
+        crate::sys::fs_magic(dir.as_fd())
+    }
 
     /// Closes `dir`. A future dropped before its end closes it as well.
     fn close(&self, dir: Dir) -> impl Future<Output = ()> {

@@ -133,6 +133,13 @@ pub fn is_network(magic: i64) -> bool {
     KNOWN.iter().any(|known| known.0 == magic && known.2 == Place::Network)
 }
 
+/// Whether the filesystem with this magic number is on a block device or in memory, so that its calls never go to a
+/// server: if one takes long, it has waited for a block that many entries share.
+#[must_use]
+pub fn is_local(magic: i64) -> bool {
+    KNOWN.iter().any(|known| known.0 == magic && known.2 == Place::Local)
+}
+
 /// Whether ordering a very wide directory by inode number speeds up taking its metadata, on the filesystem with this
 /// magic number (gnulib's fts leaves it on tmpfs, NFS, CIFS and Lustre).
 #[must_use]
@@ -147,9 +154,11 @@ fn name(magic: i64) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Local,
+    /// On whatever is below it, or with a daemon or a cluster to be asked.
+    Either,
     Network,
 }
-use Place::{Local, Network};
+use Place::{Either, Local, Network};
 
 const TMPFS: i64 = 0x0102_1994;
 const NFS: i64 = 0x6969;
@@ -177,16 +186,16 @@ const KNOWN: [(i64, &str, Place); 40] = [
     (0x7371_7368, "squashfs", Local),
     (0xE0F5_E1E2, "erofs", Local),
     (0x28CD_3D45, "cramfs", Local),
-    (0x794C_7630, "overlay", Local),
-    (0xF15F, "ecryptfs", Local),
-    (0x7461_636F, "ocfs2", Local),
-    (0x0116_1970, "gfs2", Local),
+    (0x794C_7630, "overlay", Either),
+    (0xF15F, "ecryptfs", Either),
+    (0x7461_636F, "ocfs2", Either),
+    (0x0116_1970, "gfs2", Either),
     (TMPFS, "tmpfs", Local),
     (0x8584_58F6, "ramfs", Local),
     (0x9FA0, "proc", Local),
     (0x6265_6572, "sysfs", Local),
     (0x6367_7270, "cgroup2", Local),
-    (0x6573_5546, "fuse", Local),
+    (0x6573_5546, "fuse", Either),
     (NFS, "nfs", Network),
     (CIFS, "cifs", Network),
     (0xFE53_4D42, "smb2", Network),
@@ -236,6 +245,12 @@ mod tests {
         for (index, known) in KNOWN.iter().enumerate() {
             assert!(KNOWN[..index].iter().all(|other| other.0 != known.0 && other.1 != known.1), "{known:?}");
         }
+    }
+
+    #[test]
+    fn what_is_local_asks_no_server_and_a_daemon_may() {
+        assert!([0xEF53, TMPFS, 0x9FA0].into_iter().all(is_local));
+        assert!([NFS, LUSTRE, 0x6573_5546, 0x794C_7630, 0x1234].into_iter().all(|magic| !is_local(magic)));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Rates {
     pub slow: f64,
     /// Longest delay of a slow call, in microseconds.
     pub slow_us: u64,
+    /// The filesystem does not say of what type it is: it could be a server's.
+    pub nameless: bool,
 }
 
 /// Calls made so far, faulty ones included.
@@ -223,6 +225,10 @@ impl<C: Calls> Calls for Sim<C> {
         let meta = self.inner.stat_dir(dir, fields)?;
         self.delay(meta.id(), c"/stat");
         Ok(meta)
+    }
+
+    fn magic(&self, dir: &Dir) -> Option<i64> {
+        if self.rates.nameless { None } else { self.inner.magic(dir) }
     }
 }
 

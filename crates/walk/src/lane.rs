@@ -2,7 +2,7 @@
 //! calls have been going. A slow mount below a fast disk holds up nobody else, and what it needs is not asked of the disk.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::part::Part;
@@ -100,6 +100,8 @@ pub(crate) struct Lane<T> {
     active: AtomicUsize,
     /// Parts put in and not finished.
     outstanding: AtomicUsize,
+    /// The filesystem is known to ask no server, however long a call takes.
+    local: AtomicBool,
     /// Nanoseconds one stat takes, lately; 0 before the first.
     stat_ns: AtomicU64,
 }
@@ -111,6 +113,7 @@ impl<T> Lane<T> {
             limit: AtomicUsize::new(limit),
             active: AtomicUsize::new(0),
             outstanding: AtomicUsize::new(0),
+            local: AtomicBool::new(false),
             stat_ns: AtomicU64::new(0),
         }
     }
@@ -127,7 +130,12 @@ impl<T> Lane<T> {
 
     /// Whether each call is a round trip, going by how long one takes.
     pub(crate) fn is_remote(&self) -> bool {
-        self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS
+        self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS && !self.local.load(Ordering::Relaxed)
+    }
+
+    /// What is known of the filesystem. Many workers make a disk's calls slow, too.
+    pub(crate) fn set_local(&self, local: bool) {
+        self.local.store(local, Ordering::Relaxed);
     }
 
     /// Before anything has been stat'ed, another call tells what kind of storage this is.
@@ -331,5 +339,15 @@ mod tests {
         assert!(lane.is_remote());
         (0..20).for_each(|_| lane.note(1_000));
         assert!(!lane.is_remote());
+    }
+
+    #[test]
+    fn a_disk_is_no_server_however_slow() {
+        let lane = lane(1, 0);
+        lane.set_local(true);
+        lane.note(10_000_000);
+        assert!(!lane.is_remote());
+        lane.set_local(false);
+        assert!(lane.is_remote());
     }
 }

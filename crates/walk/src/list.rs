@@ -69,7 +69,9 @@ impl<V: Visit, M: Model> Worker<V, M> {
         node.set_id(meta.id());
         if node.is_device_root() {
             node.set_lane(self.shared.schedule.lanes.of(meta.dev));
-            self.shared.lane(node).guess(start.elapsed().as_nanos());
+            let lane = self.shared.lane(node);
+            lane.set_local(self.model.magic(&dir).is_some_and(offer::is_local));
+            lane.guess(start.elapsed().as_nanos());
         }
         let mut out = Out::new(None);
         let state = if node.is_loop(&meta) {

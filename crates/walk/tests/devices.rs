@@ -84,6 +84,10 @@ impl Calls for TwoDevices {
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
         Native.stat_dir(dir, fields)
     }
+
+    fn magic(&self, _dir: &Dir) -> Option<i64> {
+        None
+    }
 }
 
 fn device(path: PathBuf) -> u64 {

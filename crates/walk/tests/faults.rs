@@ -62,6 +62,7 @@ fn rates(random: &mut Random) -> Rates {
         stat_eio: rate(0.1),
         slow: rate(0.02),
         slow_us: 500,
+        nameless: false,
     }
 }
 
@@ -100,6 +101,7 @@ const SLOW: Rates = Rates {
     stat_eio: 0.0,
     slow: 1.0,
     slow_us: 2_000,
+    nameless: true,
 };
 
 #[test]
@@ -118,7 +120,7 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
         };
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         for way in [Way::workers(64), Way::of(Choice::Auto)] {
-            let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, ..rates };
+            let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, nameless: true, ..rates };
             let other = walk(change(way), &tree.root(), seed, rates);
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
         }

@@ -161,7 +161,7 @@ fn workers_work_side_by_side_after_much_was_not_wanted() {
         }
     };
     let _watchdog = Watchdog::new("not wanted");
-    let slow = Sim::new(Native, 1, Rates { slow: 1.0, slow_us: 4_000, ..Rates::default() });
+    let slow = Sim::new(Native, 1, Rates { slow: 1.0, slow_us: 4_000, nameless: true, ..Rates::default() });
     let make = move || Ok(Blocking::new(slow.clone()));
     let visit = Everything { names_only: true, ..Everything::default() };
     run_with(Way::workers(8).options(), visit, &mut recorder, &mut watch, make).unwrap();
