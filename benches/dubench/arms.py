@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Callable
 
 FATHOM_MODELS = ("sync", "threads", "async-seq", "async-par", "uring")
-FATHOM_THREADS = (1, 2, 4, 8, 16, 32, 64)
+FATHOM_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 FLOOR_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 # Inode order is for cold disks, where few threads never win.
 FLOOR_THREADS_INODE = (16, 32, 64, 128)

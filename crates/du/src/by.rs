@@ -2,10 +2,10 @@
 //! once; names of owners and how groups look are the caller's.
 
 use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::hash::Hash;
 
 use fathom_walk::{FileType, Stamp};
-use rustc_hash::FxHashMap;
 
 use crate::options::Measure;
 use crate::top::value;
@@ -116,8 +116,8 @@ impl<'a> Key<'a> {
 /// Totals by group.
 #[derive(Debug, Default)]
 pub struct Groups {
-    extensions: FxHashMap<Vec<u8>, Totals>,
-    fixed: FxHashMap<Fixed, Totals>,
+    extensions: HashMap<Vec<u8>, Totals>,
+    fixed: HashMap<Fixed, Totals>,
 }
 
 impl Groups {
@@ -147,7 +147,7 @@ impl Groups {
 }
 
 /// Whether there was a group for it or room for a new one.
-fn add<K, Q>(groups: &mut FxHashMap<K, Totals>, key: &Q, totals: &Totals, has_room: bool) -> bool
+fn add<K, Q>(groups: &mut HashMap<K, Totals>, key: &Q, totals: &Totals, has_room: bool) -> bool
 where
     K: Borrow<Q> + Hash + Eq,
     Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,

@@ -4,9 +4,10 @@
 mod class;
 mod glob;
 
+use std::collections::HashSet;
+
 use self::glob::Glob;
 use crate::quote::Charset;
-use rustc_hash::FxHashSet;
 
 /// A set of patterns. Holding a path against it costs a hash for all patterns without wildcards, and for each of
 /// the others time in proportion to the pattern's length times the path's.
@@ -15,9 +16,9 @@ pub struct Exclude {
     charset: Charset,
     posixly_correct: bool,
     /// Without wildcards and slashes: they can only equal a name.
-    names: FxHashSet<Vec<u8>>,
+    names: HashSet<Vec<u8>>,
     /// Without wildcards: they can equal the end of a path.
-    paths: FxHashSet<Vec<u8>>,
+    paths: HashSet<Vec<u8>>,
     /// Settled by an entry's name, once its directory is not excluded.
     name_globs: Vec<Glob>,
     path_globs: Vec<Glob>,

@@ -1,13 +1,13 @@
 //! The set of inodes counted already.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Inodes by device, so that a device number is kept once and not with every inode.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    devices: FxHashMap<u64, FxHashSet<u64>>,
+    devices: HashMap<u64, HashSet<u64>>,
     /// Most inodes in a row are on one device.
-    last: Option<(u64, FxHashSet<u64>)>,
+    last: Option<(u64, HashSet<u64>)>,
 }
 
 impl Seen {

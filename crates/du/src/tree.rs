@@ -7,7 +7,7 @@
 //! it was kept, whatever the reason why it is not shown. It gets a row as an entry would, because it is not less
 //! than the least entry that has one, or because there is room.
 
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 use crate::options::Measure;
 use crate::top::{Entry, value};
@@ -56,7 +56,7 @@ pub fn rows(measure: Measure, entries: &[Entry], total: &Totals, rows_max: usize
 
 /// For each entry the one whose row it stands below: the nearest directory above it that is there.
 fn above(entries: &[Entry]) -> Vec<Option<usize>> {
-    let mut known = FxHashMap::default();
+    let mut known = HashMap::new();
     let found = entries.iter().enumerate().map(|(index, entry)| {
         let found = directories(entry).find_map(|path| known.get(&(entry.operand, path)).copied());
         known.insert((entry.operand, entry.path.as_slice()), index);

@@ -1,11 +1,10 @@
 //! Puts the outcomes of parts back into traversal order and hands them to the consumer.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_io::{Follow, Meta};
-use rustc_hash::FxHashSet;
 
 use crate::node::Node;
 use crate::part::{DirState, Head, Job, Out, Part, Slot};
@@ -63,7 +62,7 @@ pub(crate) struct Order<'a, V: Visit, C> {
     consume: &'a mut C,
     stack: Vec<Frame<V::Item>>,
     /// The directories entered and not left.
-    active: FxHashSet<(u64, u64)>,
+    active: HashSet<(u64, u64)>,
     roots: VecDeque<Root<V::Item>>,
     roots_seen: usize,
     roots_end: bool,
@@ -80,7 +79,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             pool,
             consume,
             stack,
-            active: FxHashSet::default(),
+            active: HashSet::default(),
             roots,
             roots_seen: 0,
             roots_end: false,

@@ -1,6 +1,7 @@
 //! One worker: takes parts, executes them over its model (`list.rs` has how a directory is), publishes what came of them.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -8,7 +9,6 @@ use std::sync::Mutex;
 use fathom_io::{Errno, Meta, Model, Names};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use rustc_hash::FxHashSet;
 
 use crate::fds::Fds;
 use crate::lane::{Lane, Tally};
@@ -25,7 +25,7 @@ pub(crate) struct Shared<V: Visit> {
     pub(crate) schedule: Schedule<V::Item>,
     pub(crate) fds: Fds,
     /// Directories listed so far, where one may be met twice.
-    pub(crate) listed: Option<Mutex<FxHashSet<(u64, u64)>>>,
+    pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
 impl<V: Visit> Shared<V> {
