@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 
 use crate::node::Node;
 use crate::part::{DirState, Head, Job, Out, Part, Slot};
@@ -20,6 +20,8 @@ const SORT_NAMES: usize = 10_000;
 /// for the same block; where each call is a round trip, each is best made by itself.
 const CHUNK_NAMES: usize = 1024;
 const CHUNK_NAMES_REMOTE: usize = 1;
+/// Names weigh so much less than what waits for its turn: a directory has two batches at most under way.
+const NAMES_SHARE: usize = 4;
 /// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
@@ -224,7 +226,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             }
             let cookie = scratch.names.cookie();
             self.select(node, &mut scratch.names);
-            out.weight += scratch.names.heap_bytes();
+            out.weight += scratch.names.heap_bytes() / NAMES_SHARE;
             let names = Arc::new(std::mem::take(&mut scratch.names));
             self.share(node, names, CHUNK_NAMES_REMOTE, &mut scratch.metas, out);
             let full = total >= BATCH_NAMES;
@@ -268,7 +270,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         if names.len() <= chunk {
             self.stat(node, dir.as_fd(), names, 0..names.len(), &mut scratch.metas, out).await;
         } else {
-            out.weight += names.heap_bytes();
+            out.weight += names.heap_bytes() / NAMES_SHARE;
             self.share(node, Arc::new(std::mem::take(names)), chunk, &mut scratch.metas, out);
         }
         if more {
@@ -341,7 +343,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         out: &mut Out<V::Item>,
     ) {
         let Options { links, fields, .. } = self.shared.options;
-        let count = names.range(range.clone()).filter(|name| name.stat).count();
+        let count = names.count_stat(range.clone());
         let start = Instant::now();
         self.model.stat(at, names, range.clone(), links, fields, metas).await;
         if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
@@ -362,8 +364,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         self.tally(node).entries.add(range.len() as u64);
         let links = self.shared.options.links;
         if out.slots.is_empty() {
-            let is_dir = |name: &Name<'_>| name.file_type == FileType::Directory;
-            out.slots.reserve_exact(names.range(range.clone()).filter(is_dir).count() + 1);
+            out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
         }
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0 };
         self.shared.visit.entries(node, entries(names, range, metas), &mut emit);

@@ -24,6 +24,14 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    /// The directory it was found in; a root is its own.
+    pub(crate) fn parent(&self) -> &Arc<Node> {
+        match self {
+            Self::Root(node) | Self::List(node) | Self::Relist(node) => node.parent().unwrap_or(node),
+            Self::More(node, _) | Self::Stat(node, ..) => node,
+        }
+    }
+
     /// The root or the directory it is about.
     pub(crate) fn node(&self) -> &Arc<Node> {
         match self {

@@ -182,7 +182,15 @@ impl<T> Schedule<T> {
     pub(crate) fn push(&self, worker: usize, parts: &mut Vec<Arc<Part<T>>>) {
         let Some(first) = parts.first() else { return };
         let (lane, count) = (self.lanes.get(first.lane), parts.len());
-        lane.queue(worker).change(|queue| queue.extend(parts.drain(..).rev()));
+        let node = first.job.parent().clone();
+        lane.queue(worker).change(|queue| {
+            // What is left of an earlier batch of the same directory comes first.
+            let is_before = |part: &&Arc<Part<T>>| Arc::ptr_eq(part.job.parent(), &node);
+            let before = queue.iter().rev().take_while(is_before).count();
+            let before = queue.split_off(queue.len() - before);
+            queue.extend(parts.drain(..).rev());
+            queue.extend(before);
+        });
         self.wake(count);
         if self.hiring.load(Ordering::Relaxed) && self.sleepers() < count {
             self.consumer.unpark();

@@ -33,8 +33,8 @@ fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
     let start = record.start as usize;
     let name = &bytes[start..start + usize::from(record.len)];
     // SAFETY: records are made by `push_with_nul` alone, which appends a whole C string to the bytes and notes its place:
-    // `push` has one, `push_field` stops at the first NUL. Bytes never change after that, and go only together with all
-    // records (`clear`).
+    // `push` has one, `push_field` stops at the first NUL. Bytes never change after that; `sort_by_inode` moves whole
+    // names and notes where to, and they go only together with all records (`clear`).
     unsafe { CStr::from_bytes_with_nul_unchecked(name) }
 }
 
@@ -117,6 +117,7 @@ impl Names {
     }
 
     /// `name` ends in its only NUL.
+    #[inline]
     fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) {
         self.records.push(Record {
             ino,
@@ -148,14 +149,35 @@ impl Names {
         range.map(|index| self.get(index))
     }
 
+    /// How many of entries `range` are of this type.
+    #[must_use]
+    pub fn count_of(&self, range: Range<usize>, file_type: FileType) -> usize {
+        self.records[range].iter().filter(|record| record.file_type == file_type).count()
+    }
+
+    /// How many of entries `range` [`Model::stat`](crate::Model::stat) takes the metadata of.
+    #[must_use]
+    pub fn count_stat(&self, range: Range<usize>) -> usize {
+        self.records[range].iter().filter(|record| record.stat).count()
+    }
+
     /// All entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = Name<'_>> {
         self.range(0..self.len())
     }
 
-    /// Orders the entries by inode number, equal ones as they were read.
+    /// Orders the entries by inode number, equal ones as they were read. The names are put in that order too: each is
+    /// soon read by the kernel, which would wait for memory at every one of them.
     pub fn sort_by_inode(&mut self) {
-        self.records.sort_by_key(|record| record.ino);
+        self.records.sort_unstable_by_key(|record| (record.ino, record.start));
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        for record in &mut self.records {
+            let start = record.start as usize;
+            // A batch that has been read fits 32 bits, in whatever order.
+            record.start = bytes.len() as u32;
+            bytes.extend_from_slice(&self.bytes[start..start + usize::from(record.len)]);
+        }
+        self.bytes = bytes;
     }
 
     /// Drops the entries `keep` refuses.
