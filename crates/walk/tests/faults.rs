@@ -66,6 +66,12 @@ fn rates(random: &mut Random) -> Rates {
     }
 }
 
+/// Links followed or not, metadata of directories sooner or later.
+fn changed(way: Way, seed: u64) -> Options {
+    let links = if seed.is_multiple_of(3) { Follow::Yes } else { Follow::No };
+    Options { links, stat_dirs: seed.is_multiple_of(2), ..way.options() }
+}
+
 #[test]
 fn the_same_faults_are_told_for_any_schedule() {
     let tree = forest();
@@ -73,11 +79,7 @@ fn the_same_faults_are_told_for_any_schedule() {
     for seed in 0..30 {
         let mut random = Random(seed);
         let rates = rates(&mut random);
-        let change = |way: Way| Options {
-            links: if seed % 3 == 0 { Follow::Yes } else { Follow::No },
-            stat_dirs: seed % 2 == 0,
-            ..way.options()
-        };
+        let change = |way: Way| changed(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         failed += first.failed;
         for way in [Way::workers(1 + random.below(8)), Way::workers(64), Way::of(Choice::Auto)] {
@@ -113,11 +115,7 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
     for seed in 0..10 {
         let mut random = Random(seed);
         let rates = rates(&mut random);
-        let change = |way: Way| Options {
-            links: if seed % 3 == 0 { Follow::Yes } else { Follow::No },
-            stat_dirs: seed % 2 == 0,
-            ..way.options()
-        };
+        let change = |way: Way| changed(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         for way in [Way::workers(64), Way::of(Choice::Auto)] {
             let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, nameless: true, ..rates };
