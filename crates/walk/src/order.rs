@@ -182,11 +182,12 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
         self.consume.idle();
         self.schedule.want(Some(part));
         let out = loop {
-            if self.tick() {
-                break None;
-            }
+            // What is there is taken even if the walk is to stop: it is known.
             if let Some(out) = part.take() {
                 break Some(out);
+            }
+            if self.tick() {
+                break None;
             }
             std::thread::park_timeout(self.nap);
             self.nap = (self.nap + self.nap / 8).min(NAP_MAX);

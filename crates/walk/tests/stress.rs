@@ -142,7 +142,8 @@ fn workers_work_side_by_side_after_much_was_not_wanted() {
         fill(&unwanted.dir(&format!("d{number}")), 1_000);
     }
     let wanted = Tree::in_memory();
-    bushy(&wanted.root(), 4, 3);
+    // More than the workers get done while the rest is refused.
+    bushy(&wanted.root(), 4, 4);
     let here = AtomicUsize::new(0);
     let mut recorder = Recorder::new(&[unwanted.root(), wanted.root()]);
     recorder.descend = Box::new(|enter| {

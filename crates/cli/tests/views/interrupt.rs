@@ -22,10 +22,11 @@ fn interrupted(view: &str) -> (String, Outcome) {
     let gate = script.gate(slow);
     let case = du(&tree, &format!("{view} mnt")).mounting(&script);
     case.watch(FATHOM, |child| {
-        // The last thing before it waits is to look up the directory.
+        // It looks up the directory while it still reads the one above: what is known of that has to arrive.
         while script.lookups() < 2 {
             thread::sleep(Duration::from_millis(1));
         }
+        thread::sleep(Duration::from_millis(50));
         kill_process(Pid::from_child(child), Signal::INT).expect("nobody has waited for it yet");
         let said = first_line(child);
         // The kernel lets no process go while the file system owes it an answer.
