@@ -1,0 +1,71 @@
+//! The commands that the README and `--help` show work as they are written: run by a shell, in a tree of their own
+//! that stands for the places they name.
+
+#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use support::Tree;
+use support::program::Program;
+
+/// A home directory with what the examples look for in the current one.
+const HOME: &str =
+    "src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, var/log/g 1";
+
+fn readme() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = fs::read_to_string(path).expect("the README is there");
+    let mut fences = text.split("```").enumerate().filter(|(index, _)| index % 2 == 1);
+    let shell = fences.by_ref().filter_map(|(_, block)| block.strip_prefix("sh\n"));
+    let lines = shell.flat_map(str::lines).filter(|line| line.starts_with("fathom "));
+    lines.map(|line| line.split(" #").next().unwrap_or_default().trim_end().to_string()).collect()
+}
+
+fn help(words: &[&str]) -> Vec<String> {
+    let output = Command::new(Program::AsDu.bin().join("fathom")).args(words).arg("--help").output();
+    let text = String::from_utf8(output.expect("fathom runs").stdout).expect("help is plain text");
+    let examples = text.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
+    let is_command = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    examples.lines().filter(is_command).map(|line| line.trim().to_string()).collect()
+}
+
+/// The places of a whole machine, moved below `home`.
+fn moved(line: &str, home: &Path) -> String {
+    let move_word = |word: &str| match word.strip_prefix('/') {
+        Some(rest) => home.join(rest).to_str().expect("made by this test").to_string(),
+        None => word.to_string(),
+    };
+    line.split(' ').map(move_word).collect::<Vec<_>>().join(" ")
+}
+
+fn run(line: &str, home: &Path) -> Output {
+    let installed = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = [Program::AsDu.bin()].into_iter().chain(std::env::split_paths(&installed));
+    let path = std::env::join_paths(dirs).expect("no colon in a directory of the build");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(home).env("HOME", home).env("PATH", path);
+    shell.output().expect("a shell runs")
+}
+
+#[test]
+fn every_example_works_as_written() {
+    let mut lines = readme();
+    assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
+    for words in [&[][..], &["du"], &["io"]] {
+        let examples = help(words);
+        assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
+        lines.extend(examples);
+    }
+    for line in lines {
+        let home = Tree::parse(HOME);
+        let output = run(&moved(&line, home.path()), home.path());
+        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
+        let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
+        let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
+        // Nothing in the tree is as large as an example's threshold.
+        assert!(!printed.is_empty() || line.contains(" -t"), "{line} prints nothing");
+    }
+}
