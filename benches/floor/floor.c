@@ -3,7 +3,8 @@
 //   floor DIR [THREADS [CHUNK [inode]]]        (defaults: 2 threads, 256 names a chunk, listing order)
 //
 // For each directory: openat relative to its parent, getdents64 until it says "end", one statx of itself, close. For
-// each other entry: one statx relative to its directory. Hard links count once. Prints what `du -s DIR` prints.
+// each other entry: one statx relative to its directory; on a filesystem of this machine one lstat, from a working
+// directory that each thread has to itself, which the kernel is through with sooner. Hard links count once. Prints what `du -s DIR` prints.
 // It keeps no order, prints nothing below DIR, and gives up at the first error: what is left is the cost of the
 // question, not of an answer to it. With `inode`, what one getdents64 returned is taken in order of inode numbers,
 // which on a disk is near the order of the inodes themselves.
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -35,6 +38,7 @@ enum {
     THREADS_MAX = 1024,
     STAT_FLAGS = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
     STAT_MASK = STATX_BLOCKS | STATX_INO | STATX_NLINK,
+    NEAR_NAMES = 4,  // from so many on, going there pays
 };
 
 // A directory entry as getdents64 writes it.
@@ -81,6 +85,7 @@ static bool finished;
 static int threads = 2;
 static unsigned chunk_names = 256;
 static bool inode_order;
+static bool local;           // no filesystem that asks somebody else
 
 _Noreturn static void die(const char *deed, const char *name)
 {
@@ -228,27 +233,44 @@ static void leave(struct dir *dir)
 
 // ---- the walk ----
 
-static uint64_t blocks_of(const struct statx *st, bool is_directory)
+static uint64_t blocks_of(struct inode key, uint64_t names, uint64_t blocks)
 {
-    struct inode key = {(uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor, st->stx_ino};
-    if (st->stx_nlink > 1 && !is_directory && !first_link(key))
-        return 0;
-    return st->stx_blocks;
+    return names > 1 && !first_link(key) ? 0 : blocks;
 }
 
-static void stat_name(struct worker *worker, struct dir *dir, const char *name)
+static uint64_t blocks_of_statx(const struct statx *st, bool is_directory)
 {
-    struct statx st;
-    if (statx(dir->fd, name, STAT_FLAGS, STAT_MASK, &st) != 0)
-        die("access", name);
-    worker->blocks += blocks_of(&st, false);
+    struct inode key = {(uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor, st->stx_ino};
+    return blocks_of(key, is_directory ? 1 : st->stx_nlink, st->stx_blocks);
+}
+
+// Whether names of `dir` are to be looked up from the working directory.
+static bool come_near(struct dir *dir, unsigned names)
+{
+    return local && names >= NEAR_NAMES && fchdir(dir->fd) == 0;
+}
+
+static void stat_name(struct worker *worker, struct dir *dir, bool near, const char *name)
+{
+    if (near) {
+        struct stat st;
+        if (lstat(name, &st) != 0)
+            die("access", name);
+        worker->blocks += blocks_of((struct inode){st.st_dev, st.st_ino}, st.st_nlink, (uint64_t)st.st_blocks);
+    } else {
+        struct statx st;
+        if (statx(dir->fd, name, STAT_FLAGS, STAT_MASK, &st) != 0)
+            die("access", name);
+        worker->blocks += blocks_of_statx(&st, false);
+    }
 }
 
 static void stat_chunk(struct worker *worker, struct item *chunk)
 {
     const char *name = chunk->text;
+    bool near = come_near(chunk->dir, chunk->names);
     for (unsigned i = 0; i < chunk->names; i++, name += strlen(name) + 1)
-        stat_name(worker, chunk->dir, name);
+        stat_name(worker, chunk->dir, near, name);
 }
 
 static bool is_dot(const char *name)
@@ -322,12 +344,13 @@ static struct item *make_chunk(struct worker *worker, struct dir *dir, unsigned 
 // Gives chunks away while others may want them; the last one, and what nobody has room for, is this worker's.
 static void stat_files(struct worker *worker, struct dir *dir)
 {
+    bool near = come_near(dir, worker->files);
     for (unsigned at = 0; at < worker->files;) {
         if (worker->files - at > chunk_names && room_for_chunk()) {
             push_chunk(make_chunk(worker, dir, at, chunk_names));
             at += chunk_names;
         } else {
-            stat_name(worker, dir, worker->file[at++]->name);
+            stat_name(worker, dir, near, worker->file[at++]->name);
         }
     }
 }
@@ -341,7 +364,7 @@ static struct dir *open_directory(struct worker *worker, int parent_fd, const ch
         die("open directory", name);
     if (statx(dir->fd, "", STAT_FLAGS | AT_EMPTY_PATH, STAT_MASK, &st) != 0)
         die("access", name);
-    worker->blocks += blocks_of(&st, true);
+    worker->blocks += blocks_of_statx(&st, true);
     atomic_init(&dir->users, 1);
     return dir;
 }
@@ -369,6 +392,8 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     bool is_directory;
+    if (local && unshare(CLONE_FS) != 0)
+        die("get a working directory for", "a thread");
     for (struct item *item; (item = pop(&is_directory)); free(item)) {
         if (is_directory) {
             walk_directory(worker, item);
@@ -401,6 +426,19 @@ static void raise_descriptor_limit(void)
     }
 }
 
+// ext2 to ext4, XFS, Btrfs, tmpfs (statfs(2)).
+static bool is_local(const char *path)
+{
+    static const uint32_t magics[] = {0xEF53, 0x58465342, 0x9123683E, 0x01021994};
+    struct statfs fs;
+    if (statfs(path, &fs) != 0)
+        die("access", path);
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if ((uint32_t)fs.f_type == magics[i])
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || argc > 5 || (argc == 5 && strcmp(argv[4], "inode") != 0)) {
@@ -412,6 +450,7 @@ int main(int argc, char **argv)
     if (argc > 3)
         chunk_names = (unsigned)number(argv[3], 1 << 20);
     inode_order = argc > 4;
+    local = is_local(argv[1]);
     raise_descriptor_limit();
     struct worker *workers = aligned_alloc(_Alignof(struct worker), (size_t)threads * sizeof *workers);
     if (!workers)

@@ -54,6 +54,10 @@ impl<C: Calls> Model for Blocking<C> {
         );
     }
 
+    fn enter(&self, dir: BorrowedFd<'_>) -> bool {
+        self.calls.enter(dir)
+    }
+
     fn magic(&self, dir: &Dir) -> Option<i64> {
         self.calls.magic(dir)
     }

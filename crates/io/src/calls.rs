@@ -38,6 +38,11 @@ pub trait Calls: Clone + Send + Sync + 'static {
     /// statx(2)'s.
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno>;
 
+    /// Makes `dir` the working directory of the calling thread and of no other; false where that cannot be had.
+    fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
+        false
+    }
+
     /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
     fn magic(&self, dir: &Dir) -> Option<i64> {
         sys::fs_magic(dir.as_fd())
@@ -67,5 +72,9 @@ impl Calls for Native {
 
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
         sys::stat_dir(dir, fields)
+    }
+
+    fn enter(&self, dir: BorrowedFd<'_>) -> bool {
+        sys::enter(dir)
     }
 }

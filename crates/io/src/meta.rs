@@ -106,7 +106,8 @@ impl Meta {
     }
 }
 
-/// Which fields a caller needs. Type, device, inode, link count and mount root always come along: no filesystem charges for them.
+/// Which fields a caller needs. Type, device, inode, link count and mount root always come along, unless
+/// [`Fields::LOCAL`] says otherwise: no filesystem charges for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Fields(u8);
 
@@ -123,6 +124,9 @@ impl Fields {
     pub const OWNER: Self = Self(8);
     /// Everything.
     pub const ALL: Self = Self(15);
+    /// Nobody but this machine keeps the file: there is no difference between what is cached and what is true, and the
+    /// cheapest call will do. Without a word on whether it is a mount's root.
+    pub const LOCAL: Self = Self(32);
     /// Ask who keeps the file, even if something is cached: needed where nothing has looked the file up, as at the root of
     /// a mount.
     pub const FRESH: Self = Self(16);

@@ -79,6 +79,12 @@ pub trait Model {
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) -> impl Future<Output = ()>;
 
+    /// Makes `dir` the working directory of the calling thread and of no other; false where that cannot be had. A call
+    /// relative to [`CWD`](crate::sys::CWD) spares the kernel looking up and holding on to a descriptor.
+    fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
+        false
+    }
+
     /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
     fn magic(&self, dir: &Dir) -> Option<i64> {
         crate::sys::fs_magic(dir.as_fd())

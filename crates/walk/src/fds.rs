@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fathom_io::{Dir, Errno, Fields, Follow, sys};
 
@@ -25,7 +25,7 @@ const HOP_NAMES: usize = 256;
 /// PATH_MAX with room for the closing NUL and a last name.
 const HOP_BYTES: usize = 4096 - 256 - 1;
 
-/// The base of directory-relative calls: a kept descriptor, or the working directory for a root.
+/// The base of directory-relative calls: a kept descriptor; for a root the working directory, or a descriptor of it.
 #[derive(Debug)]
 pub(crate) enum Base {
     Cwd,
@@ -65,6 +65,8 @@ pub(crate) struct Fds {
     kept_max: usize,
     kept: AtomicUsize,
     reopened: AtomicU64,
+    /// The working directory the walk was started in, once a worker has left it; nothing if it cannot be opened.
+    start: OnceLock<Option<Arc<OwnedFd>>>,
     /// Oldest first. Entries whose descriptor went already are passed over.
     order: Mutex<VecDeque<Arc<Node>>>,
 }
@@ -75,6 +77,7 @@ impl Fds {
             kept_max,
             kept: AtomicUsize::new(0),
             reopened: AtomicU64::new(0),
+            start: OnceLock::new(),
             order: Mutex::new(VecDeque::new()),
         }
     }
@@ -130,7 +133,17 @@ impl Fds {
 
     /// What `node` is to be opened from.
     pub(crate) fn base_of(&self, node: &Node) -> Result<Base, Errno> {
-        node.parent().map_or(Ok(Base::Cwd), |parent| self.open(parent).map(Base::Fd))
+        node.parent().map_or_else(|| Ok(self.start()), |parent| self.open(parent).map(Base::Fd))
+    }
+
+    /// What roots are relative to.
+    fn start(&self) -> Base {
+        self.start.get().cloned().flatten().map_or(Base::Cwd, Base::Fd)
+    }
+
+    /// Whether workers may leave the working directory the walk was started in. Each asks first.
+    pub(crate) fn may_leave_start(&self) -> bool {
+        self.start.get_or_init(|| sys::open_path(sys::CWD, c".", Follow::Yes).ok().map(Arc::new)).is_some()
     }
 
     /// `node`'s descriptor, reopened where it was not kept.
@@ -168,7 +181,7 @@ impl Fds {
         self.reopened.fetch_add(1, Ordering::Relaxed);
         let target = hop[0];
         let fd = self.with_room(|| match base {
-            None => sys::open_dir(sys::CWD, target.name(), target.follow()).map(Dir::into_fd),
+            None => sys::open_dir(self.start().as_fd(), target.name(), target.follow()).map(Dir::into_fd),
             Some(base) => sys::open_path(base.as_fd(), &join(hop), target.follow()),
         })?;
         let dir = Dir::from_fd(fd);

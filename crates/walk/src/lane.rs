@@ -130,12 +130,16 @@ impl<T> Lane<T> {
 
     /// Whether each call is a round trip, going by how long one takes.
     pub(crate) fn is_remote(&self) -> bool {
-        self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS && !self.local.load(Ordering::Relaxed)
+        self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS && !self.is_local()
     }
 
     /// What is known of the filesystem. Many workers make a disk's calls slow, too.
     pub(crate) fn set_local(&self, local: bool) {
         self.local.store(local, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.local.load(Ordering::Relaxed)
     }
 
     /// Before anything has been stat'ed, another call tells what kind of storage this is.

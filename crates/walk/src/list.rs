@@ -1,7 +1,7 @@
 //! How a worker opens a directory, reads it and takes the metadata of its entries: in one go where that costs little, in
 //! parts for several workers where the directory is wide or each call is a round trip.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,6 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer,
 
 use crate::node::Node;
 use crate::part::{DirState, Head, Job, Out, Part, Slot};
-use crate::run::Options;
 use crate::visit::{Emit, Visit, entries};
 use crate::worker::{Scratch, Worker};
 
@@ -20,6 +19,8 @@ const SORT_NAMES: usize = 10_000;
 /// for the same block; where each call is a round trip, each is best made by itself.
 const CHUNK_NAMES: usize = 1024;
 const CHUNK_NAMES_REMOTE: usize = 1;
+/// From so many names on, going into a directory costs less than what each name is found faster from there.
+const ENTER_NAMES: usize = 6;
 /// Names weigh so much less than what waits for its turn: a directory has two batches at most under way.
 const NAMES_SHARE: usize = 4;
 /// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
@@ -45,7 +46,7 @@ enum Piecemeal {
 }
 
 impl<V: Visit, M: Model> Worker<V, M> {
-    async fn stat_one(&self, at: std::os::fd::BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
+    async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown);
         let fields = self.shared.options.fields.and(Fields::FRESH);
@@ -137,7 +138,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
     }
 
     /// Opens `node`; where the process is out of descriptors, closes kept ones and waits for other workers'.
-    async fn open_at(&self, at: std::os::fd::BorrowedFd<'_>, node: &Node) -> Result<Dir, Errno> {
+    async fn open_at(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Dir, Errno> {
         for _ in 0..ROOM_TRIES {
             match self.model.open(at, node.name(), node.follow()).await {
                 Err(Errno::MFILE | Errno::NFILE) if !self.shared.schedule.is_stopped() => {
@@ -336,14 +337,15 @@ impl<V: Visit, M: Model> Worker<V, M> {
     pub(crate) async fn stat(
         &self,
         node: &Arc<Node>,
-        at: std::os::fd::BorrowedFd<'_>,
+        at: BorrowedFd<'_>,
         names: &Names,
         range: std::ops::Range<usize>,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
         out: &mut Out<V::Item>,
     ) {
-        let Options { links, fields, .. } = self.shared.options;
+        let links = self.shared.options.links;
         let count = names.count_stat(range.clone());
+        let (at, fields) = self.come_near(node, at, count);
         let start = Instant::now();
         self.model.stat(at, names, range.clone(), links, fields, metas).await;
         if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
@@ -351,6 +353,17 @@ impl<V: Visit, M: Model> Worker<V, M> {
         }
         self.tally(node).stats.add(count as u64);
         self.visit(node, names, range, metas, out);
+    }
+
+    /// The cheapest way to the metadata of `count` names in `at`: from where, and what for.
+    fn come_near<'f>(&self, node: &Node, at: BorrowedFd<'f>, count: usize) -> (BorrowedFd<'f>, Fields) {
+        let fields = self.shared.options.fields;
+        // On a filesystem of others, going there may take a call to them.
+        if !self.shared.lane(node).is_local() {
+            return (at, fields);
+        }
+        let near = count >= ENTER_NAMES && self.shared.fds.may_leave_start() && self.model.enter(at);
+        (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
     }
 
     fn visit(

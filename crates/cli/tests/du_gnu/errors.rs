@@ -48,9 +48,15 @@ fn a_directory_that_cannot_be_read_counts_itself() {
 
 #[test]
 fn what_is_in_a_directory_that_cannot_be_searched() {
-    let tree = locked();
+    let mut tree = locked();
+    for number in 0..12 {
+        tree = tree.with(&format!("d/many/f{number} 10"));
+    }
+    let tree = tree.mode("d/many", 0o444);
     let out = du(&tree, "-a d/blind").unprivileged().same();
     out.says("du: cannot access 'd/blind/y': Permission denied\n").status(1);
+    let out = du(&tree, "-a d/many").unprivileged().same();
+    assert_eq!(out.err().lines().count(), 12);
     for words in [
         "-L d",
         "-aL d",

@@ -6,6 +6,25 @@ fn nested() -> Tree {
     Tree::parse("a/b/x 9000, a/b/y 100, a/c/z 20000, a/f 5000, g 3000, l -> a, m -> g")
 }
 
+/// Workers go into directories of many files; what comes after is relative to where the program was started all the same.
+#[test]
+fn relative_operands_stay_relative_to_where_the_program_was_started() {
+    let mut tree = Tree::new();
+    for (number, dir) in ["a", "a/a", "a/b/c", "b", "b/a", "c"].into_iter().enumerate() {
+        for file in 0..20 {
+            tree = tree.with(&format!("{dir}/f{number}-{file} 1000"));
+        }
+    }
+    let tree = tree.with("l -> a/b, b/l -> ../a");
+    all_same(
+        &tree,
+        &["-a a b c", "-a b/../a/b c a", "-aL l b", "-ac . ../t/b", "-aD l c/../l/c", "-s a/* b/*"],
+    );
+    for limit in [20, 24, 32] {
+        du(&tree, "-a a b c l/c ./a/b/../a").after(&format!("ulimit -n {limit}")).same();
+    }
+}
+
 #[test]
 fn a_repeated_operand_gets_one_line() {
     let tree = nested();

@@ -15,7 +15,7 @@ mod startup;
 
 pub use rustix::fs::CWD;
 
-pub use linux::{Dir, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir};
+pub use linux::{Dir, enter, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use names::{Name, Names};

@@ -192,6 +192,12 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, _fields: Fields) ->
     }
 }
 
+/// POSIX has one working directory a process: false.
+#[must_use]
+pub fn enter(_dir: BorrowedFd<'_>) -> bool {
+    false
+}
+
 /// fstat of an open directory.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use fathom_io::sys::{self, CWD};
-use fathom_io::{Dir, Fields, FileType, Follow, Model, Names};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{AtFlags, FileType as Kind, Mode, Timespec, Timestamps};
 
@@ -52,6 +52,16 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: Model>(make: impl Fn() -> Opt
     assert_eq!(null.2, FileType::Char);
     model.run(async {
         let dir = open(&model, temp.path()).await;
+        // The cheapest call tells the same.
+        let (mut names, mut dear, mut cheap) = (Names::new(), Vec::new(), Vec::new());
+        assert_eq!(model.read(&dir, &mut names, 100).await, Ok(false));
+        for follow in [Follow::No, Follow::Yes] {
+            model.stat(dir.as_fd(), &names, 0..12, follow, Fields::ALL, &mut dear).await;
+            model.stat(dir.as_fd(), &names, 0..12, follow, Fields::ALL.and(Fields::LOCAL), &mut cheap).await;
+            let told = |meta: &Option<Result<Meta, Errno>>| meta.unwrap().map(told_by_all);
+            let [cheap, dear] = [&cheap, &dear].map(|metas| metas.iter().map(told).collect::<Vec<_>>());
+            assert_eq!(cheap, dear, "{follow:?}");
+        }
         let own = model.stat_dir(&dir, Fields::ALL).await.unwrap();
         assert_eq!(told_by_all(own), meta(&fs::metadata(temp.path()).unwrap()));
     });

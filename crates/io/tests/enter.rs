@@ -1,0 +1,49 @@
+//! A thread's own working directory: others keep theirs, and what may not be entered is not.
+
+#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::fs::{self, Permissions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::{env, thread};
+
+use fathom_io::sys::{self, CWD};
+use fathom_io::{Fields, Follow};
+
+/// The user nobody.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_thread_enters_directories_and_no_other_thread_does() {
+    let temp = tempfile::tempdir().unwrap();
+    for name in ["open", "unsearchable"] {
+        fs::create_dir(temp.path().join(name)).unwrap();
+        fs::write(temp.path().join(name).join("f"), b"x").unwrap();
+    }
+    fs::set_permissions(temp.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(temp.path().join("unsearchable"), Permissions::from_mode(0o444)).unwrap();
+    let before = env::current_dir().unwrap();
+    let worker = || {
+        let dirs = ["open", "unsearchable"].map(|name| fs::File::open(temp.path().join(name)).unwrap());
+        if !sys::enter(dirs[0].as_fd()) {
+            println!("skipped: threads may not have a working directory of their own here");
+            return;
+        }
+        assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
+        let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.and(Fields::LOCAL));
+        assert_eq!(stat(CWD), stat(dirs[0].as_fd()));
+        assert!(stat(CWD).is_ok());
+        if rustix::process::geteuid().is_root()
+            && rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(NOBODY)).is_err()
+        {
+            println!("skipped: root here may not become another user");
+            return;
+        }
+        assert!(!sys::enter(dirs[1].as_fd()));
+        assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
+    };
+    thread::scope(|scope| scope.spawn(worker).join().unwrap());
+    assert_eq!(env::current_dir().unwrap(), before);
+    fs::set_permissions(temp.path().join("unsearchable"), Permissions::from_mode(0o755)).unwrap();
+}
