@@ -92,6 +92,14 @@ impl Gather {
             && dir.path_len_with_slash() + entry.name.name.to_bytes_with_nul().len() > PATH_MAX
     }
 
+    /// Whether nothing depends on the order of what is below an operand, but messages.
+    pub(crate) fn is_total_only(&self) -> bool {
+        let Options { all, depth_max, separate_dirs, time, follow, .. } = &*self.options;
+        let listed = *all || *depth_max != Some(0) || *separate_dirs || self.metas;
+        // The newest time depends on which entry is the first; links may lead back up.
+        !listed && time.is_none() && *follow != Follow::Always
+    }
+
     fn is_foreign(&self, dir: &Node, meta: &Meta) -> bool {
         self.options.one_file_system && dir.root_dev().is_some_and(|dev| dev != meta.dev)
     }
@@ -172,7 +180,7 @@ impl Visit for Gather {
             if self.is_too_far(dir, &entry) {
                 pending.end_run(emit);
                 let name = entry.name.name.to_bytes().to_vec();
-                emit.item(Item::Lost { name, errno: Some(Errno::NAMETOOLONG) });
+                emit.item_at(&entry, Item::Lost { name, errno: Some(Errno::NAMETOOLONG) });
                 continue;
             }
             match entry.meta {
@@ -181,7 +189,7 @@ impl Visit for Gather {
                     // Under -L, a link that is there and leads nowhere.
                     let dangling = errno == Errno::NOENT && entry.name.file_type == FileType::Symlink;
                     let name = entry.name.name.to_bytes().to_vec();
-                    emit.item(Item::Lost { name, errno: (!dangling).then_some(errno) });
+                    emit.item_at(&entry, Item::Lost { name, errno: (!dangling).then_some(errno) });
                 }
                 Some(Ok(meta)) if self.is_foreign(dir, meta) => {}
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {

@@ -131,6 +131,7 @@ fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
         fields: if gather.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
         stat_dirs: options.one_file_system,
         once: gather.hash_all && options.links == Times::Once,
+        loose: gather.is_total_only(),
     }
 }
 

@@ -14,9 +14,10 @@ pub(crate) const WORKERS_MAX: usize = 256;
 const LEAP_DISK: usize = 8;
 /// Workers that keep a server busy where each call goes to it.
 const LEAP_REMOTE: usize = 128;
-/// A server's calls are slow for this long on end before it is taken for one, though there is not much to do yet: a disk
-/// has its blocks cached by then.
-const REMOTE_SURE: Duration = Duration::from_millis(3);
+/// Workers wait for this long on end before that is taken to be the storage's doing: starting up, they wait for one another.
+/// A server's calls are slow for as long before it is taken for one, though there is not much to do yet: a disk has its blocks
+/// cached by then.
+const SURE: Duration = Duration::from_millis(3);
 /// CPU time used, as a share of the CPUs' time, above which there is nothing to gain.
 const BUSY_SHARE: f64 = 0.97;
 /// A step up that raises the rate by less is taken back.
@@ -82,12 +83,14 @@ impl Controller {
         self.window.add(&sample);
         self.hold = self.hold.saturating_sub(sample.elapsed);
         self.remote_for = if sample.remote { self.remote_for + sample.elapsed } else { Duration::ZERO };
-        if self.best.is_none() && self.remote_for >= REMOTE_SURE {
+        if self.best.is_none() && self.remote_for >= SURE {
             self.leap(true);
         } else if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.window = Sample::default();
         } else if self.best.is_none() {
-            self.leap(sample.remote);
+            if self.window.elapsed >= SURE {
+                self.leap(sample.remote);
+            }
         } else if self.hold.is_zero() && self.has_rate() {
             self.climb();
         }
@@ -211,6 +214,16 @@ mod tests {
                 remote: false,
                 saturated: true,
             });
+        }
+        assert_eq!(controller.workers(), 2);
+    }
+
+    #[test]
+    fn adds_nobody_for_a_wait_now_and_then() {
+        let mut controller = Controller::new(2, WORKERS_MAX);
+        for tick in 0..100 {
+            let (waits, units) = if tick % 5 < 2 { (8, 0) } else { (0, 1000) };
+            controller.tick(Sample { elapsed: TICK, waits, units, saturated: true, ..Sample::default() });
         }
         assert_eq!(controller.workers(), 2);
     }

@@ -16,6 +16,7 @@
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
+mod batch;
 mod control;
 mod error;
 mod fds;

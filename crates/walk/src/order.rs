@@ -33,6 +33,14 @@ struct Frame<T> {
     /// The directory this frame is the first of; `None` for one that goes on with the directory below it.
     dir: Option<(u64, u64)>,
     error: Option<fathom_io::Errno>,
+    /// What is held back, with the inode numbers that order it.
+    held: Vec<(u64, Slot<T>)>,
+}
+
+impl<T> Frame<T> {
+    fn new(out: Out<T>, dir: Option<(u64, u64)>) -> Self {
+        Self { slots: out.slots.into_iter(), dir, error: out.error, held: Vec::new() }
+    }
 }
 
 enum Root<T> {
@@ -123,6 +131,9 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             Some(Slot::Item(item)) => self.consume.item(item),
             Some(Slot::Dir(part)) => return Step::Wait(part, Role::Dir),
             Some(Slot::Rest(part)) => return Step::Wait(part, Role::Rest),
+            Some(Slot::Held(ino, slot)) => frame.held.push((ino, *slot)),
+            Some(Slot::Release) => drop(self.release()),
+            None if frame.dir.is_some() && self.release() => {}
             None => self.close(),
         }
         Step::Advanced
@@ -135,7 +146,19 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             self.consume.leave(frame.error);
         } else if let Some(below) = self.stack.last_mut() {
             below.error = below.error.or(frame.error);
+            below.held.extend(frame.held);
         }
+    }
+
+    /// Has what is held back consumed next; false if there is nothing.
+    fn release(&mut self) -> bool {
+        let held = self.stack.last_mut().map(|frame| std::mem::take(&mut frame.held));
+        let Some(mut held) = held.filter(|held| !held.is_empty()) else { return false };
+        held.sort_by_key(|(ino, _)| *ino);
+        let mut out = Out::new(None);
+        out.slots = held.into_iter().map(|(_, slot)| slot).collect();
+        self.stack.push(Frame::new(out, None));
+        true
     }
 
     fn next_root(&mut self) -> Step<V::Item> {
@@ -223,7 +246,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             frame.slots = out.slots.into_iter();
             frame.error = frame.error.or(out.error);
         } else {
-            self.stack.push(Frame { slots: out.slots.into_iter(), dir: None, error: out.error });
+            self.stack.push(Frame::new(out, None));
         }
     }
 
@@ -239,7 +262,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             return;
         }
         self.active.insert(meta.id());
-        let mut frame = Frame { slots: out.slots.into_iter(), dir: Some(meta.id()), error: out.error };
+        let mut frame = Frame::new(out, Some(meta.id()));
         if state == DirState::PutOff {
             let part = Part::new(Job::Relist(node.clone()));
             node.parent().inspect(|parent| parent.add_users(1));
@@ -250,7 +273,8 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
     }
 
     fn abandon_all(&mut self) {
-        let frames = std::mem::take(&mut self.stack).into_iter().flat_map(|frame| frame.slots);
+        let frames = std::mem::take(&mut self.stack).into_iter();
+        let frames = frames.flat_map(|frame| frame.slots.chain(frame.held.into_iter().map(|(_, slot)| slot)));
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
             Root::Part(_, part) => Some(Slot::Dir(part)),
             Root::Note(_) => None,

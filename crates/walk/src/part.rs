@@ -17,10 +17,10 @@ pub(crate) enum Job {
     List(Arc<Node>),
     /// The same for one that was put off.
     Relist(Arc<Node>),
-    /// Go on listing a very wide directory at this cookie.
-    More(Arc<Node>, u64),
-    /// Take the metadata of a range of a wide directory's names.
-    Stat(Arc<Node>, Arc<Names>, Range<usize>),
+    /// Go on listing a very wide directory.
+    More(Arc<Node>, Resume),
+    /// Take the metadata of a range of a wide directory's names, in a batch in this order.
+    Stat(Arc<Node>, Lent, Range<usize>, Batch),
 }
 
 impl Job {
@@ -28,7 +28,7 @@ impl Job {
     pub(crate) fn parent(&self) -> &Arc<Node> {
         match self {
             Self::Root(node) | Self::List(node) | Self::Relist(node) => node.parent().unwrap_or(node),
-            Self::More(node, _) | Self::Stat(node, ..) => node,
+            Self::More(node, ..) | Self::Stat(node, ..) => node,
         }
     }
 
@@ -36,9 +36,48 @@ impl Job {
     pub(crate) fn node(&self) -> &Arc<Node> {
         match self {
             Self::Root(node) | Self::List(node) | Self::Relist(node) => node,
-            Self::More(node, _) | Self::Stat(node, ..) => node,
+            Self::More(node, ..) | Self::Stat(node, ..) => node,
         }
     }
+}
+
+/// Names of a batch until the part that needs them has been executed: the part itself lives on until its turn.
+#[derive(Debug)]
+pub(crate) struct Lent(Mutex<Option<Arc<Names>>>);
+
+impl Lent {
+    pub(crate) fn new(names: Arc<Names>) -> Self {
+        Self(Mutex::new(Some(names)))
+    }
+
+    pub(crate) fn take(&self) -> Arc<Names> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+}
+
+/// Names next to each other in a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Span<'n> {
+    pub(crate) names: &'n Names,
+    pub(crate) range: Range<usize>,
+    pub(crate) batch: Batch,
+}
+
+/// Where reading a very wide directory goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resume {
+    pub(crate) cookie: u64,
+    /// Names read already of those that are ordered together.
+    pub(crate) names: usize,
+}
+
+/// How names read together stand to the order of their directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// They are in it.
+    InOrder,
+    /// Others come between them: what must be in order is held back, by inode number.
+    Loose,
 }
 
 /// What a root or a directory turned out to be.
@@ -70,6 +109,20 @@ pub(crate) enum Slot<T> {
     Dir(Arc<Part<T>>),
     /// More of the same directory.
     Rest(Arc<Part<T>>),
+    /// Has its turn among others held back, in order of these inode numbers.
+    Held(u64, Box<Slot<T>>),
+    /// The turn of all that were held back.
+    Release,
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn part(&self) -> Option<&Arc<Part<T>>> {
+        match self {
+            Self::Item(_) | Self::Release => None,
+            Self::Dir(part) | Self::Rest(part) => Some(part),
+            Self::Held(_, slot) => slot.part(),
+        }
+    }
 }
 
 /// What came of a part.
@@ -92,10 +145,7 @@ impl<T> Out<T> {
 
     /// The parts in it, in traversal order.
     pub(crate) fn parts(&self) -> impl DoubleEndedIterator<Item = &Arc<Part<T>>> {
-        self.slots.iter().filter_map(|slot| match slot {
-            Slot::Item(_) => None,
-            Slot::Dir(part) | Slot::Rest(part) => Some(part),
-        })
+        self.slots.iter().filter_map(Slot::part)
     }
 }
 

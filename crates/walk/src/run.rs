@@ -43,6 +43,9 @@ pub struct Options {
     pub stat_dirs: bool,
     /// A directory may be met several times and the consumer wants it once: do not list it twice on suspicion.
     pub once: bool,
+    /// Very wide directories may be taken in pieces smaller than those that are ordered by inode number, for less memory: items
+    /// of [`Emit::item`](crate::Emit::item) then come out of order within their directory, all else as ever.
+    pub loose: bool,
 }
 
 /// How a walk is doing; the numbers only grow, but for `workers` and `busy`.
@@ -246,7 +249,7 @@ impl Controllers {
             let limit = controller.tick(Sample {
                 units: units - *last,
                 remote: lane.is_remote(),
-                saturated: common.saturated && lane.outstanding() > lane.limit(),
+                saturated: common.saturated && lane.outstanding() > lane.limit() && !schedule.is_throttled(),
                 ..common
             });
             *last = units;

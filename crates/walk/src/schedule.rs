@@ -209,6 +209,11 @@ impl<T> Schedule<T> {
         self.lanes.get(part.lane).forget();
     }
 
+    /// Whether workers wait for the consumer.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttled.load(Ordering::Acquire)
+    }
+
     /// An outcome of `bytes` is going to wait for its turn.
     pub(crate) fn add_weight(&self, bytes: usize) {
         if self.weight.fetch_add(bytes, Ordering::AcqRel) + bytes > WEIGHT_MAX {
@@ -219,7 +224,7 @@ impl<T> Schedule<T> {
     /// The outcome of `part` is there.
     pub(crate) fn published(&self, part: &Arc<Part<T>>) {
         let wanted = self.wanted_part.load(Ordering::Acquire) == Arc::as_ptr(part).addr();
-        if wanted && (part.queue() == SHARED || self.throttled.load(Ordering::Acquire)) {
+        if wanted && (part.queue() == SHARED || self.is_throttled()) {
             self.consumer.unpark();
         }
     }
@@ -227,7 +232,7 @@ impl<T> Schedule<T> {
     /// An outcome of `bytes` has its turn.
     pub(crate) fn drop_weight(&self, bytes: usize) {
         let rest = self.weight.fetch_sub(bytes, Ordering::AcqRel) - bytes;
-        if rest < WEIGHT_MAX / 2 && self.throttled.load(Ordering::Acquire) {
+        if rest < WEIGHT_MAX / 2 && self.is_throttled() {
             self.throttled.store(false, Ordering::Release);
             self.wake(usize::MAX);
         }
@@ -237,8 +242,7 @@ impl<T> Schedule<T> {
     pub(crate) fn abandon(&self, slots: impl IntoIterator<Item = Slot<T>>) {
         let mut rest: Vec<Slot<T>> = slots.into_iter().collect();
         while let Some(slot) = rest.pop() {
-            let (Slot::Dir(part) | Slot::Rest(part)) = slot else { continue };
-            if let Some(out) = part.abandon() {
+            if let Some(out) = slot.part().and_then(|part| part.abandon()) {
                 self.drop_weight(out.weight);
                 rest.extend(out.slots);
             }
@@ -252,7 +256,7 @@ impl<T> Schedule<T> {
             self.wanted_queue.store(part.queue(), Ordering::Release);
         }
         self.wanted_part.store(part.map_or(0, |part| Arc::as_ptr(part).addr()), Ordering::Release);
-        if part.is_some() && self.throttled.load(Ordering::Acquire) {
+        if part.is_some() && self.is_throttled() {
             self.wake(1);
         }
     }
@@ -300,7 +304,7 @@ impl<T> Schedule<T> {
     fn find(&self, worker: usize) -> Option<Arc<Part<T>>> {
         let lane = self.wanted_lane.load(Ordering::Acquire);
         let queue = self.wanted_queue.load(Ordering::Acquire);
-        if self.throttled.load(Ordering::Acquire) {
+        if self.is_throttled() {
             let part = self.wanted_part.load(Ordering::Acquire);
             return self.lanes.get(lane).take_one(queue, part);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fathom_io::{Errno, FileType, Follow, Meta, Name, Names};
 
 use crate::node::Node;
-use crate::part::{Job, Part, Slot};
+use crate::part::{Batch, Job, Part, Slot};
 
 /// Turns entries into items, on the workers.
 pub trait Visit: Send + Sync + 'static {
@@ -57,12 +57,25 @@ pub struct Emit<'a, T> {
     pub(crate) follow: Follow,
     pub(crate) slots: &'a mut Vec<Slot<T>>,
     pub(crate) measured: u64,
+    pub(crate) batch: Batch,
 }
 
 impl<T> Emit<'_, T> {
-    /// Sends an item to the consumer.
+    /// Sends an item to the consumer; in a [loose](crate::Options::loose) walk at any time before it leaves the directory.
     pub fn item(&mut self, item: T) {
         self.slots.push(Slot::Item(item));
+    }
+
+    /// Sends an item to the consumer in the order of the entries, whatever the walk.
+    pub fn item_at(&mut self, entry: &Entry<'_>, item: T) {
+        self.put(entry, Slot::Item(item));
+    }
+
+    fn put(&mut self, entry: &Entry<'_>, slot: Slot<T>) {
+        self.slots.push(match self.batch {
+            Batch::InOrder => slot,
+            Batch::Loose => Slot::Held(entry.name.ino, Box::new(slot)),
+        });
     }
 
     /// Adds to [`Progress::measured`](crate::Progress), at once.
@@ -75,7 +88,7 @@ impl<T> Emit<'_, T> {
         let is_dir = entry.name.file_type == FileType::Directory;
         let follow = if is_dir { Follow::No } else { self.follow };
         let node = Arc::new(Node::child(self.dir, entry.name.name, follow));
-        self.slots.push(Slot::Dir(Part::new(Job::List(node))));
+        self.put(entry, Slot::Dir(Part::new(Job::List(node))));
     }
 }
 

@@ -1,4 +1,4 @@
-//! One worker: takes parts, executes them over its model (`list.rs` has how a directory is), publishes what came of them.
+//! One worker: takes parts, executes them over its model (`list.rs` and `batch.rs` have how a directory is), publishes what came of them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use crate::fds::Fds;
 use crate::lane::{Lane, Tally};
 use crate::node::Node;
-use crate::part::{Job, Out, Part, Slot};
+use crate::part::{Job, Out, Part, Slot, Span};
 use crate::run::{Calls, Options};
 use crate::schedule::Schedule;
 use crate::visit::Visit;
@@ -125,7 +125,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             Job::List(node) | Job::Relist(node) => {
                 node.parent().inspect(|parent| self.shared.fds.drop_user(parent));
             }
-            Job::More(node, _) | Job::Stat(node, ..) => self.shared.fds.drop_user(node),
+            Job::More(node, ..) | Job::Stat(node, ..) => self.shared.fds.drop_user(node),
         }
     }
 
@@ -177,19 +177,22 @@ impl<V: Visit, M: Model> Worker<V, M> {
         match job {
             Job::Root(node) | Job::List(node) => self.list(node, false, scratch).await,
             Job::Relist(node) => self.list(node, true, scratch).await,
-            Job::More(node, cookie) => {
-                let out = self.more(node, *cookie, scratch).await;
+            Job::More(node, resume) => {
+                let out = self.more(node, *resume, scratch).await;
                 self.shared.fds.drop_user(node);
                 out
             }
-            Job::Stat(node, names, range) => {
+            Job::Stat(node, names, range, batch) => {
                 let mut out = Out::new(None);
+                let names = names.take();
                 match self.shared.fds.open(node) {
                     Ok(fd) => {
-                        self.stat(node, fd.as_fd(), names, range.clone(), &mut scratch.metas, &mut out).await;
+                        let span = Span { names: &names, range: range.clone(), batch: *batch };
+                        self.stat(node, fd.as_fd(), span, &mut scratch.metas, &mut out).await;
                     }
                     Err(errno) => out.error = Some(errno),
                 }
+                drop(names);
                 node.add_users(out.parts().count());
                 self.shared.fds.drop_user(node);
                 out
@@ -200,9 +203,13 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
 fn weight_of<V: Visit>(slots: &[Slot<V::Item>]) -> usize {
     let part = size_of::<Part<V::Item>>() + size_of::<Node>() + 32;
-    let item = |slot: &Slot<V::Item>| match slot {
-        Slot::Item(item) => V::weight(item),
-        Slot::Dir(_) | Slot::Rest(_) => part,
-    };
-    slots.iter().map(item).sum::<usize>() + size_of_val(slots)
+    fn weight<V: Visit>(slot: &Slot<V::Item>, part: usize) -> usize {
+        match slot {
+            Slot::Item(item) => V::weight(item),
+            Slot::Dir(_) | Slot::Rest(_) => part,
+            Slot::Held(_, slot) => size_of_val(slot) + weight::<V>(slot, part),
+            Slot::Release => 0,
+        }
+    }
+    slots.iter().map(|slot| weight::<V>(slot, part)).sum::<usize>() + size_of_val(slots)
 }

@@ -9,7 +9,7 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use fathom_walk::Choice;
+use fathom_walk::{Choice, Options};
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
 use support::tree::{Chain, Tree};
@@ -30,7 +30,8 @@ fn walk(role: &str, tree: &Path) {
         false
     });
     let start = Instant::now();
-    let summary = way::walk(Way::of(role.parse().unwrap()).options(), Everything::default(), &mut recorder);
+    let options = Options { loose: true, ..Way::of(role.parse().unwrap()).options() };
+    let summary = way::walk(options, Everything::default(), &mut recorder);
     let ms = start.elapsed().as_millis();
     report_lines(tree, role, &recorder.lines);
     drop(recorder);
@@ -78,6 +79,19 @@ fn ten_thousand_directories_take_few_descriptors() {
     let lines = way::lines(SYNC.options(), &[tree.root()]);
     assert_eq!(lines.len(), 2 + 3 * 10_000);
     same_below(32, "ten_thousand_directories_take_few_descriptors", &tree.root(), &lines);
+}
+
+#[test]
+fn a_wide_directory_is_come_back_to_from_deep_below() {
+    if let Some((role, tree)) = role() {
+        return walk(&role, &tree);
+    }
+    let tree = Tree::new();
+    support::tree::late_directories(&tree, 50);
+    let lines = way::lines(SYNC.options(), &[tree.root()]);
+    for fds in [24, 32] {
+        same_below(fds, "a_wide_directory_is_come_back_to_from_deep_below", &tree.root(), &lines);
+    }
 }
 
 #[test]

@@ -6,14 +6,19 @@
 mod support;
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use fathom_io::blocking::Blocking;
+use fathom_io::calls::Native;
+use fathom_io::sim::{Rates, Sim};
+use fathom_io::{offer, sys};
 use fathom_walk::{FileType, Follow, Options};
 use support::late::Late;
 use support::record::{Everything, Recorder, assert_same};
 use support::skip;
-use support::tree::{Chain, Tree, bushy, expected, fill, mixed};
+use support::tree::{Chain, Tree, bushy, expected, fill, late_directories, mixed};
 use support::way::{self, SYNC, Way};
 
 /// Walks `roots` in every way, and over models that answer late; returns what was told each time.
@@ -98,6 +103,34 @@ fn a_directory_of_110_000_entries_is_read_in_batches() {
         _ => line.clone(),
     });
     assert_same(&unasked.collect::<Vec<_>>(), &first, "sync");
+}
+
+#[test]
+fn a_loose_walk_reads_less_at_once_and_tells_what_has_a_place_in_its_place() {
+    let tree = Tree::new();
+    late_directories(&tree, 2);
+    let loose = |way: Way| Options { loose: true, ..way.options() };
+    let lines = way::lines(SYNC.options(), &[tree.root()]);
+    assert_same(&lines, &all_the_same(&[tree.root()], |options| options.loose = true), "loose");
+    for seed in 0..4 {
+        let broken = |options| {
+            let mut recorder = Recorder::new(&[tree.root()]);
+            let rates = Rates { read_part: 1.0, stat_eio: 0.01, ..Rates::default() };
+            let make = move || Ok(Blocking::new(Sim::new(Native, seed, rates)));
+            way::walk_over(options, &mut recorder, make);
+            recorder.lines
+        };
+        assert_same(&broken(SYNC.options()), &broken(loose(Way::workers(3))), format_args!("seed {seed}"));
+    }
+    let reads = |options| {
+        let mut recorder = Recorder::new(&[tree.root()]);
+        way::walk(options, Everything::default(), &mut recorder).calls.read
+    };
+    if offer::inode_sort_pays(sys::fs_magic(fs::File::open(tree.root()).unwrap().as_fd()).unwrap()) {
+        assert!(reads(SYNC.options()) < reads(loose(SYNC)));
+    } else {
+        skip("directories of temporary files are not read in order of inode numbers");
+    }
 }
 
 fn fill_from(dir: &Path, start: usize) {

@@ -53,7 +53,15 @@ fn ten_thousand_directories_come_by_inode() {
 fn more_than_a_hundred_thousand_entries_come_in_batches() {
     let tree = Tree::new().wide("w", 100_300).with("w/sub/x 100, w/y = w/f500, v = w/f90000");
     all_same(&tree, &["-a"]);
-    all_same_as_du(&tree, &["-s", "--inodes w v", "-ab v w"]);
+    all_same_as_du(&tree, &["-s", "-s --inodes v w", "--inodes w v", "-ab v w"]);
+}
+
+#[test]
+fn a_hundred_thousand_errors_come_in_batches_by_inode() {
+    let tree = Tree::new().wide("w", 104_000).with("v/x 10").mode("w", 0o444);
+    let out = du(&tree, "-s v w v").unprivileged().same_as_du();
+    assert_eq!(out.err().lines().count(), 104_000);
+    du(&tree, "-a w").unprivileged().same_as_du();
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Visit for Everything {
                     entry.name.file_type,
                     entry.meta.map(|meta| meta.copied()),
                 );
-                emit.item(Seen { dir: dir.id(), line, alive: self.alive.clone() });
+                emit.item_at(&entry, Seen { dir: dir.id(), line, alive: self.alive.clone() });
             }
         }
     }

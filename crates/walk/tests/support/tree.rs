@@ -87,6 +87,19 @@ pub(crate) fn fill(dir: &Path, count: usize) {
     }
 }
 
+/// Makes the root a wide directory whose first names to be read are those of files, with directories among the rest that are
+/// `levels` deep.
+pub(crate) fn late_directories(tree: &Tree, levels: usize) {
+    const FIRST: usize = 17_000;
+    fill(&tree.root(), 45_000);
+    for number in 0..100 {
+        tree.dir(&format!("dir-{number}/{}", "d/".repeat(levels - 1)));
+    }
+    let mut early: Vec<_> = fs::read_dir(tree.root()).unwrap().take(FIRST).map(Result::unwrap).collect();
+    early.retain(|entry| entry.file_type().unwrap().is_dir());
+    early.iter().for_each(|entry| fs::remove_dir_all(entry.path()).unwrap());
+}
+
 /// `width` directories in each directory, `levels` deep, each with a file.
 pub(crate) fn bushy(dir: &Path, width: usize, levels: usize) {
     fs::write(dir.join("f"), b"").unwrap();

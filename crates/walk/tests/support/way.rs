@@ -41,6 +41,7 @@ impl Way {
             fields: Fields::ALL,
             stat_dirs: false,
             once: false,
+            loose: false,
         }
     }
 }

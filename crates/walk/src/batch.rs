@@ -1,0 +1,286 @@
+//! How a worker reads an open directory and takes the metadata of its entries: in one go where that costs little, in parts for
+//! several workers where the directory is wide or each call is a round trip.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
+
+use crate::node::Node;
+use crate::part::{Batch, Job, Lent, Out, Part, Resume, Slot, Span};
+use crate::visit::{Emit, Visit, entries};
+use crate::worker::{Scratch, Worker};
+
+/// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
+const BATCH_NAMES: usize = 100_000;
+const SORT_NAMES: usize = 10_000;
+/// Names read before they are given out where no more have to be ordered together.
+const LOOSE_NAMES: usize = 8_192;
+/// Names stat'ed in one part. From a cache or a disk neighbours come together, and workers that share a directory wait
+/// for the same block; where each call is a round trip, each is best made by itself.
+const CHUNK_NAMES: usize = 1024;
+const CHUNK_NAMES_REMOTE: usize = 1;
+/// From so many names on, going into a directory costs less than what each name is found faster from there.
+const ENTER_NAMES: usize = 6;
+/// Names weigh so much less than what waits for its turn: a directory has two batches at most under way.
+const NAMES_SHARE: usize = 4;
+
+/// What a read came to.
+pub(crate) struct Filled {
+    /// Names read, whether or not anybody wants them.
+    pub(crate) names: usize,
+    /// Why reading ended early.
+    pub(crate) error: Option<Errno>,
+}
+
+/// How reading a directory piece by piece ended.
+enum Piecemeal {
+    /// At its end, a batch's end, or for an error.
+    Done(Filled),
+    /// For want of a descriptor.
+    NotPossible,
+    /// Wide enough to be sorted as a whole.
+    Unordered,
+}
+
+impl<V: Visit, M: Model> Worker<V, M> {
+    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or parts that will.
+    pub(crate) async fn fill(
+        &self,
+        node: &Arc<Node>,
+        dir: Dir,
+        resume: Resume,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) -> Filled {
+        self.tally(node).batches.add(1);
+        if self.chunk_names(node) == CHUNK_NAMES_REMOTE {
+            match self.fill_piecemeal(node, &dir, scratch, out).await {
+                Piecemeal::Done(filled) => {
+                    self.model.close(dir).await;
+                    return filled;
+                }
+                Piecemeal::NotPossible => {}
+                Piecemeal::Unordered => {
+                    self.shared.schedule.abandon(out.slots.drain(..));
+                    (out.given_out, out.weight) = (0, 0);
+                    if let Err(errno) = sys::seek(&dir, resume.cookie) {
+                        return Filled { names: 0, error: Some(errno) };
+                    }
+                }
+            }
+        }
+        scratch.names.clear();
+        let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
+        let filled = Filled { names: scratch.names.len(), error: more.err() };
+        let rest = (more == Ok(true)).then(|| Resume {
+            cookie: scratch.names.cookie(),
+            names: if batch == Batch::Loose { (resume.names + filled.names) % BATCH_NAMES } else { 0 },
+        });
+        self.batch(node, dir, batch, rest, scratch, out).await;
+        filled
+    }
+
+    /// Reads all names that are ordered together, or where that is enough, some of them; whether there are more, of any.
+    async fn read(&self, dir: &Dir, resume: Resume, names: &mut Names) -> (Result<bool, Errno>, Batch) {
+        let rest = BATCH_NAMES - resume.names;
+        let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
+        let more = self.model.read(dir, names, rest.min(LOOSE_NAMES)).await;
+        if more != Ok(true) || loose == Batch::Loose || !self.is_sorted(dir) {
+            return (more, loose);
+        }
+        let all = 0..names.len();
+        let waiting =
+            names.count_of(all.clone(), FileType::Directory) + names.count_of(all, FileType::Unknown);
+        // Whole directories held back could be many, and would wait long.
+        if self.shared.options.loose && waiting == 0 {
+            return (more, Batch::Loose);
+        }
+        (self.model.read(dir, names, rest).await, Batch::InOrder)
+    }
+
+    /// Where each call is a round trip: gives parts of what one call returned to others before making the next call.
+    async fn fill_piecemeal(
+        &self,
+        node: &Arc<Node>,
+        dir: &Dir,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) -> Piecemeal {
+        let Ok(fd) = dir.as_fd().try_clone_to_owned() else { return Piecemeal::NotPossible };
+        node.add_users(1);
+        self.shared.fds.keep(node, Arc::new(fd));
+        let mut total = 0;
+        let ended = loop {
+            scratch.names.clear();
+            let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
+            total += scratch.names.len();
+            if total > SORT_NAMES && self.is_sorted(dir) {
+                break Piecemeal::Unordered;
+            }
+            let cookie = scratch.names.cookie();
+            self.select(node, &mut scratch.names);
+            out.weight += scratch.names.heap_bytes() / NAMES_SHARE;
+            let names = Arc::new(std::mem::take(&mut scratch.names));
+            self.share(node, names, CHUNK_NAMES_REMOTE, Batch::InOrder, &mut scratch.metas, out);
+            let full = total >= BATCH_NAMES;
+            if full && more == Ok(true) {
+                let resume = Resume { cookie, names: 0 };
+                out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), resume))));
+            }
+            self.give_out(node, scratch, out);
+            match more {
+                Ok(true) if !full => {}
+                _ => break Piecemeal::Done(Filled { names: total, error: more.err() }),
+            }
+        };
+        self.shared.fds.drop_user(node);
+        ended
+    }
+
+    /// Gives out the parts in `out` that have not been yet, ahead of `out` itself.
+    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<V::Item>, out: &mut Out<V::Item>) {
+        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+        node.add_users(scratch.children.len());
+        out.given_out += scratch.children.len();
+        self.shared.schedule.push(self.number, &mut scratch.children);
+    }
+
+    /// Makes slots of the batch in `scratch.names`, or parts that will.
+    async fn batch(
+        &self,
+        node: &Arc<Node>,
+        dir: Dir,
+        batch: Batch,
+        rest: Option<Resume>,
+        scratch: &mut Scratch<V::Item>,
+        out: &mut Out<V::Item>,
+    ) {
+        let names = &mut scratch.names;
+        if batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir)) {
+            names.sort_by_inode();
+        }
+        self.select(node, names);
+        let chunk = self.chunk_names(node);
+        if names.len() <= chunk {
+            let span = Span { names, range: 0..names.len(), batch };
+            self.stat(node, dir.as_fd(), span, &mut scratch.metas, out).await;
+        } else {
+            out.weight += names.heap_bytes() / NAMES_SHARE;
+            self.share(node, Arc::new(std::mem::take(names)), chunk, batch, &mut scratch.metas, out);
+        }
+        if let Some(rest) = rest {
+            if rest.names == 0 {
+                out.slots.push(Slot::Release);
+            }
+            out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), rest))));
+        }
+        let users = out.parts().count();
+        if users > 0 {
+            node.add_users(users);
+            self.shared.fds.keep(node, Arc::new(dir.into_fd()));
+        } else {
+            self.model.close(dir).await;
+        }
+    }
+
+    /// Makes parts of a batch. Directories whose metadata can wait are seen by the visitor at once where calls are
+    /// slow: what is below them is the longest way still to go.
+    fn share(
+        &self,
+        node: &Arc<Node>,
+        names: Arc<Names>,
+        chunk: usize,
+        batch: Batch,
+        metas: &mut Vec<Option<Result<Meta, Errno>>>,
+        out: &mut Out<V::Item>,
+    ) {
+        let apart = chunk < CHUNK_NAMES;
+        let mut start = 0;
+        while start < names.len() {
+            let stat = names.get(start).stat;
+            let limit = names.len().min(start + chunk);
+            let end =
+                (start + 1..limit).find(|index| apart && names.get(*index).stat != stat).unwrap_or(limit);
+            if stat || !apart {
+                let job = Job::Stat(node.clone(), Lent::new(names.clone()), start..end, batch);
+                out.slots.push(Slot::Rest(Part::new(job)));
+            } else {
+                metas.clear();
+                metas.resize(end - start, None);
+                self.visit(node, Span { names: &names, range: start..end, batch }, metas, out);
+            }
+            start = end;
+        }
+    }
+
+    /// Whether a very wide batch of this directory is taken in order of inode numbers.
+    fn is_sorted(&self, dir: &Dir) -> bool {
+        let follows = self.shared.options.links == Follow::Yes;
+        follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays)
+    }
+
+    /// Thins out a batch before its metadata is taken.
+    fn select(&self, node: &Arc<Node>, names: &mut Names) {
+        self.shared.visit.select(node, names);
+        if !self.shared.options.stat_dirs {
+            names.skip_stat(FileType::Directory);
+        }
+    }
+
+    /// How many names are stat'ed in one part.
+    fn chunk_names(&self, node: &Node) -> usize {
+        let chunk = if self.shared.lane(node).is_remote() { CHUNK_NAMES_REMOTE } else { CHUNK_NAMES };
+        chunk.max(M::BATCH)
+    }
+
+    pub(crate) async fn stat(
+        &self,
+        node: &Arc<Node>,
+        at: BorrowedFd<'_>,
+        span: Span<'_>,
+        metas: &mut Vec<Option<Result<Meta, Errno>>>,
+        out: &mut Out<V::Item>,
+    ) {
+        let Span { names, range, .. } = span.clone();
+        let links = self.shared.options.links;
+        let count = names.count_stat(range.clone());
+        let (at, fields) = self.come_near(node, at, count);
+        let start = Instant::now();
+        self.model.stat(at, names, range, links, fields, metas).await;
+        if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
+            self.shared.lane(node).note(each);
+        }
+        self.tally(node).stats.add(count as u64);
+        self.visit(node, span, metas, out);
+    }
+
+    /// The cheapest way to the metadata of `count` names in `at`: from where, and what for.
+    fn come_near<'f>(&self, node: &Node, at: BorrowedFd<'f>, count: usize) -> (BorrowedFd<'f>, Fields) {
+        let fields = self.shared.options.fields;
+        // On a filesystem of others, going there may take a call to them.
+        if !self.shared.lane(node).is_local() {
+            return (at, fields);
+        }
+        let near = count >= ENTER_NAMES && self.shared.fds.may_leave_start() && self.model.enter(at);
+        (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
+    }
+
+    fn visit(
+        &self,
+        node: &Arc<Node>,
+        Span { names, range, batch }: Span<'_>,
+        metas: &[Option<Result<Meta, Errno>>],
+        out: &mut Out<V::Item>,
+    ) {
+        self.tally(node).entries.add(range.len() as u64);
+        let links = self.shared.options.links;
+        if out.slots.is_empty() {
+            out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
+        }
+        let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
+        self.shared.visit.entries(node, entries(names, range, metas), &mut emit);
+        self.tally(node).measured.add(emit.measured);
+    }
+}
