@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fathom_du::again::Operands;
 use fathom_du::human::BlockSize;
 use fathom_du::options::{Follow, Links, Measure, Options};
 use fathom_du::problem::Problem;
@@ -94,7 +95,7 @@ fn measure(name: &'static str, choice: Choice, asked: Asked) -> u8 {
     let mut lines =
         Lines { name, block_size, paths: asked.paths.into_iter(), out: Output::new(), failed: false };
     let engine = Engine { choice, threads: None };
-    if let Err(error) = scan(Arc::new(options), engine, false, &mut lines, &mut |_| ()) {
+    if let Err(error) = scan(Arc::new(options), engine, &Operands::One, &mut lines, &mut |_| ()) {
         lines.complain(error.to_string().as_bytes());
     }
     lines.out.finish(name).max(u8::from(lines.failed))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit};
 
+use crate::again::Again;
 use crate::options::{Follow, Links, Measure, Options};
 use crate::time::TimeField;
 use crate::totals::Totals;
@@ -43,8 +44,8 @@ pub(crate) enum Item {
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
     pub(crate) options: Arc<Options>,
-    /// Every inode could be met again, not only those with several links.
-    pub(crate) hash_all: bool,
+    /// Which files could be met again.
+    pub(crate) again: Again,
     /// Whether runs carry all that is known.
     pub(crate) metas: bool,
 }
@@ -77,8 +78,12 @@ impl Gather {
 
     /// What the file is to be looked up by before it counts, if anything.
     pub(crate) fn id(&self, meta: &Meta) -> Option<(u64, u64)> {
-        let again = self.options.links == Links::Once && (self.hash_all || meta.nlink > 1);
-        again.then(|| meta.id())
+        (self.options.links == Links::Once && self.again.may_be(meta)).then(|| meta.id())
+    }
+
+    /// Whether a directory could be reached twice, and is to be entered once.
+    pub(crate) fn enters_once(&self) -> bool {
+        self.options.links == Links::Once && !matches!(self.again, Again::Linked)
     }
 
     /// Whether files at this depth get lines.

@@ -2,9 +2,10 @@
 //!
 //! [`scan::scan`] walks the operands. `gather.rs` is its half on the walk's workers: metadata becomes sums, and runs
 //! of the entries whose turn matters. `scan.rs` is the half that sees everything in order: it decides what counts
-//! once, adds up directories and hands lines to a [`scan::Report`]. [`top`], [`tree`] and [`by`] pick what is to be shown of
+//! once, adds up directories and hands lines to a [`scan::Report`]. [`again`] knows which files could be met twice. [`top`], [`tree`] and [`by`] pick what is to be shown of
 //! more lines than anybody wants to read. The rest is text: sizes, times, quoting, patterns.
 
+pub mod again;
 pub mod by;
 pub mod exclude;
 mod gather;

@@ -1,8 +1,20 @@
-//! Which directories are mount points: a directory that is one of its own ancestors is no corruption if one is.
+//! The mount table. Which directories are mount points: a directory that is one of its own ancestors is no corruption if
+//! one is.
 
 use std::ffi::CString;
 
-use fathom_walk::{Errno, stat};
+use fathom_walk::{makedev, stat};
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) point: CString,
+    pub(crate) dev: u64,
+    /// The type of the file system.
+    pub(crate) kind: Vec<u8>,
+    /// A part of the file system, perhaps a single file, not all of it.
+    pub(crate) is_part: bool,
+}
 
 /// Device and inode numbers of all local mount points, read when first asked for.
 #[derive(Debug, Default)]
@@ -10,20 +22,29 @@ pub(crate) struct Mounts(Option<Vec<(u64, u64)>>);
 
 impl Mounts {
     pub(crate) fn has(&mut self, id: (u64, u64)) -> bool {
-        self.0.get_or_insert_with(|| ids().unwrap_or_default()).contains(&id)
+        let id_of = |mount: Mount| stat(&mount.point).ok().map(|meta| meta.id());
+        let ids = || read().unwrap_or_default().into_iter().filter_map(id_of).collect();
+        self.0.get_or_insert_with(ids).contains(&id)
     }
 }
 
-fn ids() -> std::io::Result<Vec<(u64, u64)>> {
+/// The mounts this process sees (proc_pid_mountinfo(5)).
+///
+/// # Errors
+/// If there is no such table.
+pub(crate) fn read() -> std::io::Result<Vec<Mount>> {
     let table = std::fs::read("/proc/self/mountinfo")?;
-    let points =
-        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    Ok(points.filter_map(|point| identify(&unescape(point)).ok()).collect())
+    Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
-fn identify(path: &[u8]) -> Result<(u64, u64), Errno> {
-    let path = CString::new(path).map_err(|_| Errno::INVAL)?;
-    stat(&path).map(|meta| meta.id())
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let numbers = std::str::from_utf8(fields.nth(2)?).ok()?.split_once(':')?;
+    let dev = makedev(numbers.0.parse().ok()?, numbers.1.parse().ok()?);
+    let is_part = fields.next()? != b"/";
+    let point = CString::new(unescape(fields.next()?)).ok()?;
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?.to_vec();
+    Some(Mount { point, dev, kind, is_part })
 }
 
 /// proc_pid_mountinfo(5): space, tab, newline and backslash are written as three octal digits.
@@ -60,8 +81,22 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_the_mount_table_is_read() {
+        let line =
+            br"36 35 98:5 /mnt1 /mnt\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
+        let dev = makedev(98, 5);
+        let mount = Mount { point: c"/mnt 2".to_owned(), dev, kind: b"ext3".to_vec(), is_part: true };
+        assert_eq!(parse(line), Some(mount));
+        let whole = parse(b"22 1 0:21 / /proc rw - proc proc rw").unwrap();
+        assert_eq!((whole.is_part, whole.kind.as_slice()), (false, b"proc".as_slice()));
+        for cut in 0..line.len() - 30 {
+            assert!(parse(&line[..cut]).is_none_or(|mount| mount.kind.len() <= 4));
+        }
+    }
+
+    #[test]
     fn the_root_directory_is_a_mount_point() {
-        assert!(Mounts::default().has(identify(b"/").unwrap()));
+        assert!(Mounts::default().has(stat(c"/").unwrap().id()));
         assert!(!Mounts::default().has((0, 0)));
     }
 }

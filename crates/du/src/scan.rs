@@ -8,9 +8,10 @@ use fathom_walk::{
     Progress, Summary,
 };
 
+use crate::again::{Again, Operands};
 use crate::gather::{File, Gather, Item, Run};
 use crate::mounts::Mounts;
-use crate::options::{Follow, Links as Times, Measure, Options};
+use crate::options::{Follow, Measure, Options};
 use crate::problem::Problem;
 use crate::seen::Seen;
 use crate::totals::Totals;
@@ -89,19 +90,22 @@ pub struct Outcome {
 ///
 /// `watch` is called every few milliseconds; [`Progress::measured`] is the bytes seen so far.
 ///
-/// `several` says that an inode with one link may be met twice because there are several operands, as far as is known beforehand.
+/// `operands` says what is known beforehand of those that [`Report::next_operand`] is going to name.
 ///
 /// # Errors
 /// If the I/O model cannot run here or no thread can be started.
 pub fn scan(
     options: Arc<Options>,
     engine: Engine,
-    several: bool,
+    operands: &Operands,
     report: &mut impl Report,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, Error> {
-    let hash_all = several || options.follow == Follow::Always;
-    let gather = Gather { options, hash_all, metas: report.wants_metas() };
+    let again = match options.follow {
+        Follow::Always => Again::All,
+        follow => Again::among(operands, follow != Follow::Never),
+    };
+    let gather = Gather { options, again, metas: report.wants_metas() };
     let walk = walk_options(&gather, engine);
     let mut consumer = Consumer {
         gather: gather.clone(),
@@ -130,7 +134,7 @@ fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
         links: follow(options.follow == Follow::Always),
         fields: if gather.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
         stat_dirs: options.one_file_system,
-        once: gather.hash_all && options.links == Times::Once,
+        once: gather.enters_once(),
         loose: gather.is_total_only(),
     }
 }
@@ -199,10 +203,6 @@ impl<R: Report> Consumer<'_, R> {
         if whole && level.is_empty && self.path.len() > 1 && self.path.ends_with(b"/") {
             self.path.pop();
         }
-    }
-
-    fn counts_all_once(&self) -> bool {
-        self.gather.hash_all && self.options().links == Times::Once
     }
 
     /// Starts on the next root; the message, if it is one.
@@ -360,7 +360,7 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
                 0
             }
         };
-        let known = self.counts_all_once() && !self.seen.insert(enter.meta.id());
+        let known = self.gather.enters_once() && !self.seen.insert(enter.meta.id());
         if !known && enter.found == Found::Loop {
             self.closes_loop(enter.node, enter.meta);
         }

@@ -32,6 +32,7 @@ mod worker;
 
 pub use control::{Controller, Sample};
 pub use error::{Error, Op};
+pub use fathom_io::sys::makedev;
 pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
 pub use node::Node;
 pub use run::{Calls, Options, Progress, Summary, run, run_with};

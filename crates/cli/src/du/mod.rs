@@ -71,10 +71,10 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
     };
     let meter = Meter::new(args.extra.progress);
     let engine = Engine { choice: args.extra.model, threads: args.extra.threads.map(usize::from) };
-    let (several, total) = (source.is_several(), options.total);
+    let (operands, total) = (source.known(), options.total);
     let mut reporter = Reporter::new(caller, source, view.as_mut(), &meter, &stop);
     let mut watch = |progress| meter.show(progress);
-    let outcome = scan(Arc::new(options), engine, several, &mut reporter, &mut watch);
+    let outcome = scan(Arc::new(options), engine, &operands, &mut reporter, &mut watch);
     meter.clear();
     match outcome {
         Ok(outcome) => {

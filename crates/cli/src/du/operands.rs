@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use fathom_du::again::Operands as Known;
 use fathom_du::quote::{Charset, quoteaf, quotef};
 use fathom_du::scan::Operand;
 
@@ -17,7 +18,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// The operands still to come.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Listed { rest: std::vec::IntoIter<OsString>, several: bool },
+    Listed(std::vec::IntoIter<OsString>),
     Records(Records),
 }
 
@@ -25,26 +26,27 @@ impl Source {
     /// Opens the file, if there is one; or the message why not.
     pub(crate) fn open(operands: Operands, caller: &Caller) -> Result<Self, Vec<u8>> {
         match operands {
-            Operands::Listed(words) => {
-                let several = words.len() > 1;
-                Ok(Self::Listed { rest: words.into_iter(), several })
-            }
+            Operands::Listed(words) => Ok(Self::Listed(words.into_iter())),
             Operands::Files0From(path) => Records::open(path, caller.charset).map(Self::Records),
         }
     }
 
-    /// Whether there may be more than one operand.
-    pub(crate) fn is_several(&self) -> bool {
+    /// What can be told of all operands before any is measured.
+    pub(crate) fn known(&self) -> Known {
         match self {
-            Self::Listed { several, .. } => *several,
-            Self::Records(_) => true,
+            Self::Listed(rest) if rest.len() <= 1 => Known::One,
+            Self::Listed(rest) => {
+                let paths = rest.as_slice().iter().map(|word| CString::new(word.as_bytes()));
+                Known::Several(paths.filter_map(Result::ok).collect())
+            }
+            Self::Records(_) => Known::Unknown,
         }
     }
 
     /// The next operand. Waits for it only if `wait`.
     pub(crate) fn next(&mut self, wait: bool) -> Operand {
         match self {
-            Self::Listed { rest, .. } => match rest.next().map(|word| CString::new(word.into_vec())) {
+            Self::Listed(rest) => match rest.next().map(|word| CString::new(word.into_vec())) {
                 None => Operand::End,
                 Some(Ok(path)) if !path.is_empty() => Operand::Path(path),
                 Some(_) => Operand::Message(b"invalid zero-length file name".to_vec()),

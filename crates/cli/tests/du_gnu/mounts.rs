@@ -54,6 +54,25 @@ fn a_followed_link_may_lead_to_another_file_system() {
 }
 
 #[test]
+fn a_file_bound_to_another_counts_once_for_several_operands() {
+    if !needs_mounts() {
+        return;
+    }
+    let tree = tree();
+    let bound = "mount --bind a/x b/file; touch a/mnt/f; mount --bind c a/mnt/f";
+    for words in
+        ["-a a b", "-a b a", "-ac b a c", "-a c a b", "-s a/mnt b a", "-a b/file a", "-x a b", "-al b a"]
+    {
+        du(&tree, words).own_mounts().after(bound).same();
+    }
+    for mounts in ["mount --bind a b", "mount --bind a/z b/mnt", TMPFS] {
+        for words in ["-a a b", "-a b/mnt a a/z", "-s b a a/mnt/d/f", "-ac a/mnt a b"] {
+            du(&tree, words).own_mounts().after(mounts).same();
+        }
+    }
+}
+
+#[test]
 fn a_place_bound_twice_counts_twice_for_one_operand() {
     if !needs_mounts() {
         return;

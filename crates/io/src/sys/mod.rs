@@ -13,7 +13,7 @@ mod names;
 mod process;
 mod startup;
 
-pub use rustix::fs::CWD;
+pub use rustix::fs::{CWD, makedev};
 
 pub use linux::{Dir, enter, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
