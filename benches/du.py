@@ -64,6 +64,8 @@ def parse_arguments():
     options = parser.parse_args()
     options.cases = options.cases or list(QUICK_CASES if options.quick else cases.DEFAULT)
     options.blocks = options.blocks or (3 if options.quick else 10)
+    if options.out and options.out.exists():
+        parser.error(f"cannot write into '{options.out}': it is there already")
     if not options.no_fathom and not options.fathom.exists():
         parser.error(f"no program '{options.fathom}': build it with 'cargo build --release', or say --no-fathom")
     return options
