@@ -87,15 +87,22 @@ pub(crate) fn fill(dir: &Path, count: usize) {
     }
 }
 
-/// Makes the root a wide directory whose first names to be read are those of files, with directories among the rest that are
+/// Makes `wide`, a directory whose first names to be read are those of files, with directories among the rest that are
 /// `levels` deep.
 pub(crate) fn late_directories(tree: &Tree, levels: usize) {
     const FIRST: usize = 17_000;
-    fill(&tree.root(), 45_000);
+    let wide = tree.dir("wide");
+    fill(&wide, 45_000);
     for number in 0..100 {
-        tree.dir(&format!("dir-{number}/{}", "d/".repeat(levels - 1)));
+        // On the way down, what is left of each level keeps its descriptor wanted.
+        for level in 1..levels {
+            for name in ["a", "z"] {
+                tree.dir(&format!("wide/dir-{number}/{}{name}", "d/".repeat(level - 1)));
+            }
+        }
+        tree.dir(&format!("wide/dir-{number}/{}", "d/".repeat(levels - 1)));
     }
-    let mut early: Vec<_> = fs::read_dir(tree.root()).unwrap().take(FIRST).map(Result::unwrap).collect();
+    let mut early: Vec<_> = fs::read_dir(&wide).unwrap().take(FIRST).map(Result::unwrap).collect();
     early.retain(|entry| entry.file_type().unwrap().is_dir());
     early.iter().for_each(|entry| fs::remove_dir_all(entry.path()).unwrap());
 }
