@@ -3,8 +3,9 @@
 //! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
 //! mount, and on a disk both cost. So when threads give up their CPUs to wait and there is work for more of them, the
 //! controller leaps to a number that is good for most storage of that kind, and climbs from there, one doubling at a
-//! time, taking back what did not raise the rate. CPUs that idle are no sign by themselves: another process may have
-//! them.
+//! time, each tried between two measurements without it: a walk's rate also changes by itself, with what it meets. Where no CPU
+//! of the machine idles, be it for a server that runs on it, no climb pays and none is tried. CPUs that idle are no sign by
+//! themselves: another process may have them.
 
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ const LEAP_REMOTE: usize = 128;
 const SURE: Duration = Duration::from_millis(3);
 /// CPU time used, as a share of the CPUs' time, above which there is nothing to gain.
 const BUSY_SHARE: f64 = 0.97;
-/// A step up that raises the rate by less is taken back.
+/// A step up that raises the rate by less than this is taken back.
 const GAIN: f64 = 1.1;
 /// A rate is measured over at least this long, and this many units a worker.
-const WINDOW: Duration = Duration::from_millis(50);
+const WINDOW: Duration = Duration::from_millis(100);
 const UNITS_PER_WORKER: u64 = 4;
 /// How long the number stays after the first step that was taken back; twice as long after each further one.
 const HOLD: Duration = Duration::from_millis(200);
@@ -37,6 +38,8 @@ pub struct Sample {
     pub elapsed: Duration,
     /// CPU time the process used: what a thread did for one device and what for another nobody knows.
     pub cpu: Duration,
+    /// How long the machine's CPUs were idle, added up: `cpus` times `elapsed` where nobody says.
+    pub idle: Duration,
     /// How often its threads gave up their CPU to wait.
     pub waits: u64,
     /// Entries and directories done, on this device.
@@ -55,11 +58,23 @@ pub struct Controller {
     workers_max: usize,
     /// Since the last decision.
     window: Sample,
-    /// The highest rate so far, with the number of workers that had it; `None` before the leap.
-    best: Option<(f64, usize)>,
+    stage: Stage,
     hold: Duration,
     hold_next: Duration,
     remote_for: Duration,
+}
+
+/// Where the search for the right number is. Rates are in units a second.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// One worker a CPU, before the leap.
+    Start,
+    /// The rate is measured.
+    Before,
+    /// So many workers had this rate; now twice as many are tried.
+    Twice { workers: usize, rate: f64 },
+    /// Twice as many did so much better; the rate is measured again.
+    After { twice: f64 },
 }
 
 impl Controller {
@@ -69,7 +84,8 @@ impl Controller {
         let window = Sample::default();
         let workers = cpus.clamp(1, workers_max);
         let (hold, remote_for) = (Duration::ZERO, Duration::ZERO);
-        Self { cpus, workers, workers_max, window, best: None, hold, hold_next: HOLD, remote_for }
+        let stage = Stage::Start;
+        Self { cpus, workers, workers_max, window, stage, hold, hold_next: HOLD, remote_for }
     }
 
     /// The number of workers there should be now.
@@ -83,11 +99,12 @@ impl Controller {
         self.window.add(&sample);
         self.hold = self.hold.saturating_sub(sample.elapsed);
         self.remote_for = if sample.remote { self.remote_for + sample.elapsed } else { Duration::ZERO };
-        if self.best.is_none() && self.remote_for >= SURE {
+        let is_start = matches!(self.stage, Stage::Start);
+        if is_start && self.remote_for >= SURE {
             self.leap(true);
         } else if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.window = Sample::default();
-        } else if self.best.is_none() {
+        } else if is_start {
             if self.window.elapsed >= SURE {
                 self.leap(sample.remote);
             }
@@ -108,6 +125,12 @@ impl Controller {
         self.window.waits > naps + self.window.units / UNITS_PER_WAIT
     }
 
+    /// Whether a step up could raise the rate by [`GAIN`] before every CPU is busy.
+    fn has_idle_cpus(&self) -> bool {
+        let all = self.cpus as f64 * self.window.elapsed.as_secs_f64();
+        self.window.idle.as_secs_f64() >= (1.0 - 1.0 / GAIN) * all
+    }
+
     fn has_rate(&self) -> bool {
         self.window.elapsed >= WINDOW && self.window.units >= UNITS_PER_WORKER * self.workers as u64
     }
@@ -115,25 +138,43 @@ impl Controller {
     fn leap(&mut self, remote: bool) {
         let workers = if remote { LEAP_REMOTE } else { LEAP_DISK * self.cpus };
         self.workers = workers.max(self.workers).min(self.workers_max);
-        self.best = Some((0.0, self.workers));
+        self.stage = Stage::Before;
         self.window = Sample::default();
     }
 
     fn climb(&mut self) {
         let rate = self.window.units as f64 / self.window.elapsed.as_secs_f64();
+        let may_gain = self.has_idle_cpus() && self.workers < self.workers_max;
         self.window = Sample::default();
-        match self.best {
-            Some((best, workers)) if rate < best * GAIN => {
-                self.workers = workers;
-                self.best = Some((0.0, workers));
-                self.hold = self.hold_next;
-                self.hold_next *= 2;
+        match self.stage {
+            Stage::Start | Stage::Before if !may_gain => {}
+            Stage::Start | Stage::Before => {
+                self.stage = Stage::Twice { workers: self.workers, rate };
+                self.workers = self.twice();
             }
-            _ => {
-                self.best = Some((rate, self.workers));
-                self.workers = (self.workers * 2).min(self.workers_max);
+            Stage::Twice { workers, rate: before } => {
+                self.workers = workers;
+                self.stage = Stage::After { twice: rate };
+                if rate < before * GAIN {
+                    self.stay();
+                }
+            }
+            Stage::After { twice } if twice < rate * GAIN => self.stay(),
+            Stage::After { .. } => {
+                self.workers = self.twice();
+                self.stage = Stage::Before;
             }
         }
+    }
+
+    fn twice(&self) -> usize {
+        (self.workers * 2).min(self.workers_max)
+    }
+
+    fn stay(&mut self) {
+        self.stage = Stage::Before;
+        self.hold = self.hold_next;
+        self.hold_next *= 2;
     }
 }
 
@@ -141,6 +182,7 @@ impl Sample {
     fn add(&mut self, sample: &Self) {
         self.elapsed += sample.elapsed;
         self.cpu += sample.cpu;
+        self.idle += sample.idle;
         self.waits += sample.waits;
         self.units += sample.units;
     }
@@ -159,9 +201,11 @@ mod tests {
             .map(|_| {
                 let serving = controller.workers().min(depth) as f64;
                 let units = (serving * 1000.0 / (latency_us + cpu_us)).min(2.0 * 1000.0 / cpu_us);
+                let cpu = Duration::from_secs_f64(units * cpu_us / 1e6);
                 controller.tick(Sample {
                     elapsed: TICK,
-                    cpu: Duration::from_secs_f64(units * cpu_us / 1e6),
+                    cpu,
+                    idle: (TICK * 2).saturating_sub(cpu),
                     waits: 100,
                     units: units.round() as u64,
                     remote: latency_us > 500.0,
@@ -178,10 +222,59 @@ mod tests {
     }
 
     #[test]
+    fn goes_on_to_the_most_there_are_where_that_pays() {
+        let workers = settle(1000, 5000.0, 5.0, 400);
+        assert!(workers[350..].iter().all(|count| *count == WORKERS_MAX), "{workers:?}");
+    }
+
+    #[test]
+    fn does_not_climb_where_the_server_has_the_cpus() {
+        let mut controller = Controller::new(2, WORKERS_MAX);
+        let (remote, saturated) = (true, true);
+        for _ in 0..1000 {
+            let idle = TICK / 8;
+            controller.tick(Sample {
+                elapsed: TICK,
+                idle,
+                waits: 100,
+                units: 100,
+                remote,
+                saturated,
+                ..Sample::default()
+            });
+        }
+        assert_eq!(controller.workers(), LEAP_REMOTE);
+    }
+
+    #[test]
+    fn a_rate_that_rises_by_itself_is_not_put_down_to_more_workers() {
+        let mut controller = Controller::new(2, WORKERS_MAX);
+        let workers: Vec<usize> = (1..1000_u64)
+            .map(|tick| {
+                let units = 1000 + tick * 10;
+                let (remote, saturated) = (true, true);
+                controller.tick(Sample {
+                    elapsed: TICK,
+                    idle: TICK,
+                    waits: units,
+                    units,
+                    remote,
+                    saturated,
+                    ..Sample::default()
+                })
+            })
+            .collect();
+        let most = workers.iter().filter(|count| **count > LEAP_REMOTE).count();
+        assert!((1..300).contains(&most), "{most}: {workers:?}");
+        assert_eq!(workers.last(), Some(&LEAP_REMOTE));
+    }
+
+    #[test]
     fn takes_back_what_does_not_pay() {
-        let workers = settle(16, 200.0, 5.0, 300);
-        assert!(workers.iter().filter(|count| **count > 128).count() < 100, "{workers:?}");
-        assert_eq!(settle(16, 200.0, 5.0, 190).last(), Some(&16), "where the storage has no more to give");
+        let workers = settle(16, 200.0, 5.0, 2000);
+        let most = workers.iter().filter(|count| **count > 16).count();
+        assert!((1..500).contains(&most), "{most}: where the storage has no more to give");
+        assert_eq!(workers.iter().max(), Some(&32), "each trial is of one doubling");
     }
 
     #[test]
@@ -192,6 +285,7 @@ mod tests {
             controller.tick(Sample {
                 elapsed: TICK,
                 cpu,
+                idle: TICK * 2 - cpu,
                 waits: 100,
                 units: 1000,
                 remote: false,
@@ -209,6 +303,7 @@ mod tests {
             controller.tick(Sample {
                 elapsed: TICK,
                 cpu,
+                idle: TICK * 2 - cpu,
                 waits: 1,
                 units: 1000,
                 remote: false,

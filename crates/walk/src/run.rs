@@ -19,8 +19,11 @@ use crate::schedule::Schedule;
 use crate::visit::{Consume, Visit};
 use crate::worker::{Shared, Worker};
 
-/// Time between two samples of the controller.
+/// Time between two samples of the controllers, at first and once there is not much to decide any more: with many workers, a sample
+/// is work.
 const SAMPLE: Duration = Duration::from_millis(1);
+const SAMPLE_LATER: Duration = Duration::from_millis(5);
+const LATER: Duration = Duration::from_millis(50);
 /// Workers made ready ahead of their work in a millisecond of waiting for a server: about half of one CPU's time.
 const READY_PER_MS: usize = 8;
 /// A worker's stack: no recursion, and the buffers are on the heap.
@@ -220,11 +223,12 @@ impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stat
 struct Reading {
     at: Instant,
     usage: Usage,
+    idle: Option<Duration>,
 }
 
 impl Reading {
     fn now() -> Self {
-        Self { at: Instant::now(), usage: sys::usage() }
+        Self { at: Instant::now(), usage: sys::usage(), idle: sys::machine_idle() }
     }
 }
 
@@ -318,8 +322,11 @@ impl<V: Visit> Pool<'_, V> {
     fn sample(&mut self) {
         let Some(controllers) = &mut self.controllers else { return };
         let now = Reading::now();
+        let elapsed = now.at - self.last.at;
+        let idle = now.idle.zip(self.last.idle).map(|(now, last)| now.saturating_sub(last));
         let common = Sample {
-            elapsed: now.at - self.last.at,
+            elapsed,
+            idle: idle.unwrap_or(elapsed * controllers.cpus as u32),
             cpu: now.usage.cpu.saturating_sub(self.last.usage.cpu),
             waits: now.usage.waits - self.last.usage.waits,
             saturated: self.spawned >= self.wanted,
@@ -345,7 +352,8 @@ impl<V: Visit> Tick for Pool<'_, V> {
         if self.spawned < self.wanted {
             self.hire();
         }
-        if self.last.at.elapsed() >= SAMPLE {
+        let pause = if self.last.at - self.start < LATER { SAMPLE } else { SAMPLE_LATER };
+        if self.last.at.elapsed() >= pause {
             self.sample();
             let progress = self.progress();
             (self.watch)(progress);

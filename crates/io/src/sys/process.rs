@@ -29,6 +29,15 @@ pub fn usage() -> Usage {
     Usage { cpu: duration(usage.ru_utime) + duration(usage.ru_stime), waits: usage.ru_nvcsw.unsigned_abs() }
 }
 
+/// How long the CPUs of this machine have been idle, added up over all of them, in steps of 10 ms (proc_uptime(5)); `None` where
+/// nobody says.
+#[must_use]
+pub fn machine_idle() -> Option<Duration> {
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = uptime.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 /// Has the C library's allocator grow its heaps in large steps: each step of a thread's heap is a system call that
 /// holds up page faults of all threads.
 pub fn tune_allocator() {
