@@ -21,6 +21,8 @@ const LOOSE_NAMES: usize = 8_192;
 /// for the same block; where each call is a round trip, each is best made by itself.
 const CHUNK_NAMES: usize = 1024;
 const CHUNK_NAMES_REMOTE: usize = 1;
+/// As long as that is not known, there should not be much to be sorry for.
+const CHUNK_NAMES_UNKNOWN: usize = 16;
 /// From so many names on, going into a directory costs less than what each name is found faster from there.
 const ENTER_NAMES: usize = 6;
 /// Names weigh so much less than what waits for its turn: a directory has two batches at most under way.
@@ -144,7 +146,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         self.announce(out.parts().skip(out.given_out), &mut scratch.children);
         node.add_users(scratch.children.len());
         out.given_out += scratch.children.len();
-        self.shared.schedule.push(self.number, &mut scratch.children);
+        self.shared.schedule.push(&mut scratch.children, scratch.origin);
     }
 
     /// Makes slots of the batch in `scratch.names`, or parts that will.
@@ -231,7 +233,12 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     /// How many names are stat'ed in one part.
     fn chunk_names(&self, node: &Node) -> usize {
-        let chunk = if self.shared.lane(node).is_remote() { CHUNK_NAMES_REMOTE } else { CHUNK_NAMES };
+        let lane = self.shared.lane(node);
+        let chunk = match lane.is_remote() {
+            true => CHUNK_NAMES_REMOTE,
+            false if lane.is_known() => CHUNK_NAMES,
+            false => CHUNK_NAMES_UNKNOWN,
+        };
         chunk.max(M::BATCH)
     }
 

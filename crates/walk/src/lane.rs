@@ -1,14 +1,13 @@
 //! What belongs to one device: the parts that wait for a worker, how many of them may be executed at once, and how its
 //! calls have been going. A slow mount below a fast disk holds up nobody else, and what it needs is not asked of the disk.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::backlog::Backlog;
+use crate::line::Line;
 use crate::part::Part;
-
-/// The queue of a lane for roots and for parts the consumer wants; the workers' follow it.
-pub(crate) const SHARED: usize = 0;
+use crate::tally::{Count, Tally};
 
 /// Devices kept apart. Where there are more, some share.
 pub(crate) const LANES_MAX: usize = 32;
@@ -16,84 +15,16 @@ pub(crate) const LANES_MAX: usize = 32;
 /// A call that takes longer than this is a round trip, as a rule.
 const ROUND_TRIP_NS: u64 = 400_000;
 
-/// What one worker has done on one device. Nobody else writes here: counters that all workers share cost them more than
-/// everything else between two system calls.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) entries: Count,
-    pub(crate) directories: Count,
-    pub(crate) batches: Count,
-    pub(crate) stats: Count,
-    pub(crate) measured: Count,
-}
-
-/// A counter with one writer.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add(&self, count: u64) {
-        self.0.store(self.get().wrapping_add(count), Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// One worker's parts that wait, the newest the next in traversal order, and what it has done. On cache lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Queue<T> {
-    len: AtomicUsize,
-    parts: Mutex<VecDeque<Arc<Part<T>>>>,
-    pub(crate) tally: Tally,
-}
-
-impl<T> Queue<T> {
-    fn new() -> Self {
-        Self { len: AtomicUsize::new(0), parts: Mutex::new(VecDeque::new()), tally: Tally::default() }
-    }
-
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> R) -> R {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut parts);
-        self.len.store(parts.len(), Ordering::Release);
-        result
-    }
-
-    fn take(
-        &self,
-        take: impl FnOnce(&mut VecDeque<Arc<Part<T>>>) -> Option<Arc<Part<T>>>,
-    ) -> Option<Arc<Part<T>>> {
-        if self.len.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        self.change(take)
-    }
-
-    fn take_newest(&self) -> Option<Arc<Part<T>>> {
-        self.take(VecDeque::pop_back)
-    }
-
-    fn take_oldest(&self) -> Option<Arc<Part<T>>> {
-        self.take(VecDeque::pop_front)
-    }
-
-    /// The part at this address.
-    fn take_one(&self, address: usize) -> Option<Arc<Part<T>>> {
-        self.take(|parts| {
-            let at = parts.iter().rposition(|part| Arc::as_ptr(part).addr() == address)?;
-            parts.remove(at)
-        })
-    }
-}
-
 /// One device's lane.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
-    /// The shared one, and one a worker.
-    queues: Vec<Queue<T>>,
+    /// One a worker, by its number.
+    tallies: Vec<Tally>,
+    line: Mutex<Line<T>>,
+    /// Parts that wait in the line.
+    line_len: AtomicUsize,
+    /// What waits for its turn.
+    backlog: Backlog,
     /// Parts that may be executed at once.
     limit: AtomicUsize,
     /// Parts being executed.
@@ -102,29 +33,42 @@ pub(crate) struct Lane<T> {
     outstanding: AtomicUsize,
     /// The filesystem is known to ask no server, however long a call takes.
     local: AtomicBool,
-    /// Nanoseconds one stat takes, lately; 0 before the first.
+    /// Nanoseconds one stat takes, lately, or before the first, another call; 0 before any.
     stat_ns: AtomicU64,
+    /// A stat has been timed.
+    timed: AtomicBool,
 }
 
 impl<T> Lane<T> {
     fn new(workers_max: usize, limit: usize) -> Self {
         Self {
-            queues: (0..=workers_max).map(|_| Queue::new()).collect(),
+            tallies: (0..workers_max).map(|_| Tally::default()).collect(),
+            line: Mutex::new(Line::new()),
+            line_len: AtomicUsize::new(0),
+            backlog: Backlog::default(),
             limit: AtomicUsize::new(limit),
             active: AtomicUsize::new(0),
             outstanding: AtomicUsize::new(0),
             local: AtomicBool::new(false),
             stat_ns: AtomicU64::new(0),
+            timed: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn queue(&self, number: usize) -> &Queue<T> {
-        &self.queues[number]
+    pub(crate) fn tally(&self, worker: usize) -> &Tally {
+        &self.tallies[worker]
     }
 
-    /// The sum of a counter over the workers of the first `queues_used` queues.
-    pub(crate) fn count(&self, queues_used: usize, count: impl Fn(&Tally) -> &Count) -> u64 {
-        let tallies = self.queues.iter().take(queues_used).map(|queue| &queue.tally);
+    pub(crate) fn change_line<R>(&self, change: impl FnOnce(&mut Line<T>) -> R) -> R {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut line);
+        self.line_len.store(line.len(), Ordering::Release);
+        result
+    }
+
+    /// The sum of a counter over the first `workers` workers.
+    pub(crate) fn count(&self, workers: usize, count: impl Fn(&Tally) -> &Count) -> u64 {
+        let tallies = self.tallies.iter().take(workers);
         tallies.map(|tally| count(tally).get()).fold(0, u64::wrapping_add)
     }
 
@@ -145,8 +89,13 @@ impl<T> Lane<T> {
     /// Before anything has been stat'ed, another call tells what kind of storage this is.
     pub(crate) fn guess(&self, call_ns: u128) {
         if self.stat_ns.load(Ordering::Relaxed) == 0 {
-            self.note(call_ns);
+            self.stat_ns.store(u64::try_from(call_ns).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
+    }
+
+    /// Whether it can be told whether each call is a round trip: a filesystem may have its root cached and nothing else.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_local() || self.timed.load(Ordering::Relaxed)
     }
 
     /// A stat took this long.
@@ -155,11 +104,27 @@ impl<T> Lane<T> {
         let new = u64::try_from(stat_ns).unwrap_or(u64::MAX);
         let old = self.stat_ns.load(Ordering::Relaxed);
         // Nothing would change, and all workers read this.
-        if (1..CLEARLY_LOCAL_NS).contains(&old) && new < CLEARLY_LOCAL_NS {
+        if (1..CLEARLY_LOCAL_NS).contains(&old) && new < CLEARLY_LOCAL_NS && self.is_known() {
             return;
         }
-        let mean = if old == 0 { new } else { (7 * (old / 8)).saturating_add(new / 8) };
+        let first = !self.timed.swap(true, Ordering::Relaxed);
+        let mean = if first { new } else { (7 * (old / 8)).saturating_add(new / 8) };
         self.stat_ns.store(mean, Ordering::Relaxed);
+    }
+
+    /// Whether workers wait for the consumer.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.backlog.is_full()
+    }
+
+    /// An outcome of `bytes` is going to wait for its turn.
+    pub(crate) fn add_weight(&self, bytes: usize) {
+        self.backlog.add(bytes, self.is_remote());
+    }
+
+    /// An outcome of `bytes` has its turn; whether that is what workers wait for.
+    pub(crate) fn drop_weight(&self, bytes: usize) -> bool {
+        self.backlog.subtract(bytes, self.is_remote())
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -189,21 +154,19 @@ impl<T> Lane<T> {
         self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// A part has been executed; whether it was the last one.
-    pub(crate) fn finish(&self) -> bool {
+    /// A part has been executed, the one at `place` in the line; whether it was the last one.
+    pub(crate) fn finish(&self, place: usize) -> bool {
+        self.change_line(|line| line.leave(place));
         self.active.fetch_sub(1, Ordering::AcqRel);
         self.forget()
     }
 
-    /// The next part for `worker`, unless as many are being executed as may be.
-    pub(crate) fn take(&self, worker: usize, wanted: usize, queues_used: usize) -> Option<Arc<Part<T>>> {
-        if self.outstanding() <= self.active.load(Ordering::Acquire) || !self.enter() {
+    /// The first part in the line, unless as many are being executed as may be.
+    pub(crate) fn take(&self) -> Option<Arc<Part<T>>> {
+        if self.line_len.load(Ordering::Acquire) == 0 || !self.enter() {
             return None;
         }
-        let own = self.queues[worker].take_newest();
-        let part = own
-            .or_else(|| self.queues[SHARED].take_oldest())
-            .or_else(|| self.steal(worker, wanted, queues_used));
+        let part = self.change_line(Line::take_first);
         if part.is_none() {
             self.active.fetch_sub(1, Ordering::AcqRel);
         }
@@ -211,21 +174,19 @@ impl<T> Lane<T> {
     }
 
     fn enter(&self) -> bool {
-        let entered = self.active.fetch_add(1, Ordering::AcqRel) < self.limit.load(Ordering::Acquire);
+        let throttle =
+            if self.is_throttled() { self.backlog.in_flight_max(self.is_remote()) } else { usize::MAX };
+        let limit = self.limit.load(Ordering::Acquire).min(throttle);
+        let entered = self.active.fetch_add(1, Ordering::AcqRel) < limit;
         if !entered {
             self.active.fetch_sub(1, Ordering::AcqRel);
         }
         entered
     }
 
-    fn steal(&self, worker: usize, wanted: usize, queues_used: usize) -> Option<Arc<Part<T>>> {
-        let others = (1..queues_used).map(|offset| (worker + offset) % queues_used);
-        std::iter::once(wanted).chain(others).find_map(|queue| self.queues[queue].take_newest())
-    }
-
     /// The part at this address, however many are being executed.
-    pub(crate) fn take_one(&self, queue: usize, address: usize) -> Option<Arc<Part<T>>> {
-        let part = self.queues[queue].take_one(address);
+    pub(crate) fn take_one(&self, address: usize) -> Option<Arc<Part<T>>> {
+        let part = self.change_line(|line| line.take_one(address));
         if part.is_some() {
             self.active.fetch_add(1, Ordering::AcqRel);
         }
@@ -292,23 +253,27 @@ mod tests {
     fn lane(limit: usize, parts: usize) -> Lane<()> {
         let lane = Lane::new(4, limit);
         lane.announce(parts);
-        lane.queue(1).change(|queue| queue.extend((0..parts).map(|_| part())));
+        (0..parts).for_each(|_| lane.change_line(|line| line.push_back(part())));
         lane
     }
 
     #[test]
     fn no_more_parts_are_executed_than_the_limit_says() {
         let lane = lane(2, 5);
-        assert!(lane.take(1, SHARED, 5).is_some() && lane.take(2, SHARED, 5).is_some());
-        assert!(lane.take(3, SHARED, 5).is_none());
+        let (one, two) = (lane.take().unwrap(), lane.take().unwrap());
+        assert!(lane.take().is_none());
         assert_eq!((lane.active(), lane.outstanding()), (2, 5));
-        assert!(!lane.finish());
-        assert!(lane.take(3, SHARED, 5).is_some() && lane.take(1, SHARED, 5).is_none());
+        assert!(!lane.finish(one.place()));
+        let three = lane.take().unwrap();
+        assert!(lane.take().is_none());
         lane.set_limit(4);
-        assert!(lane.take(1, SHARED, 5).is_some() && lane.take(1, SHARED, 5).is_some());
-        assert!(lane.take(1, SHARED, 5).is_none(), "nothing is left");
+        let (four, five) = (lane.take().unwrap(), lane.take().unwrap());
+        assert!(lane.take().is_none(), "nothing is left");
         assert_eq!(lane.active(), 4);
-        assert_eq!((0..4).filter(|_| lane.finish()).count(), 1);
+        assert_eq!(
+            [two, three, four, five].map(|part| lane.finish(part.place())),
+            [false, false, false, true]
+        );
     }
 
     #[test]
@@ -316,9 +281,9 @@ mod tests {
         let lane = lane(0, 3);
         let wanted = part();
         lane.announce(1);
-        lane.queue(2).change(|queue| queue.push_front(wanted.clone()));
-        assert!(lane.take(2, 2, 5).is_none());
-        let taken = lane.take_one(2, Arc::as_ptr(&wanted).addr()).unwrap();
+        lane.change_line(|line| line.push_back(wanted.clone()));
+        assert!(lane.take().is_none());
+        let taken = lane.take_one(Arc::as_ptr(&wanted).addr()).unwrap();
         assert!(Arc::ptr_eq(&taken, &wanted));
         assert_eq!(lane.active(), 1);
     }
@@ -340,6 +305,10 @@ mod tests {
         lane.guess(1_000_000);
         assert!(lane.is_remote());
         lane.guess(1);
+        assert!(lane.is_remote() && !lane.is_known());
+        lane.note(1_000);
+        assert!(!lane.is_remote() && lane.is_known());
+        (0..20).for_each(|_| lane.note(1_000_000));
         assert!(lane.is_remote());
         (0..20).for_each(|_| lane.note(1_000));
         assert!(!lane.is_remote());

@@ -1,32 +1,35 @@
 //! Visits every entry below a set of roots: in parallel, and yet in one order.
 //!
-//! Workers take *parts* (open and list one directory, or stat one chunk of a wide one) from stealable queues, and a
+//! Workers take *parts* (open and list one directory, or stat one chunk of a wide one) from one line in traversal order, and a
 //! [`Visit`] turns each part's entries into items on the worker. The calling thread puts the parts back into
 //! traversal order and hands them to a [`Consume`], so what it sees does not depend on the model, on the number of workers or on luck.
 //!
 //! ```text
-//!   roots ──> schedule.rs: queues, back-pressure      order.rs ──> Consume
+//!   roots ──> schedule.rs: line, back-pressure        order.rs ──> Consume
 //!                 │    ▲ children                         ▲
 //!                 ▼    │                                  │ parts, as they complete
 //!             worker.rs: Model calls ──> Visit ──> part.rs: items and subdirectories, in order
 //! ```
 //!
-//! Each device has a lane of its own (`lane.rs`): queues, and how many of its parts are executed at once.
+//! Each device has a lane of its own (`lane.rs`): a line, and how many of its parts are executed at once.
 //!
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
+mod backlog;
 mod batch;
 mod control;
 mod error;
 mod fds;
 mod lane;
+mod line;
 mod list;
 mod node;
 mod order;
 mod part;
 mod run;
 mod schedule;
+mod tally;
 mod visit;
 mod worker;
 

@@ -108,7 +108,10 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
                 Step::Done => return true,
                 Step::Advanced => {}
                 Step::Wait(part, role) => match self.wait(&part) {
-                    Some(out) => self.open(*out, role),
+                    Some(out) => {
+                        self.schedule.drop_weight(part.lane, out.weight);
+                        self.open(*out, role);
+                    }
                     None => {
                         // Workers go on below it until they are stopped: a long chain must not be dropped in one go.
                         self.schedule.abandon([Slot::Dir(part)]);
@@ -184,7 +187,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
                 NextRoot::Path(path) => {
                     let part = Part::new(Job::Root(Arc::new(Node::root(path, root, self.follow_roots))));
                     self.roots.push_back(Root::Part(root, part.clone()));
-                    self.schedule.push_shared(part, false);
+                    self.schedule.push_wanted(part, false);
                 }
                 NextRoot::Note => self.roots.push_back(Root::Note(root)),
                 NextRoot::NotNow => return,
@@ -221,7 +224,6 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
 
     /// Starts on an outcome.
     fn open(&mut self, mut out: Out<V::Item>, role: Role) {
-        self.schedule.drop_weight(out.weight);
         if role == Role::Rest {
             self.open_rest(out);
             return;
@@ -267,7 +269,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
             let part = Part::new(Job::Relist(node.clone()));
             node.parent().inspect(|parent| parent.add_users(1));
             frame.slots = vec![Slot::Rest(part.clone())].into_iter();
-            self.schedule.push_shared(part, true);
+            self.schedule.push_wanted(part, true);
         }
         self.stack.push(frame);
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_io::{Errno, Meta, Names};
 
+use crate::line::NOWHERE;
 use crate::node::Node;
 
 /// What a worker is to do.
@@ -24,14 +25,6 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// The directory it was found in; a root is its own.
-    pub(crate) fn parent(&self) -> &Arc<Node> {
-        match self {
-            Self::Root(node) | Self::List(node) | Self::Relist(node) => node.parent().unwrap_or(node),
-            Self::More(node, ..) | Self::Stat(node, ..) => node,
-        }
-    }
-
     /// The root or the directory it is about.
     pub(crate) fn node(&self) -> &Arc<Node> {
         match self {
@@ -157,33 +150,33 @@ enum State<T> {
     Gone,
 }
 
-/// A job and the place for its outcome. Shared by the queue it waits in and the slot that waits for it.
+/// A job and the place for its outcome. Shared by the line it waits in and the slot that waits for it.
 #[derive(Debug)]
 pub(crate) struct Part<T> {
     pub(crate) job: Job,
     /// The lane it waits in and is executed in: its directory's, as far as that was known when the part was made.
     pub(crate) lane: usize,
-    /// The queue this part was put into.
-    queue: AtomicUsize,
+    /// Where it is in the line, once it was put into that.
+    place: AtomicUsize,
     state: Mutex<State<T>>,
 }
 
 impl<T> Part<T> {
     pub(crate) fn new(job: Job) -> Arc<Self> {
         let lane = job.node().lane();
-        Arc::new(Self { job, lane, queue: AtomicUsize::new(0), state: Mutex::new(State::Waiting) })
+        Arc::new(Self { job, lane, place: AtomicUsize::new(NOWHERE), state: Mutex::new(State::Waiting) })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn queue(&self) -> usize {
-        self.queue.load(Ordering::Relaxed)
+    pub(crate) fn place(&self) -> usize {
+        self.place.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_queue(&self, queue: usize) {
-        self.queue.store(queue, Ordering::Relaxed);
+    pub(crate) fn set_place(&self, place: usize) {
+        self.place.store(place, Ordering::Relaxed);
     }
 
     /// Whether nobody waits for it any more.

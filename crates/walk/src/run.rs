@@ -253,7 +253,7 @@ impl Controllers {
             let limit = controller.tick(Sample {
                 units: units - *last,
                 remote: lane.is_remote(),
-                saturated: common.saturated && lane.outstanding() > lane.limit() && !schedule.is_throttled(),
+                saturated: common.saturated && lane.outstanding() > lane.limit() && !lane.is_throttled(),
                 ..common
             });
             *last = units;

@@ -1,46 +1,40 @@
 //! Which part is executed next, by whom, and who sleeps.
 //!
-//! Every worker has a queue and takes the newest part of it: depth first, and next in traversal order. One whose
-//! queue is empty steals the newest part of another's, of the queue the consumer waits for if there is one: so all
-//! work near the place where the consumer is, and little has to wait for its turn. (The oldest part would be the
-//! larger piece of work, but all that comes of it would wait longest.)
+//! There is one line a device (`line.rs`), and whoever is free takes the first part of it: so all work near the place where the
+//! consumer is, and little has to wait for its turn. (A queue for each worker, with idle ones
+//! stealing, keeps them apart, but each deep in a subtree of its own, and all that comes of it waits.) What workers share here is a
+//! lock taken three times a part; a part is a directory as a rule, for which the kernel takes the lock of the process's descriptor
+//! table as often.
 //!
-//! Outcomes that wait are weighed all the same. Past [`WEIGHT_MAX`], until half of that is consumed, only the part the consumer
-//! waits for is executed: a slow consumer holds up the workers.
+//! Outcomes that wait are weighed all the same (`backlog.rs`). Where there is too much of a device, until half of that is
+//! consumed, the part the consumer waits for is executed and at most a few others: a slow consumer holds up the workers.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-use crate::lane::{Count, Lane, Lanes, SHARED, Tally};
-use crate::part::{Part, Slot};
+use crate::lane::{Lane, Lanes};
+use crate::line::NOWHERE;
+use crate::part::{Job, Part, Slot};
+use crate::tally::{Count, Tally};
 
-/// Looks a worker takes at the queues before it goes to sleep: a few microseconds, after which the next part of a small
+/// Looks a worker takes at the lines before it goes to sleep: a few microseconds, after which the next part of a small
 /// directory is there, as a rule, and going to sleep would have cost more.
 const LOOKS: u32 = 200;
 
-/// Bytes of outcomes that may wait for their turn.
-const WEIGHT_MAX: usize = 2 << 20;
-
-/// The queues and everything workers wait for.
+/// The lines and everything workers wait for.
 #[derive(Debug)]
 pub(crate) struct Schedule<T> {
-    /// The queues, device by device.
+    /// The lines, device by device.
     pub(crate) lanes: Lanes<T>,
-    /// Queues of a lane in use: the shared one and those of the workers started.
-    queues_used: AtomicUsize,
+    /// Workers started.
+    workers: AtomicUsize,
     /// More workers may be started: the consumer wants to know when there is work for them.
     hiring: AtomicBool,
     /// Workers allowed to work.
     allowed: AtomicUsize,
-    /// Bytes of outcomes waiting for their turn.
-    weight: AtomicUsize,
-    /// Too much is waiting: only what the consumer waits for is executed.
-    throttled: AtomicBool,
-    /// The lane and the queue of the part the consumer waits for.
+    /// The lane of the part the consumer waits for, and its address; 0 while it waits for none.
     wanted_lane: AtomicUsize,
-    wanted_queue: AtomicUsize,
-    /// Address of the part the consumer waits for; 0 while it waits for none.
     wanted_part: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
@@ -57,13 +51,10 @@ impl<T> Schedule<T> {
     pub(crate) fn new(workers_max: usize, limit: usize) -> Self {
         Self {
             lanes: Lanes::new(workers_max, limit),
-            queues_used: AtomicUsize::new(1),
+            workers: AtomicUsize::new(0),
             hiring: AtomicBool::new(false),
             allowed: AtomicUsize::new(workers_max),
-            weight: AtomicUsize::new(0),
-            throttled: AtomicBool::new(false),
             wanted_lane: AtomicUsize::new(0),
-            wanted_queue: AtomicUsize::new(SHARED),
             wanted_part: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
@@ -80,7 +71,7 @@ impl<T> Schedule<T> {
 
     /// Makes room for one more worker; its number.
     pub(crate) fn add_worker(&self) -> usize {
-        self.queues_used.fetch_add(1, Ordering::AcqRel)
+        self.workers.fetch_add(1, Ordering::AcqRel)
     }
 
     /// Whether more workers may be started than there are.
@@ -88,7 +79,7 @@ impl<T> Schedule<T> {
         self.hiring.store(hiring, Ordering::Relaxed);
     }
 
-    /// Workers numbered up to `count` may work from now on.
+    /// The first `count` workers may work from now on.
     pub(crate) fn allow(&self, count: usize) {
         let before = self.allowed.swap(count, Ordering::AcqRel);
         if count > before {
@@ -125,7 +116,7 @@ impl<T> Schedule<T> {
 
     /// The sum of a counter over the workers on one device.
     pub(crate) fn count_on(&self, lane: &Lane<T>, count: impl Fn(&Tally) -> &Count) -> u64 {
-        lane.count(self.queues_used.load(Ordering::Acquire), count)
+        lane.count(self.workers.load(Ordering::Acquire), count)
     }
 
     /// The sum of a counter over all workers and devices.
@@ -155,11 +146,10 @@ impl<T> Schedule<T> {
     }
 
     /// Puts in a part at the consumer's wish: a root behind the others, a part put off before everything.
-    pub(crate) fn push_shared(&self, part: Arc<Part<T>>, first: bool) {
-        part.set_queue(SHARED);
+    pub(crate) fn push_wanted(&self, part: Arc<Part<T>>, first: bool) {
         let lane = self.lanes.get(part.lane);
         lane.announce(1);
-        lane.queue(SHARED).change(|parts| if first { parts.push_front(part) } else { parts.push_back(part) });
+        lane.change_line(|line| if first { line.push_front(part) } else { line.push_back(part) });
         self.wake(1);
     }
 
@@ -168,29 +158,23 @@ impl<T> Schedule<T> {
         self.consumer.unpark();
     }
 
-    /// Counts parts of one lane that [`Schedule::push`] is going to put into the queue of `worker`. From here on the
-    /// consumer may ask for them.
-    pub(crate) fn announce(&self, worker: usize, parts: &[Arc<Part<T>>]) {
+    /// Counts parts of one lane that [`Schedule::push`] is going to put into its line. From here on the consumer may ask for them.
+    pub(crate) fn announce(&self, parts: &[Arc<Part<T>>]) {
         let Some(first) = parts.first() else { return };
         self.lanes.get(first.lane).announce(parts.len());
-        for part in parts {
-            part.set_queue(worker);
-        }
     }
 
-    /// Puts announced parts, given in traversal order, into the queue of `worker`.
-    pub(crate) fn push(&self, worker: usize, parts: &mut Vec<Arc<Part<T>>>) {
+    /// Puts announced parts, given in traversal order, into the line. They came of the part of lane `origin.0` that has the place
+    /// `origin.1` there.
+    pub(crate) fn push(&self, parts: &mut Vec<Arc<Part<T>>>, origin: (usize, usize)) {
         let Some(first) = parts.first() else { return };
         let (lane, count) = (self.lanes.get(first.lane), parts.len());
-        let node = first.job.parent().clone();
-        lane.queue(worker).change(|queue| {
-            // What is left of an earlier batch of the same directory comes first.
-            let is_before = |part: &&Arc<Part<T>>| Arc::ptr_eq(part.job.parent(), &node);
-            let before = queue.iter().rev().take_while(is_before).count();
-            let before = queue.split_off(queue.len() - before);
-            queue.extend(parts.drain(..).rev());
-            queue.extend(before);
-        });
+        let place = if origin.0 == first.lane { origin.1 } else { NOWHERE };
+        // The next batch of a very wide directory is read while the second half of this one is stat'ed.
+        let last_is_more = matches!(parts.last(), Some(last) if matches!(last.job, Job::More(..)));
+        let early = last_is_more.then_some(count / 2);
+        lane.change_line(|line| line.put_before(parts, place, early));
+        parts.clear();
         self.wake(count);
         if self.hiring.load(Ordering::Relaxed) && self.sleepers() < count {
             self.consumer.unpark();
@@ -199,7 +183,7 @@ impl<T> Schedule<T> {
 
     /// A part has been executed, whatever came of it.
     pub(crate) fn finish(&self, part: &Part<T>) {
-        if self.lanes.get(part.lane).finish() {
+        if self.lanes.get(part.lane).finish(part.place()) {
             self.consumer.unpark();
         }
     }
@@ -209,31 +193,18 @@ impl<T> Schedule<T> {
         self.lanes.get(part.lane).forget();
     }
 
-    /// Whether workers wait for the consumer.
-    pub(crate) fn is_throttled(&self) -> bool {
-        self.throttled.load(Ordering::Acquire)
-    }
-
-    /// An outcome of `bytes` is going to wait for its turn.
-    pub(crate) fn add_weight(&self, bytes: usize) {
-        if self.weight.fetch_add(bytes, Ordering::AcqRel) + bytes > WEIGHT_MAX {
-            self.throttled.store(true, Ordering::Release);
-        }
-    }
-
     /// The outcome of `part` is there.
     pub(crate) fn published(&self, part: &Arc<Part<T>>) {
         let wanted = self.wanted_part.load(Ordering::Acquire) == Arc::as_ptr(part).addr();
-        if wanted && (part.queue() == SHARED || self.is_throttled()) {
+        let is_first = matches!(part.job, Job::Root(_) | Job::Relist(_));
+        if wanted && (is_first || self.lanes.get(part.lane).is_throttled()) {
             self.consumer.unpark();
         }
     }
 
-    /// An outcome of `bytes` has its turn.
-    pub(crate) fn drop_weight(&self, bytes: usize) {
-        let rest = self.weight.fetch_sub(bytes, Ordering::AcqRel) - bytes;
-        if rest < WEIGHT_MAX / 2 && self.is_throttled() {
-            self.throttled.store(false, Ordering::Release);
+    /// An outcome of `bytes` of a part of this lane has its turn.
+    pub(crate) fn drop_weight(&self, lane: usize, bytes: usize) {
+        if self.lanes.get(lane).drop_weight(bytes) {
             self.wake(usize::MAX);
         }
     }
@@ -242,8 +213,9 @@ impl<T> Schedule<T> {
     pub(crate) fn abandon(&self, slots: impl IntoIterator<Item = Slot<T>>) {
         let mut rest: Vec<Slot<T>> = slots.into_iter().collect();
         while let Some(slot) = rest.pop() {
-            if let Some(out) = slot.part().and_then(|part| part.abandon()) {
-                self.drop_weight(out.weight);
+            let Some(part) = slot.part() else { continue };
+            if let Some(out) = part.abandon() {
+                self.drop_weight(part.lane, out.weight);
                 rest.extend(out.slots);
             }
         }
@@ -253,10 +225,9 @@ impl<T> Schedule<T> {
     pub(crate) fn want(&self, part: Option<&Arc<Part<T>>>) {
         if let Some(part) = part {
             self.wanted_lane.store(part.lane, Ordering::Release);
-            self.wanted_queue.store(part.queue(), Ordering::Release);
         }
         self.wanted_part.store(part.map_or(0, |part| Arc::as_ptr(part).addr()), Ordering::Release);
-        if part.is_some() && self.is_throttled() {
+        if part.is_some_and(|part| self.lanes.get(part.lane).is_throttled()) {
             self.wake(1);
         }
     }
@@ -274,21 +245,21 @@ impl<T> Schedule<T> {
                 self.sit_out(worker);
                 continue;
             }
-            let part = self.find(worker);
+            let part = self.find();
             if part.is_some() || !wait {
                 return part;
             }
-            if let Some(part) = self.look_out(worker) {
+            if let Some(part) = self.look_out() {
                 return Some(part);
             }
-            if let Some(part) = self.sleep(worker) {
+            if let Some(part) = self.sleep() {
                 return Some(part);
             }
         }
     }
 
     fn is_allowed(&self, worker: usize) -> bool {
-        worker <= self.allowed.load(Ordering::Acquire)
+        worker < self.allowed.load(Ordering::Acquire)
     }
 
     /// Waits until `worker` may work again, or the stop.
@@ -301,39 +272,36 @@ impl<T> Schedule<T> {
         }
     }
 
-    fn find(&self, worker: usize) -> Option<Arc<Part<T>>> {
-        let lane = self.wanted_lane.load(Ordering::Acquire);
-        let queue = self.wanted_queue.load(Ordering::Acquire);
-        if self.is_throttled() {
-            let part = self.wanted_part.load(Ordering::Acquire);
-            return self.lanes.get(lane).take_one(queue, part);
-        }
-        let (lanes, queues) = (self.lanes.used(), self.queues_used.load(Ordering::Acquire));
-        let near = self.lanes.get(lane).take(worker, queue, queues);
-        near.or_else(|| {
-            let others = (1..lanes).map(|offset| self.lanes.get((lane + offset) % lanes));
-            others.into_iter().find_map(|lane| lane.take(worker, SHARED, queues))
-        })
+    fn find(&self) -> Option<Arc<Part<T>>> {
+        let (lanes, near) = (self.lanes.used(), self.wanted_lane.load(Ordering::Acquire));
+        let mut lanes = (0..lanes).map(|offset| self.lanes.get((near + offset) % lanes));
+        self.find_wanted(self.lanes.get(near)).or_else(|| lanes.find_map(Lane::take))
+    }
+
+    /// Where workers wait for the consumer, the part that it waits for.
+    fn find_wanted(&self, lane: &Lane<T>) -> Option<Arc<Part<T>>> {
+        let wanted = lane.is_throttled().then(|| self.wanted_part.load(Ordering::Acquire));
+        wanted.and_then(|part| lane.take_one(part))
     }
 
     /// Looks again and again for a short while.
-    fn look_out(&self, worker: usize) -> Option<Arc<Part<T>>> {
+    fn look_out(&self) -> Option<Arc<Part<T>>> {
         // Where somebody sleeps already, there is not enough to do.
         if self.sleepers() > 0 {
             return None;
         }
         (0..LOOKS).find_map(|_| {
             std::hint::spin_loop();
-            self.find(worker)
+            self.find()
         })
     }
 
     /// Sleeps until something happens, unless there is a part after all.
-    fn sleep(&self, worker: usize) -> Option<Arc<Part<T>>> {
+    fn sleep(&self) -> Option<Arc<Part<T>>> {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         let ticket = *self.events();
         fence(Ordering::SeqCst);
-        let part = self.find(worker);
+        let part = self.find();
         if part.is_none() && !self.is_stopped() {
             let mut events = self.events();
             while *events == ticket {

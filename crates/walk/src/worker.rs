@@ -11,11 +11,13 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::fds::Fds;
-use crate::lane::{Lane, Tally};
+use crate::lane::Lane;
+use crate::line::NOWHERE;
 use crate::node::Node;
 use crate::part::{Job, Out, Part, Slot, Span};
 use crate::run::{Calls, Options};
 use crate::schedule::Schedule;
+use crate::tally::Tally;
 use crate::visit::Visit;
 
 /// What all workers of a walk share.
@@ -53,11 +55,13 @@ pub(crate) struct Scratch<T> {
     pub(crate) names: Names,
     pub(crate) metas: Vec<Option<Result<Meta, Errno>>>,
     pub(crate) children: Vec<Arc<Part<T>>>,
+    /// Where the part came from: its lane, and its place in the line there.
+    pub(crate) origin: (usize, usize),
 }
 
 impl<T> Default for Scratch<T> {
     fn default() -> Self {
-        Self { names: Names::new(), metas: Vec::new(), children: Vec::new() }
+        Self { names: Names::new(), metas: Vec::new(), children: Vec::new(), origin: (0, NOWHERE) }
     }
 }
 
@@ -78,7 +82,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     /// Where this worker counts what it does for `node`.
     pub(crate) fn tally(&self, node: &Node) -> &Tally {
-        &self.shared.lane(node).queue(self.number).tally
+        self.shared.lane(node).tally(self.number)
     }
 
     /// Executes parts until the walk stops.
@@ -110,6 +114,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         if part.is_abandoned() {
             self.let_go(&part.job);
         } else {
+            scratch.origin = (part.lane, part.place());
             let mut out = self.perform(&part.job, &mut scratch).await;
             out.weight += size_of::<Out<V::Item>>() + weight_of::<V>(&out.slots);
             self.publish(&part, out, &mut scratch);
@@ -134,14 +139,14 @@ impl<V: Visit, M: Model> Worker<V, M> {
         self.announce(out.parts().skip(out.given_out), &mut scratch.children);
         // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
         let weight = out.weight;
-        schedule.add_weight(weight);
+        schedule.lanes.get(part.lane).add_weight(weight);
         match part.publish(Box::new(out)) {
             Ok(()) => {
-                schedule.push(self.number, &mut scratch.children);
+                schedule.push(&mut scratch.children, scratch.origin);
                 schedule.published(part);
             }
             Err(out) => {
-                schedule.drop_weight(weight);
+                schedule.drop_weight(part.lane, weight);
                 for child in scratch.children.drain(..) {
                     self.let_go(&child.job);
                     schedule.forget(&child);
@@ -151,7 +156,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         }
     }
 
-    /// Puts `parts`, given in traversal order, into `children` in the order they are to be executed in.
+    /// Puts `parts` into `children`, and announces them.
     pub(crate) fn announce<'p>(
         &self,
         parts: impl Iterator<Item = &'p Arc<Part<V::Item>>>,
@@ -160,17 +165,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         V::Item: 'p,
     {
         children.extend(parts.cloned());
-        let Some(first) = children.first() else { return };
-        if self.shared.schedule.lanes.get(first.lane).is_remote() {
-            // What is below a directory takes longer than a file beside it.
-            children.sort_by_key(|child| matches!(child.job, Job::Stat(..)));
-        }
-        // The next batch of a very wide directory is read while the second half of this one is stat'ed.
-        if children.last().is_some_and(|child| matches!(child.job, Job::More(..))) {
-            let half = children.len() / 2;
-            children[half..].rotate_right(1);
-        }
-        self.shared.schedule.announce(self.number, children);
+        self.shared.schedule.announce(children);
     }
 
     async fn perform(&self, job: &Job, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {

@@ -6,6 +6,7 @@
 pub(crate) mod child;
 pub(crate) mod late;
 pub(crate) mod record;
+pub(crate) mod slow;
 pub(crate) mod tree;
 pub(crate) mod way;
 

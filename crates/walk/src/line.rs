@@ -1,0 +1,212 @@
+//! Parts in traversal order, the first of them the next to be executed. One that is being executed keeps its place until it is
+//! finished, so that what comes of it takes its place in the order too. Nothing is known here of workers or limits.
+//!
+//! Two rings through the same places: of all of them, and of those whose part still waits.
+
+use std::sync::Arc;
+
+use crate::part::Part;
+
+/// Where both rings begin and end. No part has this place.
+pub(crate) const NOWHERE: usize = 0;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Links {
+    before: usize,
+    after: usize,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    all: Links,
+    /// Of use while there is a part.
+    waiting: Links,
+    part: Option<Arc<Part<T>>>,
+}
+
+impl<T> Default for Place<T> {
+    fn default() -> Self {
+        Self { all: Links::default(), waiting: Links::default(), part: None }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    places: Vec<Place<T>>,
+    free: Vec<usize>,
+    waiting: usize,
+}
+
+impl<T> Line<T> {
+    pub(crate) fn new() -> Self {
+        Self { places: vec![Place::default()], free: Vec::new(), waiting: 0 }
+    }
+
+    /// Parts that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Puts a part in front of all others.
+    pub(crate) fn push_front(&mut self, part: Arc<Part<T>>) {
+        self.put_before(&[part], self.places[NOWHERE].all.after, None);
+    }
+
+    /// Puts a part behind all others.
+    pub(crate) fn push_back(&mut self, part: Arc<Part<T>>) {
+        self.put_before(&[part], NOWHERE, None);
+    }
+
+    /// Puts parts, given in order, before the one at `place`. If `early` is an index, the last of them has its place in the order
+    /// as always, but is taken before the one with that index.
+    pub(crate) fn put_before(&mut self, parts: &[Arc<Part<T>>], place: usize, early: Option<usize>) {
+        let mut next_waiting = place;
+        while next_waiting != NOWHERE && self.places[next_waiting].part.is_none() {
+            next_waiting = self.places[next_waiting].all.after;
+        }
+        for part in parts {
+            let new = self.free.pop().unwrap_or_else(|| {
+                self.places.push(Place::default());
+                self.places.len() - 1
+            });
+            part.set_place(new);
+            self.places[new].part = Some(part.clone());
+            self.link(new, place, |place| &mut place.all);
+            self.link(new, next_waiting, |place| &mut place.waiting);
+        }
+        self.waiting += parts.len();
+        if let (Some(last), Some(early)) = (parts.last(), early.and_then(|index| parts.get(index))) {
+            let (last, early) = (last.place(), early.place());
+            if last != early {
+                self.unlink(last, |place| &mut place.waiting);
+                self.link(last, early, |place| &mut place.waiting);
+            }
+        }
+    }
+
+    /// Takes the first part that waits.
+    pub(crate) fn take_first(&mut self) -> Option<Arc<Part<T>>> {
+        self.take(self.places[NOWHERE].waiting.after)
+    }
+
+    /// Takes the part at this address, if it waits: soon found if it is one of the first.
+    pub(crate) fn take_one(&mut self, address: usize) -> Option<Arc<Part<T>>> {
+        let is_it = |place: &usize| {
+            self.places[*place].part.as_ref().is_some_and(|part| Arc::as_ptr(part).addr() == address)
+        };
+        let mut waiting = std::iter::successors(Some(self.places[NOWHERE].waiting.after), |place| {
+            (*place != NOWHERE).then(|| self.places[*place].waiting.after)
+        });
+        let place = waiting.find(is_it)?;
+        self.take(place)
+    }
+
+    fn take(&mut self, place: usize) -> Option<Arc<Part<T>>> {
+        let part = self.places[place].part.take()?;
+        self.unlink(place, |place| &mut place.waiting);
+        self.waiting -= 1;
+        Some(part)
+    }
+
+    /// Gives up the place of a part that was taken.
+    pub(crate) fn leave(&mut self, place: usize) {
+        self.unlink(place, |place| &mut place.all);
+        self.free.push(place);
+    }
+
+    fn link(&mut self, new: usize, after: usize, ring: impl Fn(&mut Place<T>) -> &mut Links) {
+        let before = ring(&mut self.places[after]).before;
+        *ring(&mut self.places[new]) = Links { before, after };
+        ring(&mut self.places[before]).after = new;
+        ring(&mut self.places[after]).before = new;
+    }
+
+    fn unlink(&mut self, place: usize, ring: impl Fn(&mut Place<T>) -> &mut Links) {
+        let Links { before, after } = *ring(&mut self.places[place]);
+        ring(&mut self.places[before]).after = after;
+        ring(&mut self.places[after]).before = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+    use crate::part::Job;
+    use fathom_io::Follow;
+
+    fn part(name: usize) -> Arc<Part<()>> {
+        Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), name, Follow::No))))
+    }
+
+    fn name(part: &Part<()>) -> usize {
+        part.job.node().root_index()
+    }
+
+    fn put(line: &mut Line<()>, names: std::ops::Range<usize>, place: usize) {
+        line.put_before(&names.map(part).collect::<Vec<_>>(), place, None);
+    }
+
+    fn take(line: &mut Line<()>) -> Arc<Part<()>> {
+        line.take_first().expect("one waits")
+    }
+
+    fn rest(line: &mut Line<()>) -> Vec<usize> {
+        std::iter::from_fn(|| line.take_first()).map(|part| name(&part)).collect()
+    }
+
+    #[test]
+    fn what_comes_of_a_part_takes_its_place() {
+        let mut line = Line::new();
+        put(&mut line, 1..5, NOWHERE);
+        let (one, two, three) = (take(&mut line), take(&mut line), take(&mut line));
+        assert_eq!([name(&one), name(&two), name(&three)], [1, 2, 3]);
+        put(&mut line, 30..31, three.place());
+        put(&mut line, 10..12, one.place());
+        put(&mut line, 12..13, one.place());
+        line.leave(one.place());
+        put(&mut line, 20..21, two.place());
+        line.push_front(part(0));
+        assert_eq!(line.len(), 7);
+        assert_eq!(rest(&mut line), [0, 10, 11, 12, 20, 30, 4]);
+        assert_eq!(line.len(), 0);
+    }
+
+    #[test]
+    fn one_part_is_taken_out_of_turn() {
+        let mut line = Line::new();
+        let parts: Vec<_> = (0..4).map(part).collect();
+        line.put_before(&parts, NOWHERE, None);
+        let address = Arc::as_ptr(&parts[2]).addr();
+        assert_eq!(line.take_one(address).map(|part| name(&part)), Some(2));
+        assert!(line.take_one(address).is_none());
+        put(&mut line, 20..21, parts[2].place());
+        assert_eq!(rest(&mut line), [0, 1, 20, 3]);
+    }
+
+    #[test]
+    fn the_last_may_be_taken_early_and_keeps_its_place() {
+        let mut line = Line::new();
+        let parts: Vec<_> = (0..5).map(part).collect();
+        line.put_before(&parts, NOWHERE, Some(2));
+        assert_eq!([0, 1, 4].map(|_| name(&take(&mut line))), [0, 1, 4]);
+        put(&mut line, 40..42, parts[4].place());
+        assert_eq!(rest(&mut line), [2, 3, 40, 41]);
+        line.put_before(&[part(7)], NOWHERE, Some(0));
+        assert_eq!(rest(&mut line), [7]);
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut line = Line::new();
+        for round in 0..100 {
+            put(&mut line, 0..3, NOWHERE);
+            for expected in 0..3 {
+                let taken = take(&mut line);
+                assert_eq!(name(&taken), expected, "round {round}");
+                line.leave(taken.place());
+            }
+        }
+        assert_eq!((line.places.len(), line.free.len()), (4, 3));
+    }
+}

@@ -1,0 +1,112 @@
+//! Filesystems on which each call is a round trip: many calls are under way the whole time, however large the tree; what is told,
+//! and its order, are what they are everywhere.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use fathom_io::blocking::Blocking;
+use fathom_walk::Choice;
+use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
+use support::skip;
+use support::slow::{TwoDevices, device};
+use support::tree::{Tree, bushy, fill};
+use support::way::{self, SYNC, Way};
+
+const WORKERS: usize = 64;
+
+/// Directories `levels` deep, seven in each, with three files beside every one of them and thirty in the last ones.
+fn grow(tree: &Tree, dir: &str, levels: usize) {
+    for number in 0..7 {
+        let dir = format!("{dir}/{number}");
+        if levels == 1 {
+            fill(&tree.dir(&dir), 30);
+        } else {
+            grow(tree, &dir, levels - 1);
+        }
+        for file in 0..3 {
+            tree.file(&format!("{dir}-{file}"));
+        }
+    }
+}
+
+/// In the backlog of a local disk there is room for the outcomes of a tenth of these calls.
+#[test]
+fn many_calls_are_under_way_all_the_time() {
+    let tree = Tree::in_memory();
+    grow(&tree, ".", 4);
+    let first = way::lines(SYNC.options(), &[tree.root()]);
+    assert!(first.len() > 70_000);
+    let calls = TwoDevices::new(device(tree.root()));
+    let (counted, mut recorder) = (calls.clone(), Recorder::new(&[tree.root()]));
+    let way = Way::workers(WORKERS);
+    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
+    assert_same(&first, &recorder.lines, way);
+    let mean = calls.mean_slow();
+    println!("{mean} calls under way");
+    assert!(mean > WORKERS / 4, "{mean} calls under way on average");
+}
+
+/// What is known of the fast device has to wait, and is too much soon.
+#[test]
+fn a_slow_device_is_not_held_up_by_the_backlog_of_a_fast_one() {
+    let (fast, slow) = (Tree::in_memory(), Tree::new());
+    if device(fast.root()) == device(slow.root()) {
+        return skip("needs a second filesystem for temporary files");
+    }
+    grow(&slow, ".", 3);
+    for number in 0..60 {
+        fill(&fast.dir(&number.to_string()), 1_000);
+    }
+    let roots = [slow.root(), fast.root()];
+    let first = way::lines(SYNC.options(), &roots);
+    let calls = TwoDevices::new(device(slow.root()));
+    let (counted, mut recorder) = (calls.clone(), Recorder::new(&roots));
+    let way = Way::workers(WORKERS);
+    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
+    assert_same(&first, &recorder.lines, way);
+    let mean = calls.mean_slow();
+    println!("{mean} calls under way");
+    assert!(mean > WORKERS / 4, "{mean} calls under way on average");
+}
+
+/// An item is said to weigh 3 MiB, so few may wait for their turn.
+#[test]
+fn little_waits_for_who_takes_it_slowly() {
+    let tree = Tree::in_memory();
+    bushy(&tree.root(), 5, 4);
+    let roots = ["", "d1", "f", "missing", "d1/d2", ""].map(|name| tree.path(name));
+    for (seed, way) in
+        [1, 2, WORKERS].map(Way::workers).into_iter().chain([Way::of(Choice::Auto)]).enumerate()
+    {
+        let refusing = || {
+            let mut recorder = Recorder::new(&roots);
+            recorder.descend = Box::new(refuse(seed as u64));
+            recorder
+        };
+        let mut first = refusing();
+        way::walk(SYNC.options(), Everything::default(), &mut first);
+        let (calls, visit, mut most) = (TwoDevices::new(device(tree.root())), Everything::default(), 0);
+        let (alive, mut recorder) = (visit.alive.clone(), refusing());
+        recorder.on_item = Box::new(|lines| {
+            if lines % 256 == 3 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            most = most.max(alive.load(Ordering::Relaxed));
+        });
+        let start = Instant::now();
+        way::start_over(way.options(), Heavy(visit.clone()), &mut recorder, move || {
+            Ok(Blocking::new(calls.clone()))
+        });
+        assert_same(&first.lines, &recorder.lines, format_args!("{way}, seed {seed}"));
+        drop(recorder);
+        drop(alive);
+        visit.check_alone(way);
+        println!("{way}: {most} items at most, {} ms", start.elapsed().as_millis());
+        // 32 MiB of them, and one for each worker that had a part already.
+        assert!(most <= 11 + 256, "{way}: {most}");
+    }
+}
