@@ -75,7 +75,7 @@ class Runner:
 
     def run(self, case, blocks):
         """Measures one case."""
-        blocks *= case.blocks_factor
+        blocks = max(1, round(blocks * case.blocks_factor))
         if case.cold and os.geteuid() != 0:
             raise Failure("dropping caches needs root")
         with self.tree(case) as (directory, tree):
