@@ -228,7 +228,7 @@ struct Reading {
 
 impl Reading {
     fn now() -> Self {
-        Self { at: Instant::now(), usage: sys::usage(), idle: sys::machine_idle() }
+        Self { at: Instant::now(), usage: sys::usage(), idle: None }
     }
 }
 
@@ -321,7 +321,11 @@ impl<V: Visit> Pool<'_, V> {
 
     fn sample(&mut self) {
         let Some(controllers) = &mut self.controllers else { return };
-        let now = Reading::now();
+        let mut now = Reading::now();
+        // Before there are many workers nobody asks, and the answer takes three system calls.
+        if self.wanted > controllers.cpus {
+            now.idle = sys::machine_idle();
+        }
         let elapsed = now.at - self.last.at;
         let idle = now.idle.zip(self.last.idle).map(|(now, last)| now.saturating_sub(last));
         let common = Sample {
