@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -33,21 +34,25 @@ fn grow(tree: &Tree, dir: &str, levels: usize) {
     }
 }
 
+/// Walks `roots` with many workers, and checks what was told; how many lines that was, and how many calls were under way on the
+/// device of `slow`, on average over time.
+fn walk(roots: &[PathBuf], slow: &Tree) -> (usize, usize) {
+    let first = way::lines(SYNC.options(), roots);
+    let calls = TwoDevices::new(device(slow.root()));
+    let (counted, mut recorder) = (calls.clone(), Recorder::new(roots));
+    let way = Way::workers(WORKERS);
+    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
+    assert_same(&first, &recorder.lines, way);
+    (first.len(), calls.mean_slow())
+}
+
 /// In the backlog of a local disk there is room for the outcomes of a tenth of these calls.
 #[test]
 fn many_calls_are_under_way_all_the_time() {
     let tree = Tree::in_memory();
     grow(&tree, ".", 4);
-    let first = way::lines(SYNC.options(), &[tree.root()]);
-    assert!(first.len() > 70_000);
-    let calls = TwoDevices::new(device(tree.root()));
-    let (counted, mut recorder) = (calls.clone(), Recorder::new(&[tree.root()]));
-    let way = Way::workers(WORKERS);
-    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
-    assert_same(&first, &recorder.lines, way);
-    let mean = calls.mean_slow();
-    println!("{mean} calls under way");
-    assert!(mean > WORKERS / 4, "{mean} calls under way on average");
+    let (lines, mean) = walk(&[tree.root()], &tree);
+    assert!(lines > 70_000 && mean > WORKERS / 4, "{lines} lines, {mean} calls under way");
 }
 
 /// What is known of the fast device has to wait, and is too much soon.
@@ -61,16 +66,8 @@ fn a_slow_device_is_not_held_up_by_the_backlog_of_a_fast_one() {
     for number in 0..60 {
         fill(&fast.dir(&number.to_string()), 1_000);
     }
-    let roots = [slow.root(), fast.root()];
-    let first = way::lines(SYNC.options(), &roots);
-    let calls = TwoDevices::new(device(slow.root()));
-    let (counted, mut recorder) = (calls.clone(), Recorder::new(&roots));
-    let way = Way::workers(WORKERS);
-    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
-    assert_same(&first, &recorder.lines, way);
-    let mean = calls.mean_slow();
-    println!("{mean} calls under way");
-    assert!(mean > WORKERS / 4, "{mean} calls under way on average");
+    let (_, mean) = walk(&[slow.root(), fast.root()], &slow);
+    assert!(mean > WORKERS / 4, "{mean} calls under way");
 }
 
 /// An item is said to weigh 3 MiB, so few may wait for their turn.
