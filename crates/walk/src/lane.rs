@@ -184,9 +184,9 @@ impl<T> Lane<T> {
         entered
     }
 
-    /// The part at this address, however many are being executed.
-    pub(crate) fn take_one(&self, address: usize) -> Option<Arc<Part<T>>> {
-        let part = self.change_line(|line| line.take_one(address));
+    /// This part, if it waits, however many are being executed.
+    pub(crate) fn take_one(&self, part: &Arc<Part<T>>) -> Option<Arc<Part<T>>> {
+        let part = self.change_line(|line| line.take_one(part));
         if part.is_some() {
             self.active.fetch_add(1, Ordering::AcqRel);
         }
@@ -283,7 +283,7 @@ mod tests {
         lane.announce(1);
         lane.change_line(|line| line.push_back(wanted.clone()));
         assert!(lane.take().is_none());
-        let taken = lane.take_one(Arc::as_ptr(&wanted).addr()).unwrap();
+        let taken = lane.take_one(&wanted).unwrap();
         assert!(Arc::ptr_eq(&taken, &wanted));
         assert_eq!(lane.active(), 1);
     }

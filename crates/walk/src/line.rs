@@ -89,16 +89,11 @@ impl<T> Line<T> {
         self.take(self.places[NOWHERE].waiting.after)
     }
 
-    /// Takes the part at this address, if it waits: soon found if it is one of the first.
-    pub(crate) fn take_one(&mut self, address: usize) -> Option<Arc<Part<T>>> {
-        let is_it = |place: &usize| {
-            self.places[*place].part.as_ref().is_some_and(|part| Arc::as_ptr(part).addr() == address)
-        };
-        let mut waiting = std::iter::successors(Some(self.places[NOWHERE].waiting.after), |place| {
-            (*place != NOWHERE).then(|| self.places[*place].waiting.after)
-        });
-        let place = waiting.find(is_it)?;
-        self.take(place)
+    /// Takes this part, if it waits.
+    pub(crate) fn take_one(&mut self, part: &Arc<Part<T>>) -> Option<Arc<Part<T>>> {
+        // The place of a part that has been executed may be another's by now.
+        let is_there = self.places[part.place()].part.as_ref().is_some_and(|there| Arc::ptr_eq(there, part));
+        if is_there { self.take(part.place()) } else { None }
     }
 
     fn take(&mut self, place: usize) -> Option<Arc<Part<T>>> {
@@ -177,11 +172,16 @@ mod tests {
         let mut line = Line::new();
         let parts: Vec<_> = (0..4).map(part).collect();
         line.put_before(&parts, NOWHERE, None);
-        let address = Arc::as_ptr(&parts[2]).addr();
-        assert_eq!(line.take_one(address).map(|part| name(&part)), Some(2));
-        assert!(line.take_one(address).is_none());
+        assert!(line.take_one(&part(2)).is_none(), "it was never put in");
+        assert_eq!(line.take_one(&parts[2]).map(|part| name(&part)), Some(2));
+        assert!(line.take_one(&parts[2]).is_none());
         put(&mut line, 20..21, parts[2].place());
         assert_eq!(rest(&mut line), [0, 1, 20, 3]);
+        line.leave(parts[2].place());
+        let other = part(5);
+        line.push_back(other.clone());
+        assert_eq!(other.place(), parts[2].place());
+        assert!(line.take_one(&parts[2]).is_none() && line.take_one(&other).is_some());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The unit of scheduling, and what comes of it: items and further parts, in traversal order.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_io::{Errno, Meta, Names};
@@ -156,6 +156,8 @@ pub(crate) struct Part<T> {
     pub(crate) job: Job,
     /// The lane it waits in and is executed in: its directory's, as far as that was known when the part was made.
     pub(crate) lane: usize,
+    /// The consumer has asked for it.
+    wanted: AtomicBool,
     /// Where it is in the line, once it was put into that.
     place: AtomicUsize,
     state: Mutex<State<T>>,
@@ -164,11 +166,25 @@ pub(crate) struct Part<T> {
 impl<T> Part<T> {
     pub(crate) fn new(job: Job) -> Arc<Self> {
         let lane = job.node().lane();
-        Arc::new(Self { job, lane, place: AtomicUsize::new(NOWHERE), state: Mutex::new(State::Waiting) })
+        Arc::new(Self {
+            job,
+            lane,
+            wanted: AtomicBool::new(false),
+            place: AtomicUsize::new(NOWHERE),
+            state: Mutex::new(State::Waiting),
+        })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_wanted(&self) {
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
     }
 
     pub(crate) fn place(&self) -> usize {

@@ -33,9 +33,10 @@ pub(crate) struct Schedule<T> {
     hiring: AtomicBool,
     /// Workers allowed to work.
     allowed: AtomicUsize,
-    /// The lane of the part the consumer waits for, and its address; 0 while it waits for none.
+    /// The part the consumer waits for.
+    wanted: Mutex<Option<Arc<Part<T>>>>,
+    /// The lane of the last one.
     wanted_lane: AtomicUsize,
-    wanted_part: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
     /// Counts reasons to wake up.
@@ -55,7 +56,7 @@ impl<T> Schedule<T> {
             hiring: AtomicBool::new(false),
             allowed: AtomicUsize::new(workers_max),
             wanted_lane: AtomicUsize::new(0),
-            wanted_part: AtomicUsize::new(0),
+            wanted: Mutex::new(None),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             events: Mutex::new(0),
@@ -67,6 +68,10 @@ impl<T> Schedule<T> {
 
     fn events(&self) -> MutexGuard<'_, u64> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Option<Arc<Part<T>>>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes room for one more worker; its number.
@@ -195,9 +200,8 @@ impl<T> Schedule<T> {
 
     /// The outcome of `part` is there.
     pub(crate) fn published(&self, part: &Arc<Part<T>>) {
-        let wanted = self.wanted_part.load(Ordering::Acquire) == Arc::as_ptr(part).addr();
         let is_first = matches!(part.job, Job::Root(_) | Job::Relist(_));
-        if wanted && (is_first || self.lanes.get(part.lane).is_throttled()) {
+        if part.is_wanted() && (is_first || self.lanes.get(part.lane).is_throttled()) {
             self.consumer.unpark();
         }
     }
@@ -224,9 +228,10 @@ impl<T> Schedule<T> {
     /// The consumer waits for `part`, or for none.
     pub(crate) fn want(&self, part: Option<&Arc<Part<T>>>) {
         if let Some(part) = part {
+            part.set_wanted();
             self.wanted_lane.store(part.lane, Ordering::Release);
         }
-        self.wanted_part.store(part.map_or(0, |part| Arc::as_ptr(part).addr()), Ordering::Release);
+        *self.wanted() = part.cloned();
         if part.is_some_and(|part| self.lanes.get(part.lane).is_throttled()) {
             self.wake(1);
         }
@@ -280,8 +285,10 @@ impl<T> Schedule<T> {
 
     /// Where workers wait for the consumer, the part that it waits for.
     fn find_wanted(&self, lane: &Lane<T>) -> Option<Arc<Part<T>>> {
-        let wanted = lane.is_throttled().then(|| self.wanted_part.load(Ordering::Acquire));
-        wanted.and_then(|part| lane.take_one(part))
+        if !lane.is_throttled() {
+            return None;
+        }
+        lane.take_one(self.wanted().as_ref()?)
     }
 
     /// Looks again and again for a short while.
