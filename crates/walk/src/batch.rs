@@ -18,9 +18,11 @@ const SORT_NAMES: usize = 10_000;
 /// Names read before they are given out where no more have to be ordered together.
 const LOOSE_NAMES: usize = 8_192;
 /// Names stat'ed in one part. From a cache or a disk neighbours come together, and workers that share a directory wait
-/// for the same block; where each call is a round trip, each is best made by itself.
+/// for the same block; where each call is a round trip, each is best made by itself, unless every worker has something to wait
+/// for already: a few in a row cost less of the processor then, which such a client may be short of.
 const CHUNK_NAMES: usize = 1024;
 const CHUNK_NAMES_REMOTE: usize = 1;
+const CHUNK_NAMES_PLENTY: usize = 4;
 /// As long as that is not known, there should not be much to be sorry for.
 const CHUNK_NAMES_UNKNOWN: usize = 16;
 /// From so many names on, going into a directory costs less than what each name is found faster from there.
@@ -57,7 +59,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         out: &mut Out<V::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
-        if self.chunk_names(node) == CHUNK_NAMES_REMOTE {
+        if self.shared.lane(node).is_remote() && M::BATCH == 1 {
             match self.fill_piecemeal(node, &dir, scratch, out).await {
                 Piecemeal::Done(filled) => {
                     self.model.close(dir).await;
@@ -125,7 +127,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
             self.select(node, &mut scratch.names);
             out.weight += scratch.names.heap_bytes() / NAMES_SHARE;
             let names = Arc::new(std::mem::take(&mut scratch.names));
-            self.share(node, names, CHUNK_NAMES_REMOTE, Batch::InOrder, &mut scratch.metas, out);
+            let chunk = self.chunk_names(node);
+            self.share(node, names, chunk, Batch::InOrder, &mut scratch.metas, out);
             let full = total >= BATCH_NAMES;
             if full && more == Ok(true) {
                 let resume = Resume { cookie, names: 0 };
@@ -235,6 +238,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
     fn chunk_names(&self, node: &Node) -> usize {
         let lane = self.shared.lane(node);
         let chunk = match lane.is_remote() {
+            true if lane.has_plenty() => CHUNK_NAMES_PLENTY,
             true => CHUNK_NAMES_REMOTE,
             false if lane.is_known() => CHUNK_NAMES,
             false => CHUNK_NAMES_UNKNOWN,

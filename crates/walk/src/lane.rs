@@ -127,6 +127,11 @@ impl<T> Lane<T> {
         self.backlog.subtract(bytes, self.is_remote())
     }
 
+    /// Whether more parts wait than may be executed at once.
+    pub(crate) fn has_plenty(&self) -> bool {
+        self.line_len.load(Ordering::Relaxed) > self.limit()
+    }
+
     pub(crate) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
