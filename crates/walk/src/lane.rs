@@ -127,9 +127,9 @@ impl<T> Lane<T> {
         self.backlog.subtract(bytes, self.is_remote())
     }
 
-    /// Whether more parts wait than may be executed at once.
+    /// Whether more parts wait than there will ever be workers.
     pub(crate) fn has_plenty(&self) -> bool {
-        self.line_len.load(Ordering::Relaxed) > self.limit()
+        self.line_len.load(Ordering::Relaxed) > self.tallies.len()
     }
 
     pub(crate) fn limit(&self) -> usize {
