@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fathom_du::quote::Charset;
+use fathom_text::quote::Charset;
 
 /// The character set that the environment asks for.
 pub(crate) fn charset(env: &dyn Fn(&str) -> Option<Vec<u8>>) -> Charset {

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fathom_du::problem::words;
-use fathom_du::quote::{Charset, quote, quoteaf};
 use fathom_io::offer::{Filesystem, Offer};
+use fathom_text::quote::{Charset, quote, quoteaf};
+use fathom_text::words;
 use serde_json::{Value, json};
 
 use crate::command::{IO, Key};
@@ -84,7 +84,7 @@ fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
 
 /// Lines of a key and a value, the values below each other.
 fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
-    let path = fathom_du::quote::shell_escape(path, charset);
+    let path = fathom_text::quote::shell_escape(path, charset);
     let limit = |limit: Option<u64>| limit.map_or("unlimited".to_string(), |limit| limit.to_string());
     let mut lines = vec![
         ("kernel", offer.kernel.clone()),

@@ -52,7 +52,7 @@ impl Output {
         match self.failed {
             None => 0,
             Some(errno) => {
-                let cause = fathom_du::problem::words(errno);
+                let cause = fathom_text::words(errno);
                 complain(&[name.as_bytes(), b": write error: ", &cause, b"\n"].concat());
                 1
             }
@@ -83,7 +83,7 @@ fn write_all(fd: std::os::fd::BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Er
 /// The system's words for an error, without the number Rust adds.
 pub(crate) fn reason(error: &io::Error) -> Vec<u8> {
     match error.raw_os_error() {
-        Some(code) => fathom_du::problem::words(Errno::from_raw_os_error(code)),
+        Some(code) => fathom_text::words(Errno::from_raw_os_error(code)),
         None => error.to_string().into_bytes(),
     }
 }

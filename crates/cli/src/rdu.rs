@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fathom_du::again::Operands;
-use fathom_du::human::BlockSize;
 use fathom_du::options::{Follow, Links, Measure, Options};
 use fathom_du::problem::Problem;
-use fathom_du::quote::Charset;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
+use fathom_text::human::BlockSize;
+use fathom_text::quote::Charset;
 use fathom_walk::Choice;
 use output::{Output, complain};
 

@@ -1,13 +1,10 @@
 //! Names that are passed over: the patterns of `--exclude` and `--exclude-from`. A pattern is held against the whole
 //! displayed path and against what follows each of its slashes. Which entries are asked about is the caller's.
 
-mod class;
-mod glob;
-
 use std::collections::HashSet;
 
-use self::glob::Glob;
-use crate::quote::Charset;
+use fathom_text::glob::{self, Glob};
+use fathom_text::quote::Charset;
 
 /// A set of patterns. Holding a path against it costs a hash for all patterns without wildcards, and for each of
 /// the others time in proportion to the pattern's length times the path's.

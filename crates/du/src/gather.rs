@@ -9,8 +9,8 @@ use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit}
 
 use crate::again::Again;
 use crate::options::{Follow, Links, Measure, Options};
-use crate::time::TimeField;
 use crate::totals::Totals;
+use fathom_text::time::TimeField;
 
 /// Entries in order, between two subdirectories.
 #[derive(Debug, Default)]

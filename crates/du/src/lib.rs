@@ -1,25 +1,20 @@
-//! Disk usage with GNU du's semantics: sizes, hard links, totals and formatting. Prints nothing itself.
+//! Disk usage with GNU du's semantics: sizes, hard links, totals. Prints nothing itself.
 //!
 //! [`scan::scan`] walks the operands. `gather.rs` is its half on the walk's workers: metadata becomes sums, and runs
 //! of the entries whose turn matters. `scan.rs` is the half that sees everything in order: it decides what counts
-//! once, adds up directories and hands lines to a [`scan::Report`]. [`again`] knows which files could be met twice. [`top`], [`tree`] and [`by`] pick what is to be shown of
-//! more lines than anybody wants to read. The rest is text: sizes, times, quoting, patterns.
+//! once, adds up directories and hands lines to a [`scan::Report`]. [`again`] knows which files could be met twice.
+//! [`top`], [`tree`] and [`by`] pick what is to be shown of more lines than anybody wants to read.
 
 pub mod again;
 pub mod by;
 pub mod exclude;
 mod gather;
-pub mod human;
-pub mod keyword;
 mod mounts;
-pub mod number;
 pub mod options;
 pub mod problem;
-pub mod quote;
 pub mod scan;
 mod seen;
 pub mod threshold;
-pub mod time;
 pub mod top;
 pub mod totals;
 pub mod tree;

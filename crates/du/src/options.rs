@@ -2,9 +2,9 @@
 //! environments into it is the caller's, acting on it is `scan.rs`'s and `print.rs`'s.
 
 use crate::exclude::Exclude;
-use crate::human::BlockSize;
 use crate::threshold::Threshold;
-use crate::time::{TimeField, TimeStyle};
+use fathom_text::human::BlockSize;
+use fathom_text::time::{TimeField, TimeStyle};
 
 /// What is added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

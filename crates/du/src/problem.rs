@@ -1,8 +1,8 @@
 //! What can go wrong with an entry, in GNU du's words.
 
+use fathom_text::quote::{Charset, quoteaf, quotef};
+use fathom_text::words;
 use fathom_walk::Errno;
-
-use crate::quote::{Charset, quoteaf, quotef};
 
 /// Something that could not be measured, or not all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,3 @@ const CYCLE: &[u8] = b"WARNING: Circular directory structure.\n\
     This almost certainly means that you have a corrupted file system.\n\
     NOTIFY YOUR SYSTEM MANAGER.\n\
     The following directory is part of the cycle:\n  ";
-
-/// The C library's words for `errno` (strerror(3)), without the number Rust adds.
-#[must_use]
-pub fn words(errno: Errno) -> Vec<u8> {
-    let text = std::io::Error::from(errno).to_string();
-    let end = text.rfind(" (os error ").unwrap_or(text.len());
-    text.as_bytes()[..end].to_vec()
-}

@@ -1,6 +1,6 @@
 //! The size limit of `--threshold`: which lines it lets through. Which value of a line is compared is the caller's.
 
-use crate::number::{self, NumberError};
+use fathom_text::number::{self, NumberError};
 
 /// Lets through values of at least a limit, or, given a negative one, of at most its absolute value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

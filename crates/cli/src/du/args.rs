@@ -8,12 +8,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use fathom_du::exclude::Exclude;
-use fathom_du::human::BlockSize;
-use fathom_du::number;
 use fathom_du::options::{Follow, Format, Links, Measure, Options};
-use fathom_du::quote::{Charset, quote, quotef};
 use fathom_du::threshold::Threshold;
-use fathom_du::time::{TimeField, TimeStyle, Zone};
+use fathom_text::human::BlockSize;
+use fathom_text::number;
+use fathom_text::quote::{Charset, quote, quotef};
+use fathom_text::time::{TimeField, TimeStyle, Zone};
 
 use super::extra::{self, Extra, Refusal, View};
 use super::table::{FLAGS, Key};

@@ -2,8 +2,8 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use fathom_du::quote::{Charset, quote};
 use fathom_io::Choice;
+use fathom_text::quote::{Charset, quote};
 
 use super::table::{BY_WORDS, WHEN_WORDS};
 use crate::flag::Scope;

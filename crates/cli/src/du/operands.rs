@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use fathom_du::again::Operands as Known;
-use fathom_du::quote::{Charset, quoteaf, quotef};
 use fathom_du::scan::Operand;
+use fathom_text::quote::{Charset, quoteaf, quotef};
 
 use super::args::{Caller, Operands};
 use crate::output::reason;

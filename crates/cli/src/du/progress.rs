@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use fathom_du::human::BlockSize;
+use fathom_text::human::BlockSize;
 use fathom_walk::Progress;
 
 use super::extra::When;

@@ -9,10 +9,10 @@ mod text;
 mod top;
 mod tree;
 
-use fathom_du::human::BlockSize;
 use fathom_du::options::{Format, Measure, Options};
-use fathom_du::quote::Charset;
 use fathom_du::scan::{Line, Outcome};
+use fathom_text::human::BlockSize;
+use fathom_text::quote::Charset;
 
 use super::extra::{self, Extra};
 use crate::output::Output;

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fathom_du::by::{Age, Fixed, Groups, Key, TYPES};
 use fathom_du::scan::Line;
 use fathom_du::threshold::Threshold;
-use fathom_du::time::TimeField;
 use fathom_du::top::file_type;
 use fathom_du::totals::Totals;
+use fathom_text::time::TimeField;
 use fathom_walk::{Meta, Stamp};
 
 use super::figures::{Figures, type_word};

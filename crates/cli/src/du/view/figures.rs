@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use fathom_du::human::BlockSize;
 use fathom_du::options::{Format, Measure, Options};
-use fathom_du::quote::Charset;
-use fathom_du::time::TimeStyle;
 use fathom_du::top::value;
 use fathom_du::totals::Totals;
+use fathom_text::human::BlockSize;
+use fathom_text::quote::Charset;
+use fathom_text::time::TimeStyle;
 use fathom_walk::FileType;
 
 use super::json::Object;

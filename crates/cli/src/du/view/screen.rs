@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal;
 
-use fathom_du::quote::{Charset, shell_escape};
+use fathom_text::quote::{Charset, shell_escape};
 
 use crate::du::extra::When;
 

@@ -1,9 +1,9 @@
 //! GNU du's lines: size, tab, time and tab if asked for, path.
 
 use fathom_du::options::{Format, Measure, Options};
-use fathom_du::quote::Charset;
 use fathom_du::scan::{Line, Outcome};
 use fathom_du::totals::Totals;
+use fathom_text::quote::Charset;
 
 use super::View;
 use crate::output::Output;

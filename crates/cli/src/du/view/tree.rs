@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use fathom_du::options::Measure;
-use fathom_du::quote::{Charset, shell_escape};
 use fathom_du::scan::Line;
 use fathom_du::threshold::Threshold;
 use fathom_du::top::Top;
 use fathom_du::totals::Totals;
 use fathom_du::tree::{self, Row, What};
+use fathom_text::quote::{Charset, shell_escape};
 use fathom_walk::FileType;
 
 use super::figures::{Figures, type_word};

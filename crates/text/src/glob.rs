@@ -4,6 +4,7 @@
 
 mod bracket;
 mod chars;
+mod class;
 
 use self::bracket::Listed;
 use self::chars::Chars;
@@ -11,7 +12,7 @@ use crate::quote::Charset;
 
 /// A pattern with `*`, `?` or brackets.
 #[derive(Clone, Debug)]
-pub(super) struct Glob {
+pub struct Glob {
     bytes: Pattern,
     /// The same in characters, where the charset has longer ones and the pattern is valid in it.
     chars: Option<Pattern>,
@@ -27,7 +28,8 @@ struct Pattern {
 }
 
 impl Glob {
-    pub(super) fn new(pattern: &[u8], charset: Charset, posixly_correct: bool) -> Glob {
+    /// The pattern for text in `charset`; with `posixly_correct`, `[^a]` does not negate.
+    pub fn new(pattern: &[u8], charset: Charset, posixly_correct: bool) -> Glob {
         let caret_negates = !posixly_correct;
         let symbols = pattern.iter().copied().map(u32::from).collect();
         let bytes = Pattern { symbols, caret_negates, in_chars: false };
@@ -40,7 +42,7 @@ impl Glob {
     }
 
     /// Whether all of `text` matches: by characters, or else by bytes, which is all there is for invalid text.
-    pub(super) fn matches(&self, text: &[u8]) -> bool {
+    pub fn matches(&self, text: &[u8]) -> bool {
         if let Some(pattern) = &self.chars
             && !(self.is_ascii && text.is_ascii())
             && Chars(text).all(|c| c.is_some())
@@ -53,14 +55,14 @@ impl Glob {
 
     /// Whether the pattern is `*`s round symbols that match one character each, none of them a slash. Such a pattern
     /// matches some end of `dir/name` only if it matches `name`, or some end of `dir`.
-    pub(super) fn is_settled_by_name(&self) -> bool {
+    pub fn is_settled_by_name(&self) -> bool {
         self.bytes.has_stars_at_its_ends_only()
             && self.chars.as_ref().is_none_or(Pattern::has_stars_at_its_ends_only)
     }
 }
 
 /// White space in ASCII, the vertical tab included.
-pub(super) fn is_ascii_space(byte: u8) -> bool {
+pub fn is_ascii_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 

@@ -28,13 +28,13 @@ impl NumberError {
 
 /// A number as far as it could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// The value: kept inside the range when it is too large, and read up to a bad suffix.
-    pub(crate) value: i128,
+    pub value: i128,
     /// Bytes of the text in front of the unit.
-    pub(crate) number_len: usize,
+    pub number_len: usize,
     /// What is wrong with the text; with `Invalid` the other fields say nothing.
-    pub(crate) error: Option<NumberError>,
+    pub error: Option<NumberError>,
 }
 
 impl Reading {
@@ -43,7 +43,7 @@ impl Reading {
 
 /// Reads `text` as a number from `min` to `max` with one of the units in `suffixes`, each of which may be followed by
 /// `iB` (powers of 1024, as without) or `B` or `D` (powers of 1000). A unit alone counts as one of it.
-pub(crate) fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> Reading {
+pub fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> Reading {
     let start = text.iter().take_while(|&&b| is_space(b)).count();
     let negative = text.get(start) == Some(&b'-');
     if negative && min == 0 {
@@ -137,7 +137,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// The digits of `value` at the end of a buffer, and where they start.
-pub(crate) fn decimal(mut value: u64) -> ([u8; 20], usize) {
+pub fn decimal(mut value: u64) -> ([u8; 20], usize) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

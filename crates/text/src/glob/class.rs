@@ -69,7 +69,7 @@ impl Class {
             Class::Lower => byte.is_ascii_lowercase(),
             Class::Print => byte.is_ascii_graphic() || byte == b' ',
             Class::Punct => byte.is_ascii_punctuation(),
-            Class::Space => super::glob::is_ascii_space(byte),
+            Class::Space => super::is_ascii_space(byte),
             Class::Upper => byte.is_ascii_uppercase(),
             Class::Xdigit => byte.is_ascii_hexdigit(),
         }

@@ -1,7 +1,7 @@
 //! Brackets in a pattern: `[a-c]`, `[!x]`, `[[:alpha:]]`, `[[=a=]]`, `[[.-.]]`, and all that is nearly one of them.
 //! They are read again for each symbol they are held against, because what a broken one means depends on it.
 
-use super::super::class::Class;
+use super::class::Class;
 use super::{BACKSLASH, OPEN, Pattern};
 
 const CLOSE: u32 = b']' as u32;

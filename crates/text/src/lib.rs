@@ -1,0 +1,19 @@
+//! What GNU's tools make of text, for every command: numbers and sizes as they are typed and printed, time stamps,
+//! wildcard patterns, names quoted in messages, and the words of errors.
+//!
+//! Knows neither files nor options, and prints nothing.
+
+pub mod glob;
+pub mod human;
+pub mod keyword;
+pub mod number;
+pub mod quote;
+pub mod time;
+
+/// The C library's words for an error (strerror(3)), without the number Rust adds.
+#[must_use]
+pub fn words(error: impl Into<std::io::Error>) -> Vec<u8> {
+    let text = error.into().to_string();
+    let end = text.rfind(" (os error ").unwrap_or(text.len());
+    text.as_bytes()[..end].to_vec()
+}
