@@ -7,6 +7,7 @@ pub mod glob;
 pub mod human;
 pub mod keyword;
 pub mod number;
+pub mod owners;
 pub mod quote;
 pub mod time;
 

@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::tree::Tree;
 
 /// Each crate of the workspace with those it may use. A new crate or arrow is a decision: it is made here.
-const ARROWS: [(&str, &[&str]); 5] = [
+const ARROWS: [(&str, &[&str]); 6] = [
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathomfs", &["fathom-du", "fathom-text", "fathom-walk", "fathom-io"]),
 ];
 /// Where the reasons stand.

@@ -9,8 +9,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+const DAY_SEC: i64 = 86_400;
 /// Seconds of 400 years, after which the calendar, and with it every rule, repeats itself.
-const ERA_SEC: i64 = 146_097 * 86_400;
+const ERA_SEC: i64 = 146_097 * DAY_SEC;
 /// 1 January 5881581, whose number of days is the first the C library loses. To it, all of that and of later years
 /// comes after the changes of the year.
 const LATE_YEARS_SEC: i64 = 185_542_602_134_400;
@@ -102,6 +103,19 @@ impl Zone {
             Ok(zone) if !rest.is_empty() => Zone(Rules::Yearly(zone)),
             _ => fixed(offset_sec, name),
         }
+    }
+
+    /// Seconds since the epoch when clocks of this zone show the local time that is `local_sec` seconds after the epoch's
+    /// midnight. One that a change of the clock skips counts from before the change, so that it is as much later; of one
+    /// that comes twice it is the first. Near the ends of the range, the nearest end.
+    #[must_use]
+    pub fn to_universal(&self, local_sec: i64) -> i64 {
+        // No zone that changes is a day away from universal time, or does so twice within two days.
+        let offset = |sec: i64| i64::from(self.at(sec).offset_sec);
+        let before = local_sec.saturating_sub(offset(local_sec.saturating_sub(DAY_SEC)));
+        let after = local_sec.saturating_sub(offset(local_sec.saturating_add(DAY_SEC)));
+        let shows = |sec: i64| sec.saturating_add(offset(sec)) == local_sec;
+        if !shows(before) && shows(after) { after } else { before }
     }
 
     /// The zone's offset and name at the moment `sec` seconds after the epoch.
@@ -204,6 +218,30 @@ mod tests {
             assert_eq!(at(tz, SUMMER), (summer_sec, summer.to_owned()), "{tz}");
             assert_eq!(at(tz, WINTER), (winter_sec, winter.to_owned()), "{tz}");
         }
+    }
+
+    #[test]
+    fn local_times_that_are_skipped_come_later_and_those_that_come_twice_first() {
+        let zone = |tz: &str| Zone::from_env(|name| (name == "TZ").then(|| tz.as_bytes().to_vec()));
+        let (eastern, forward, back) = (zone("EST5EDT,M3.2.0,M11.1.0"), 1_710_054_000, 1_730_613_600);
+        let (est, edt) = (-5 * 3600, -4 * 3600);
+        let table = [
+            (forward - 1 + est, forward - 1),
+            (forward + est, forward),
+            (forward + est + 1800, forward + 1800),
+            (forward + edt, forward),
+            (back + est - 1, back - 3601),
+            (back + est, back - 3600),
+            (back + edt, back + 3600),
+            (0, 18_000),
+        ];
+        for (local, universal) in table {
+            assert_eq!(eastern.to_universal(local), universal, "{local}");
+        }
+        for sec in [i64::MIN, -1, 0, i64::MAX] {
+            assert_eq!(Zone::UTC.to_universal(sec), sec);
+        }
+        assert_eq!(zone("XXX-1").to_universal(i64::MIN), i64::MIN);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use fathom_du::scan::Line;
 use fathom_du::threshold::Threshold;
 use fathom_du::top::file_type;
 use fathom_du::totals::Totals;
+use fathom_text::owners::names;
 use fathom_text::time::TimeField;
 use fathom_walk::{Meta, Stamp};
 
@@ -201,32 +202,4 @@ fn owners(property: Property) -> Owners {
         Property::Extension | Property::Age | Property::Type => return Owners::new(),
     };
     names(&fs::read(file).unwrap_or_default())
-}
-
-/// Lines of passwd(5) and group(5) begin alike: name, password, number.
-fn names(text: &[u8]) -> Owners {
-    let mut names = Owners::new();
-    for line in text.split(|byte| *byte == b'\n') {
-        let mut fields = line.split(|byte| *byte == b':');
-        let (name, number) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
-        let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
-        if let Some(number) = number.filter(|_| !name.is_empty()) {
-            // The first name of a number is the one that getpwuid(3) gives.
-            names.entry(number).or_insert_with(|| name.to_vec());
-        }
-    }
-    names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_name_of_a_number_is_its_name() {
-        let text =
-            b"root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\n\n#a\nbad:x\nb:x:-1:1\n:x:3:3\n\xff:*:7:";
-        let expected = [(0, b"root".to_vec()), (7, b"\xff".to_vec())];
-        assert_eq!(names(text), Owners::from(expected));
-    }
 }

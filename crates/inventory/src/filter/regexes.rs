@@ -1,0 +1,126 @@
+//! Regular expressions for whole paths: what it takes to make one match from end to end, whatever it says itself.
+
+use fathom_text::quote::{Charset, quote};
+use regex::bytes::{Regex, RegexBuilder};
+
+/// An expression that matches a path as a whole or not at all.
+#[derive(Clone, Debug)]
+pub(super) struct WholePath {
+    main: Regex,
+    /// The same over bytes, for paths that are no text in a charset with longer characters. Not every expression has it.
+    bytes: Option<Regex>,
+}
+
+/// Why an expression was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegexError {
+    expression: Vec<u8>,
+    cause: String,
+}
+
+impl RegexError {
+    /// The message's text without the program's name.
+    #[must_use]
+    pub fn message(&self, charset: Charset) -> Vec<u8> {
+        let cause = self.cause.as_bytes();
+        [b"invalid regular expression ", &quote(&self.expression, charset)[..], b": ", cause].concat()
+    }
+}
+
+impl WholePath {
+    /// Compiles `expression`, in which `.` matches a line break as well, since paths are no lines.
+    pub(super) fn new(expression: &[u8], charset: Charset) -> Result<WholePath, RegexError> {
+        let refuse = |cause| RegexError { expression: expression.to_vec(), cause };
+        let text = std::str::from_utf8(expression).map_err(|_| refuse("not UTF-8".to_owned()))?;
+        let compile = |unicode| anchored(text, unicode).map_err(|error| refuse(cause(&error)));
+        match charset {
+            Charset::Ascii => Ok(WholePath { main: compile(false)?, bytes: None }),
+            Charset::Utf8 => Ok(WholePath { main: compile(true)?, bytes: compile(false).ok() }),
+        }
+    }
+
+    /// Whether all of `path` matches: by characters, or, where it is invalid text, by bytes.
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        let by_bytes = |bytes: &Regex| std::str::from_utf8(path).is_err() && bytes.is_match(path);
+        self.main.is_match(path) || self.bytes.as_ref().is_some_and(by_bytes)
+    }
+}
+
+/// The expression with an anchor at both ends. It is compiled alone first, or `a)(?:b` would become a right one.
+fn anchored(text: &str, unicode: bool) -> Result<Regex, regex::Error> {
+    let compile = |text: &str| RegexBuilder::new(text).unicode(unicode).dot_matches_new_line(true).build();
+    compile(text)?;
+    // A comment at its end (`(?x)a # b`) takes what follows on the line.
+    compile(&format!(r"\A(?:{text})\z")).or_else(|_| compile(&format!("\\A(?:{text}\n)\\z")))
+}
+
+/// What is wrong, in one line.
+fn cause(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn matches(expression: &str, path: &[u8]) -> bool {
+        WholePath::new(expression.as_bytes(), Charset::Utf8).unwrap().matches(path)
+    }
+
+    #[test]
+    fn the_whole_path_must_match() {
+        assert!(matches("a", b"a") && !matches("a", b"ba") && !matches("a", b"ab") && !matches("a", b"a\n"));
+        assert!(matches("a|ab", b"ab") && matches("a|b", b"b") && !matches("a|b", b"ab"));
+        assert!(matches("", b"") && !matches("", b"a"));
+        assert!(matches("(?m)^a$", b"a") && !matches("(?m)^a$", b"a\na"));
+        assert!(matches("a.b", b"a\nb") && !matches("(?-s)a.b", b"a\nb"));
+        assert!(matches("(?x)a # b", b"a") && !matches("(?x)a # b", b"ab"));
+        assert!(matches("a # b", b"a # b") && !matches("(?x)a # b", b"a\n"));
+    }
+
+    #[test]
+    fn characters_are_the_charsets_and_invalid_text_is_bytes() {
+        assert!(matches("a.", "aé".as_bytes()) && !matches("a..", "aé".as_bytes()));
+        assert!(matches(".*\\.txt", b"\xff.txt") && matches("..é", b"\xff\xfe\xc3\xa9"));
+        assert!(!matches("\\p{L}", b"\xff"));
+        let ascii = WholePath::new(b"a..", Charset::Ascii).unwrap();
+        assert!(ascii.matches("aé".as_bytes()));
+    }
+
+    #[test]
+    fn a_bad_expression_is_refused_with_its_cause() {
+        let table = [
+            ("(", "unclosed group"),
+            ("a)(?:b", "unopened group"),
+            ("*", "repetition operator missing expression"),
+            ("\\", "incomplete escape sequence, reached end of pattern prematurely"),
+            ("(?:a{1000}){1000}{1000}", "Compiled regex exceeds size limit of 10485760 bytes."),
+        ];
+        for (expression, cause) in table {
+            let message =
+                WholePath::new(expression.as_bytes(), Charset::Ascii).unwrap_err().message(Charset::Ascii);
+            let quoted = String::from_utf8(quote(expression.as_bytes(), Charset::Ascii)).unwrap();
+            let expected = format!("invalid regular expression {quoted}: {cause}");
+            assert_eq!(String::from_utf8(message).unwrap(), expected);
+        }
+        let error = WholePath::new(b"\xff", Charset::Utf8).unwrap_err();
+        assert_eq!(error.message(Charset::Ascii), b"invalid regular expression '\\377': not UTF-8");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_an_expression_or_refused(
+            expression in prop_oneof![any::<Vec<u8>>(), "[a-c()\\[\\]*+?|{},^$.\\\\#x-]{0,8}".prop_map(String::into_bytes)],
+            path in any::<Vec<u8>>(),
+        ) {
+            if let Ok(whole) = WholePath::new(&expression, Charset::Utf8) {
+                whole.matches(&path);
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Points in time as they are typed: an age, a date, seconds since the epoch. What is none of these may be a file, whose
+//! time the caller looks up.
+
+use fathom_text::quote::{Charset, quote};
+use fathom_text::time::Zone;
+use fathom_walk::Stamp;
+use jiff::civil::Date;
+
+const NSEC_DIGITS: usize = 9;
+const NSEC_PER_SEC: u32 = 1_000_000_000;
+
+/// A point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct When(Stamp);
+
+/// Why a text is no point in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhenError {
+    /// It has the form of none; it may be the name of a file.
+    NotATime(Vec<u8>),
+    /// It has the form of one, with a day or hour that does not exist, or out of range.
+    Impossible(Vec<u8>),
+}
+
+impl WhenError {
+    /// The message's text without the program's name.
+    #[must_use]
+    pub fn message(&self, charset: Charset) -> Vec<u8> {
+        match self {
+            WhenError::NotATime(text) => [b"invalid time ", &quote(text, charset)[..]].concat(),
+            WhenError::Impossible(text) => [b"no such time: ", &quote(text, charset)[..]].concat(),
+        }
+    }
+}
+
+/// What one grammar makes of a text: nothing if it is not in that grammar, and then perhaps nothing possible.
+type Reading = Option<Option<Stamp>>;
+
+impl When {
+    /// The time that a file's stamp says.
+    #[must_use]
+    pub fn at(stamp: Stamp) -> When {
+        When(stamp)
+    }
+
+    /// Seconds since the epoch, and nanoseconds.
+    #[must_use]
+    pub fn stamp(self) -> Stamp {
+        self.0
+    }
+
+    /// Reads an age before `now` (`90s`, `15min`, `2h`, `3d`, `2w`), a date (`2026-01-31`, with ` 12:00` or `T12:00`, with
+    /// `:30` and a fraction, with `Z` or `+02:00`; else in `zone`), or `@SECONDS[.FRACTION]`.
+    ///
+    /// A local time that a change of the clock skips is as much later as the clock was put forward; of one that
+    /// comes twice, the first is meant.
+    ///
+    /// # Errors
+    /// [`WhenError::NotATime`] for what may be a file's name, [`WhenError::Impossible`] for a 30th of February.
+    pub fn parse(text: &[u8], now: Stamp, zone: &Zone) -> Result<When, WhenError> {
+        let reading = epoch(text).or_else(|| age(text, now)).or_else(|| date(text, zone));
+        match reading {
+            None => Err(WhenError::NotATime(text.to_vec())),
+            Some(None) => Err(WhenError::Impossible(text.to_vec())),
+            Some(Some(stamp)) => Ok(When(stamp)),
+        }
+    }
+}
+
+/// `@SECONDS[.FRACTION]`; a minus sign holds for the fraction, too.
+fn epoch(text: &[u8]) -> Reading {
+    let rest = text.strip_prefix(b"@")?;
+    let (negative, rest) = rest.strip_prefix(b"-").map_or((false, rest), |rest| (true, rest));
+    let (digits, rest) = digits(rest)?;
+    let nsec = match rest.split_first() {
+        None => 0,
+        Some((b'.', fraction)) => nanoseconds(fraction).filter(|(_, rest)| rest.is_empty())?.0,
+        Some(_) => return None,
+    };
+    Some(number(digits).and_then(|sec| {
+        if negative { before(Stamp::default(), sec, nsec) } else { Some(Stamp { sec, nsec }) }
+    }))
+}
+
+/// An age in one unit.
+fn age(text: &[u8], now: Stamp) -> Reading {
+    let (digits, unit) = digits(text)?;
+    let unit_sec = match unit {
+        b"s" => 1,
+        b"min" => 60,
+        b"h" => 3_600,
+        b"d" => 86_400,
+        b"w" => 604_800,
+        _ => return None,
+    };
+    let sec = number(digits).and_then(|count| count.checked_mul(unit_sec));
+    Some(sec.and_then(|sec| before(now, sec, 0)))
+}
+
+/// `YYYY-MM-DD`, alone or with a time of day, and that perhaps with its zone.
+fn date(text: &[u8], zone: &Zone) -> Reading {
+    let (day, rest) = text.split_at_checked(10)?;
+    let year = two_digits(&day[..2])? * 100 + two_digits(&day[2..4])?;
+    let (month, day) =
+        (two_digits(day[4..7].strip_prefix(b"-")?)?, two_digits(day[7..].strip_prefix(b"-")?)?);
+    let time = match rest.split_first() {
+        None => TimeOfDay::default(),
+        Some((b' ' | b'T' | b't', time)) => time_of_day(time)?,
+        Some(_) => return None,
+    };
+    let civil = Date::new(year, small(month), small(day)).ok().filter(|_| time.is_possible());
+    Some(civil.map(|civil| {
+        let midnight = civil.duration_since(Date::constant(1970, 1, 1)).as_secs();
+        let local =
+            midnight + i64::from(time.hour) * 3_600 + i64::from(time.minute) * 60 + i64::from(time.second);
+        let sec = time.offset_sec.map_or_else(|| zone.to_universal(local), |offset| local - offset);
+        Stamp { sec, nsec: time.nsec }
+    }))
+}
+
+#[derive(Clone, Copy, Default)]
+struct TimeOfDay {
+    hour: i16,
+    minute: i16,
+    second: i16,
+    nsec: u32,
+    /// Local time minus universal time; out of range is kept for the message.
+    offset_sec: Option<i64>,
+}
+
+impl TimeOfDay {
+    fn is_possible(&self) -> bool {
+        let offset = self.offset_sec.is_none_or(|offset| offset.abs() < 86_400);
+        self.hour < 24 && self.minute < 60 && self.second < 60 && offset
+    }
+}
+
+/// `HH:MM`, then `:SS` and a fraction of that, then a zone.
+fn time_of_day(text: &[u8]) -> Option<TimeOfDay> {
+    let (hour_minute, mut rest) = text.split_at_checked(5)?;
+    let (hour, minute) = hours_and_minutes(hour_minute)?;
+    let (mut second, mut nsec) = (0, 0);
+    if let Some(after) = rest.strip_prefix(b":") {
+        let (digits, after) = after.split_at_checked(2)?;
+        (second, rest) = (two_digits(digits)?, after);
+        if let Some(fraction) = rest.strip_prefix(b".") {
+            (nsec, rest) = nanoseconds(fraction)?;
+        }
+    }
+    Some(TimeOfDay { hour, minute, second, nsec, offset_sec: offset(rest)? })
+}
+
+/// A zone by its distance from universal time, or none.
+fn offset(text: &[u8]) -> Option<Option<i64>> {
+    let (sign, rest) = match text.split_first() {
+        None => return Some(None),
+        Some((b'Z' | b'z', b"")) => return Some(Some(0)),
+        Some((b'+', rest)) => (1, rest),
+        Some((b'-', rest)) => (-1, rest),
+        Some(_) => return None,
+    };
+    let (hours, minutes) = hours_and_minutes(rest)?;
+    Some(Some(sign * (i64::from(hours) * 3_600 + i64::from(minutes) * 60)))
+}
+
+fn hours_and_minutes(text: &[u8]) -> Option<(i16, i16)> {
+    let (hours, minutes) = text.split_at_checked(2)?;
+    Some((two_digits(hours)?, two_digits(minutes.strip_prefix(b":")?)?))
+}
+
+fn two_digits(text: &[u8]) -> Option<i16> {
+    match text {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
+            Some(i16::from(tens - b'0') * 10 + i16::from(ones - b'0'))
+        }
+        _ => None,
+    }
+}
+
+/// Two digits always fit.
+fn small(number: i16) -> i8 {
+    i8::try_from(number).unwrap_or(i8::MAX)
+}
+
+/// The digits at the start of `text`, at least one, and the rest.
+fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (len > 0).then(|| text.split_at(len))
+}
+
+/// The number that decimal digits write, if it fits.
+fn number(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// The fraction of a second at the start of `text`, cut off after nanoseconds, and the rest.
+fn nanoseconds(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = digits(text)?;
+    let places = digits.iter().chain(std::iter::repeat(&b'0')).take(NSEC_DIGITS);
+    Some((places.fold(0, |nsec, digit| nsec * 10 + u32::from(digit - b'0')), rest))
+}
+
+/// The time that is `sec` seconds and `nsec` nanoseconds before `stamp`, if it can be told.
+fn before(stamp: Stamp, sec: i64, nsec: u32) -> Option<Stamp> {
+    let (borrow, kept) = if stamp.nsec < nsec { (1, stamp.nsec + NSEC_PER_SEC) } else { (0, stamp.nsec) };
+    let sec = stamp.sec.checked_sub(sec)?.checked_sub(borrow)?;
+    Some(Stamp { sec, nsec: kept - nsec })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW: Stamp = Stamp { sec: 2_000_000_000, nsec: 7 };
+
+    fn zone(tz: &str) -> Zone {
+        Zone::from_env(|name| (name == "TZ").then(|| tz.as_bytes().to_vec()))
+    }
+
+    fn parse(text: &str, tz: &str) -> Result<(i64, u32), WhenError> {
+        When::parse(text.as_bytes(), NOW, &zone(tz)).map(|when| (when.stamp().sec, when.stamp().nsec))
+    }
+
+    #[test]
+    fn ages_are_before_now() {
+        let table =
+            [("0s", 0), ("90s", 90), ("15min", 900), ("2h", 7_200), ("3d", 259_200), ("2w", 1_209_600)];
+        table
+            .iter()
+            .for_each(|(text, age)| assert_eq!(parse(text, "UTC0"), Ok((NOW.sec - age, 7)), "{text}"));
+    }
+
+    #[test]
+    fn seconds_since_the_epoch_may_be_negative_and_have_a_fraction() {
+        let table = [
+            ("@0", 0, 0),
+            ("@1700000000.5", 1_700_000_000, 500_000_000),
+            ("@-1.25", -2, 750_000_000),
+            ("@-0.000000001", -1, 999_999_999),
+            ("@-0", 0, 0),
+            ("@1.0000000019", 1, 1),
+            ("@9223372036854775807", i64::MAX, 0),
+        ];
+        table
+            .iter()
+            .for_each(|(text, sec, nsec)| assert_eq!(parse(text, "UTC0"), Ok((*sec, *nsec)), "{text}"));
+    }
+
+    #[test]
+    fn dates_are_local_unless_they_name_a_zone() {
+        let table = [
+            ("2026-01-31", "UTC0", 1_769_817_600, 0),
+            ("2026-01-31", "CET-1", 1_769_814_000, 0),
+            ("2026-01-31 12:00", "UTC0", 1_769_860_800, 0),
+            ("2026-01-31 12:00:30", "UTC0", 1_769_860_830, 0),
+            ("2026-01-31T12:00:30.25Z", "CET-1", 1_769_860_830, 250_000_000),
+            ("2026-01-31t12:00:30z", "CET-1", 1_769_860_830, 0),
+            ("2026-01-31T12:00:00+02:00", "CET-1", 1_769_853_600, 0),
+            ("2026-01-31 12:00-00:30", "CET-1", 1_769_862_600, 0),
+            ("1969-12-31 23:59:59", "UTC0", -1, 0),
+            ("0000-01-01", "UTC0", -62_167_219_200, 0),
+            ("9999-12-31 23:59:59", "UTC0", 253_402_300_799, 0),
+            ("2024-02-29", "UTC0", 1_709_164_800, 0),
+        ];
+        for (text, tz, sec, nsec) in table {
+            assert_eq!(parse(text, tz), Ok((sec, nsec)), "{text} {tz}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_may_be_a_file() {
+        let texts = [
+            "",
+            "a",
+            "1",
+            "s",
+            "1S",
+            "1m",
+            "1mon",
+            "-1d",
+            "1.5h",
+            " 1d",
+            "1d ",
+            "@",
+            "@x",
+            "@1.",
+            "@1.x",
+            "@1,5",
+            "@+1",
+            "2026",
+            "2026-1-1",
+            "2026-01-31x",
+            "2026-01-31 ",
+            "2026-01-31 12",
+            "2026-01-31 1:00",
+            "20260131",
+            "2026-01-31 12:00:3",
+            "2026-01-31 12:00:30.",
+            "2026-01-31 12:00+1",
+            "2026-01-31Z",
+            "+026-01-31",
+            "@1 ",
+            "2026-01-31 12:00Zx",
+            "2026-01-31 12:00 Z",
+        ];
+        for text in texts {
+            assert_eq!(parse(text, "UTC0"), Err(WhenError::NotATime(text.as_bytes().to_vec())), "{text}");
+        }
+        assert_eq!(parse("x", "UTC0").unwrap_err().message(Charset::Ascii), b"invalid time 'x'");
+    }
+
+    #[test]
+    fn days_and_hours_that_do_not_exist_are_refused() {
+        let texts = [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-01-00",
+            "2026-01-31 24:00",
+            "2026-01-31 12:60",
+            "2026-01-31 12:00:60",
+            "2026-01-31 12:00+24:00",
+            "99999999999999999999s",
+            "9223372036854775807w",
+            "@9223372036854775808",
+            "@99999999999999999999",
+        ];
+        for text in texts {
+            assert_eq!(parse(text, "UTC0"), Err(WhenError::Impossible(text.as_bytes().to_vec())), "{text}");
+        }
+        let message = parse("2026-02-29", "UTC0").unwrap_err().message(Charset::Ascii);
+        assert_eq!(message, b"no such time: '2026-02-29'");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+        #[test]
+        fn any_bytes_are_a_time_or_refused(
+            text in prop_oneof![
+                any::<Vec<u8>>(),
+                "[@0-9.]{0,30}[smhdwin]{0,3}".prop_map(String::into_bytes),
+                "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,12})?)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"
+                    .prop_map(String::into_bytes),
+            ],
+            sec in any::<i64>(),
+        ) {
+            let now = Stamp { sec, nsec: 0 };
+            match When::parse(&text, now, &zone("CET-1CEST,M3.5.0,M10.5.0/3")) {
+                Ok(when) => prop_assert!(when.stamp().nsec < NSEC_PER_SEC),
+                Err(error) => prop_assert!(!error.message(Charset::Utf8).is_empty()),
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The grammar of formats: directives, escapes, and what find makes of things that are neither.
+
+use fathom_text::quote::{Charset, quote};
+use fathom_text::time::Zone;
+
+use super::spec::Spec;
+use super::time::{TimeFormat, Which};
+use super::{Field, Format, MetaField, Piece};
+
+/// The largest width and precision.
+const LARGEST: usize = 65_535;
+
+/// Why a format was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatError {
+    /// A `%`, perhaps with flags, that nothing follows.
+    Unfinished(Vec<u8>),
+    /// `%{`, `%[` or `%(`, which are kept for later.
+    Reserved(Vec<u8>),
+    /// A width or precision that is too large.
+    TooWide(Vec<u8>),
+}
+
+impl FormatError {
+    /// The message's text without the program's name.
+    #[must_use]
+    pub fn message(&self, charset: Charset) -> Vec<u8> {
+        let (text, after) = match self {
+            FormatError::Unfinished(text) => (text, "at the end of the format: no letter follows"),
+            FormatError::Reserved(text) => (text, "in the format: reserved for later use"),
+            FormatError::TooWide(text) => (text, "in the format: wider than 65535"),
+        };
+        [&quote(text, charset), b" ".as_slice(), after.as_bytes()].concat()
+    }
+}
+
+/// What is printed as it stands, though it looks like a directive or an escape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatWarning {
+    /// A directive that there is not.
+    Directive(Vec<u8>),
+    /// An escape that there is not.
+    Escape(Vec<u8>),
+    /// A directive for a time at the end, without the letter for what of it.
+    NoTimeLetter(Vec<u8>),
+}
+
+impl FormatWarning {
+    /// The message's text without the program's name.
+    #[must_use]
+    pub fn message(&self, charset: Charset) -> Vec<u8> {
+        let (before, text) = match self {
+            FormatWarning::Directive(text) => ("no such directive: ", text),
+            FormatWarning::Escape(text) => ("no such escape: ", text),
+            FormatWarning::NoTimeLetter(text) => ("directive without the letter of a time: ", text),
+        };
+        [before.as_bytes(), &quote(text, charset)].concat()
+    }
+}
+
+pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
+    let mut reader =
+        Reader { rest: text, zone, literal: Vec::new(), pieces: Vec::new(), warnings: Vec::new() };
+    while let Some((&first, rest)) = reader.rest.split_first() {
+        match first {
+            b'%' => reader.directive()?,
+            b'\\' if rest.first() == Some(&b'c') => break,
+            b'\\' => reader.escape(rest),
+            _ => {
+                reader.literal.push(first);
+                reader.rest = rest;
+            }
+        }
+    }
+    reader.flush();
+    Ok(Format { pieces: reader.pieces, warnings: reader.warnings })
+}
+
+struct Reader<'t> {
+    rest: &'t [u8],
+    zone: &'t Zone,
+    /// Text that belongs to no piece yet.
+    literal: Vec<u8>,
+    pieces: Vec<Piece>,
+    warnings: Vec<FormatWarning>,
+}
+
+impl Reader<'_> {
+    fn flush(&mut self) {
+        if !self.literal.is_empty() {
+            self.pieces.push(Piece::Literal(std::mem::take(&mut self.literal)));
+        }
+    }
+
+    fn push(&mut self, spec: Spec, field: Field, len: usize) {
+        self.flush();
+        self.pieces.push(Piece::Directive(spec, field));
+        self.rest = &self.rest[len..];
+    }
+
+    /// The first `len` bytes stand for themselves.
+    fn verbatim(&mut self, len: usize) -> Vec<u8> {
+        let (text, rest) = self.rest.split_at(len);
+        self.literal.extend_from_slice(text);
+        self.rest = rest;
+        text.to_vec()
+    }
+
+    /// `rest` is what follows the backslash.
+    fn escape(&mut self, rest: &[u8]) {
+        let octal = rest.iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+        let byte = match rest.first() {
+            Some(b'0'..=b'7') => {
+                // The first of three digits may say more than a byte holds.
+                rest[..octal]
+                    .iter()
+                    .fold(0u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0'))
+            }
+            Some(b'a') => 0x07,
+            Some(b'b') => 0x08,
+            Some(b'f') => 0x0c,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'v') => 0x0b,
+            Some(b'\\') => b'\\',
+            other => {
+                let text = self.verbatim(if other.is_some() { 2 } else { 1 });
+                return self.warnings.push(FormatWarning::Escape(text));
+            }
+        };
+        self.literal.push(byte);
+        self.rest = &self.rest[1 + octal.max(1)..];
+    }
+
+    fn directive(&mut self) -> Result<(), FormatError> {
+        let (spec, at) = parse_spec(self.rest)?;
+        let text = |len: usize| self.rest[..len].to_vec();
+        match self.rest.get(at) {
+            None => return Err(FormatError::Unfinished(text(at))),
+            Some(b'{' | b'[' | b'(') => return Err(FormatError::Reserved(text(at + 1))),
+            Some(b'%') => {
+                // With flags, they are what is printed.
+                self.verbatim(at);
+                self.rest = &self.rest[1..];
+            }
+            Some(letter @ (b'A' | b'B' | b'C' | b'T')) => self.time(*letter, spec, at),
+            Some(letter) => match self.field(*letter) {
+                Some(field) => self.push(spec, field, at + 1),
+                None => {
+                    let text = self.verbatim(at + 1);
+                    self.warnings.push(FormatWarning::Directive(text));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// A directive of two letters, the first of which stands at `at`.
+    fn time(&mut self, letter: u8, spec: Spec, at: usize) {
+        let which = match letter {
+            b'A' => Which::Accessed,
+            b'B' => Which::Born,
+            b'C' => Which::Changed,
+            _ => Which::Modified,
+        };
+        match self.rest.get(at + 1) {
+            Some(kind) => {
+                self.push(spec, Field::Time(which, TimeFormat::of_letter(*kind, self.zone)), at + 2)
+            }
+            None => {
+                let text = self.verbatim(at + 1);
+                self.warnings.push(FormatWarning::NoTimeLetter(text));
+            }
+        }
+    }
+
+    fn field(&self, letter: u8) -> Option<Field> {
+        let ctime = |which| Field::Time(which, TimeFormat::ctime(self.zone));
+        Some(match letter {
+            b'p' => Field::Path,
+            b'f' => Field::BaseName,
+            b'h' => Field::DirName,
+            b'P' => Field::BelowRoot,
+            b'H' => Field::Root,
+            b'd' => Field::Depth,
+            b'y' => Field::Type,
+            b'Y' => Field::TargetType,
+            b'l' => Field::Link,
+            b'F' => Field::Filesystem,
+            b'Z' => Field::Context,
+            b't' => ctime(Which::Modified),
+            b'a' => ctime(Which::Accessed),
+            b'c' => ctime(Which::Changed),
+            _ => Field::Meta(meta_field(letter)?),
+        })
+    }
+}
+
+fn meta_field(letter: u8) -> Option<MetaField> {
+    Some(match letter {
+        b's' => MetaField::Size,
+        b'b' => MetaField::Blocks,
+        b'k' => MetaField::Kibibytes,
+        b'm' => MetaField::Mode,
+        b'M' => MetaField::ModeText,
+        b'n' => MetaField::Links,
+        b'i' => MetaField::Inode,
+        b'D' => MetaField::Device,
+        b'u' => MetaField::User,
+        b'g' => MetaField::Group,
+        b'U' => MetaField::Uid,
+        b'G' => MetaField::Gid,
+        b'S' => MetaField::Sparseness,
+        _ => return None,
+    })
+}
+
+/// Flags, width and precision of the directive that `text` starts with, and their length with the `%`.
+fn parse_spec(text: &[u8]) -> Result<(Spec, usize), FormatError> {
+    let (mut spec, mut at) = (Spec::default(), 1);
+    while let Some(flag) = text.get(at) {
+        match flag {
+            b'-' => spec.left = true,
+            b'+' => spec.plus = true,
+            b' ' => spec.space = true,
+            b'#' => spec.alternate = true,
+            _ => break,
+        }
+        at += 1;
+    }
+    // The flag for zeros is none to find, but the beginning of a width.
+    spec.zero = text.get(at) == Some(&b'0');
+    (spec.width, at) = number(text, at)?;
+    if text.get(at) == Some(&b'.') {
+        let (precision, end) = number(text, at + 1)?;
+        (spec.precision, at) = (Some(precision), end);
+    }
+    Ok((spec, at))
+}
+
+/// The number at `at`, 0 if there is none, and where it ends.
+fn number(text: &[u8], at: usize) -> Result<(usize, usize), FormatError> {
+    let len = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (read, digits) = (&text[..at + len], &text[at..at + len]);
+    let value = digits
+        .iter()
+        .fold(0usize, |value, digit| value.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+    if value > LARGEST {
+        return Err(FormatError::TooWide(read.to_vec()));
+    }
+    Ok((value, at + len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_walk::{Fields, FileType, Meta, Stamp};
+    use proptest::prelude::*;
+
+    use crate::{Entry, Owners};
+
+    fn refused(text: &str) -> String {
+        let error = parse(text.as_bytes(), &Zone::UTC).expect_err(text);
+        String::from_utf8(error.message(Charset::Ascii)).unwrap()
+    }
+
+    fn warnings(text: &str) -> Vec<String> {
+        let format = parse(text.as_bytes(), &Zone::UTC).unwrap();
+        let messages = format.warnings().iter().map(|warning| warning.message(Charset::Ascii));
+        messages.map(|message| String::from_utf8(message).unwrap()).collect()
+    }
+
+    #[test]
+    fn unfinished_and_reserved_directives_are_refused() {
+        for text in ["%", "%5", "%-", "%.", "%10.3"] {
+            assert_eq!(
+                refused(&format!("a{text}")),
+                format!("'{text}' at the end of the format: no letter follows")
+            );
+        }
+        for text in ["%{", "%[", "%(", "%-5{"] {
+            assert_eq!(
+                refused(&format!("{text}x")),
+                format!("'{text}' in the format: reserved for later use")
+            );
+        }
+    }
+
+    #[test]
+    fn columns_have_a_largest_width() {
+        assert!(parse(b"%65535p%.65535p", &Zone::UTC).is_ok());
+        for text in ["%65536", "%.65536", "%99999999999999999999999", "%5.99999999999999999999999"] {
+            assert_eq!(refused(&format!("{text}p")), format!("'{text}' in the format: wider than 65535"));
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_warned_of() {
+        assert_eq!(warnings("%p%%\\n%5%\\0"), Vec::<String>::new());
+        assert_eq!(warnings("%q%5-d"), ["no such directive: '%q'", "no such directive: '%5-'"]);
+        assert_eq!(warnings("\\q\\"), ["no such escape: '\\\\q'", "no such escape: '\\\\'"]);
+        assert_eq!(warnings("%5A"), ["directive without the letter of a time: '%5A'"]);
+        assert_eq!(warnings("a\\c%q%"), Vec::<String>::new(), "nothing is read after an end");
+    }
+
+    #[test]
+    fn what_a_format_needs_is_what_it_prints() {
+        let needs = |text: &str| {
+            let format = parse(text.as_bytes(), &Zone::UTC).unwrap();
+            (format.needs_type(), format.needs_owners(), format.fields())
+        };
+        assert_eq!(needs("%p %f %h %P %H %d %F %Z %B@"), (false, false, None));
+        assert_eq!(needs("%y"), (true, false, None));
+        assert_eq!(needs("%Y%l"), (true, false, None));
+        assert_eq!(needs("%u"), (false, true, Some(Fields::OWNER)));
+        assert_eq!(needs("%i%m"), (false, false, Some(Fields::IDENTITY)));
+        assert_eq!(needs("%S"), (false, false, Some(Fields::SIZE.and(Fields::BLOCKS))));
+        assert_eq!(needs("%Td%s"), (false, false, Some(Fields::TIMES.and(Fields::SIZE))));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+        #[test]
+        fn any_bytes_are_a_format_or_refused(
+            text in prop_oneof![
+                any::<Vec<u8>>(),
+                "([%\\\\]?[-+ #0]{0,2}[0-9]{0,3}[.]?[a-zA-Z0-9@+%]){0,8}".prop_map(String::into_bytes),
+            ],
+            sec in any::<i64>(),
+            mode in any::<u32>(),
+        ) {
+            let modified = Stamp { sec, nsec: 1 };
+            let meta = Meta { mode, modified, size: sec, ..Meta::default() };
+            let (dir, name) = (b"".as_slice(), text.as_slice());
+            let entry = Entry { dir, name, root_len: sec as usize, depth: 0, file_type: FileType::Unknown, meta: Some(&meta) };
+            if let Ok(format) = parse(&text, &Zone::UTC) {
+                format.write(&entry, &Owners::default(), &mut (), &mut Vec::new());
+                format.write(&Entry { meta: None, ..entry }, &Owners::default(), &mut (), &mut Vec::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Times in a format: those of C's ctime, and single directives of strftime to which find adds a fraction where they have
+//! seconds. The fraction has ten digits, the last of which is always 0.
+
+use fathom_text::time::{TimeStyle, Zone};
+use fathom_walk::{Meta, Stamp};
+
+/// Which of an entry's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Modified,
+    Accessed,
+    Changed,
+    Born,
+}
+
+impl Which {
+    /// The time, if it is in the metadata.
+    pub(super) fn of(self, meta: Option<&Meta>) -> Option<Stamp> {
+        match self {
+            Which::Modified => meta.map(|meta| meta.modified),
+            Which::Accessed => meta.map(|meta| meta.accessed),
+            Which::Changed => meta.map(|meta| meta.changed),
+            Which::Born => None,
+        }
+    }
+
+    pub(super) fn is_birth(self) -> bool {
+        self == Which::Born
+    }
+}
+
+/// How a time is printed.
+#[derive(Clone, Debug)]
+pub(super) struct TimeFormat {
+    /// None for seconds since the epoch.
+    before: Option<TimeStyle>,
+    fraction: bool,
+    after: Option<TimeStyle>,
+}
+
+impl TimeFormat {
+    /// As ctime prints it, with a fraction.
+    pub(super) fn ctime(zone: &Zone) -> TimeFormat {
+        let (before, after) = (style(b"%a %b %e %H:%M:%S", zone), style(b" %Y", zone));
+        TimeFormat { before, fraction: true, after }
+    }
+
+    /// By the letter that follows `A`, `B`, `C` or `T`; `@` is seconds since the epoch.
+    pub(super) fn of_letter(letter: u8, zone: &Zone) -> TimeFormat {
+        let fraction = matches!(letter, b'@' | b'+' | b'S' | b'T' | b'X');
+        let before = if letter == b'@' { None } else { style(&strftime(letter), zone) };
+        TimeFormat { before, fraction, after: None }
+    }
+
+    /// Appends the time; one beyond the calendar of 32-bit years as with `@`, though only with the fraction its letter has.
+    pub(super) fn write(&self, stamp: Stamp, out: &mut Vec<u8>) {
+        let Stamp { sec, nsec } = stamp;
+        let before = self.before.as_ref().map(|style| style.write(sec, nsec, out));
+        if before.is_none() {
+            out.extend_from_slice(sec.to_string().as_bytes());
+        }
+        if self.fraction {
+            out.extend_from_slice(format!(".{nsec:09}0").as_bytes());
+        }
+        if let (Some(Ok(())), Some(after)) = (before, &self.after) {
+            // What the first part could print, this one can.
+            let _ = after.write(sec, nsec, out);
+        }
+    }
+}
+
+fn style(format: &[u8], zone: &Zone) -> Option<TimeStyle> {
+    TimeStyle::parse(&[b"+", format].concat(), zone.clone()).ok()
+}
+
+/// The directive that prints what the C library prints for `%` and `letter`: its years have no zeros in front, and what
+/// it does not know comes out as it is.
+fn strftime(letter: u8) -> Vec<u8> {
+    match letter {
+        b'+' => b"%EY-%m-%d+%H:%M:%S".to_vec(),
+        b'F' => b"%EY-%m-%d".to_vec(),
+        b'D' => b"%m/%d/%Ey".to_vec(),
+        b'C' | b'y' | b'Y' => vec![b'%', b'E', letter],
+        b'a' | b'A' | b'b' | b'B' | b'c' | b'd' | b'e' | b'g' | b'h' | b'H' | b'I' | b'j' | b'k' | b'l'
+        | b'm' | b'M' | b'n' | b'p' | b'P' | b'r' | b'R' | b's' | b'S' | b't' | b'T' | b'u' | b'U' | b'V'
+        | b'w' | b'W' | b'x' | b'X' | b'z' | b'Z' | b'%' => vec![b'%', letter],
+        b'G' => b"%-G".to_vec(),
+        // A digit is a width, and fills up what is not known.
+        b'2'..=b'9' => {
+            let blanks = usize::from(letter - b'2');
+            [vec![b' '; blanks], vec![b'%', b'%', letter]].concat()
+        }
+        _ => vec![b'%', b'%', letter],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(letter: u8, sec: i64, nsec: u32) -> String {
+        let mut out = Vec::new();
+        TimeFormat::of_letter(letter, &Zone::UTC).write(Stamp { sec, nsec }, &mut out);
+        out.escape_ascii().to_string()
+    }
+
+    #[test]
+    fn seconds_have_a_fraction_of_ten_digits() {
+        let table = [
+            (b'@', "-2.7500000000"),
+            (b'+', "1969-12-31+23:59:58.7500000000"),
+            (b'S', "58.7500000000"),
+            (b'T', "23:59:58.7500000000"),
+            (b'X', "23:59:58.7500000000"),
+            (b's', "-2"),
+            (b'r', "11:59:58 PM"),
+            (b'c', "Wed Dec 31 23:59:58 1969"),
+            (b'q', "%q"),
+            (b'4', "  %4"),
+            (b'%', "%"),
+            (b'\\', "%\\\\"),
+        ];
+        table.iter().for_each(|(letter, text)| assert_eq!(show(*letter, -2, 750_000_000), *text));
+    }
+
+    #[test]
+    fn years_are_the_c_librarys() {
+        let early = -62_135_596_801;
+        let table = [
+            (b'Y', "0"),
+            (b'C', "0"),
+            (b'y', "00"),
+            (b'F', "0-12-31"),
+            (b'D', "12/31/00"),
+            (b'x', "12/31/00"),
+        ];
+        table.iter().for_each(|(letter, text)| assert_eq!(show(*letter, early, 0), *text));
+        assert_eq!(show(b'F', 253_402_300_800, 0), "10000-01-01");
+    }
+
+    #[test]
+    fn a_time_beyond_the_calendar_is_seconds() {
+        assert_eq!(show(b'H', i64::MAX, 5), "9223372036854775807");
+        assert_eq!(show(b'q', i64::MIN, 5), "-9223372036854775808");
+        assert_eq!(show(b'S', i64::MIN, 5), "-9223372036854775808.0000000050");
+        let mut out = Vec::new();
+        TimeFormat::ctime(&Zone::UTC).write(Stamp { sec: i64::MAX, nsec: 5 }, &mut out);
+        assert_eq!(out, b"9223372036854775807.0000000050");
+    }
+}

@@ -1,0 +1,235 @@
+//! One entry as one JSON object on a line of its own.
+//!
+//! Owns the form: which members there are, and how text that is not UTF-8 comes through. Written without a value in
+//! between, as an inventory has millions of entries.
+
+use fathom_text::number::decimal;
+use fathom_text::time::{TimeStyle, Zone};
+use fathom_walk::{Meta, Stamp};
+use rustix::fs::{major, minor};
+
+use crate::entry::{Entry, type_letter};
+
+/// Writes entries as objects.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// RFC 3339, in universal time.
+    times: TimeStyle,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Writer {
+    /// A writer; one serves for any number of entries.
+    #[must_use]
+    pub fn new() -> Self {
+        let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
+        Self { times }
+    }
+
+    /// Appends `entry` as an object with a line break: `path`, `type` (find's letter) and, if there is metadata, `size`
+    /// (bytes), `blocks` (of 512 bytes), `mode` (permission bits, in octal, as text), `uid`, `gid`, `nlink`, `ino`,
+    /// `dev` (`"major:minor"`), `mtime`, `atime`, `ctime` and `btime`, which is `born`.
+    ///
+    /// A path that is not UTF-8 has replacement characters, and `path_bytes` holds all its bytes in hexadecimal. A time
+    /// that is unknown or beyond the calendar of 32-bit years is null.
+    pub fn write(&self, entry: &Entry<'_>, born: Option<Stamp>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"path\":\"");
+        // The path is put together where it will stand, then escaped if it must be.
+        let start = out.len();
+        entry.write_path(out);
+        if !out[start..].iter().copied().all(is_plain) {
+            let path = out.split_off(start);
+            write_escaped(&path, out);
+        }
+        out.extend_from_slice(b"\",\"type\":\"");
+        out.extend_from_slice(&[type_letter(entry.file_type()), b'"']);
+        if let Some(meta) = entry.meta {
+            self.write_meta(meta, born, out);
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn write_meta(&self, meta: &Meta, born: Option<Stamp>, out: &mut Vec<u8>) {
+        member("size", out);
+        out.extend_from_slice(if meta.size < 0 { b"-" } else { b"" });
+        write_number(meta.size.unsigned_abs(), out);
+        number("blocks", meta.blocks, out);
+        member("mode", out);
+        let octal = |shift: u32| b'0' + (meta.mode >> shift & 7) as u8;
+        out.extend_from_slice(&[b'"', octal(9), octal(6), octal(3), octal(0), b'"']);
+        let numbers =
+            [("uid", meta.uid.into()), ("gid", meta.gid.into()), ("nlink", meta.nlink), ("ino", meta.ino)];
+        numbers.into_iter().for_each(|(name, value)| number(name, value, out));
+        member("dev", out);
+        out.push(b'"');
+        write_number(major(meta.dev).into(), out);
+        out.push(b':');
+        write_number(minor(meta.dev).into(), out);
+        out.push(b'"');
+        let times = [("mtime", meta.modified), ("atime", meta.accessed), ("ctime", meta.changed)];
+        times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
+        self.write_time("btime", born, out);
+    }
+
+    fn write_time(&self, name: &str, stamp: Option<Stamp>, out: &mut Vec<u8>) {
+        member(name, out);
+        let start = out.len();
+        out.push(b'"');
+        let written = stamp.is_some_and(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_ok());
+        out.push(b'"');
+        if !written {
+            out.truncate(start);
+            out.extend_from_slice(b"null");
+        }
+    }
+}
+
+fn member(name: &str, out: &mut Vec<u8>) {
+    for part in [",\"", name, "\":"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+fn number(name: &str, value: u64, out: &mut Vec<u8>) {
+    member(name, out);
+    write_number(value, out);
+}
+
+fn write_number(value: u64, out: &mut Vec<u8>) {
+    let (digits, start) = decimal(value);
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Whether a byte stands for itself wherever it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
+}
+
+/// Writes `path` as the rest of a string, followed by a member for its bytes if it is not UTF-8; that one's closing
+/// quotation mark is left to the caller, as the string's would have been.
+fn write_escaped(path: &[u8], out: &mut Vec<u8>) {
+    let mut is_text = true;
+    for chunk in path.utf8_chunks() {
+        chunk.valid().chars().for_each(|c| write_char(c, out));
+        if !chunk.invalid().is_empty() {
+            is_text = false;
+            out.extend_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+    if !is_text {
+        out.extend_from_slice(b"\",\"path_bytes\":\"");
+        let digits = path.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    }
+}
+
+/// Escapes what JSON wants escaped and what some terminals obey, too: DEL and the controls above it.
+fn write_char(c: char, out: &mut Vec<u8>) {
+    match c {
+        '"' => out.extend_from_slice(b"\\\""),
+        '\\' => out.extend_from_slice(b"\\\\"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
+            let digit = |shift: u32| b"0123456789abcdef"[(u32::from(c) >> shift & 15) as usize];
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(4), digit(0)]);
+        }
+        _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_walk::FileType;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, born: Option<Stamp>) -> String {
+        let entry = Entry { dir, name, root_len: 0, depth: 1, file_type: FileType::Unknown, meta };
+        let mut out = b"before".to_vec();
+        Writer::new().write(&entry, born, &mut out);
+        String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned()
+    }
+
+    #[test]
+    fn all_members_in_their_order() {
+        let stamp = |sec| Stamp { sec, nsec: 5 };
+        let meta = Meta {
+            dev: rustix::fs::makedev(259, 3),
+            ino: 7,
+            size: -1,
+            blocks: 8,
+            mode: 0o104_755,
+            nlink: 2,
+            uid: 1000,
+            gid: u32::MAX,
+            accessed: stamp(-1),
+            modified: stamp(0),
+            changed: stamp(i64::MAX),
+            mount_root: None,
+        };
+        let expected = "{\"path\":\"a/b\",\"type\":\"f\",\"size\":-1,\"blocks\":8,\"mode\":\"4755\",\"uid\":1000,\
+            \"gid\":4294967295,\"nlink\":2,\"ino\":7,\"dev\":\"259:3\",\"mtime\":\"1970-01-01T00:00:00.000000005Z\",\
+            \"atime\":\"1969-12-31T23:59:59.000000005Z\",\"ctime\":null,\"btime\":null}\n";
+        assert_eq!(written(b"a", b"b", Some(&meta), None), expected);
+        let born = written(b"a", b"b", Some(&meta), Some(stamp(1)));
+        assert!(born.contains("\"btime\":\"1970-01-01T00:00:01.000000005Z\"}"), "{born}");
+    }
+
+    #[test]
+    fn an_entry_without_metadata_has_path_and_type() {
+        assert_eq!(written(b"", b".", None, None), "{\"path\":\".\",\"type\":\"U\"}\n");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_in_a_member_of_their_own() {
+        let expected =
+            "{\"path\":\"a/\u{fffd}\\u0000\\u009b\",\"path_bytes\":\"612fff00c29b\",\"type\":\"U\"}\n";
+        assert_eq!(written(b"a", b"\xff\0\xc2\x9b", None, None), expected);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_is_read_back(
+            name in prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes)],
+            numbers in any::<[u64; 4]>(),
+            size in any::<i64>(),
+            (mode, uid, gid) in any::<(u32, u32, u32)>(),
+            sec in -10_000_000_000i64..100_000_000_000,
+            nsec in 0u32..1_000_000_000,
+        ) {
+            let [dev, ino, blocks, nlink] = numbers;
+            let modified = Stamp { sec, nsec };
+            let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, modified, ..Meta::default() };
+            let text = written(b"", &name, Some(&meta), None);
+            prop_assert!(text.ends_with('\n') && !text.trim_end_matches('\n').contains(char::is_control), "{}", text);
+            let object: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&object["path"], &json!(String::from_utf8_lossy(&name)));
+            let hex: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+            let bytes = if std::str::from_utf8(&name).is_ok() { Value::Null } else { json!(hex) };
+            prop_assert_eq!(&object["path_bytes"], &bytes);
+            for (name, value) in [("ino", ino), ("blocks", blocks), ("nlink", nlink)] {
+                prop_assert_eq!(&object[name], &json!(value));
+            }
+            prop_assert_eq!(&object["size"], &json!(size));
+            prop_assert_eq!(&object["mode"], &json!(format!("{:04o}", mode & 0o7777)));
+            let time: jiff::Timestamp = object["mtime"].as_str().unwrap().parse().unwrap();
+            prop_assert_eq!((time.as_second(), time.subsec_nanosecond()), split(sec, nsec));
+        }
+    }
+
+    /// As jiff has it: both parts with the sign of the whole.
+    fn split(sec: i64, nsec: u32) -> (i64, i32) {
+        let nsec = i32::try_from(nsec).unwrap();
+        if sec < 0 && nsec > 0 { (sec + 1, nsec - 1_000_000_000) } else { (sec, nsec) }
+    }
+}

@@ -1,0 +1,214 @@
+//! A tree with all that is odd about files, its entries as the standard library sees them, and the system's answers to
+//! what a format may ask.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_inventory::{Entry, Lookup, Target};
+use fathom_walk::{FileType, Meta, Stamp};
+use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mknodat, utimensat};
+
+/// Modification times, for files of a name each; a filesystem keeps them as far as it can.
+const TIMES: [(i64, i64); 9] = [
+    (0, 0),
+    (-2, 750_000_000),
+    (1_700_000_000, 1),
+    (1_720_000_000, 999_999_999),
+    (-2_147_483_648, 0),
+    (15_032_385_535, 0),
+    (253_402_300_800, 0),
+    (i64::MAX, 0),
+    (i64::MIN, 0),
+];
+
+pub(crate) struct Tree {
+    temp: tempfile::TempDir,
+    /// Whether this machine's find knows when a file was made; not every build does.
+    pub(crate) knows_births: bool,
+}
+
+impl Tree {
+    /// Makes the tree, `tree` in a directory of its own.
+    pub(crate) fn new() -> Tree {
+        let mut tree = Tree { temp: tempfile::tempdir().unwrap(), knows_births: false };
+        let at = |name: &[u8]| tree.path().join("tree").join(OsStr::from_bytes(name));
+        fs::create_dir_all(at(b"sub/deeper")).unwrap();
+        for name in
+            [&b"file"[..], b"a b", b"line\nbreak", b"\xff\xfe", "é".as_bytes(), b".hidden", b"sub/deeper/x"]
+        {
+            fs::write(at(name), name).unwrap();
+        }
+        fs::write(at(b"empty"), b"").unwrap();
+        fs::write(at(b"full"), vec![b'x'; 10_000]).unwrap();
+        sparse(&at(b"sparse"));
+        fs::hard_link(at(b"file"), at(b"hard")).unwrap();
+        let links = [
+            ("sub", "to-dir"),
+            ("file", "to-file"),
+            ("no/such", "dangling"),
+            ("loop", "loop"),
+            ("file/x", "through"),
+        ];
+        links.iter().for_each(|(target, name)| symlink(target, at(name.as_bytes())).unwrap());
+        mknodat(CWD, at(b"fifo"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o620), 0).unwrap();
+        drop(UnixListener::bind(at(b"socket")).unwrap());
+        for mode in [0o4755, 0o4644, 0o2711, 0o2604, 0o1777, 0o1000, 0o7777, 0o7000, 0, 0o111] {
+            let path = at(format!("mode{mode:o}").as_bytes());
+            fs::write(&path, b"").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for (place, (sec, nsec)) in TIMES.into_iter().enumerate() {
+            let path = at(format!("time{place}").as_bytes());
+            fs::write(&path, b"").unwrap();
+            let stamp = Timespec { tv_sec: sec, tv_nsec: nsec };
+            let stamps = Timestamps { last_access: stamp, last_modification: stamp };
+            utimensat(CWD, &path, &stamps, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        }
+        // Only root may; for anybody else these are two files more.
+        fs::write(at(b"foreign"), b"").unwrap();
+        let _ = chown(at(b"foreign"), Some(54_321), Some(4_294_967_294));
+        let _ = lchown(at(b"dangling"), Some(1), Some(2));
+        // Directories and links that have been read are not marked as read again within a day.
+        let read = Command::new("find").current_dir(tree.path()).args([".", "-printf", "%l%Y%Bs"]).output();
+        let read = read.expect("find, which these tests compare with");
+        tree.knows_births = read.stdout.iter().any(u8::is_ascii_digit);
+        tree
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.temp.path()
+    }
+
+    /// All entries from `root` on, which is relative to the tree's directory or absolute.
+    pub(crate) fn entries(&self, root: &str) -> Vec<Found> {
+        let mut found = Vec::new();
+        let (dir, name) = (Vec::new(), root.as_bytes().to_vec());
+        self.collect(dir, name, root.len(), 0, &mut found);
+        found
+    }
+
+    fn collect(&self, dir: Vec<u8>, name: Vec<u8>, root_len: usize, depth: usize, found: &mut Vec<Found>) {
+        let slash: &[u8] = if dir.is_empty() || dir.ends_with(b"/") { b"" } else { b"/" };
+        let path = [&dir[..], slash, &name].concat();
+        let real = self.path().join(OsStr::from_bytes(&path));
+        let metadata = fs::symlink_metadata(&real).unwrap();
+        let is_dir = metadata.is_dir();
+        found.push(Found { dir, name, root_len, depth, meta: meta(&metadata) });
+        if is_dir {
+            for child in fs::read_dir(&real).unwrap() {
+                let name = child.unwrap().file_name().into_vec();
+                self.collect(path.clone(), name, root_len, depth + 1, found);
+            }
+        }
+    }
+}
+
+fn sparse(path: &Path) {
+    let mut file = fs::File::create(path).unwrap();
+    file.seek(SeekFrom::Start(3_000_001)).unwrap();
+    file.write_all(b"end").unwrap();
+}
+
+/// An entry that owns its parts.
+pub(crate) struct Found {
+    dir: Vec<u8>,
+    name: Vec<u8>,
+    root_len: usize,
+    depth: usize,
+    meta: Meta,
+}
+
+impl Found {
+    pub(crate) fn entry(&self) -> Entry<'_> {
+        let Found { dir, name, root_len, depth, meta } = self;
+        let file_type = FileType::Unknown;
+        Entry { dir, name, root_len: *root_len, depth: *depth, file_type, meta: Some(meta) }
+    }
+}
+
+fn meta(metadata: &Metadata) -> Meta {
+    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap() };
+    Meta {
+        dev: metadata.dev(),
+        ino: metadata.ino(),
+        size: metadata.size().cast_signed(),
+        blocks: metadata.blocks(),
+        mode: metadata.mode(),
+        nlink: metadata.nlink(),
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+        accessed: stamp(metadata.atime(), metadata.atime_nsec()),
+        modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
+        changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        mount_root: None,
+    }
+}
+
+/// Answers by asking the filesystem.
+pub(crate) struct System {
+    base: PathBuf,
+    /// Lines of mountinfo: device and type.
+    mounts: Vec<(String, String)>,
+    knows_births: bool,
+}
+
+impl System {
+    pub(crate) fn new(tree: &Tree) -> System {
+        let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mount = |line: &str| {
+            let (before, after) = line.split_once(" - ")?;
+            Some((before.split(' ').nth(2)?.to_owned(), after.split(' ').next()?.to_owned()))
+        };
+        let mounts = text.lines().filter_map(mount).collect();
+        System { base: tree.path().to_owned(), mounts, knows_births: tree.knows_births }
+    }
+
+    fn path(&self, entry: &Entry<'_>) -> PathBuf {
+        let mut path = Vec::new();
+        entry.write_path(&mut path);
+        self.base.join(OsStr::from_bytes(&path))
+    }
+}
+
+impl Lookup for System {
+    fn link(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        fs::read_link(self.path(entry)).ok().map(|target| target.into_os_string().into_vec())
+    }
+
+    fn target(&mut self, entry: &Entry<'_>) -> Target {
+        match fs::metadata(self.path(entry)) {
+            Ok(metadata) => Target::Type(FileType::from_mode(metadata.mode())),
+            Err(error) => match rustix::io::Errno::from_io_error(&error) {
+                Some(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Target::Missing,
+                Some(rustix::io::Errno::LOOP) => Target::Loop,
+                _ => Target::Unknown,
+            },
+        }
+    }
+
+    fn filesystem(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        let dev = entry.meta?.dev;
+        let device = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+        let mount = self.mounts.iter().find(|(known, _)| *known == device);
+        mount.map(|(_, name)| name.as_bytes().to_vec())
+    }
+
+    fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        let mut buffer = [0; 1024];
+        let len = rustix::fs::lgetxattr(self.path(entry), "security.selinux", &mut buffer).ok()?;
+        Some(buffer[..len].strip_suffix(b"\0").unwrap_or(&buffer[..len]).to_vec())
+    }
+
+    fn born(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+        let created =
+            fs::symlink_metadata(self.path(entry)).ok()?.created().ok().filter(|_| self.knows_births)?;
+        let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(Stamp { sec: since.as_secs().cast_signed(), nsec: since.subsec_nanos() })
+    }
+}
