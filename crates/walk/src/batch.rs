@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 
+use crate::duty::Duty;
 use crate::node::Node;
 use crate::part::{Batch, Job, Lent, Out, Part, Resume, Slot, Span};
-use crate::visit::{Emit, Visit, entries};
+use crate::visit::{Emit, entries};
 use crate::worker::{Scratch, Worker};
 
 /// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
@@ -48,15 +49,15 @@ enum Piecemeal {
     Unordered,
 }
 
-impl<V: Visit, M: Model> Worker<V, M> {
+impl<D: Duty, M: Model> Worker<D, M> {
     /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or parts that will.
     pub(crate) async fn fill(
         &self,
         node: &Arc<Node>,
         dir: Dir,
         resume: Resume,
-        scratch: &mut Scratch<V::Item>,
-        out: &mut Out<V::Item>,
+        scratch: &mut Scratch<D::Item>,
+        out: &mut Out<D::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
         if self.shared.lane(node).is_remote() && M::BATCH == 1 {
@@ -91,6 +92,9 @@ impl<V: Visit, M: Model> Worker<V, M> {
         let rest = BATCH_NAMES - resume.names;
         let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
         let more = self.model.read(dir, names, rest.min(LOOSE_NAMES)).await;
+        if !D::IN_ORDER && more == Ok(true) {
+            return (more, Batch::Loose);
+        }
         if more != Ok(true) || loose == Batch::Loose || !self.is_sorted(dir) {
             return (more, loose);
         }
@@ -109,8 +113,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
         &self,
         node: &Arc<Node>,
         dir: &Dir,
-        scratch: &mut Scratch<V::Item>,
-        out: &mut Out<V::Item>,
+        scratch: &mut Scratch<D::Item>,
+        out: &mut Out<D::Item>,
     ) -> Piecemeal {
         let Ok(fd) = dir.as_fd().try_clone_to_owned() else { return Piecemeal::NotPossible };
         node.add_users(1);
@@ -120,7 +124,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             scratch.names.clear();
             let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
             total += scratch.names.len();
-            if total > SORT_NAMES && self.is_sorted(dir) {
+            if D::IN_ORDER && total > SORT_NAMES && self.is_sorted(dir) {
                 break Piecemeal::Unordered;
             }
             let cookie = scratch.names.cookie();
@@ -145,7 +149,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
     }
 
     /// Gives out the parts in `out` that have not been yet, ahead of `out` itself.
-    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<V::Item>, out: &mut Out<V::Item>) {
+    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<D::Item>, out: &mut Out<D::Item>) {
         self.announce(out.parts().skip(out.given_out), &mut scratch.children);
         node.add_users(scratch.children.len());
         out.given_out += scratch.children.len();
@@ -159,14 +163,16 @@ impl<V: Visit, M: Model> Worker<V, M> {
         dir: Dir,
         batch: Batch,
         rest: Option<Resume>,
-        scratch: &mut Scratch<V::Item>,
-        out: &mut Out<V::Item>,
+        scratch: &mut Scratch<D::Item>,
+        out: &mut Out<D::Item>,
     ) {
         let names = &mut scratch.names;
-        if batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir)) {
+        let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
+        self.select(node, names);
+        // For its own sake, or that of neighbouring inodes.
+        if sorted && (D::IN_ORDER || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }
-        self.select(node, names);
         let chunk = self.chunk_names(node);
         if names.len() <= chunk {
             let span = Span { names, range: 0..names.len(), batch };
@@ -199,7 +205,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         chunk: usize,
         batch: Batch,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
-        out: &mut Out<V::Item>,
+        out: &mut Out<D::Item>,
     ) {
         let apart = chunk < CHUNK_NAMES;
         let mut start = 0;
@@ -228,7 +234,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
 
     /// Thins out a batch before its metadata is taken.
     fn select(&self, node: &Arc<Node>, names: &mut Names) {
-        self.shared.visit.select(node, names);
+        self.shared.duty.select(node, names);
         if !self.shared.options.stat_dirs {
             names.skip_stat(FileType::Directory);
         }
@@ -252,7 +258,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         at: BorrowedFd<'_>,
         span: Span<'_>,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
-        out: &mut Out<V::Item>,
+        out: &mut Out<D::Item>,
     ) {
         let Span { names, range, .. } = span.clone();
         let links = self.shared.options.links;
@@ -283,7 +289,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         node: &Arc<Node>,
         Span { names, range, batch }: Span<'_>,
         metas: &[Option<Result<Meta, Errno>>],
-        out: &mut Out<V::Item>,
+        out: &mut Out<D::Item>,
     ) {
         self.tally(node).entries.add(range.len() as u64);
         let links = self.shared.options.links;
@@ -291,7 +297,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
         }
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
-        self.shared.visit.entries(node, entries(names, range, metas), &mut emit);
+        let entries = entries(names, range, metas);
+        self.shared.duty.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
         self.tally(node).measured.add(emit.measured);
     }
 }

@@ -16,11 +16,14 @@
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
+mod arrival;
 mod backlog;
 mod batch;
 mod control;
+mod duty;
 mod error;
 mod fds;
+mod gather;
 mod lane;
 mod line;
 mod list;
@@ -37,8 +40,9 @@ pub use control::{Controller, Sample};
 pub use error::{Error, Op};
 pub use fathom_io::sys::makedev;
 pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+pub use gather::{Below, Gather, Roots};
 pub use node::Node;
-pub use run::{Calls, Options, Progress, Summary, run, run_with};
+pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
 pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Visit};
 
 /// Metadata of what `path` leads to.

@@ -5,19 +5,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, Fields, FileType, Meta, Model, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 
 use crate::batch::Filled;
+use crate::duty::{Duty, Event};
 use crate::node::Node;
 use crate::part::{DirState, Head, Out, Resume};
-use crate::visit::Visit;
+use crate::visit::{Descend, Enter, Found};
 use crate::worker::{Scratch, Worker};
 
 /// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
 
-impl<V: Visit, M: Model> Worker<V, M> {
+impl<D: Duty, M: Model> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown);
@@ -31,8 +32,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
         &self,
         node: &Arc<Node>,
         again: bool,
-        scratch: &mut Scratch<V::Item>,
-    ) -> Out<V::Item> {
+        scratch: &mut Scratch<D::Item>,
+    ) -> Out<D::Item> {
         self.tally(node).directories.add(1);
         let start = Instant::now();
         let opened = self.open(node).await;
@@ -49,13 +50,17 @@ impl<V: Visit, M: Model> Worker<V, M> {
             lane.guess(start.elapsed().as_nanos());
         }
         let mut out = Out::new(None);
+        if !D::IN_ORDER && !self.enter(node, &meta) {
+            self.model.close(dir).await;
+            return out;
+        }
         let state = if node.is_loop(&meta) {
             DirState::Loop
         } else if !again && self.is_listed(&meta) {
             DirState::PutOff
         } else {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {
-                Filled { names: 0, error: Some(errno) } => DirState::Unreadable(errno),
+                Filled { names: 0, error: Some(errno) } if D::IN_ORDER => DirState::Unreadable(errno),
                 filled => {
                     out.error = filled.error;
                     DirState::Listed
@@ -64,6 +69,15 @@ impl<V: Visit, M: Model> Worker<V, M> {
         };
         out.head = Some(Head::Dir { node: node.clone(), meta, state });
         out
+    }
+
+    /// In a walk in no order: whether this directory, just opened, is to be read.
+    fn enter(&self, node: &Node, meta: &Meta) -> bool {
+        // A loop is entered by a link or a mount. Where the kernel does not tell of mounts, it could be anywhere.
+        let far = meta.mount_root != Some(false) || node.follow() == Follow::Yes;
+        let is_loop = if far { node.is_loop_anywhere(meta) } else { node.is_loop(meta) };
+        let found = if is_loop { Found::Loop } else { Found::Readable };
+        self.tell(Event::Enter(Enter { node, meta, found })) == Descend::Yes && !is_loop
     }
 
     fn is_listed(&self, meta: &Meta) -> bool {
@@ -128,8 +142,8 @@ impl<V: Visit, M: Model> Worker<V, M> {
         &self,
         node: &Arc<Node>,
         resume: Resume,
-        scratch: &mut Scratch<V::Item>,
-    ) -> Out<V::Item> {
+        scratch: &mut Scratch<D::Item>,
+    ) -> Out<D::Item> {
         let mut out = Out::new(None);
         match self.reopen(node, resume.cookie).await {
             Ok(dir) => out.error = self.fill(node, dir, resume, scratch, &mut out).await.error,

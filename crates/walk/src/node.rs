@@ -33,6 +33,10 @@ pub struct Node {
     fd: Mutex<Option<Arc<OwnedFd>>>,
     /// Parts that will still need this directory's descriptor.
     users: AtomicUsize,
+    /// In a walk in no order, its own parts that have not ended, the one that lists it included.
+    parts: AtomicUsize,
+    /// The same of directories right below it, and one for its own parts.
+    below: AtomicUsize,
 }
 
 impl Node {
@@ -50,7 +54,8 @@ impl Node {
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
         let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
-        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users }
+        let (parts, below) = (AtomicUsize::new(1), AtomicUsize::new(1));
+        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users, parts, below }
     }
 
     /// The name in its parent directory; of a root, the path it was given by.
@@ -145,6 +150,11 @@ impl Node {
         self.ancestors().take(NEAR).any(|ancestor| ancestor.id() == Some(meta.id()))
     }
 
+    /// The same for any number of levels.
+    pub(crate) fn is_loop_anywhere(&self, meta: &Meta) -> bool {
+        self.ancestors().any(|ancestor| ancestor.id() == Some(meta.id()))
+    }
+
     fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(self.parent.as_deref(), |node| node.parent.as_deref())
     }
@@ -168,6 +178,24 @@ impl Node {
 
     pub(crate) fn add_users(&self, count: usize) {
         self.users.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn expect_part(&self) {
+        self.parts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn expect_below(&self) {
+        self.below.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether that was the last of its parts.
+    pub(crate) fn end_part(&self) -> bool {
+        self.parts.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// One of the directories below, or its own parts, are at their end; whether everything is.
+    pub(crate) fn end_below(&self) -> bool {
+        self.below.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Whether that was the last one.

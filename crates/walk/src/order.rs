@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use fathom_io::{Follow, Meta};
 
+use crate::duty::Duty;
 use crate::node::Node;
 use crate::part::{DirState, Head, Job, Out, Part, Slot};
 use crate::schedule::Schedule;
-use crate::visit::{Consume, Descend, Enter, Found, NextRoot, Visit};
+use crate::visit::{Consume, Descend, Enter, Found, NextRoot};
 use crate::worker::Shared;
 
 /// Roots known ahead of the one being consumed.
@@ -63,22 +64,22 @@ enum Role {
 }
 
 /// The consuming end of a walk.
-pub(crate) struct Order<'a, V: Visit, C> {
-    schedule: &'a Schedule<V::Item>,
+pub(crate) struct Order<'a, D: Duty, C> {
+    schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
     pool: &'a mut dyn Tick,
     consume: &'a mut C,
-    stack: Vec<Frame<V::Item>>,
+    stack: Vec<Frame<D::Item>>,
     /// The directories entered and not left.
     active: HashSet<(u64, u64)>,
-    roots: VecDeque<Root<V::Item>>,
+    roots: VecDeque<Root<D::Item>>,
     roots_seen: usize,
     roots_end: bool,
     nap: Duration,
 }
 
-impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
-    pub(crate) fn new(shared: &'a Shared<V>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
+impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
+    pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
         let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
         Self {
@@ -128,7 +129,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
         self.pool.tick() || self.consume.stopped()
     }
 
-    fn step(&mut self) -> Step<V::Item> {
+    fn step(&mut self) -> Step<D::Item> {
         let Some(frame) = self.stack.last_mut() else { return self.next_root() };
         match frame.slots.next() {
             Some(Slot::Item(item)) => self.consume.item(item),
@@ -164,7 +165,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
         true
     }
 
-    fn next_root(&mut self) -> Step<V::Item> {
+    fn next_root(&mut self) -> Step<D::Item> {
         self.fill_roots();
         match self.roots.pop_front() {
             Some(Root::Part(root, part)) => Step::Wait(part, Role::Root(root)),
@@ -201,7 +202,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
     }
 
     /// The outcome of `part`; `None` if the walk is to stop.
-    fn wait(&mut self, part: &Arc<Part<V::Item>>) -> Option<Box<Out<V::Item>>> {
+    fn wait(&mut self, part: &Arc<Part<D::Item>>) -> Option<Box<Out<D::Item>>> {
         if let Some(out) = part.take() {
             return Some(out);
         }
@@ -223,7 +224,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
     }
 
     /// Starts on an outcome.
-    fn open(&mut self, mut out: Out<V::Item>, role: Role) {
+    fn open(&mut self, mut out: Out<D::Item>, role: Role) {
         if role == Role::Rest {
             self.open_rest(out);
             return;
@@ -242,7 +243,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
     }
 
     /// More of the same directory goes on the same frame where that one is at its end, so a huge directory stays one level.
-    fn open_rest(&mut self, out: Out<V::Item>) {
+    fn open_rest(&mut self, out: Out<D::Item>) {
         let frame = self.stack.last_mut().expect("more of a directory follows its first part");
         if frame.slots.len() == 0 {
             frame.slots = out.slots.into_iter();
@@ -252,7 +253,7 @@ impl<'a, V: Visit, C: Consume<V::Item>> Order<'a, V, C> {
         }
     }
 
-    fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<V::Item>) {
+    fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<D::Item>) {
         let state = if self.active.contains(&meta.id()) { DirState::Loop } else { state };
         let found = match state {
             DirState::Listed | DirState::PutOff => Found::Readable,

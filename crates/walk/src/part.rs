@@ -32,6 +32,17 @@ impl Job {
             Self::More(node, ..) | Self::Stat(node, ..) => node,
         }
     }
+
+    /// The directory it is about is not at its end before this is, nor is a new one's parent.
+    pub(crate) fn expect(&self) {
+        match self {
+            Self::Root(_) | Self::Relist(_) => {}
+            Self::List(node) => {
+                node.parent().inspect(|parent| parent.expect_below());
+            }
+            Self::More(node, ..) | Self::Stat(node, ..) => node.expect_part(),
+        }
+    }
 }
 
 /// Names of a batch until the part that needs them has been executed: the part itself lives on until its turn.

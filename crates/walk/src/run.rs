@@ -10,9 +10,12 @@ use fathom_io::calls::Native;
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys, sys::Usage};
 
+use crate::arrival::lead;
 use crate::control::{Controller, Sample, WORKERS_MAX};
+use crate::duty::{AsFound, Duty, InOrder};
 use crate::error::{Error, Op};
 use crate::fds::Budget;
+use crate::gather::{Gather, Roots};
 use crate::lane::Lane;
 use crate::order::{Order, Tick};
 use crate::schedule::Schedule;
@@ -106,21 +109,7 @@ pub fn run<V: Visit, C: Consume<V::Item>>(
     consume: &mut C,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    match options.choice {
-        Choice::Sync | Choice::Threads(_) | Choice::Auto => {
-            run_with(options, visit, consume, watch, || Ok(Blocking::<Native>::default()))
-        }
-        Choice::AsyncSeq => run_with(options, visit, consume, watch, AsyncSeq::new),
-        Choice::AsyncPar => run_with(options, visit, consume, watch, AsyncPar::new),
-        #[cfg(all(target_os = "linux", not(fathom_posix)))]
-        Choice::Uring(depth) => run_with(options, visit, consume, watch, move || {
-            fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH))
-        }),
-        #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
-        Choice::Uring(_) => {
-            Err(Error::new(Op::StartModel, std::io::Error::from(std::io::ErrorKind::Unsupported)))
-        }
-    }
+    choose(options, InOrder(visit), watch, |shared, pool| Order::new(shared, pool, consume).run())
 }
 
 /// The same over models `make` makes, one for every worker, on the worker's own thread.
@@ -134,13 +123,78 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
+    walk(options, InOrder(visit), watch, make, |shared, pool| Order::new(shared, pool, consume).run())
+}
+
+/// Walks what `roots` has, and tells `gather` of everything as it is found, on workers of its own.
+///
+/// `watch` is called every few milliseconds.
+///
+/// # Errors
+/// As [`run`].
+pub fn gather<G: Gather>(
+    options: Options,
+    gather: G,
+    roots: &mut dyn Roots,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Summary, Error> {
+    choose(options, AsFound(gather), watch, |shared, pool| lead(shared, pool, roots))
+}
+
+/// The same over models `make` makes, one for every worker, on the worker's own thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn gather_with<G: Gather, M: Model>(
+    options: Options,
+    gather: G,
+    roots: &mut dyn Roots,
+    watch: &mut dyn FnMut(Progress),
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+) -> Result<Summary, Error> {
+    walk(options, AsFound(gather), watch, make, |shared, pool| lead(shared, pool, roots))
+}
+
+/// Walks over the model the options name.
+fn choose<D: Duty>(
+    options: Options,
+    duty: D,
+    watch: &mut dyn FnMut(Progress),
+    lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
+) -> Result<Summary, Error> {
+    match options.choice {
+        Choice::Sync | Choice::Threads(_) | Choice::Auto => {
+            walk(options, duty, watch, || Ok(Blocking::<Native>::default()), lead)
+        }
+        Choice::AsyncSeq => walk(options, duty, watch, AsyncSeq::new, lead),
+        Choice::AsyncPar => walk(options, duty, watch, AsyncPar::new, lead),
+        #[cfg(all(target_os = "linux", not(fathom_posix)))]
+        Choice::Uring(depth) => {
+            let make = move || fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH));
+            walk(options, duty, watch, make, lead)
+        }
+        #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+        Choice::Uring(_) => {
+            Err(Error::new(Op::StartModel, std::io::Error::from(std::io::ErrorKind::Unsupported)))
+        }
+    }
+}
+
+/// Starts workers and leaves the calling thread to `lead`, which returns whether the walk came to its end.
+fn walk<D: Duty, M: Model>(
+    options: Options,
+    duty: D,
+    watch: &mut dyn FnMut(Progress),
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+    lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
+) -> Result<Summary, Error> {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let (workers, workers_max) = workers(&options, cpus);
     let budget = Budget::new(sys::fd_limit(), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
     let adaptive = options.choice == Choice::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
-    let shared = Arc::new(Shared::new(visit, options, schedule, budget.kept));
+    let shared = Arc::new(Shared::new(duty, options, schedule, budget.kept));
     let spawner = Spawner { shared: shared.clone(), make: Arc::new(make), width: budget.units / workers_max };
     shared.schedule.set_hiring(workers.min(workers_max) > 1);
     let (report, refusal) = mpsc::channel();
@@ -158,8 +212,9 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
         last: Reading::now(),
         over_time: vec![(Duration::ZERO, 1)],
     };
-    let complete = Order::new(&shared, &mut pool, consume).run();
+    let complete = lead(&shared, &mut pool);
     shared.schedule.stop();
+    shared.schedule.part();
     if let Some(unavailable) = pool.refused {
         return Err(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
     }
@@ -185,8 +240,8 @@ fn workers(options: &Options, cpus: usize) -> (usize, usize) {
 
 /// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
 /// stops the walk, and ends by itself when the call returns.
-struct Spawner<V: Visit, F> {
-    shared: Arc<Shared<V>>,
+struct Spawner<D: Duty, F> {
+    shared: Arc<Shared<D>>,
     make: Arc<F>,
     /// Directories a worker may have under way.
     width: usize,
@@ -195,7 +250,7 @@ struct Spawner<V: Visit, F> {
 /// Where the first worker says that its model cannot run here.
 type Report = mpsc::Sender<Unavailable>;
 
-impl<V: Visit, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Spawner<V, F> {
+impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Spawner<D, F> {
     fn spawn(&self, report: Option<Report>) -> std::io::Result<()> {
         let (shared, make) = (self.shared.clone(), self.make.clone());
         let width = self.width.clamp(1, M::WIDTH);
@@ -265,8 +320,8 @@ impl Controllers {
 }
 
 /// The workers, as the consumer's thread looks after them between its other work.
-struct Pool<'a, V: Visit> {
-    shared: &'a Shared<V>,
+struct Pool<'a, D: Duty> {
+    shared: &'a Shared<D>,
     controllers: Option<Controllers>,
     spawn: &'a dyn Fn() -> bool,
     refusal: mpsc::Receiver<Unavailable>,
@@ -279,7 +334,7 @@ struct Pool<'a, V: Visit> {
     over_time: Vec<(Duration, usize)>,
 }
 
-impl<V: Visit> Pool<'_, V> {
+impl<D: Duty> Pool<'_, D> {
     fn progress(&self) -> Progress {
         Progress {
             entries: self.shared.schedule.count(|tally| &tally.entries),
@@ -347,7 +402,7 @@ impl<V: Visit> Pool<'_, V> {
     }
 }
 
-impl<V: Visit> Tick for Pool<'_, V> {
+impl<D: Duty> Tick for Pool<'_, D> {
     fn tick(&mut self) -> bool {
         self.refused = self.refusal.try_recv().ok();
         if self.refused.is_some() {

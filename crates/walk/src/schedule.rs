@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use crate::lane::{Lane, Lanes};
 use crate::line::NOWHERE;
@@ -21,6 +22,9 @@ use crate::tally::{Count, Tally};
 /// Looks a worker takes at the lines before it goes to sleep: a few microseconds, after which the next part of a small
 /// directory is there, as a rule, and going to sleep would have cost more.
 const LOOKS: u32 = 200;
+
+/// How long a walk that was stopped waits for what workers keep back: some may sit in slow calls.
+const PARTING: Duration = Duration::from_millis(50);
 
 /// The lines and everything workers wait for.
 #[derive(Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Schedule<T> {
     wanted_lane: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
+    /// Workers that may keep something back from a walk in no order.
+    awake: AtomicUsize,
     /// Counts reasons to wake up.
     events: Mutex<u64>,
     wake: Condvar,
@@ -59,6 +65,7 @@ impl<T> Schedule<T> {
             wanted: Mutex::new(None),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
+            awake: AtomicUsize::new(0),
             events: Mutex::new(0),
             wake: Condvar::new(),
             bench: Condvar::new(),
@@ -237,8 +244,38 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// The next part for `worker`; waits for it if `wait`. `None` after the stop, or if there is none to be had now.
-    pub(crate) fn next(&self, worker: usize, wait: bool) -> Option<Arc<Part<T>>> {
+    /// A worker may keep something back from now on.
+    pub(crate) fn stir(&self) {
+        self.awake.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A worker keeps nothing back any more.
+    pub(crate) fn rest(&self) {
+        if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.consumer.unpark();
+        }
+    }
+
+    /// After the stop: gives workers a moment to hand over what they keep back.
+    pub(crate) fn part(&self) {
+        let start = Instant::now();
+        while self.is_any_awake() && start.elapsed() < PARTING {
+            std::thread::park_timeout(PARTING / 50);
+        }
+    }
+
+    fn is_any_awake(&self) -> bool {
+        self.awake.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether nothing is to be done and nobody keeps anything back. A worker stirs before its part is finished.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.outstanding() == 0 && !self.is_any_awake()
+    }
+
+    /// The next part for `worker`; waits for it if `wait`, and calls `pause` before that may take long. `None` after the stop,
+    /// or if there is none to be had now.
+    pub(crate) fn next(&self, worker: usize, wait: bool, pause: impl Fn()) -> Option<Arc<Part<T>>> {
         loop {
             if self.is_stopped() {
                 return None;
@@ -247,6 +284,7 @@ impl<T> Schedule<T> {
                 if !wait {
                     return None;
                 }
+                pause();
                 self.sit_out(worker);
                 continue;
             }
@@ -257,6 +295,7 @@ impl<T> Schedule<T> {
             if let Some(part) = self.look_out() {
                 return Some(part);
             }
+            pause();
             if let Some(part) = self.sleep() {
                 return Some(part);
             }

@@ -1,6 +1,6 @@
 //! One worker: takes parts, executes them over its model (`list.rs` and `batch.rs` have how a directory is), publishes what came of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use fathom_io::{Errno, Meta, Model, Names};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
+use crate::duty::{Duty, Event};
 use crate::fds::Fds;
 use crate::lane::Lane;
 use crate::line::NOWHERE;
@@ -18,25 +19,25 @@ use crate::part::{Job, Out, Part, Slot, Span};
 use crate::run::{Calls, Options};
 use crate::schedule::Schedule;
 use crate::tally::Tally;
-use crate::visit::Visit;
+use crate::visit::Descend;
 
 /// What all workers of a walk share.
-pub(crate) struct Shared<V: Visit> {
-    pub(crate) visit: V,
+pub(crate) struct Shared<D: Duty> {
+    pub(crate) duty: D,
     pub(crate) options: Options,
-    pub(crate) schedule: Schedule<V::Item>,
+    pub(crate) schedule: Schedule<D::Item>,
     pub(crate) fds: Fds,
     /// Directories listed so far, where one may be met twice.
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
-impl<V: Visit> Shared<V> {
-    pub(crate) fn new(visit: V, options: Options, schedule: Schedule<V::Item>, fds_kept: usize) -> Self {
-        Self { visit, options, schedule, fds: Fds::new(fds_kept), listed: options.once.then(Mutex::default) }
+impl<D: Duty> Shared<D> {
+    pub(crate) fn new(duty: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
+        Self { duty, options, schedule, fds: Fds::new(fds_kept), listed: options.once.then(Mutex::default) }
     }
 
     /// The lane of a directory's device.
-    pub(crate) fn lane(&self, node: &Node) -> &Lane<V::Item> {
+    pub(crate) fn lane(&self, node: &Node) -> &Lane<D::Item> {
         self.schedule.lanes.get(node.lane())
     }
 
@@ -66,18 +67,22 @@ impl<T> Default for Scratch<T> {
 }
 
 /// One worker: its number and its model.
-pub(crate) struct Worker<V: Visit, M> {
-    pub(crate) shared: Arc<Shared<V>>,
+pub(crate) struct Worker<D: Duty, M> {
+    pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
     /// Directories under way at once.
     width: usize,
-    scratch: RefCell<Vec<Scratch<V::Item>>>,
+    scratch: RefCell<Vec<Scratch<D::Item>>>,
+    pub(crate) local: RefCell<D::Local>,
+    /// `local` may hold something back.
+    holding: Cell<bool>,
 }
 
-impl<V: Visit, M: Model> Worker<V, M> {
-    pub(crate) fn new(shared: Arc<Shared<V>>, number: usize, model: M, width: usize) -> Self {
-        Self { shared, number, model, width, scratch: RefCell::new(Vec::new()) }
+impl<D: Duty, M: Model> Worker<D, M> {
+    pub(crate) fn new(shared: Arc<Shared<D>>, number: usize, model: M, width: usize) -> Self {
+        let (scratch, local, holding) = (RefCell::default(), RefCell::default(), Cell::new(false));
+        Self { shared, number, model, width, scratch, local, holding }
     }
 
     /// Where this worker counts what it does for `node`.
@@ -90,7 +95,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         let schedule = &self.shared.schedule;
         self.model.run(async {
             if self.width == 1 {
-                while let Some(part) = schedule.next(self.number, true) {
+                while let Some(part) = self.next(true) {
                     self.execute(part).await;
                 }
                 return;
@@ -98,7 +103,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
             let mut under_way = FuturesUnordered::new();
             loop {
                 while under_way.len() < self.width {
-                    let Some(part) = schedule.next(self.number, under_way.is_empty()) else { break };
+                    let Some(part) = self.next(under_way.is_empty()) else { break };
                     under_way.push(self.execute(part));
                 }
                 if under_way.next().await.is_none() || schedule.is_stopped() {
@@ -106,18 +111,42 @@ impl<V: Visit, M: Model> Worker<V, M> {
                 }
             }
         });
+        self.flush();
         schedule.pass_on_stop();
     }
 
-    async fn execute(&self, part: Arc<Part<V::Item>>) {
+    fn next(&self, wait: bool) -> Option<Arc<Part<D::Item>>> {
+        self.shared.schedule.next(self.number, wait, || self.flush())
+    }
+
+    /// Tells whoever wants to know.
+    pub(crate) fn tell(&self, event: Event<'_>) -> Descend {
+        self.shared.duty.tell(&mut self.local.borrow_mut(), event)
+    }
+
+    fn flush(&self) {
+        if self.holding.replace(false) {
+            self.tell(Event::Flush);
+            self.shared.schedule.rest();
+        }
+    }
+
+    async fn execute(&self, part: Arc<Part<D::Item>>) {
         let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
         if part.is_abandoned() {
             self.let_go(&part.job);
         } else {
             scratch.origin = (part.lane, part.place());
+            if !D::IN_ORDER && !self.holding.replace(true) {
+                self.shared.schedule.stir();
+            }
             let mut out = self.perform(&part.job, &mut scratch).await;
-            out.weight += size_of::<Out<V::Item>>() + weight_of::<V>(&out.slots);
-            self.publish(&part, out, &mut scratch);
+            if D::IN_ORDER {
+                out.weight += size_of::<Out<D::Item>>() + weight_of::<D>(&out.slots);
+                self.publish(&part, out, &mut scratch);
+            } else {
+                self.settle(&part, out, &mut scratch);
+            }
         }
         self.shared.schedule.finish(&part);
         self.scratch.borrow_mut().push(scratch);
@@ -134,7 +163,7 @@ impl<V: Visit, M: Model> Worker<V, M> {
         }
     }
 
-    fn publish(&self, part: &Arc<Part<V::Item>>, out: Out<V::Item>, scratch: &mut Scratch<V::Item>) {
+    fn publish(&self, part: &Arc<Part<D::Item>>, out: Out<D::Item>, scratch: &mut Scratch<D::Item>) {
         let schedule = &self.shared.schedule;
         self.announce(out.parts().skip(out.given_out), &mut scratch.children);
         // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
@@ -159,16 +188,19 @@ impl<V: Visit, M: Model> Worker<V, M> {
     /// Puts `parts` into `children`, and announces them.
     pub(crate) fn announce<'p>(
         &self,
-        parts: impl Iterator<Item = &'p Arc<Part<V::Item>>>,
-        children: &mut Vec<Arc<Part<V::Item>>>,
+        parts: impl Iterator<Item = &'p Arc<Part<D::Item>>>,
+        children: &mut Vec<Arc<Part<D::Item>>>,
     ) where
-        V::Item: 'p,
+        D::Item: 'p,
     {
         children.extend(parts.cloned());
+        if !D::IN_ORDER {
+            children.iter().for_each(|part| part.job.expect());
+        }
         self.shared.schedule.announce(children);
     }
 
-    async fn perform(&self, job: &Job, scratch: &mut Scratch<V::Item>) -> Out<V::Item> {
+    async fn perform(&self, job: &Job, scratch: &mut Scratch<D::Item>) -> Out<D::Item> {
         match job {
             Job::Root(node) | Job::List(node) => self.list(node, false, scratch).await,
             Job::Relist(node) => self.list(node, true, scratch).await,
@@ -196,15 +228,15 @@ impl<V: Visit, M: Model> Worker<V, M> {
     }
 }
 
-fn weight_of<V: Visit>(slots: &[Slot<V::Item>]) -> usize {
-    let part = size_of::<Part<V::Item>>() + size_of::<Node>() + 32;
-    fn weight<V: Visit>(slot: &Slot<V::Item>, part: usize) -> usize {
+fn weight_of<D: Duty>(slots: &[Slot<D::Item>]) -> usize {
+    let part = size_of::<Part<D::Item>>() + size_of::<Node>() + 32;
+    fn weight<D: Duty>(slot: &Slot<D::Item>, part: usize) -> usize {
         match slot {
-            Slot::Item(item) => V::weight(item),
+            Slot::Item(item) => D::weight(item),
             Slot::Dir(_) | Slot::Rest(_) => part,
-            Slot::Held(_, slot) => size_of_val(slot) + weight::<V>(slot, part),
+            Slot::Held(_, slot) => size_of_val(slot) + weight::<D>(slot, part),
             Slot::Release => 0,
         }
     }
-    slots.iter().map(|slot| weight::<V>(slot, part)).sum::<usize>() + size_of_val(slots)
+    slots.iter().map(|slot| weight::<D>(slot, part)).sum::<usize>() + size_of_val(slots)
 }

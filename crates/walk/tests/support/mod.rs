@@ -7,6 +7,7 @@ pub(crate) mod child;
 pub(crate) mod late;
 pub(crate) mod record;
 pub(crate) mod slow;
+pub(crate) mod tell;
 pub(crate) mod tree;
 pub(crate) mod way;
 

@@ -1,0 +1,88 @@
+//! A walk in no order: the worker that executed a part tells what came of it, and counts what is still to come of each directory.
+//! The calling thread hands in roots and looks after the workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fathom_io::Model;
+
+use crate::duty::{Duty, Event};
+use crate::gather::Roots;
+use crate::node::Node;
+use crate::order::Tick;
+use crate::part::{DirState, Head, Job, Out, Part};
+use crate::visit::{Enter, Found, NextRoot};
+use crate::worker::{Scratch, Shared, Worker};
+
+/// No root is put in while so many parts wait or are being executed.
+const ENOUGH: usize = 256;
+/// How long the calling thread sleeps before it looks again.
+const NAP: Duration = Duration::from_millis(2);
+
+impl<D: Duty, M: Model> Worker<D, M> {
+    /// Tells what came of `part`, and gives out the parts in that.
+    pub(crate) fn settle(&self, part: &Part<D::Item>, mut out: Out<D::Item>, scratch: &mut Scratch<D::Item>) {
+        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+        self.shared.schedule.push(&mut scratch.children, scratch.origin);
+        let node = part.job.node();
+        let head = out.head.take();
+        let read = match &head {
+            None => !matches!(part.job, Job::Root(_) | Job::List(_)),
+            Some(Head::Dir { state, .. }) => *state == DirState::Listed,
+            Some(Head::File(_) | Head::Lost(..)) => false,
+        };
+        let event = match &head {
+            Some(Head::File(meta)) => Some(Event::RootFile(node, *meta)),
+            Some(Head::Lost(_, errno)) => Some(Event::Lost(node, *errno)),
+            Some(Head::Dir { meta, state: DirState::Unreadable(errno), .. }) => {
+                Some(Event::Enter(Enter { node, meta, found: Found::Unreadable(*errno) }))
+            }
+            Some(Head::Dir { .. }) | None => None,
+        };
+        event.into_iter().chain(out.error.map(|errno| Event::Broken(node, errno))).for_each(|event| {
+            self.tell(event);
+        });
+        self.end_part(node, read);
+    }
+
+    fn end_part(&self, node: &Arc<Node>, read: bool) {
+        if !node.end_part() {
+            return;
+        }
+        if read {
+            self.tell(Event::Leave(node));
+        }
+        let mut over = Some(node);
+        while let Some(node) = over.filter(|node| node.end_below()) {
+            self.tell(Event::Done(node));
+            over = node.parent();
+        }
+    }
+}
+
+/// Hands in roots until there are no more and everything below them has been told; false if stopped before.
+pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut dyn Roots) -> bool {
+    let (schedule, follow) = (&shared.schedule, shared.options.roots);
+    let (mut count, mut ended) = (0, false);
+    loop {
+        if pool.tick() || roots.stopped() {
+            return false;
+        }
+        while !ended && schedule.outstanding() < ENOUGH {
+            match roots.next_root(schedule.is_idle()) {
+                NextRoot::Path(path) => {
+                    let root = Arc::new(Node::root(path, count, follow));
+                    schedule.push_wanted(Part::new(Job::Root(root)), false);
+                    count += 1;
+                }
+                NextRoot::Note => {}
+                NextRoot::NotNow => break,
+                NextRoot::End => ended = true,
+            }
+        }
+        if ended && schedule.is_idle() {
+            return true;
+        }
+        std::thread::park_timeout(NAP);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the workers do for whoever asked for the walk: for a [`Visit`] they make items of entries, which wait for their turn
+//! in traversal order; a [`Gather`] has everything told to it there and then.
+
+use std::sync::Arc;
+
+use fathom_io::{Errno, Meta, Names};
+
+use crate::gather::{Below, Gather};
+use crate::node::Node;
+use crate::visit::{Descend, Emit, Enter, Entry, Visit};
+
+/// Something that comes up while a part is executed.
+pub(crate) enum Event<'a> {
+    Enter(Enter<'a>),
+    Broken(&'a Node, Errno),
+    Leave(&'a Node),
+    Done(&'a Node),
+    Lost(&'a Node, Errno),
+    RootFile(&'a Node, Result<Meta, Errno>),
+    Flush,
+}
+
+/// Who asked, as the workers see it.
+pub(crate) trait Duty: Send + Sync + 'static {
+    /// Whether outcomes wait until the calling thread comes to their place in the order.
+    const IN_ORDER: bool;
+    type Item: Send + 'static;
+    /// What a worker has to itself.
+    type Local: Default;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names);
+    fn entries<'a>(
+        &self,
+        local: &mut Self::Local,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Self::Item>,
+    );
+    /// Whether a directory is wanted, of [`Event::Enter`]. Nothing is told if this is [`Duty::IN_ORDER`].
+    fn tell(&self, local: &mut Self::Local, event: Event<'_>) -> Descend;
+    fn weight(item: &Self::Item) -> usize;
+}
+
+/// Everything has its turn.
+pub(crate) struct InOrder<V>(pub(crate) V);
+
+impl<V: Visit> Duty for InOrder<V> {
+    const IN_ORDER: bool = true;
+    type Item = V::Item;
+    type Local = ();
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.0.select(dir, names);
+    }
+
+    fn entries<'a>(
+        &self,
+        (): &mut (),
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, V::Item>,
+    ) {
+        self.0.entries(dir, entries, emit);
+    }
+
+    fn tell(&self, (): &mut (), _event: Event<'_>) -> Descend {
+        Descend::Yes
+    }
+
+    fn weight(item: &V::Item) -> usize {
+        V::weight(item)
+    }
+}
+
+/// Everything is told as it is found.
+pub(crate) struct AsFound<G>(pub(crate) G);
+
+impl<G: Gather> Duty for AsFound<G> {
+    const IN_ORDER: bool = false;
+    type Item = std::convert::Infallible;
+    type Local = G::Local;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.0.select(dir, names);
+    }
+
+    fn entries<'a>(
+        &self,
+        local: &mut G::Local,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Self::Item>,
+    ) {
+        self.0.entries(local, dir, entries, &mut Below(emit));
+    }
+
+    fn tell(&self, local: &mut G::Local, event: Event<'_>) -> Descend {
+        match event {
+            Event::Enter(enter) => return self.0.enter(local, enter),
+            Event::Broken(node, errno) => self.0.broken(local, node, errno),
+            Event::Leave(node) => self.0.leave(local, node),
+            Event::Done(node) => self.0.done(local, node),
+            Event::Lost(node, errno) => self.0.lost(local, node, errno),
+            Event::RootFile(node, meta) => self.0.root_file(local, node, meta),
+            Event::Flush => self.0.flush(local),
+        }
+        Descend::Yes
+    }
+
+    fn weight(item: &Self::Item) -> usize {
+        match *item {}
+    }
+}
