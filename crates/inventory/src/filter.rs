@@ -3,6 +3,7 @@
 //!
 //! Owns the tests and the grammar of their arguments. Does not own options, nor what is descended into.
 
+mod date;
 mod name;
 mod regexes;
 mod size;

@@ -6,6 +6,7 @@
 mod float;
 mod parse;
 mod path;
+mod problem;
 mod spec;
 mod time;
 
@@ -13,7 +14,7 @@ use fathom_text::number::decimal;
 use fathom_text::time::Zone;
 use fathom_walk::{Fields, FileType, Meta};
 
-pub use self::parse::{FormatError, FormatWarning};
+pub use self::problem::{FormatError, FormatWarning};
 use self::spec::Spec;
 use self::time::{TimeFormat, Which};
 use crate::entry::{Entry, Lookup, Target, type_letter};

@@ -4,7 +4,8 @@
 use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
 use fathom_walk::Stamp;
-use jiff::civil::Date;
+
+use super::date::date;
 
 const NSEC_DIGITS: usize = 9;
 const NSEC_PER_SEC: u32 = 1_000_000_000;
@@ -34,7 +35,7 @@ impl WhenError {
 }
 
 /// What one grammar makes of a text: nothing if it is not in that grammar, and then perhaps nothing possible.
-type Reading = Option<Option<Stamp>>;
+pub(super) type Reading = Option<Option<Stamp>>;
 
 impl When {
     /// The time that a file's stamp says.
@@ -97,91 +98,6 @@ fn age(text: &[u8], now: Stamp) -> Reading {
     Some(sec.and_then(|sec| before(now, sec, 0)))
 }
 
-/// `YYYY-MM-DD`, alone or with a time of day, and that perhaps with its zone.
-fn date(text: &[u8], zone: &Zone) -> Reading {
-    let (day, rest) = text.split_at_checked(10)?;
-    let year = two_digits(&day[..2])? * 100 + two_digits(&day[2..4])?;
-    let (month, day) =
-        (two_digits(day[4..7].strip_prefix(b"-")?)?, two_digits(day[7..].strip_prefix(b"-")?)?);
-    let time = match rest.split_first() {
-        None => TimeOfDay::default(),
-        Some((b' ' | b'T' | b't', time)) => time_of_day(time)?,
-        Some(_) => return None,
-    };
-    let civil = Date::new(year, small(month), small(day)).ok().filter(|_| time.is_possible());
-    Some(civil.map(|civil| {
-        let midnight = civil.duration_since(Date::constant(1970, 1, 1)).as_secs();
-        let local =
-            midnight + i64::from(time.hour) * 3_600 + i64::from(time.minute) * 60 + i64::from(time.second);
-        let sec = time.offset_sec.map_or_else(|| zone.to_universal(local), |offset| local - offset);
-        Stamp { sec, nsec: time.nsec }
-    }))
-}
-
-#[derive(Clone, Copy, Default)]
-struct TimeOfDay {
-    hour: i16,
-    minute: i16,
-    second: i16,
-    nsec: u32,
-    /// Local time minus universal time; out of range is kept for the message.
-    offset_sec: Option<i64>,
-}
-
-impl TimeOfDay {
-    fn is_possible(&self) -> bool {
-        let offset = self.offset_sec.is_none_or(|offset| offset.abs() < 86_400);
-        self.hour < 24 && self.minute < 60 && self.second < 60 && offset
-    }
-}
-
-/// `HH:MM`, then `:SS` and a fraction of that, then a zone.
-fn time_of_day(text: &[u8]) -> Option<TimeOfDay> {
-    let (hour_minute, mut rest) = text.split_at_checked(5)?;
-    let (hour, minute) = hours_and_minutes(hour_minute)?;
-    let (mut second, mut nsec) = (0, 0);
-    if let Some(after) = rest.strip_prefix(b":") {
-        let (digits, after) = after.split_at_checked(2)?;
-        (second, rest) = (two_digits(digits)?, after);
-        if let Some(fraction) = rest.strip_prefix(b".") {
-            (nsec, rest) = nanoseconds(fraction)?;
-        }
-    }
-    Some(TimeOfDay { hour, minute, second, nsec, offset_sec: offset(rest)? })
-}
-
-/// A zone by its distance from universal time, or none.
-fn offset(text: &[u8]) -> Option<Option<i64>> {
-    let (sign, rest) = match text.split_first() {
-        None => return Some(None),
-        Some((b'Z' | b'z', b"")) => return Some(Some(0)),
-        Some((b'+', rest)) => (1, rest),
-        Some((b'-', rest)) => (-1, rest),
-        Some(_) => return None,
-    };
-    let (hours, minutes) = hours_and_minutes(rest)?;
-    Some(Some(sign * (i64::from(hours) * 3_600 + i64::from(minutes) * 60)))
-}
-
-fn hours_and_minutes(text: &[u8]) -> Option<(i16, i16)> {
-    let (hours, minutes) = text.split_at_checked(2)?;
-    Some((two_digits(hours)?, two_digits(minutes.strip_prefix(b":")?)?))
-}
-
-fn two_digits(text: &[u8]) -> Option<i16> {
-    match text {
-        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
-            Some(i16::from(tens - b'0') * 10 + i16::from(ones - b'0'))
-        }
-        _ => None,
-    }
-}
-
-/// Two digits always fit.
-fn small(number: i16) -> i8 {
-    i8::try_from(number).unwrap_or(i8::MAX)
-}
-
 /// The digits at the start of `text`, at least one, and the rest.
 fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -194,7 +110,7 @@ fn number(digits: &[u8]) -> Option<i64> {
 }
 
 /// The fraction of a second at the start of `text`, cut off after nanoseconds, and the rest.
-fn nanoseconds(text: &[u8]) -> Option<(u32, &[u8])> {
+pub(super) fn nanoseconds(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = digits(text)?;
     let places = digits.iter().chain(std::iter::repeat(&b'0')).take(NSEC_DIGITS);
     Some((places.fold(0, |nsec, digit| nsec * 10 + u32::from(digit - b'0')), rest))

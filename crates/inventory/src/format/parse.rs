@@ -1,62 +1,11 @@
 //! The grammar of formats: directives, escapes, and what find makes of things that are neither.
 
-use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
 
+use super::problem::{FormatError, FormatWarning};
 use super::spec::Spec;
 use super::time::{TimeFormat, Which};
 use super::{Field, Format, MetaField, Piece};
-
-/// The largest width and precision.
-const LARGEST: usize = 65_535;
-
-/// Why a format was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FormatError {
-    /// A `%`, perhaps with flags, that nothing follows.
-    Unfinished(Vec<u8>),
-    /// `%{`, `%[` or `%(`, which are kept for later.
-    Reserved(Vec<u8>),
-    /// A width or precision that is too large.
-    TooWide(Vec<u8>),
-}
-
-impl FormatError {
-    /// The message's text without the program's name.
-    #[must_use]
-    pub fn message(&self, charset: Charset) -> Vec<u8> {
-        let (text, after) = match self {
-            FormatError::Unfinished(text) => (text, "at the end of the format: no letter follows"),
-            FormatError::Reserved(text) => (text, "in the format: reserved for later use"),
-            FormatError::TooWide(text) => (text, "in the format: wider than 65535"),
-        };
-        [&quote(text, charset), b" ".as_slice(), after.as_bytes()].concat()
-    }
-}
-
-/// What is printed as it stands, though it looks like a directive or an escape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FormatWarning {
-    /// A directive that there is not.
-    Directive(Vec<u8>),
-    /// An escape that there is not.
-    Escape(Vec<u8>),
-    /// A directive for a time at the end, without the letter for what of it.
-    NoTimeLetter(Vec<u8>),
-}
-
-impl FormatWarning {
-    /// The message's text without the program's name.
-    #[must_use]
-    pub fn message(&self, charset: Charset) -> Vec<u8> {
-        let (before, text) = match self {
-            FormatWarning::Directive(text) => ("no such directive: ", text),
-            FormatWarning::Escape(text) => ("no such escape: ", text),
-            FormatWarning::NoTimeLetter(text) => ("directive without the letter of a time: ", text),
-        };
-        [before.as_bytes(), &quote(text, charset)].concat()
-    }
-}
 
 pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
     let mut reader =
@@ -134,7 +83,7 @@ impl Reader<'_> {
     }
 
     fn directive(&mut self) -> Result<(), FormatError> {
-        let (spec, at) = parse_spec(self.rest)?;
+        let (spec, at) = Spec::parse(self.rest)?;
         let text = |len: usize| self.rest[..len].to_vec();
         match self.rest.get(at) {
             None => return Err(FormatError::Unfinished(text(at))),
@@ -216,45 +165,10 @@ fn meta_field(letter: u8) -> Option<MetaField> {
     })
 }
 
-/// Flags, width and precision of the directive that `text` starts with, and their length with the `%`.
-fn parse_spec(text: &[u8]) -> Result<(Spec, usize), FormatError> {
-    let (mut spec, mut at) = (Spec::default(), 1);
-    while let Some(flag) = text.get(at) {
-        match flag {
-            b'-' => spec.left = true,
-            b'+' => spec.plus = true,
-            b' ' => spec.space = true,
-            b'#' => spec.alternate = true,
-            _ => break,
-        }
-        at += 1;
-    }
-    // The flag for zeros is none to find, but the beginning of a width.
-    spec.zero = text.get(at) == Some(&b'0');
-    (spec.width, at) = number(text, at)?;
-    if text.get(at) == Some(&b'.') {
-        let (precision, end) = number(text, at + 1)?;
-        (spec.precision, at) = (Some(precision), end);
-    }
-    Ok((spec, at))
-}
-
-/// The number at `at`, 0 if there is none, and where it ends.
-fn number(text: &[u8], at: usize) -> Result<(usize, usize), FormatError> {
-    let len = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (read, digits) = (&text[..at + len], &text[at..at + len]);
-    let value = digits
-        .iter()
-        .fold(0usize, |value, digit| value.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
-    if value > LARGEST {
-        return Err(FormatError::TooWide(read.to_vec()));
-    }
-    Ok((value, at + len))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fathom_text::quote::Charset;
     use fathom_walk::{Fields, FileType, Meta, Stamp};
     use proptest::prelude::*;
 

@@ -2,6 +2,10 @@
 //! flags of numbers hold for a few directives alone.
 
 use super::float::general;
+use super::problem::FormatError;
+
+/// The largest width and precision.
+const LARGEST: usize = 65_535;
 
 /// What stands between `%` and the letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,29 @@ pub(super) struct Spec {
 }
 
 impl Spec {
+    /// Flags, width and precision of the directive that `text` starts with, and their length with the `%`.
+    pub(super) fn parse(text: &[u8]) -> Result<(Spec, usize), FormatError> {
+        let (mut spec, mut at) = (Spec::default(), 1);
+        while let Some(flag) = text.get(at) {
+            match flag {
+                b'-' => spec.left = true,
+                b'+' => spec.plus = true,
+                b' ' => spec.space = true,
+                b'#' => spec.alternate = true,
+                _ => break,
+            }
+            at += 1;
+        }
+        // The flag for zeros is none to find, but the beginning of a width.
+        spec.zero = text.get(at) == Some(&b'0');
+        (spec.width, at) = number(text, at)?;
+        if text.get(at) == Some(&b'.') {
+            let (precision, end) = number(text, at + 1)?;
+            (spec.precision, at) = (Some(precision), end);
+        }
+        Ok((spec, at))
+    }
+
     /// Makes the text from `start` on as long as it has to be.
     pub(super) fn finish_text(&self, start: usize, out: &mut Vec<u8>) {
         if let Some(precision) = self.precision {
@@ -83,6 +110,19 @@ impl Spec {
             (false, false) => b"",
         }
     }
+}
+
+/// The number at `at`, 0 if there is none, and where it ends.
+fn number(text: &[u8], at: usize) -> Result<(usize, usize), FormatError> {
+    let len = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (read, digits) = (&text[..at + len], &text[at..at + len]);
+    let value = digits
+        .iter()
+        .fold(0usize, |value, digit| value.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+    if value > LARGEST {
+        return Err(FormatError::TooWide(read.to_vec()));
+    }
+    Ok((value, at + len))
 }
 
 #[cfg(test)]

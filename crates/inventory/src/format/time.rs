@@ -1,6 +1,7 @@
 //! Times in a format: those of C's ctime, and single directives of strftime to which find adds a fraction where they have
 //! seconds. The fraction has ten digits, the last of which is always 0.
 
+use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Meta, Stamp};
 
@@ -57,16 +58,30 @@ impl TimeFormat {
         let Stamp { sec, nsec } = stamp;
         let before = self.before.as_ref().map(|style| style.write(sec, nsec, out));
         if before.is_none() {
-            out.extend_from_slice(sec.to_string().as_bytes());
+            write_seconds(sec, out);
         }
         if self.fraction {
-            out.extend_from_slice(format!(".{nsec:09}0").as_bytes());
+            write_fraction(nsec, out);
         }
         if let (Some(Ok(())), Some(after)) = (before, &self.after) {
             // What the first part could print, this one can.
             let _ = after.write(sec, nsec, out);
         }
     }
+}
+
+fn write_seconds(sec: i64, out: &mut Vec<u8>) {
+    let (digits, start) = decimal(sec.unsigned_abs());
+    out.extend_from_slice(if sec < 0 { b"-" } else { b"" });
+    out.extend_from_slice(&digits[start..]);
+}
+
+fn write_fraction(nsec: u32, out: &mut Vec<u8>) {
+    // With a digit in front, all nine behind it are there.
+    let (digits, _) = decimal(1_000_000_000 + u64::from(nsec));
+    out.push(b'.');
+    out.extend_from_slice(&digits[digits.len() - 9..]);
+    out.push(b'0');
 }
 
 fn style(format: &[u8], zone: &Zone) -> Option<TimeStyle> {

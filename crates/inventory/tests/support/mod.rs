@@ -15,7 +15,7 @@ use fathom_walk::{FileType, Meta, Stamp};
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mknodat, utimensat};
 
 /// Modification times, for files of a name each; a filesystem keeps them as far as it can.
-const TIMES: [(i64, i64); 9] = [
+const TIMES: [(i64, i64); 10] = [
     (0, 0),
     (-2, 750_000_000),
     (1_700_000_000, 1),
@@ -23,6 +23,7 @@ const TIMES: [(i64, i64); 9] = [
     (-2_147_483_648, 0),
     (15_032_385_535, 0),
     (253_402_300_800, 0),
+    (-62_135_596_801, 0),
     (i64::MAX, 0),
     (i64::MIN, 0),
 ];
