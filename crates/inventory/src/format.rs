@@ -58,7 +58,7 @@ enum Field {
     Filesystem,
     /// `%Z`
     Context,
-    /// A time, `None` being that of birth.
+    /// `%t`, `%a`, `%c`, and `%T`, `%A`, `%C`, `%B` with their letters
     Time(Which, TimeFormat),
     /// What is in the metadata.
     Meta(MetaField),
