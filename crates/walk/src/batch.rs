@@ -49,6 +49,14 @@ enum Piecemeal {
     Unordered,
 }
 
+/// A batch for several workers.
+struct Lot {
+    names: Arc<Names>,
+    /// How many of them are one part.
+    chunk: usize,
+    batch: Batch,
+}
+
 impl<D: Duty, M: Model> Worker<D, M> {
     /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or parts that will.
     pub(crate) async fn fill(
@@ -132,7 +140,8 @@ impl<D: Duty, M: Model> Worker<D, M> {
             out.weight += scratch.names.heap_bytes() / NAMES_SHARE;
             let names = Arc::new(std::mem::take(&mut scratch.names));
             let chunk = self.chunk_names(node);
-            self.share(node, names, chunk, Batch::InOrder, &mut scratch.metas, out);
+            let lot = Lot { names, chunk, batch: Batch::InOrder };
+            self.share(node, dir.as_fd(), lot, &mut scratch.metas, out);
             let full = total >= BATCH_NAMES;
             if full && more == Ok(true) {
                 let resume = Resume { cookie, names: 0 };
@@ -179,7 +188,8 @@ impl<D: Duty, M: Model> Worker<D, M> {
             self.stat(node, dir.as_fd(), span, &mut scratch.metas, out).await;
         } else {
             out.weight += names.heap_bytes() / NAMES_SHARE;
-            self.share(node, Arc::new(std::mem::take(names)), chunk, batch, &mut scratch.metas, out);
+            let lot = Lot { names: Arc::new(std::mem::take(names)), chunk, batch };
+            self.share(node, dir.as_fd(), lot, &mut scratch.metas, out);
         }
         if let Some(rest) = rest {
             if rest.names == 0 {
@@ -201,9 +211,8 @@ impl<D: Duty, M: Model> Worker<D, M> {
     fn share(
         &self,
         node: &Arc<Node>,
-        names: Arc<Names>,
-        chunk: usize,
-        batch: Batch,
+        at: BorrowedFd<'_>,
+        Lot { names, chunk, batch }: Lot,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
         out: &mut Out<D::Item>,
     ) {
@@ -220,7 +229,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             } else {
                 metas.clear();
                 metas.resize(end - start, None);
-                self.visit(node, Span { names: &names, range: start..end, batch }, metas, out);
+                self.visit(node, at, Span { names: &names, range: start..end, batch }, metas, out);
             }
             start = end;
         }
@@ -270,7 +279,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             self.shared.lane(node).note(each);
         }
         self.tally(node).stats.add(count as u64);
-        self.visit(node, span, metas, out);
+        self.visit(node, at, span, metas, out);
     }
 
     /// The cheapest way to the metadata of `count` names in `at`: from where, and what for.
@@ -287,6 +296,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
     fn visit(
         &self,
         node: &Arc<Node>,
+        at: BorrowedFd<'_>,
         Span { names, range, batch }: Span<'_>,
         metas: &[Option<Result<Meta, Errno>>],
         out: &mut Out<D::Item>,
@@ -297,7 +307,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
         }
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
-        let entries = entries(names, range, metas);
+        let entries = entries(at, names, range, metas);
         self.shared.duty.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
         self.tally(node).measured.add(emit.measured);
     }

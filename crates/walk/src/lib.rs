@@ -39,7 +39,7 @@ mod worker;
 pub use control::{Controller, Sample};
 pub use error::{Error, Op};
 pub use fathom_io::sys::makedev;
-pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use node::Node;
 pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
@@ -59,4 +59,20 @@ pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
 /// As lstat(2).
 pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::No, Fields::IDENTITY)
+}
+
+/// These fields of what `path` leads to, or where links are not followed, of itself.
+///
+/// # Errors
+/// As fstatat(2).
+pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+    fathom_io::sys::stat(fathom_io::sys::CWD, path, follow, fields)
+}
+
+/// What the symbolic link at `path` holds.
+///
+/// # Errors
+/// As readlink(2).
+pub fn read_link(path: &std::ffi::CStr) -> Result<std::ffi::CString, Errno> {
+    fathom_io::sys::read_link(fathom_io::sys::CWD, path)
 }

@@ -3,9 +3,10 @@
 
 use std::ffi::CString;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use fathom_io::{Errno, FileType, Follow, Meta, Name, Names};
+use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, sys};
 
 use crate::node::Node;
 use crate::part::{Batch, Job, Part, Slot};
@@ -37,6 +38,8 @@ pub struct Entry<'a> {
     pub name: Name<'a>,
     /// Metadata; `None` for a directory whose own part takes it.
     pub meta: Option<Result<&'a Meta, Errno>>,
+    /// The directory it is in. A worker's current directory may be any: no path leads there.
+    at: BorrowedFd<'a>,
 }
 
 impl Entry<'_> {
@@ -47,6 +50,22 @@ impl Entry<'_> {
             Some(Ok(meta)) => meta.file_type(),
             _ => self.name.file_type,
         }
+    }
+
+    /// These fields of it, or of what it leads to.
+    ///
+    /// # Errors
+    /// As fstatat(2).
+    pub fn stat(&self, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+        sys::stat(self.at, self.name.name, follow, fields)
+    }
+
+    /// What the symbolic link holds.
+    ///
+    /// # Errors
+    /// As readlinkat(2).
+    pub fn read_link(&self) -> Result<CString, Errno> {
+        sys::read_link(self.at, self.name.name)
     }
 }
 
@@ -93,12 +112,13 @@ impl<T> Emit<'_, T> {
 }
 
 pub(crate) fn entries<'a>(
+    at: BorrowedFd<'a>,
     names: &'a Names,
     range: Range<usize>,
     metas: &'a [Option<Result<Meta, Errno>>],
 ) -> impl Iterator<Item = Entry<'a>> {
     let meta = |meta: &'a Option<Result<Meta, Errno>>| Some(meta.as_ref()?.as_ref().map_err(|errno| *errno));
-    names.range(range).zip(metas).map(move |(name, taken)| Entry { name, meta: meta(taken) })
+    names.range(range).zip(metas).map(move |(name, taken)| Entry { name, meta: meta(taken), at })
 }
 
 /// What was found where a directory should be.

@@ -191,8 +191,17 @@ impl Names {
 
     /// Leaves the metadata of entries of type `file_type` out of [`Model::stat`](crate::Model::stat).
     pub fn skip_stat(&mut self, file_type: FileType) {
-        for record in self.records.iter_mut().filter(|record| record.file_type == file_type) {
-            record.stat = false;
+        self.skip_stat_if(|name| name.file_type == file_type);
+    }
+
+    /// The same for those that `skip` says.
+    pub fn skip_stat_if(&mut self, mut skip: impl FnMut(Name<'_>) -> bool) {
+        let bytes = &self.bytes;
+        for record in &mut self.records {
+            let name = name(bytes, record);
+            let skipped =
+                skip(Name { name, ino: record.ino, file_type: record.file_type, stat: record.stat });
+            record.stat &= !skipped;
         }
     }
 

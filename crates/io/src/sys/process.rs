@@ -1,9 +1,12 @@
-//! What the process may use and has used, and what kind of filesystem a descriptor is on.
+//! What the process may use and has used, what kind of filesystem a descriptor is on, and what a symbolic link holds.
 
+use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::process::Resource;
+
+use crate::Errno;
 
 /// What this process has used so far, all threads together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,4 +68,9 @@ pub fn fs_magic(fd: BorrowedFd<'_>) -> Option<i64> {
         let _ = fd;
         None
     }
+}
+
+/// What the symbolic link `name` in `at` holds.
+pub fn read_link(at: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
+    rustix::io::retry_on_intr(|| rustix::fs::readlinkat(at, name, Vec::new()))
 }
