@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -36,6 +36,25 @@ _fathom() {
                 --top|--top=) compopt +o default 2>/dev/null; return ;;
                 --by=) values='ext user group age type' ;;
                 --color|--color=) values='auto always never' ;;
+                --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        list)
+            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --prune= --hidden --no-hidden -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
+            case $flag in
+                -t|--type|--type=) compopt +o default 2>/dev/null; return ;;
+                -n|--name|--name=) compopt +o default 2>/dev/null; return ;;
+                --regex|--regex=) compopt +o default 2>/dev/null; return ;;
+                -s|--size|--size=) compopt +o default 2>/dev/null; return ;;
+                --newer|--newer=) return ;;
+                --older|--older=) return ;;
+                --min-depth|--min-depth=) compopt +o default 2>/dev/null; return ;;
+                -d|--max-depth|--max-depth=) compopt +o default 2>/dev/null; return ;;
+                --prune|--prune=) compopt +o default 2>/dev/null; return ;;
+                -f|--format|--format=) compopt +o default 2>/dev/null; return ;;
+                --order|--order=) values='path any' ;;
                 --progress=) values='auto always never' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;

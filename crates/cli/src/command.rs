@@ -58,16 +58,20 @@ const VERSION: Flag<Key> = long(Key::Version, "version", OPTIONS, "show the vers
 /// `fathom` itself.
 pub(crate) const FATHOM: Command<Key> = Command {
     name: "fathom",
-    brief: "measure file trees with the I/O model that fits the storage",
+    brief: "measure and list file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
     about: &[
-        "Measures file trees, with the way of doing input and output that suits the storage they are on: \
+        "Measures and lists file trees, with the way of doing input and output that suits the storage they are on: \
          blocking calls, many threads, an asynchronous runtime or io_uring. `--io` names one; without it \
          fathom adapts while it runs.",
     ],
     sections: &[OPTIONS],
     flags: &[HELP, VERSION],
-    commands: &[("du", crate::du::table::DU.brief), ("io", IO.brief)],
+    commands: &[
+        ("du", crate::du::table::DU.brief),
+        ("list", crate::list::table::LIST.brief),
+        ("io", IO.brief),
+    ],
     notes: &[Note {
         title: "Called as du",
         text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
@@ -77,9 +81,10 @@ pub(crate) const FATHOM: Command<Key> = Command {
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),
+        ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &["fathom-du", "fathom-io"],
+    see_also: &["fathom-du", "fathom-list", "fathom-io"],
 };
 
 /// `fathom io`.

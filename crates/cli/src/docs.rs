@@ -9,9 +9,10 @@ mod zsh;
 use crate::command::{FATHOM, IO};
 use crate::du::table::DU;
 use crate::flag::{Flag, Kind, Value};
+use crate::list::table::LIST;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 3] = ["fathom", "fathom-du", "fathom-io"];
+pub(crate) const MAN_PAGES: [&str; 4] = ["fathom", "fathom-du", "fathom-list", "fathom-io"];
 
 /// The shells that completions exist for.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
@@ -21,6 +22,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
     match name {
         "fathom" => Some(roff::page(&FATHOM)),
         "fathom-du" => Some(roff::page(&DU)),
+        "fathom-list" => Some(roff::page(&LIST)),
         "fathom-io" => Some(roff::page(&IO)),
         _ => None,
     }
@@ -28,7 +30,11 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
 
 /// The completion script for `shell`.
 pub(crate) fn completions(shell: &str) -> Option<String> {
-    let commands = [Completed::new("du", DU.brief, DU.flags), Completed::new("io", IO.brief, IO.flags)];
+    let commands = [
+        Completed::new("du", DU.brief, DU.flags),
+        Completed::new("list", LIST.brief, LIST.flags),
+        Completed::new("io", IO.brief, IO.flags),
+    ];
     let global: Vec<_> = FATHOM.flags.iter().map(Choice::new).collect();
     match shell {
         "bash" => Some(bash::script(&global, &commands)),

@@ -7,6 +7,8 @@ mod du;
 mod flag;
 mod getopt;
 mod help;
+mod interrupt;
+mod list;
 mod locale;
 mod offer;
 mod output;
@@ -36,6 +38,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
     let Some(word) = words.next() else { return misuse(b"missing command") };
     match word.as_bytes() {
         b"du" => du::main(b"fathom du", Scope::Full, words),
+        b"list" => list::main(words),
         b"io" => offer::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
         b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),

@@ -41,6 +41,14 @@ impl Output {
         self.buffer.clear();
     }
 
+    /// Writes `bytes` at once, after what is in the buffer.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.flush();
+        if self.failed.is_none() {
+            self.failed = write_all(rustix::stdio::stdout(), bytes).err();
+        }
+    }
+
     /// Whether a write has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 3] = ["fathom", "fathom-du", "fathom-io"];
+const PAGES: [&str; 4] = ["fathom", "fathom-du", "fathom-list", "fathom-io"];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
 /// `docs/`, after it was written anew if that is wanted.
@@ -78,7 +78,7 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du io --help --version"),
+        ("fathom ", "du list io --help --version"),
         ("fathom d", "du"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),

@@ -7,6 +7,7 @@ use fathom_text::quote::{Charset, quote};
 
 use super::table::{BY_WORDS, WHEN_WORDS};
 use crate::flag::Scope;
+use crate::list::table::ORDER_WORDS;
 
 /// What the additions ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,11 @@ pub(crate) enum When {
 /// The value of `--progress` or `--color`.
 pub(crate) fn when(word: &[u8]) -> Result<When, Refusal> {
     one_of(word, WHEN_WORDS, &[When::Auto, When::Always, When::Never])
+}
+
+/// The value of `--order`: whether there is one.
+pub(crate) fn order(word: &[u8]) -> Result<bool, Refusal> {
+    one_of(word, ORDER_WORDS, &[true, false])
 }
 
 /// The value of `--by`.

@@ -3,7 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod extra;
 mod operands;
-mod progress;
+pub(crate) mod progress;
 mod report;
 pub(crate) mod table;
 mod verbose;
@@ -12,11 +12,11 @@ mod view;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use fathom_du::scan::{Engine, Outcome, scan};
 
 use crate::flag::Scope;
+use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::{Output, complain};
 use crate::{help, locale};
 use args::{Caller, DuArgs, Parsed};
@@ -24,9 +24,6 @@ use operands::Source;
 use progress::Meter;
 use report::Reporter;
 use view::View;
-
-/// Exit status after Ctrl-C, as shells have it for a program that SIGINT ended.
-const INTERRUPTED: u8 = 130;
 
 /// Runs the command called `name` with `words`; the exit status.
 pub(crate) fn main(name: &[u8], scope: Scope, words: impl Iterator<Item = OsString>) -> u8 {
@@ -102,14 +99,4 @@ fn finish(mut reporter: Reporter<'_, dyn View>, outcome: &Outcome, total: bool) 
         (_, true) => INTERRUPTED,
         (status, false) => status,
     }
-}
-
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the process.
-fn stop_on_interrupt() -> Arc<AtomicBool> {
-    use signal_hook::consts::SIGINT;
-    let stop = Arc::new(AtomicBool::new(false));
-    // Where a handler cannot be had, Ctrl-C just ends the process.
-    let _ = signal_hook::flag::register_conditional_default(SIGINT, stop.clone())
-        .and_then(|_| signal_hook::flag::register(SIGINT, stop.clone()));
-    stop
 }

@@ -62,7 +62,7 @@ pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// Words of `--by`.
 pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
-const IO_BRIEF: &str =
+pub(crate) const IO_BRIEF: &str =
     "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
 /// Words of `--io`; `threads` and `uring` may be followed by `=` and a number.
 pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];

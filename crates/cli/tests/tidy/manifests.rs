@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
-    ("fathomfs", &["fathom-du", "fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathomfs", &["fathom-du", "fathom-inventory", "fathom-text", "fathom-walk", "fathom-io"]),
 ];
 /// Where the reasons stand.
 const REASONS: &str = "docs/dependencies.md";

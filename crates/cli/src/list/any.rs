@@ -1,0 +1,85 @@
+//! A listing in no order: each worker keeps the lines of what it finds until there is enough to write, and writes them itself.
+
+use std::sync::Arc;
+
+use fathom_walk::{Below, Descend, Enter, Entry, Errno, Gather, Meta, Names, NextRoot, Node, Roots};
+
+use super::operands::Operands;
+use super::plan::{self, Lines, Next, Plan, Problem};
+use super::report::{FULL_BYTES, Report};
+
+/// The workers' side.
+pub(crate) struct Teller {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) report: Arc<Report>,
+}
+
+impl Gather for Teller {
+    type Local = Lines;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.plan.select(dir, names);
+    }
+
+    fn enter(&self, lines: &mut Lines, enter: Enter<'_>) -> Descend {
+        let (descend, problem) = self.plan.enter(&enter, lines);
+        problem.into_iter().for_each(|problem| self.report.problem(&problem));
+        descend
+    }
+
+    fn entries<'a>(
+        &self,
+        lines: &mut Lines,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        below: &mut Below<'_, '_>,
+    ) {
+        self.plan.begin(dir, lines);
+        for entry in entries {
+            match self.plan.entry(&entry, dir.depth() + 1, lines) {
+                Next::Nothing => {}
+                Next::Descend => below.descend(&entry),
+                Next::Problem(problem) => self.report.problem(&problem),
+            }
+            if lines.text.len() >= FULL_BYTES {
+                self.flush(lines);
+            }
+        }
+    }
+
+    fn broken(&self, _: &mut Lines, node: &Node, errno: Errno) {
+        self.report.problem(&Problem::Read(plan::path(node), errno));
+    }
+
+    fn lost(&self, _: &mut Lines, node: &Node, errno: Errno) {
+        self.report.problem(&Problem::Access(plan::path(node), errno));
+    }
+
+    fn root_file(&self, lines: &mut Lines, root: &Node, meta: Result<Meta, Errno>) {
+        match meta {
+            Ok(meta) => self.plan.root(root.name().to_bytes(), &meta, lines),
+            Err(errno) => self.report.problem(&Problem::Access(plan::path(root), errno)),
+        }
+    }
+
+    fn flush(&self, lines: &mut Lines) {
+        self.report.write(&lines.text, std::mem::take(&mut lines.count));
+        lines.text.clear();
+    }
+}
+
+/// The calling thread's side.
+pub(crate) struct Leader<'a> {
+    pub(crate) operands: Operands,
+    pub(crate) report: &'a Report,
+}
+
+impl Roots for Leader<'_> {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.operands.next()
+    }
+
+    fn stopped(&mut self) -> bool {
+        self.report.is_stopped()
+    }
+}

@@ -1,0 +1,127 @@
+//! `fathom list`: from the command line to the exit status.
+
+mod any;
+mod args;
+mod operands;
+mod path;
+mod plan;
+mod report;
+pub(crate) mod table;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
+
+use self::args::{Asked, ListArgs};
+use self::plan::{Lines, Shape};
+use self::report::Report;
+use crate::du::progress::Meter;
+use crate::flag::Scope;
+use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::output::{Output, complain};
+use crate::{help, locale};
+
+const NAME: &str = "fathom list";
+/// Exit status of a command line that means nothing, and of an I/O model that cannot run here.
+const MISUSE: u8 = 2;
+
+/// Runs the command with `words`; the exit status.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
+    let charset = locale::charset(&env);
+    match args::parse(words, charset, &env) {
+        Ok(Asked::List(args)) => run(*args, Report::new(charset, stop_on_interrupt())),
+        Ok(Asked::Help) => print(help::render(&table::LIST, NAME, Scope::Full).as_bytes()),
+        Ok(Asked::Version) => print(help::version(NAME).as_bytes()),
+        Err(message) => {
+            let hint = format!("\nTry '{NAME} --help' for more information.\n");
+            complain(&[NAME.as_bytes(), b": ", &message, hint.as_bytes()].concat());
+            MISUSE
+        }
+    }
+}
+
+fn print(text: &[u8]) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text);
+    out.finish(NAME)
+}
+
+fn run(args: ListArgs, report: Report) -> u8 {
+    let (report, meter) = (Arc::new(report), Meter::new(args.progress));
+    args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
+    let (stats, counts) = (args.stats, matches!(args.plan.shape, Shape::Count));
+    let ended = list(args, &report, &mut |progress| meter.show(progress));
+    meter.clear();
+    let summary = match ended {
+        Ok(summary) => summary,
+        Err(error) => {
+            report.say(error.to_string().as_bytes());
+            return MISUSE;
+        }
+    };
+    if counts {
+        report.write(format!("{}\n", report.entries()).as_bytes(), 0);
+    }
+    if stats {
+        report.say(describe(&report, &summary).as_bytes());
+    }
+    if report.is_interrupted() {
+        report.say(b"interrupted: the list is partial");
+        return INTERRUPTED;
+    }
+    report.status()
+}
+
+fn options(args: &ListArgs) -> Options {
+    let links = if args.plan.dereference { Follow::Yes } else { Follow::No };
+    let fields = args.plan.fields();
+    Options {
+        choice: args.model,
+        threads: args.threads,
+        roots: links,
+        links,
+        fields: fields.unwrap_or(Fields::IDENTITY),
+        stat_dirs: fields.is_some(),
+        once: false,
+        loose: false,
+    }
+}
+
+fn list(args: ListArgs, report: &Arc<Report>, watch: &mut dyn FnMut(Progress)) -> Result<Summary, Error> {
+    let (options, plan, operands) = (options(&args), Arc::new(args.plan), args.operands);
+    if !args.in_order {
+        let teller = any::Teller { plan, report: report.clone() };
+        return gather(options, teller, &mut any::Leader { operands, report }, watch);
+    }
+    let mut taker = path::Taker {
+        plan: &plan,
+        operands,
+        report,
+        lines: Lines::default(),
+        path: Vec::new(),
+        lens: Vec::new(),
+    };
+    let ended = walk(options, path::Maker(plan.clone()), &mut taker, watch);
+    taker.flush();
+    ended
+}
+
+fn describe(report: &Report, summary: &Summary) -> String {
+    let (progress, calls) = (summary.progress, summary.calls);
+    let workers = summary.workers_over_time.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    format!(
+        "{} listed of {} entries in {} directories, {} problems, {:.1} ms, up to {workers} workers; system calls: \
+         {} open, {} getdents, {} stat",
+        report.entries(),
+        progress.entries,
+        progress.directories,
+        report.problems(),
+        summary.elapsed.as_secs_f64() * 1e3,
+        calls.open,
+        calls.read,
+        calls.stat,
+    )
+}

@@ -1,0 +1,148 @@
+//! A listing in traversal order: the workers make lines, and the calling thread writes them in their turn.
+
+use std::sync::Arc;
+
+use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, Meta, Names, NextRoot, Node, Visit};
+
+use super::operands::Operands;
+use super::plan::{self, Lines, Next, Plan, Problem};
+use super::report::{FULL_BYTES, Report};
+
+/// What entries next to each other come to.
+pub(crate) enum Piece {
+    Lines(Vec<u8>, u64),
+    Problem(Problem),
+}
+
+/// The workers' side.
+pub(crate) struct Maker(pub(crate) Arc<Plan>);
+
+fn put(lines: &mut Lines, emit: &mut Emit<'_, Piece>) {
+    if lines.count > 0 {
+        let count = std::mem::take(&mut lines.count);
+        emit.item(Piece::Lines(std::mem::take(&mut lines.text), count));
+    }
+}
+
+impl Visit for Maker {
+    type Item = Piece;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.0.select(dir, names);
+    }
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Piece>,
+    ) {
+        let mut lines = Lines::default();
+        self.0.begin(dir, &mut lines);
+        for entry in entries {
+            match self.0.entry(&entry, dir.depth() + 1, &mut lines) {
+                Next::Nothing => {}
+                Next::Descend => {
+                    put(&mut lines, emit);
+                    emit.descend(&entry);
+                }
+                Next::Problem(problem) => {
+                    put(&mut lines, emit);
+                    emit.item(Piece::Problem(problem));
+                }
+            }
+        }
+        put(&mut lines, emit);
+    }
+
+    fn weight(item: &Piece) -> usize {
+        match item {
+            Piece::Lines(lines, _) => lines.capacity(),
+            Piece::Problem(Problem::Access(path, _) | Problem::Read(path, _) | Problem::Loop(path)) => {
+                path.capacity()
+            }
+        }
+    }
+}
+
+/// The calling thread's side.
+pub(crate) struct Taker<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) operands: Operands,
+    pub(crate) report: &'a Report,
+    pub(crate) lines: Lines,
+    /// The path of the directory entered last and not left, and how long it was before each of these was entered.
+    pub(crate) path: Vec<u8>,
+    pub(crate) lens: Vec<usize>,
+}
+
+impl Taker<'_> {
+    fn complain(&mut self, problem: &Problem) {
+        self.flush();
+        self.report.problem(problem);
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.report.write(&self.lines.text, std::mem::take(&mut self.lines.count));
+        self.lines.text.clear();
+    }
+}
+
+impl Consume<Piece> for Taker<'_> {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.operands.next()
+    }
+
+    fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
+        let path = self.operands.path(root).to_owned();
+        match meta {
+            Ok(meta) => self.plan.root(&path, &meta, &mut self.lines),
+            Err(errno) => self.complain(&Problem::Access(path, errno)),
+        }
+    }
+
+    fn enter(&mut self, enter: Enter<'_>) -> Descend {
+        let (descend, problem) = self.plan.enter(&enter, &mut self.lines);
+        problem.into_iter().for_each(|problem| self.complain(&problem));
+        if descend == Descend::Yes {
+            self.lens.push(self.path.len());
+            if self.lens.len() > 1 && self.path.last() != Some(&b'/') {
+                self.path.push(b'/');
+            }
+            self.path.extend_from_slice(enter.node.name().to_bytes());
+        }
+        descend
+    }
+
+    fn lost(&mut self, node: &Node, errno: Errno) {
+        self.complain(&Problem::Access(plan::path(node), errno));
+    }
+
+    fn item(&mut self, item: Piece) {
+        match item {
+            Piece::Lines(text, count) => {
+                self.lines.count += count;
+                self.lines.text.extend_from_slice(&text);
+                if self.lines.text.len() >= FULL_BYTES {
+                    self.flush();
+                }
+            }
+            Piece::Problem(problem) => self.complain(&problem),
+        }
+    }
+
+    fn leave(&mut self, error: Option<Errno>) {
+        if let Some(errno) = error {
+            self.complain(&Problem::Read(self.path.clone(), errno));
+        }
+        self.path.truncate(self.lens.pop().unwrap_or(0));
+    }
+
+    fn idle(&mut self) {
+        self.flush();
+    }
+
+    fn stopped(&mut self) -> bool {
+        self.report.is_stopped()
+    }
+}

@@ -1,0 +1,157 @@
+//! The options of `fathom list`. Only names and texts; what they do is `args.rs`'s.
+
+use crate::command::{Command, MODELS, Note};
+use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::flag::{Flag, Kind, both, long};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Type,
+    Name,
+    Regex,
+    Size,
+    Newer,
+    Older,
+    MinDepth,
+    MaxDepth,
+    OneFileSystem,
+    Prune,
+    Hidden,
+    NoHidden,
+    Dereference,
+    Null,
+    Format,
+    Json,
+    Order,
+    Count,
+    Stats,
+    Progress,
+    Io,
+    Threads,
+    Help,
+    Version,
+}
+
+const LISTED: &str = "Which entries are listed";
+const VISITED: &str = "Which directories are read";
+const LOOKS: &str = "How they look";
+const ENGINE: &str = "How the work is done";
+const ABOUT: &str = "About the program";
+
+/// The words of `--order`.
+pub(crate) const ORDER_WORDS: &[&str] = &["path", "any"];
+
+/// Every option.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    both(Key::Type, b't', "type", LISTED, "only entries of these types: `f,d,l,p,s,c,b`, one or several")
+        .required("TYPES", Kind::Text)
+        .more("Regular files, directories, symbolic links, fifos, sockets, character and block devices."),
+    both(Key::Name, b'n', "name", LISTED, "only names that match the wildcard pattern GLOB; of several, any")
+        .required("GLOB", Kind::Text)
+        .more("As `-name` of find(1): `*`, `?` and brackets, which match a leading dot too."),
+    long(Key::Regex, "regex", LISTED, "only paths that the regular expression RE matches as a whole")
+        .required("RE", Kind::Text)
+        .more("From the root as it was given, as `-regex` of find(1), but in the syntax of Rust's regex crate."),
+    both(Key::Size, b's', "size", LISTED, "only sizes of more (`+SIZE`), less (`-SIZE`) or just SIZE")
+        .required("[+-]SIZE", Kind::Text)
+        .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly."),
+    long(Key::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", Kind::File),
+    long(Key::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", Kind::File),
+    long(Key::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
+        .required("N", Kind::Text),
+    both(Key::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")
+        .required("N", Kind::Text),
+    both(Key::OneFileSystem, b'x', "one-file-system", VISITED, "nothing that is on another file system"),
+    long(Key::Prune, "prune", VISITED, "without names that match GLOB, and without what is below them")
+        .required("GLOB", Kind::Text),
+    long(Key::Hidden, "hidden", VISITED, "with names that begin with a dot; the default"),
+    long(Key::NoHidden, "no-hidden", VISITED, "without names that begin with a dot, and what is below them"),
+    both(Key::Dereference, b'L', "dereference", VISITED, "follow symbolic links"),
+    both(Key::Null, b'0', "null", LOOKS, "end each line with a NUL byte, not a newline"),
+    both(Key::Format, b'f', "format", LOOKS, "print FORMAT for each entry, as `-printf` of find(1) does")
+        .required("FORMAT", Kind::Text),
+    both(Key::Json, b'j', "json", LOOKS, "one JSON object a line").more(
+        "`path`, `type` (a letter as in `--type`), `size`, `blocks`, `mode`, `uid`, `gid`, `nlink`, `ino`, \
+         `dev` and times. A path that is not UTF-8 has replacement characters, and `path_bytes` holds its bytes \
+         in hexadecimal.",
+    ),
+    long(Key::Order, "order", LOOKS, "`path`: the same order every time; `any`: as found, which is faster")
+        .required("ORDER", Kind::Words(ORDER_WORDS))
+        .more(
+            "`path`, the default, is the order of find(1): what is in a directory follows it, as the directory \
+             has it. It does not depend on the I/O model or the number of threads.",
+        ),
+    both(Key::Count, b'c', "count", LOOKS, "only print how many entries there are"),
+    long(Key::Stats, "stats", LOOKS, "at the end, say on standard error what was done"),
+    long(Key::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", Kind::Words(WHEN_WORDS)),
+    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)),
+    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", Kind::Text),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+];
+
+/// The command.
+pub(crate) const LIST: Command<Key> = Command {
+    name: "fathom list",
+    brief: "list files and directories",
+    usage: &["[OPTION]... [PATH]..."],
+    about: &[
+        "Lists each PATH and everything below it, as find(1) does but in parallel; without PATH, what is \
+         below the current directory. What several options ask for must all hold.",
+    ],
+    sections: &[LISTED, VISITED, LOOKS, ENGINE, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[WHEN_NOTE, MODELS, STATUS],
+    examples: EXAMPLES,
+    see_also: &["fathom", "fathom-du", "find"],
+};
+
+const WHEN_NOTE: Note = Note {
+    title: "Times",
+    text: &[
+        "WHEN is a time ago (`90s`, `15min`, `2h`, `3d`, `2w`), a date and time (`2026-01-31`, `2026-01-31 \
+         12:00`, `2026-01-31T12:00:00Z`), seconds since 1970 (`@1769850000`), or the path of a file, whose time \
+         of modification is meant.",
+    ],
+    man_only: false,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0: everything was read, whether or not anything was listed.",
+        "1: something could not be read or written.",
+        "2: the command line was wrong.",
+        "130: interrupted.",
+    ],
+    man_only: true,
+};
+
+const EXAMPLES: &[(&str, &str)] = &[
+    ("fathom list src", "everything in src"),
+    ("fathom list -t f -s +100M ~", "regular files of more than 100 MiB"),
+    ("fathom list --newer 1d --no-hidden .", "what was modified since yesterday, but nothing hidden"),
+    ("fathom list -n '*.log' -0 /var/log | fathom du -c --files0-from=-", "all logs and their total"),
+    ("fathom list --prune node_modules -f '%s %p\\n' .", "sizes and paths, without a kind of directory"),
+    ("fathom list -c -t d --order any /usr", "how many directories there are"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_spelled_once_and_stands_under_a_heading() {
+        for (at, flag) in FLAGS.iter().enumerate() {
+            assert!(LIST.sections.contains(&flag.section), "{flag:?}");
+            for other in &FLAGS[..at] {
+                assert!(flag.long != other.long, "{flag:?}");
+                assert!(flag.short.is_none() || flag.short != other.short, "{flag:?}");
+            }
+        }
+    }
+}
