@@ -19,6 +19,9 @@ const ROOTS_AHEAD: usize = 256;
 /// batches of about this much time, and each look takes a CPU from a worker.
 const NAP: Duration = Duration::from_millis(1);
 const NAP_MAX: Duration = Duration::from_millis(4);
+/// Looks at the first outcome, giving way in between, before the consumer goes to sleep for it: that of a small directory is
+/// there sooner than anybody would be woken.
+const YIELDS: usize = 200;
 /// Steps between two looks at the clock.
 const STEPS_PER_TICK: u32 = 256;
 
@@ -76,6 +79,8 @@ pub(crate) struct Order<'a, D: Duty, C> {
     roots_seen: usize,
     roots_end: bool,
     nap: Duration,
+    /// Nothing has been waited for yet.
+    fresh: bool,
 }
 
 impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
@@ -93,6 +98,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             roots_seen: 0,
             roots_end: false,
             nap: NAP,
+            fresh: true,
         }
     }
 
@@ -207,6 +213,14 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             return Some(out);
         }
         self.consume.idle();
+        if std::mem::take(&mut self.fresh) && !self.tick() {
+            for _ in 0..YIELDS {
+                if let Some(out) = part.take() {
+                    return Some(out);
+                }
+                std::thread::yield_now();
+            }
+        }
         self.schedule.want(Some(part));
         let out = loop {
             // What is there is taken even if the walk is to stop: it is known.

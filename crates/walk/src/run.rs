@@ -188,25 +188,26 @@ fn walk<D: Duty, M: Model>(
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
     lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
 ) -> Result<Summary, Error> {
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let (workers, workers_max) = workers(&options, cpus);
+    let (workers, workers_max) = workers(&options, sys::cpus_allowed());
     let budget = Budget::new(sys::fd_limit(), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
     let adaptive = options.choice == Choice::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(duty, options, schedule, budget.kept));
     let spawner = Spawner { shared: shared.clone(), make: Arc::new(make), width: budget.units / workers_max };
-    shared.schedule.set_hiring(workers.min(workers_max) > 1);
     let (report, refusal) = mpsc::channel();
     spawner.spawn(Some(report)).map_err(|error| Error::new(Op::StartWorker, error))?;
     let mut pool = Pool {
         shared: &shared,
-        controllers: adaptive.then(|| Controllers { cpus, workers_max, lanes: Vec::new() }),
+        workers_max,
+        adaptive,
+        controllers: None,
         spawn: &|| spawner.spawn(None).is_ok(),
         refusal,
         refused: None,
         watch,
-        wanted: workers.min(workers_max),
+        sized: false,
+        wanted: 1,
         spawned: 1,
         start: Instant::now(),
         last: Reading::now(),
@@ -322,11 +323,15 @@ impl Controllers {
 /// The workers, as the consumer's thread looks after them between its other work.
 struct Pool<'a, D: Duty> {
     shared: &'a Shared<D>,
+    workers_max: usize,
+    adaptive: bool,
     controllers: Option<Controllers>,
     spawn: &'a dyn Fn() -> bool,
     refusal: mpsc::Receiver<Unavailable>,
     refused: Option<Unavailable>,
     watch: &'a mut dyn FnMut(Progress),
+    /// How many workers are wanted has been found out.
+    sized: bool,
     wanted: usize,
     spawned: usize,
     start: Instant,
@@ -343,6 +348,17 @@ impl<D: Duty> Pool<'_, D> {
             workers: self.spawned.min(self.wanted),
             busy: self.shared.schedule.lanes.iter().map(Lane::active).sum(),
         }
+    }
+
+    /// How many workers to have, at first: while the first one is at work, for it takes a while to find out what share of the CPUs
+    /// this process may have.
+    fn size(&mut self) {
+        self.sized = true;
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
+        self.shared.schedule.set_hiring(self.wanted > 1);
+        let workers_max = self.workers_max;
+        self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, lanes: Vec::new() });
     }
 
     /// Starts workers up to the wanted number, but none that would find nothing to do; where each call is a round trip, some
@@ -407,6 +423,9 @@ impl<D: Duty> Tick for Pool<'_, D> {
         self.refused = self.refusal.try_recv().ok();
         if self.refused.is_some() {
             return true;
+        }
+        if !self.sized {
+            self.size();
         }
         if self.spawned < self.wanted {
             self.hire();

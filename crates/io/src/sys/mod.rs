@@ -19,5 +19,5 @@ pub use linux::{Dir, enter, open_dir, open_path, read_names, read_some_names, se
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use names::{Name, Names};
-pub use process::{Usage, fd_limit, fs_magic, machine_idle, read_link, tune_allocator, usage};
+pub use process::{Usage, cpus_allowed, fd_limit, fs_magic, machine_idle, read_link, tune_allocator, usage};
 pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};

@@ -58,6 +58,17 @@ pub fn fd_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
+/// CPUs this process may run on (sched_getaffinity(2)), whatever share of them it may have: for that, which is a dozen calls,
+/// ask [`std::thread::available_parallelism`].
+#[must_use]
+pub fn cpus_allowed() -> usize {
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    let count = rustix::thread::sched_getaffinity(None).map_or(0, |cpus| cpus.count() as usize);
+    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    count.max(1)
+}
+
 /// The filesystem's magic number (statfs(2)); `None` where it cannot be told.
 #[must_use]
 pub fn fs_magic(fd: BorrowedFd<'_>) -> Option<i64> {
