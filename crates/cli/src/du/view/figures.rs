@@ -118,20 +118,6 @@ pub(crate) fn type_word(file_type: FileType) -> &'static str {
     }
 }
 
-/// The letter for a type, as `find -printf %y` has it.
-pub(crate) fn type_letter(file_type: FileType) -> u8 {
-    match file_type {
-        FileType::Regular => b'f',
-        FileType::Directory => b'd',
-        FileType::Symlink => b'l',
-        FileType::Fifo => b'p',
-        FileType::Socket => b's',
-        FileType::Block => b'b',
-        FileType::Char => b'c',
-        FileType::Unknown => b'?',
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

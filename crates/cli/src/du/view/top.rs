@@ -5,8 +5,9 @@ use std::num::NonZeroU64;
 use fathom_du::options::Measure;
 use fathom_du::scan::Line;
 use fathom_du::top;
+use fathom_inventory::type_letter;
 
-use super::figures::{Figures, type_letter, type_word};
+use super::figures::{Figures, type_word};
 use super::json::Object;
 use super::rows::{End, Rows};
 use crate::output::Output;
