@@ -1,4 +1,4 @@
-//! Why a walk could not start. What goes wrong while it runs is an event in its stream instead.
+//! Why a walk could not start, or not go on. What goes wrong while it runs is an event in its stream instead.
 
 use std::fmt;
 use std::io;
@@ -10,6 +10,8 @@ pub enum Op {
     StartModel,
     /// Starting the first worker thread.
     StartWorker,
+    /// What the caller has done on the workers.
+    Work,
 }
 
 /// Why a walk could not start.
@@ -40,7 +42,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.op {
-            Op::StartModel => write!(f, "{}", self.source),
+            Op::StartModel | Op::Work => write!(f, "{}", self.source),
             Op::StartWorker => write!(f, "cannot start a worker thread: {}", self.source),
         }
     }

@@ -56,7 +56,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
         let state = if node.is_loop(&meta) {
             DirState::Loop
-        } else if !again && self.is_listed(&meta) {
+        } else if D::IN_ORDER && !again && self.is_listed(&meta) {
             DirState::PutOff
         } else {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {

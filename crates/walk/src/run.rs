@@ -102,7 +102,7 @@ pub struct Summary {
 /// `watch` is called every few milliseconds.
 ///
 /// # Errors
-/// If the model cannot run here or no worker can be started. Everything after that is an event.
+/// If the model cannot run here, no worker can be started, or `visit` panics. Everything else that goes wrong is an event.
 pub fn run<V: Visit, C: Consume<V::Item>>(
     options: Options,
     visit: V,
@@ -219,6 +219,9 @@ fn walk<D: Duty, M: Model>(
     if let Some(unavailable) = pool.refused {
         return Err(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
     }
+    if shared.schedule.has_panicked() {
+        return Err(Error::new(Op::Work, std::io::Error::other("a worker thread panicked")));
+    }
     Ok(Summary {
         complete,
         progress: pool.progress(),
@@ -248,6 +251,17 @@ struct Spawner<D: Duty, F> {
     width: usize,
 }
 
+/// Stops the walk if its worker panics, which only what the caller supplied does.
+struct Alarm<D: Duty>(Arc<Shared<D>>);
+
+impl<D: Duty> Drop for Alarm<D> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.schedule.panic();
+        }
+    }
+}
+
 /// Where the first worker says that its model cannot run here.
 type Report = mpsc::Sender<Unavailable>;
 
@@ -258,6 +272,7 @@ impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stati
         let work = move || match make() {
             Ok(model) => {
                 let number = shared.schedule.add_worker();
+                let _alarm = Alarm(shared.clone());
                 Worker::new(shared, number, model, width).run();
             }
             Err(unavailable) => {
@@ -421,7 +436,7 @@ impl<D: Duty> Pool<'_, D> {
 impl<D: Duty> Tick for Pool<'_, D> {
     fn tick(&mut self) -> bool {
         self.refused = self.refusal.try_recv().ok();
-        if self.refused.is_some() {
+        if self.refused.is_some() || self.shared.schedule.has_panicked() {
             return true;
         }
         if !self.sized {

@@ -42,6 +42,7 @@ pub(crate) struct Schedule<T> {
     /// The lane of the last one.
     wanted_lane: AtomicUsize,
     stop: AtomicBool,
+    panicked: AtomicBool,
     sleepers: AtomicUsize,
     /// Workers that may keep something back from a walk in no order.
     awake: AtomicUsize,
@@ -64,6 +65,7 @@ impl<T> Schedule<T> {
             wanted_lane: AtomicUsize::new(0),
             wanted: Mutex::new(None),
             stop: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             awake: AtomicUsize::new(0),
             events: Mutex::new(0),
@@ -111,6 +113,17 @@ impl<T> Schedule<T> {
     pub(crate) fn pass_on_stop(&self) {
         self.bench.notify_one();
         self.wake.notify_one();
+    }
+
+    /// A worker has panicked, and whatever it had to do will not be done: the walk cannot come to its end.
+    pub(crate) fn panic(&self) {
+        self.panicked.store(true, Ordering::Release);
+        self.stop();
+        self.consumer.unpark();
+    }
+
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

@@ -6,11 +6,15 @@
 mod support;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fathom_io::blocking::Blocking;
 use fathom_io::calls::Native;
-use fathom_walk::{Follow, Options, Progress, Summary, gather, gather_with};
+use fathom_walk::{
+    Below, Descend, Enter, Entry, Errno, FileType, Follow, Gather, Meta, Node, Op, Options, Progress,
+    Summary, gather, gather_with,
+};
 use support::Watchdog;
 use support::child::{self, report_lines, role};
 use support::late::Late;
@@ -106,6 +110,46 @@ fn with_few_descriptors() {
     bushy(&tree.dir("in"), 5, 4);
     let report = child::run("with_few_descriptors", "few", &tree.path("in"), 24);
     assert_same(&told(SYNC.options(), &[tree.path("in")]), &report.lines(&tree.path("in"), "few"), "few");
+}
+
+/// Panics when it sees a directory below the root.
+struct Clumsy;
+
+impl Gather for Clumsy {
+    type Local = ();
+
+    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
+        assert_eq!(enter.node.depth(), 0, "told to panic");
+        Descend::Yes
+    }
+
+    fn entries<'a>(
+        &self,
+        (): &mut (),
+        _dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        below: &mut Below<'_, '_>,
+    ) {
+        entries
+            .filter(|entry| entry.file_type() == FileType::Directory)
+            .for_each(|entry| below.descend(&entry));
+    }
+
+    fn broken(&self, (): &mut (), _node: &Node, _errno: Errno) {}
+    fn lost(&self, (): &mut (), _node: &Node, _errno: Errno) {}
+    fn root_file(&self, (): &mut (), _root: &Node, _meta: Result<Meta, Errno>) {}
+    fn flush(&self, (): &mut ()) {}
+}
+
+#[test]
+fn a_gatherer_that_panics_ends_the_walk_with_an_error() {
+    let tree = Tree::new();
+    bushy(&tree.root(), 4, 3);
+    for way in way::all() {
+        let _watchdog = Watchdog::new(way);
+        let ended = gather(way.options(), Clumsy, &mut Given::new(&[tree.root()]), &mut unwatched);
+        assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}");
+    }
 }
 
 #[test]
