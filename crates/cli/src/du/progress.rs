@@ -45,12 +45,16 @@ impl Meter {
         let now = self.start.elapsed();
         self.next.set(now + PERIOD);
         let mut size = Vec::new();
-        BlockSize::HUMAN.write(progress.measured, &mut size);
+        // A listing measures nothing.
+        if progress.measured > 0 {
+            BlockSize::HUMAN.write(progress.measured, &mut size);
+            size.extend_from_slice(b", ");
+        }
         let size = String::from_utf8_lossy(&size);
         let rate = self.rate(progress.entries, now);
         let Progress { entries, busy, .. } = progress;
         self.shown.set(true);
-        complain(format!("\r\x1b[K{entries} entries, {size}, {rate}/s, {busy} in flight").as_bytes());
+        complain(format!("\r\x1b[K{entries} entries, {size}{rate}/s, {busy} in flight").as_bytes());
     }
 
     fn rate(&self, entries: u64, now: Duration) -> u64 {
