@@ -136,7 +136,8 @@ fn filters_keep_what_finds_keep() {
         ("--prune '.git' --prune '*.rs'", ". '(' -name .git -o -name '*.rs' ')' -prune -o -print"),
         ("--no-hidden", ". -name '.?*' -prune -o -print"),
         ("--no-hidden --hidden", "."),
-        ("-x", ". -xdev"),
+        // Where others are mounted below.
+        ("-x /dev", "/dev -xdev"),
         ("-L p a/b a/to-dir", "-L p a/b a/to-dir"),
         ("-L -t f", "-L . -type f"),
         ("-L -t l", "-L . -type l"),
