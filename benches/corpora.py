@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the trees that `du.py` measures, once, under benches/.corpora (or $FATHOM_CORPORA).
+"""Builds the trees that are measured, once, under benches/.corpora (or $FATHOM_CORPORA).
 
 Owns: what each tree is. A tree is built beside its final name, renamed, and only then marked complete, so an
 interrupted build is never measured. A changed RECIPE number builds it again.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Installs the rivals `du.py` measures into benches/.tools and says which it could not get.
+"""Installs the rivals `du.py` measures into benches/.tools, finds those of `list.py`, and says which are missing.
 
 Owns: where a rival comes from and which version is installed (`.tools/rivals.json`).
-Not here: how a rival is called; that is `dubench/arms.py`.
+Not here: how a rival is called; that is `du_arms.py` and `list_arms.py`.
 
 GNU du is the system's own. The Rust tools come from crates.io (newest release, its own lock file), gdu from
-Debian's archive, unpacked rather than installed, so nothing outside benches/ changes.
+Debian's archive, unpacked rather than installed, so nothing outside benches/ changes. What lists names is the
+system's own or named by who measures.
 """
 
 import argparse
@@ -30,12 +31,18 @@ CRATES = {
     "dua-cli": "dua",
 }
 
+# What lists names -> its Debian package, the names its program goes by
+LISTERS = {
+    "bfs": ("bfs", ("bfs",)),
+    "fd": ("fd-find", ("fdfind", "fd")),
+}
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="install again what is already there")
     install(parser.parse_args().update)
-    found, missing = load()
+    found, missing = (du | listers for du, listers in zip(load(), find_listers()))
     for name, tool in found.items():
         print(f"{name:8} {tool['version']} ({tool['source']})")
     for name, why in missing.items():
@@ -61,6 +68,32 @@ def load():
     for tool in found.values():
         tool["path"] = str(HERE / tool["path"])
     return found, index["missing"]
+
+
+def find_listers(named=None):
+    """What `load` returns, of the programs that list names; `named` are paths to take instead of what is in PATH."""
+    found, missing = {}, {}
+    for name, (package, programs) in LISTERS.items():
+        path = (named or {}).get(name)
+        source = "named" if path else "system"
+        add(found, missing, name, lambda: lister(package, [path] if path else programs, source))
+    # Threads came with bfs 3.
+    if "bfs" in found and not works([found["bfs"]["path"], "-j1", "/", "-maxdepth", "0"]):
+        missing["bfs -j"] = f"{found['bfs']['version']} has one thread: name a newer one with --bfs"
+    return found, missing
+
+
+def lister(package, programs, source):
+    path = next(filter(None, map(shutil.which, programs)), None)
+    if not path:
+        # Of a path only its end: what is missing is written into the report.
+        names = " or ".join(map(os.path.basename, programs))
+        raise RuntimeError(f"no program {names}: apt-get install {package}")
+    return {"path": os.path.abspath(path), "version": version_of([path, "--version"]), "source": source}
+
+
+def works(command):
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def add(found, missing, name, install):

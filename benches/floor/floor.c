@@ -9,60 +9,23 @@
 // question, not of an answer to it. With `inode`, what one getdents64 returned is taken in order of inode numbers,
 // which on a disk is near the order of the inodes themselves.
 //
-// Work waits on two stacks under one lock: directories, and chunks of names of wide directories. Directories go
-// first: each may hide more work. A directory's descriptor stays open until its last child is opened and its last
-// chunk is done. At most CHUNKS_WAITING chunks a thread wait, so memory does not grow with a directory's width.
+// How the threads share the work is in pool.h.
 
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <unistd.h>
+
+#include "pool.h"
 
 enum {
-    BUFFER_BYTES = 64 * 1024,
     RECORDS_MAX = BUFFER_BYTES / 24,  // the shortest record
-    CHUNKS_WAITING = 4,
-    THREADS_MAX = 1024,
     STAT_FLAGS = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
     STAT_MASK = STATX_BLOCKS | STATX_INO | STATX_NLINK,
     NEAR_NAMES = 4,  // from so many on, going there pays
-};
-
-// A directory entry as getdents64 writes it.
-struct record {
-    uint64_t ino;
-    int64_t offset;
-    unsigned short length;
-    unsigned char type;
-    char name[];
-};
-
-// An open directory, and how many waiting items and workers still use its descriptor.
-struct dir {
-    atomic_int users;
-    int fd;
-};
-
-// A directory to open (one name) or a chunk of names to stat, each ending in NUL.
-struct item {
-    struct item *next;
-    struct dir *dir;
-    unsigned names;
-    size_t bytes;
-    char text[];
 };
 
 // Each on cache lines of its own: `blocks` changes with every name.
@@ -75,31 +38,9 @@ struct worker {
     char text[BUFFER_BYTES];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
-static struct item *directories;  // the two stacks, guarded by `lock`
-static struct item *chunks;
-static atomic_int chunks_waiting;
-static int idle;
-static bool finished;
-static int threads = 2;
 static unsigned chunk_names = 256;
 static bool inode_order;
 static bool local;           // no filesystem that asks somebody else
-
-_Noreturn static void die(const char *deed, const char *name)
-{
-    fprintf(stderr, "floor: cannot %s '%s': %s\n", deed, name, strerror(errno));
-    exit(1);
-}
-
-static void *allocate(size_t bytes)
-{
-    void *memory = malloc(bytes);
-    if (!memory)
-        die("allocate memory for", "the walk");
-    return memory;
-}
 
 // ---- hard links: a set of (device, inode), rarely touched ----
 
@@ -148,89 +89,6 @@ static bool first_link(struct inode key)
     return first;
 }
 
-// ---- waiting work ----
-
-static struct item *new_item(struct dir *dir, const char *text, size_t bytes, unsigned names)
-{
-    struct item *item = allocate(sizeof *item + bytes);
-    item->next = NULL;
-    item->dir = dir;
-    item->names = names;
-    item->bytes = bytes;
-    memcpy(item->text, text, bytes);
-    if (dir)
-        atomic_fetch_add_explicit(&dir->users, 1, memory_order_relaxed);
-    return item;
-}
-
-static void wake(unsigned items)
-{
-    if (idle == 0)
-        return;
-    if (items == 1)
-        pthread_cond_signal(&more);
-    else
-        pthread_cond_broadcast(&more);
-}
-
-static void push_directories(struct item *first, struct item *last, unsigned count)
-{
-    pthread_mutex_lock(&lock);
-    last->next = directories;
-    directories = first;
-    wake(count);
-    pthread_mutex_unlock(&lock);
-}
-
-static void push_chunk(struct item *item)
-{
-    pthread_mutex_lock(&lock);
-    item->next = chunks;
-    chunks = item;
-    chunks_waiting++;
-    wake(1);
-    pthread_mutex_unlock(&lock);
-}
-
-// Without the lock: an old answer costs one chunk too many or too few.
-static bool room_for_chunk(void)
-{
-    return threads > 1 && atomic_load_explicit(&chunks_waiting, memory_order_relaxed) < CHUNKS_WAITING * threads;
-}
-
-// The next item, with `*is_directory` set, or NULL once every thread waits for one.
-static struct item *pop(bool *is_directory)
-{
-    pthread_mutex_lock(&lock);
-    while (!directories && !chunks && !finished) {
-        if (idle + 1 == threads) {
-            finished = true;
-            pthread_cond_broadcast(&more);
-            break;
-        }
-        idle++;
-        pthread_cond_wait(&more, &lock);
-        idle--;
-    }
-    struct item **stack = directories ? &directories : &chunks;
-    struct item *item = *stack;
-    *is_directory = stack == &directories;
-    if (item) {
-        *stack = item->next;
-        chunks_waiting -= !*is_directory;
-    }
-    pthread_mutex_unlock(&lock);
-    return item;
-}
-
-static void leave(struct dir *dir)
-{
-    if (atomic_fetch_sub_explicit(&dir->users, 1, memory_order_acq_rel) == 1) {
-        close(dir->fd);
-        free(dir);
-    }
-}
-
 // ---- the walk ----
 
 static uint64_t blocks_of(struct inode key, uint64_t names, uint64_t blocks)
@@ -271,11 +129,6 @@ static void stat_chunk(struct worker *worker, struct item *chunk)
     bool near = come_near(chunk->dir, chunk->names);
     for (unsigned i = 0; i < chunk->names; i++, name += strlen(name) + 1)
         stat_name(worker, chunk->dir, near, name);
-}
-
-static bool is_dot(const char *name)
-{
-    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
 // Filesystems without types in their listings: ask, as one would for the size anyway.
@@ -403,27 +256,6 @@ static void *work(void *argument)
         }
     }
     return NULL;
-}
-
-static int number(const char *text, int most)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-    if (*end || value < 1 || value > most) {
-        fprintf(stderr, "floor: expected a number from 1 to %d: '%s'\n", most, text);
-        exit(2);
-    }
-    return (int)value;
-}
-
-// A wide tree of slow directories keeps many open at once.
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 // ext2 to ext4, XFS, Btrfs, tmpfs (statfs(2)).

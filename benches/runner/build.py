@@ -1,13 +1,9 @@
-"""The programs of a run: compiles the floor and the timer, builds slowfs, finds fathom and the rivals."""
+"""The programs of a run: compiles the floor and the timer, builds slowfs, asks all for their versions."""
 
 import os
-import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-
-import rivals
 
 HERE = Path(__file__).resolve().parent.parent
 REPOSITORY = HERE.parent
@@ -18,35 +14,35 @@ BIN = HERE / ".tools" / "bin"
 class Tools:
     """What a run has at hand: paths, or the words of a command."""
 
-    gnu: tuple
+    baseline: tuple
     fathom: str | None
     floor: str
     timed: str
     slowfs: str | None
-    rivals: dict
+    rivals: dict  # name -> {path, version, source}
     missing: dict  # rival -> why it is not there
 
 
-def tools(gnu, fathom, with_slowfs):
-    """Builds what is ours and looks up the rest."""
-    installed, missing = rivals.load()
-    gnu = tuple(shlex.split(gnu)) if gnu else (shutil.which("du"),)
+def tools(baseline, fathom, floor, rivals, with_slowfs):
+    """Builds what is ours; `rivals` are those found, and why others are missing."""
+    found, missing = rivals
     return Tools(
-        gnu=gnu,
+        baseline=baseline,
         fathom=str(fathom.resolve()) if fathom else None,
-        floor=compile_c("floor"),
+        floor=compile_c(floor),
         timed=compile_c("timed"),
         slowfs=build_slowfs() if with_slowfs else None,
-        rivals={name: tool for name, tool in installed.items() if name != "gnu"},
+        rivals=found,
         missing=missing,
     )
 
 
-def compile_c(name):
-    """One of the C programs in floor/, optimised, unless it is newer than its source already."""
-    source, binary = HERE / "floor" / f"{name}.c", BIN / name
-    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
-        BIN.mkdir(parents=True, exist_ok=True)
+def compile_c(name, directory=BIN):
+    """One of the C programs in floor/, optimised, unless it is newer than all sources already."""
+    source, binary = HERE / "floor" / f"{name}.c", Path(directory) / name
+    newest = max(path.stat().st_mtime for path in source.parent.glob("*.[ch]"))
+    if not binary.exists() or binary.stat().st_mtime < newest:
+        binary.parent.mkdir(parents=True, exist_ok=True)
         compiler = os.environ.get("CC", "cc")
         flags = ["-std=gnu2x", "-O2", "-Wall", "-Wextra", "-pthread"]
         subprocess.run([compiler, *flags, "-o", binary, source], check=True)
@@ -62,9 +58,9 @@ def build_slowfs():
     return str(target / "release" / "slowfs")
 
 
-def versions(found):
-    """Program -> version, for the report."""
-    listed = {"GNU du": first_line([*found.gnu, "--version"])}
+def versions(found, baseline):
+    """Program -> version, for the report; `baseline` is that program's name."""
+    listed = {baseline: first_line([*found.baseline, "--version"])}
     if found.fathom:
         listed["fathom"] = first_line([found.fathom, "--version"])
     listed.update({name: f"{tool['version']} ({tool['source']})" for name, tool in found.rivals.items()})

@@ -5,6 +5,7 @@ luck, so this choice errs against fathom.
 """
 
 import csv
+import textwrap
 from dataclasses import astuple, dataclass, fields
 
 from . import stats
@@ -18,15 +19,16 @@ class Verdict:
     case: str
     need: str
     measured: str
-    outcome: str  # PASS, FAIL, or why there is none
+    outcome: str  # PASS, FAIL, or what it is instead
 
 
 class Report:
     """Tables and verdicts over the results of a run."""
 
-    def __init__(self, results, random):
+    def __init__(self, results, random, baseline="the baseline"):
         self.results = results
         self.random = random
+        self.baseline = baseline
         self.tables = {result.case.name: self.table(result) for result in results}
         self.verdicts = [self.verdict(result, need) for result in results for need in result.case.needs]
 
@@ -34,20 +36,21 @@ class Report:
         """One case as Markdown, fastest arm first."""
         if not result.samples:
             return excluded(result) or "Nothing was measured.\n"
-        gnu, floor = best(result, "gnu"), best(result, "floor")
-        header = ["arm", "runs", "median ms", "min ms", "times as fast as GNU du", "times the best floor", "peak MiB"]
+        baseline, floor = best(result, "baseline"), best(result, "floor")
+        faster = f"times as fast as {self.baseline}"
+        header = ["arm", "runs", "median ms", "min ms", faster, "times the best floor", "peak MiB"]
         names = sorted(result.samples, key=lambda name: stats.median_s(result.samples[name]))
-        rows = [self.row(result, name, gnu, floor) for name in names]
+        rows = [self.row(result, name, baseline, floor) for name in names]
         return markdown(header, rows) + excluded(result)
 
-    def row(self, result, name, gnu, floor):
+    def row(self, result, name, baseline, floor):
         samples = result.samples[name]
         return [
             name,
             str(len(samples)),
             milliseconds(stats.median_s(samples)),
             milliseconds(min(sample.seconds for sample in samples.values())),
-            self.ratio_text(result, gnu, name),
+            self.ratio_text(result, baseline, name),
             self.ratio_text(result, name, floor),
             f"{peak_mib(samples):.1f}",
         ]
@@ -64,45 +67,54 @@ class Report:
         """PASS or FAIL, by the median of the paired ratios; says when its interval reaches across the limit."""
         measured, good, certain = self.measure(result, need)
         outcome = {True: "PASS", False: "FAIL", None: "not measured"}[good]
+        if need.kind == "published" and measured != "-":
+            outcome = "information"
         return Verdict(result.case.title, need.text, measured, outcome + ("" if certain else " (interval crosses)"))
 
     def measure(self, result, need):
         """(what was measured, whether it suffices, whether its interval lies on one side of the limit)."""
-        ours = best(result, "fathom")
+        ours = best(result, need.ours)
         if ours is None:
             return "-", None, True
+        if need.kind == "published":
+            return self.measure_published(result, need.figure, ours), None, True
         if need.kind.startswith("memory"):
-            return self.measure_memory(result, need, ours)
-        other = best(result, OTHERS[need.kind])
+            return measure_memory(result, need, ours)
+        other = best(result, need.than)
         if other is None:
             return "-", None, True
-        faster = need.kind in ("gnu", "rival")
+        faster = need.kind == "faster"
         ratio = self.ratio(result, other, ours) if faster else self.ratio(result, ours, other)
         if ratio is None:
             return "-", None, True
         good = ratio.value >= need.limit if faster else ratio.value <= need.limit
         return f"{ratio} ({other})", good, not ratio.low < need.limit < ratio.high
 
-    def measure_memory(self, result, need, ours):
-        peak = peak_mib(result.samples[ours])
-        if need.kind == "memory":
-            return f"{peak:.1f} MiB", peak <= need.limit, True
-        peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, "rival")}
-        if not peaks:
-            return f"{peak:.1f} MiB", None, True
-        least = min(peaks, key=peaks.get)
-        return f"{peak:.1f} MiB, {least} {peaks[least]:.1f}", peak < peaks[least], True
+    def measure_published(self, result, figure, ours):
+        """As it is, and corrected by what is known of the other tree and of the other machine."""
+        seconds, baseline = stats.median_s(result.samples[ours]), best(result, "baseline")
+        times = figure.seconds / seconds
+        said = [f"{times:.2f} as it is", f"{times * result.entries / figure.entries:.2f} an entry"]
+        ratio = self.ratio(result, baseline, ours) if baseline else None
+        if ratio:
+            scaled = ratio.value * figure.seconds / figure.baseline_s
+            said.append(f"{scaled:.2f} by the time of {baseline}, {milliseconds(figure.baseline_s)} ms there")
+        return f"{', '.join(said)} ({milliseconds(seconds)} ms here)"
 
     def losses(self):
         """Each case in which another program, or fathom told what to do, was faster than fathom by itself."""
         lines = []
         for result in self.results:
-            ours = best(result, "fathom")
-            others = [name for group in COMPETITORS for name in names_of(result, group)] if ours else []
-            for name in others:
-                if faster(result, name, ours):
-                    lines.append(f"- {result.case.title}: {name}, {self.ratio(result, ours, name)} times as fast")
+            for group, competitors in COMPETITORS.items():
+                for ours in names_of(result, group):
+                    lines += self.losses_of(result, ours, competitors)
         return lines
+
+    def losses_of(self, result, ours, competitors):
+        for name in [name for group in competitors for name in names_of(result, group)]:
+            if faster(result, name, ours):
+                ratio = self.ratio(result, ours, name)
+                yield f"- {result.case.title}: {name}, {ratio} times as fast as {ours}"
 
     def text(self):
         """Every table and the verdicts, as Markdown."""
@@ -117,19 +129,30 @@ class Report:
         return markdown(["case", "needed", "measured", "outcome"], rows, numbers=False) if rows else ""
 
 
-COMPETITORS = ("gnu", "rival", "tuned", "fixed")
-# The group that a kind of need compares fathom with.
-OTHERS = {"gnu": "gnu", "startup": "gnu", "rival": "rival", "floor": "floor", "regret": "fixed"}
+# Fathom as people run it -> whom it may lose to. Models and thread counts are tried where order is no choice.
+PROGRAMS = ("baseline", "rival", "tuned")
+COMPETITORS = {"fathom": (*PROGRAMS, "fixed"), "ordered": PROGRAMS}
 
 
-def best(result, group):
-    """The name of the fastest measured arm of a group, or None."""
-    return min(names_of(result, group), key=lambda name: stats.median_s(result.samples[name]), default=None)
+def measure_memory(result, need, ours):
+    peak = peak_mib(result.samples[ours])
+    if need.kind == "memory":
+        return f"{peak:.1f} MiB", peak <= need.limit, True
+    peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, need.than)}
+    if not peaks:
+        return f"{peak:.1f} MiB", None, True
+    least = min(peaks, key=peaks.get)
+    return f"{peak:.1f} MiB, {least} {peaks[least]:.1f}", peak < peaks[least], True
 
 
-def names_of(result, group):
-    """The arms of a group that were measured and stayed in."""
-    names = [arm.name for arm in result.case.arms if arm.group == group]
+def best(result, wanted):
+    """The name of the fastest measured arm of a group, or of that name; or None."""
+    return min(names_of(result, wanted), key=lambda name: stats.median_s(result.samples[name]), default=None)
+
+
+def names_of(result, wanted):
+    """The arms of a group, or of a name, that were measured and stayed in."""
+    names = [arm.name for arm in result.case.arms if wanted in (arm.group, arm.name)]
     return [name for name in names if name in result.samples and name not in result.excluded]
 
 
@@ -150,7 +173,8 @@ def state(result):
     cache = "cache dropped before every run" if result.case.cold else "cache warm"
     slow = ", 1 ms an operation" if result.case.slow else ""
     pipe = ", standard output a pipe" if result.case.drain else ""
-    return f"{result.blocks} blocks, {cache}{slow}{pipe}; {result.load}."
+    answer = f" The baseline's answer: {result.answer}." if result.answer else ""
+    return f"{result.blocks} blocks, {cache}{slow}{pipe}; {result.load}.{answer}"
 
 
 def excluded(result):
@@ -170,6 +194,9 @@ def markdown(header, rows, numbers=True):
 class About:
     """What a reader needs to judge a run, or to repeat it."""
 
+    title: str
+    method: str  # how answers were compared
+    remark: str  # what else holds for this comparison alone
     command: str
     seed: int
     machine: dict
@@ -192,16 +219,16 @@ def write(directory, report, about):
 
 def readme(report, about):
     """The page that says what was measured, on what, and how to do it again."""
-    rivals = [arm for result in report.results for arm in result.case.arms if arm.group == "rival"]
-    notes = {arm.name: arm.note for arm in rivals if arm.note}
+    arms = [arm for result in report.results for arm in result.case.arms]
+    notes = {arm.name: arm.note for arm in arms if arm.note}
     trees = {f"tree `{name}`": tree_text(tree) for name, tree in about.trees.items()}
     missing = {name: f"not measured: {why}" for name, why in about.missing.items()}
     listed = {**about.machine, **about.versions, **trees, **missing}
     sections = [
-        "# fathom du against GNU du, its rivals and the floor\n",
+        f"# {about.title}\n",
         f"    {about.command}\n",
         markdown(["what", "which"], [[label, text] for label, text in listed.items()], numbers=False),
-        METHOD.format(seed=about.seed, slow_factor=SLOW_FACTOR, slow_s=SLOW_S, slow_blocks=SLOW_BLOCKS),
+        method(about, report.baseline),
         "".join(f"- {name} {note}.\n" for name, note in sorted(notes.items())),
         "## Needed and measured\n",
         report.text(),
@@ -215,16 +242,25 @@ def tree_text(tree):
     return f"{tree['entries']:,} entries in {tree['directories']:,} directories; {tree['origin']}"
 
 
+def method(about, baseline):
+    """How it was measured, in paragraphs."""
+    slow = {"slow_factor": SLOW_FACTOR, "slow_s": SLOW_S, "slow_blocks": SLOW_BLOCKS}
+    text = (METHOD + about.remark).rstrip().format(method=about.method, seed=about.seed, baseline=baseline, **slow)
+    paragraphs = [textwrap.fill(paragraph, LINE, break_on_hyphens=False) for paragraph in text.split("\n\n")]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+LINE = 119
 METHOD = """\
-Before timing, every arm's total is compared with that of a plain recursive lstat (hard links once, allocated
-blocks); `du -a` is compared with GNU's byte for byte. An arm that disagrees or fails is out, and listed. Then come
-blocks: in each, every arm runs once, in an order shuffled with seed {seed}. An arm that took {slow_factor} times GNU
-du's time, and over {slow_s} s, in the first block runs in the first {slow_blocks} only.
+{method} An arm that disagrees or fails is out, and listed. Then come blocks: in each, every arm runs once, in an order
+shuffled with seed {seed}. An arm that took {slow_factor} times {baseline}'s time, and over {slow_s} s, in the first
+block runs in the first {slow_blocks} only.
 
 Ratios are medians of within-block ratios; in brackets their 95 % bootstrap interval over blocks. The best rival,
 floor or fixed model is the one with the lowest median, which errs against fathom. Arms "(again)" are a second copy of
 one command: how far their ratio is from 1 is what this machine cannot tell apart. Peak memory is the largest
 resident set of any run. A cold run drops page, dentry and inode caches of this machine and then reads the program
-file back in; what lies below a virtual disk may still be cached. The floor is a C program that makes only the
-necessary system calls, tried with each number of threads.
+and its libraries back in; what lies below a virtual disk may still be cached. The floor is a C program that makes
+only the necessary system calls, tried with each number of threads.
+
 """

@@ -1,12 +1,13 @@
 """How one case is measured: agreement first, then blocks in which every arm runs once, in shuffled order.
 
 A run is one process under `timed` (floor/timed.c). An arm that fails, or answers wrongly, leaves the case with the
-reason; one that takes SLOW_FACTOR times GNU du's time, and more than SLOW_S, runs in the first SLOW_BLOCKS only.
+reason; one that takes SLOW_FACTOR times the baseline's time, and more than SLOW_S, runs in the first SLOW_BLOCKS only.
 """
 
 import contextlib
-import hashlib
+import functools
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -14,14 +15,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import arms
-
 TIMEOUT_S = 900
 SLOW_FACTOR = 4
 SLOW_S = 1
 SLOW_BLOCKS = 3
 PROGRESS_S = 5
-# Variables that would change what a du prints, and a home without anybody's configuration.
+# No variables that would change what a program prints, and a home without anybody's configuration.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/nonexistent"}
 
 
@@ -47,12 +46,13 @@ class Result:
     """Everything learnt about one case."""
 
     case: object
-    facts: object
+    entries: int = 0  # in the tree
     samples: dict = field(default_factory=dict)  # arm -> block -> Sample
     excluded: dict = field(default_factory=dict)  # arm -> reason
     blocks: int = 0
     load: str = ""
-    listing: tuple = ()  # bytes and digest of GNU du's output, where outputs are compared whole
+    answer: str = ""  # what the baseline printed, summed up
+    printed: dict = field(default_factory=dict)  # arm -> bytes of its output when it was checked
 
     def add(self, sample):
         """Keeps one run."""
@@ -60,17 +60,16 @@ class Result:
 
     def slow(self, arm):
         """Whether an arm's first run was so long that a few show enough."""
-        gnu = next((other for other in self.case.arms if other.group == "gnu"), None)
-        own, theirs = (self.samples.get(a.name, {}).get(0) if a else None for a in (arm, gnu))
+        baseline = next((other for other in self.case.arms if other.group == "baseline"), None)
+        own, theirs = (self.samples.get(a.name, {}).get(0) if a else None for a in (arm, baseline))
         return bool(own and theirs and own.seconds > max(SLOW_S, SLOW_FACTOR * theirs.seconds))
 
 
 class Runner:
-    """Carries out cases with one set of programs."""
+    """Carries out cases with one set of programs; `corpora` is the module that builds the trees."""
 
     def __init__(self, tools, corpora, random, say):
         self.tools, self.corpora, self.random, self.say = tools, corpora, random, say
-        self.facts = {}  # corpus -> Facts
         self.said_s = -PROGRESS_S
 
     def run(self, case, blocks):
@@ -78,11 +77,12 @@ class Runner:
         blocks = max(1, round(blocks * case.blocks_factor))
         if case.cold and os.geteuid() != 0:
             raise Failure("dropping caches needs root")
-        with self.tree(case) as (directory, tree):
-            result = Result(case, self.facts_of(case.corpus), blocks=blocks)
-            place = (directory, tree)
+        with self.tree(case) as place:
+            result = Result(case, self.corpora.facts_of(case.corpus)["entries"], blocks=blocks)
+            if case.reload and os.geteuid() == 0:
+                self.drop_caches([word for arm in case.arms for word in arm.argv(place[1], self.empty())])
             before = noise()
-            present = [arm for arm in case.arms if self.admitted(result, arm, place)]
+            present = self.admitted(result, place)
             for block in range(blocks):
                 self.block(result, present, block, place)
             result.load = noise_between(before, noise())
@@ -91,58 +91,51 @@ class Runner:
     @contextlib.contextmanager
     def tree(self, case):
         """The directory to run in, and the name of the tree in it."""
-        path = self.corpora(case.corpus)
+        path = self.corpora.corpus(case.corpus)
         if not case.slow:
             yield path.parent, path.name
             return
         with mounted(self.tools.slowfs, path) as mount:
             yield mount.parent, mount.name
 
-    def facts_of(self, corpus):
-        """Of the tree itself, also where it is measured through a mount."""
-        if corpus not in self.facts:
-            self.facts[corpus] = facts_of(self.corpora(corpus))
-        return self.facts[corpus]
-
     def empty(self):
-        return str(self.corpora("empty"))
+        return str(self.corpora.corpus("empty"))
 
-    def admitted(self, result, arm, place):
-        """Whether an arm works here and gives the right answer; if not, says why in `result`."""
-        try:
-            output = self.answer(arm, place)
-            if result.case.drain:
-                self.check_listing(result, arm, output)
+    def admitted(self, result, place):
+        """The arms that work here and give the right answer; of the others, `result` keeps the reason."""
+        case, present = result.case, []
+        # Of the tree itself, also where it is measured through a mount.
+        expected = case.expected(self.corpora.corpus(case.corpus)) if case.expected else None
+        for arm in sorted(case.arms, key=lambda arm: arm.group != "baseline"):
+            try:
+                output = self.answer(arm, place)
+                if expected is None:
+                    expected = self.first_answer(result, arm, output)
+                complaint = arm.answer.complaint(output, place[1], expected)
+            except Failure as failure:
+                complaint = str(failure)
+            if complaint:
+                self.exclude(result, arm, complaint)
             else:
-                self.check_total(result, arm, output, place[1])
-        except Failure as failure:
-            self.exclude(result, arm, str(failure))
-            return False
-        return True
+                result.printed[arm.name] = len(output)
+                present.append(arm)
+        return present
+
+    def first_answer(self, result, arm, output):
+        """The baseline's, which all others are compared with."""
+        if arm.group != "baseline":
+            raise Failure("the baseline has no answer to compare with")
+        result.answer = arm.answer.summary(output)
+        return output
 
     def answer(self, arm, place):
         directory, tree = place
-        command = arm.argv(tree, self.empty())
+        command = arm.argv(tree, self.empty(), checking=True)
         stdout, stderr, status = self.communicate(command, directory)
         if status != 0:
             lines = stderr.decode(errors="replace").strip().splitlines()
             raise Failure(f"exit status {status}: {lines[-1] if lines else 'no message'}")
         return stdout
-
-    def check_total(self, result, arm, output, tree):
-        total = arm.total(output.decode(errors="replace"), tree)
-        if total is None:
-            raise Failure(f"no total in its output: {output[:80]!r}")
-        if not arm.agrees(total, result.facts):
-            expected = -(-arm.expected(result.facts) // arm.unit)
-            raise Failure(f"its total is {total}, expected {expected} (units of {arm.unit} bytes)")
-
-    def check_listing(self, result, arm, output):
-        digest = (len(output), hashlib.sha256(output).hexdigest())
-        if arm.group == "gnu":
-            result.listing = digest
-        elif digest != result.listing:
-            raise Failure(f"its {digest[0]} bytes are not GNU du's {result.listing[0]}")
 
     def block(self, result, present, block, place):
         """Every arm that is still in, once, in a new order."""
@@ -169,17 +162,18 @@ class Runner:
         seconds, user, system, maxrss, code, count = stdout.split()
         if int(code) != 0:
             raise Failure(f"exit status {int(code)}")
-        if case.drain and int(count) != result.listing[0]:
-            raise Failure(f"{int(count)} bytes came through the pipe, not {result.listing[0]}")
+        if case.drain and int(count) != result.printed[arm.name]:
+            raise Failure(f"{int(count)} bytes came through the pipe, not {result.printed[arm.name]}")
         return Sample(case.name, arm.name, block, float(seconds), float(user), float(system), int(maxrss))
 
     def drop_caches(self, command):
-        """An empty cache but for the programs themselves: what is measured is the tree."""
+        """An empty cache but for the programs and their libraries: what is measured is the tree."""
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("3\n")
         for word in (self.tools.timed, *command):
             if os.path.isabs(word) and os.path.isfile(word):
-                Path(word).read_bytes()
+                for path in (word, *libraries(word)):
+                    Path(path).read_bytes()
 
     def communicate(self, command, directory):
         """(stdout, stderr, status), in a process group of its own so that a hanging arm can be ended whole."""
@@ -229,26 +223,14 @@ def mounted(slowfs, source):
                 server.wait()
 
 
-def facts_of(tree):
-    """Walks the tree with plain lstat: the reference that no measured program had a part in."""
-    seen, allocated = set(), 0
-    directories, directory_bytes = 0, 0
-    pending = [os.fspath(tree)]
-    while pending:
-        path = pending.pop()
-        directories += 1
-        directory_bytes += os.lstat(path).st_blocks * 512
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                    continue
-                stat = entry.stat(follow_symlinks=False)
-                inode = (stat.st_dev, stat.st_ino)
-                if stat.st_nlink == 1 or inode not in seen:
-                    allocated += stat.st_blocks * 512
-                    seen.update([inode] if stat.st_nlink > 1 else [])
-    return arms.Facts(allocated + directory_bytes, directories, directory_bytes)
+@functools.cache
+def libraries(program):
+    """The shared libraries that a program loads; none of a static program or a script."""
+    try:
+        listed = subprocess.run(["ldd", program], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    except OSError:
+        return ()
+    return tuple(re.findall(r"(/\S+) \(0x", listed))
 
 
 def noise():

@@ -1,12 +1,14 @@
-"""Who is measured: the command of each arm, and what its total means. Runs nothing.
+"""Who `du.py` measures: the command of each arm, what its total means, and what the totals must be.
 
-Every arm counts the same thing: allocated blocks, hard links once, and prints one total. Where a rival
-cannot be told to, `expected` says by what its total must differ, and the difference is checked, not ignored.
+Every arm counts the same thing: allocated blocks, hard links once, and prints one total.
 """
 
-import re
+import functools
+import os
 from dataclasses import dataclass, replace
-from typing import Callable
+
+from runner.answers import Total
+from runner.cases import Arm
 
 FATHOM_MODELS = ("sync", "threads", "async-seq", "async-par", "uring")
 FATHOM_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -26,6 +28,29 @@ class Facts:
     directory_bytes: int
 
 
+@functools.cache
+def facts_of(tree):
+    """Walks the tree with plain lstat: the reference that no measured program had a part in."""
+    seen, allocated = set(), 0
+    directories, directory_bytes = 0, 0
+    pending = [os.fspath(tree)]
+    while pending:
+        path = pending.pop()
+        directories += 1
+        directory_bytes += os.lstat(path).st_blocks * 512
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    continue
+                stat = entry.stat(follow_symlinks=False)
+                inode = (stat.st_dev, stat.st_ino)
+                if stat.st_nlink == 1 or inode not in seen:
+                    allocated += stat.st_blocks * 512
+                    seen.update([inode] if stat.st_nlink > 1 else [])
+    return Facts(allocated + directory_bytes, directories, directory_bytes)
+
+
 def exact(facts):
     """GNU's definition, and the floor's: every inode's blocks, once."""
     return facts.allocated
@@ -36,40 +61,23 @@ def flat_directories(facts):
     return facts.allocated - facts.directory_bytes + 4096 * facts.directories
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One program with one set of options."""
-
-    name: str
-    group: str  # gnu, rival, tuned, fathom, fixed (a model or thread count), floor, again
-    command: tuple  # "TREE" stands for the tree's name, "EMPTY" for an empty directory's
-    unit: int = 1  # bytes one unit of the printed total means
-    pattern: str = r"(\d+)"  # finds the total in the output
-    expected: Callable = exact
-    note: str = ""
-
-    def argv(self, tree, empty):
-        """The command for one tree."""
-        return [{"TREE": tree, "EMPTY": empty}.get(word, word) for word in self.command]
-
-    def total(self, output, tree):
-        """The printed total, in this arm's units; None when there is none."""
-        found = re.search(self.pattern.replace("TREE", re.escape(tree)), output, re.MULTILINE)
-        return int(found.group(1)) if found else None
-
-    def agrees(self, total, facts):
-        """Whether `total` is right, rounded up to this arm's unit."""
-        return total == -(-self.expected(facts) // self.unit)
+def in_bytes(pattern=r"(\d+)", expected=exact):
+    """A total in bytes."""
+    return Total(expected, pattern=pattern)
 
 
-def gnu_du(command, *options, name="GNU du", group="gnu"):
+# What GNU du prints for -s, and whoever prints the same.
+KIBIBYTES = Total(exact, unit=1024, pattern=r"^(\d+)\tTREE$")
+
+
+def gnu_du(command, *options, name="GNU du", group="baseline", answer=KIBIBYTES):
     """GNU du, `command` being the words that start it."""
-    return Arm(name, group, (*command, *options, "TREE"), unit=1024, pattern=r"^(\d+)\tTREE$")
+    return Arm(name, group, (*command, *options, "TREE"), answer)
 
 
-def fathom(binary, *options, name="fathom", group="fathom"):
+def fathom(binary, *options, name="fathom", group="fathom", answer=KIBIBYTES):
     """`fathom du`."""
-    return Arm(name, group, (binary, "du", *options, "TREE"), unit=1024, pattern=r"^(\d+)\tTREE$")
+    return Arm(name, group, (binary, "du", *options, "TREE"), answer)
 
 
 def fathom_fixed(binary):
@@ -92,7 +100,7 @@ def floors(binary, chunks, inode_order=False):
 def floor(binary, threads, chunk, *order):
     """The C program once."""
     name = ", ".join([f"floor {threads} thr", f"chunk {chunk}", *(f"{word} order" for word in order)])
-    return Arm(name, "floor", (binary, "TREE", str(threads), str(chunk), *order), 1024, r"^(\d+)\tTREE$")
+    return Arm(name, "floor", (binary, "TREE", str(threads), str(chunk), *order), KIBIBYTES)
 
 
 def rivals(tools, tuned):
@@ -111,17 +119,18 @@ def rivals(tools, tuned):
 
 # Each rival, and the words that give it many threads.
 RIVALS = (
-    (Arm("diskus", "rival", ("TREE",)), ("-j", RIVAL_THREADS)),
+    (Arm("diskus", "rival", ("TREE",), in_bytes()), ("-j", RIVAL_THREADS)),
     (
         Arm(
             "pdu",
             "rival",
             ("--bytes-format=plain", "--deduplicate-hardlinks", "--max-depth=1", "--min-ratio=0", "TREE"),
+            in_bytes(),
         ),
         (f"--threads={RIVAL_THREADS}",),
     ),
     (
-        Arm("dust", "rival", ("-P", "-c", "-b", "-d", "0", "-o", "b", "TREE"), pattern=r"(\d+)B .*TREE"),
+        Arm("dust", "rival", ("-P", "-c", "-b", "-d", "0", "-o", "b", "TREE"), in_bytes(r"(\d+)B .*TREE")),
         ("-T", RIVAL_THREADS),
     ),
     (
@@ -129,7 +138,7 @@ RIVALS = (
             "dua",
             "rival",
             ("-f", "bytes", "aggregate", "--no-total", "TREE", "EMPTY"),
-            pattern=r"(\d+) b TREE$",
+            in_bytes(r"(\d+) b TREE$"),
             note="is given an empty directory too: for a single one it lists that one's entries instead",
         ),
         ("-t", RIVAL_THREADS),
@@ -139,8 +148,7 @@ RIVALS = (
             "gdu",
             "rival",
             ("-n", "-p", "-c", "-s", "--no-prefix", "TREE"),
-            pattern=r"(\d+) TREE$",
-            expected=flat_directories,
+            in_bytes(r"(\d+) TREE$", flat_directories),
             note="takes every directory for 4096 bytes, and is checked by that rule",
         ),
         (),

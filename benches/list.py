@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Measures `fathom list` against find, bfs, fd and the floor, and writes a run directory.
+
+Owns the cases: trees, cache states, who is timed on them, and what each must show. How it is done is in runner/, the
+arms are in list_arms.py, the trees in corpora.py, the rivals in rivals.py. Run it on a machine that does nothing else.
+"""
+
+from dataclasses import replace
+
+import list_arms as arms
+import rivals
+from runner.cases import Case, Figure, faster, not_slower, published, within
+from runner.main import Comparison, main
+
+DEFAULT = ("real-warm", "small-warm", "small-cold", "fuse", "fuse-all")
+NAMES = (*DEFAULT, "real-cold")
+
+
+def all_cases(tools):
+    """Every case of NAMES; `tools` are the programs that were found."""
+    warm_arms, patient = names(tools), names(tools, patient=True)
+    warm = (faster(1.8, "bfs", "bfs"), faster(2, "baseline", "find"), within(1.4, "floor", "the floor's best"))
+    cold = (faster(2.5, "baseline", "find"), faster(2.5, "bfs", "bfs"))
+    fuse = (faster(3, "baseline", "find"), not_slower("bfs", "bfs"), not_slower("fd", "fd"))
+    real_known = published(4, "dirinventory", Figure(0.146, entries=88_000, baseline_s=0.072))
+    small_known = published(4, "dirinventory", Figure(0.740, entries=1_010_000, baseline_s=0.360))
+    cases = [
+        Case("real-warm", "names, real source tree, warm", "real", warm_arms, (*warm, real_known), blocks_factor=3),
+        Case("small-warm", "names, 1.01 M small files, warm", "small", warm_arms, (*warm, small_known)),
+        Case("real-cold", "names, real source tree, cold", "real", patient, cold=True),
+        Case("small-cold", "names, 1.01 M small files, cold", "small", patient, cold, cold=True),
+        Case("fuse", "names, part of the source tree, 1 ms FUSE", "fuse", patient, fuse, slow=True),
+        Case(
+            "fuse-all",
+            "names, the whole source tree, 1 ms FUSE",
+            "real",
+            [arm for arm in patient if not few_threads(arm)],
+            fuse,
+            slow=True,
+            blocks_factor=0.3,
+        ),
+    ]
+    order = within(1.3, "fathom", "--order any", ours="ordered", what="path order ")
+    return [replace(case, needs=(*case.needs, order), drain=True) for case in cases]
+
+
+def names(tools, patient=False):
+    """The arms that list names; `patient` adds those with many threads, for storage that makes one wait."""
+    found = [arms.find(tools.baseline), *arms.rivals(tools, tuned=patient)]
+    if tools.fathom:
+        found += arms.fathoms(tools.fathom)
+    else:
+        found.append(arms.find(tools.baseline, name="find (again)", group="again"))
+    return found + arms.floors(tools.floor, arms.FLOOR_THREADS_PATIENT if patient else arms.FLOOR_THREADS)
+
+
+def few_threads(arm):
+    """Whether an arm was told to use so few threads that a large slow tree takes it minutes."""
+    return arm.group in ("fixed", "floor") and not any(number in arm.name for number in ("16", "32", "64", "128"))
+
+
+def add_options(parser):
+    for name in rivals.LISTERS:
+        parser.add_argument(f"--{name}", metavar="PROGRAM", help=f"another {name} than that in PATH")
+
+
+def installed(options):
+    return rivals.find_listers({name: getattr(options, name) for name in rivals.LISTERS})
+
+
+COMPARISON = Comparison(
+    script="list.py",
+    title="fathom list against find, its rivals and the floor",
+    summary="Measures `fathom list` against find, bfs, fd and the floor, and writes a run directory.",
+    method="""\
+Before timing, every arm ends its paths in NUL; sorted, they must be find's, and those of `fathom list` without
+--order must be find's byte for byte. While timed, lines end in newlines, standard output is a pipe that is read, and
+as many bytes must come through it as when they were checked.""",
+    remark="""\
+The published figures of dirinventory are not of this run: they were measured once, by other means, on another machine
+of 2 CPUs with ext4, as the best of 2, 8, 16 and 64 threads. Nothing was interleaved with them, so they give
+information and no verdict, also where they are scaled by what find took there.""",
+    baseline="find",
+    option="--find",
+    command="find",
+    floor="names",
+    cases=all_cases,
+    names=NAMES,
+    default=DEFAULT,
+    quick=("real-warm", "fuse"),
+    rivals=installed,
+    suffix="-list",
+    add_options=add_options,
+)
+
+if __name__ == "__main__":
+    main(COMPARISON)

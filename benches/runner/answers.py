@@ -1,0 +1,94 @@
+"""What an output must be. Each kind of answer says what is wrong with an output, or None, and sums up a right one.
+
+Where a program cannot be told to answer like the others, the kind says by what it must differ, and the difference is
+checked, not ignored.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Callable
+
+
+@dataclass(frozen=True)
+class Total:
+    """One number, rounded up to a unit; what it must be is made from the facts of the tree."""
+
+    expected: Callable  # facts -> bytes
+    unit: int = 1  # bytes one unit of the printed total means
+    pattern: str = r"(\d+)"  # finds the total in the output; "TREE" stands for the tree's name
+
+    def complaint(self, output, tree, facts):
+        total = self.total(output.decode(errors="replace"), tree)
+        if total is None:
+            return f"no total in its output: {output[:80]!r}"
+        if not self.agrees(total, facts):
+            return f"its total is {total}, expected {self.units(facts)} (units of {self.unit} bytes)"
+        return None
+
+    def total(self, output, tree):
+        """The printed total, in this answer's units; None when there is none."""
+        found = re.search(self.pattern.replace("TREE", re.escape(tree)), output, re.MULTILINE)
+        return int(found.group(1)) if found else None
+
+    def agrees(self, total, facts):
+        """Whether `total` is right, rounded up to this answer's unit."""
+        return total == self.units(facts)
+
+    def summary(self, output):
+        return ""
+
+    def units(self, facts):
+        return -(-self.expected(facts) // self.unit)
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """The baseline's output, byte for byte."""
+
+    def complaint(self, output, tree, expected):
+        if output == expected:
+            return None
+        same = next((at for at, (a, b) in enumerate(zip(output, expected)) if a != b), min(len(output), len(expected)))
+        return f"its {len(output)} bytes are not the baseline's {len(expected)}: they part after {same}"
+
+    def summary(self, output):
+        return f"{len(output):,} bytes, SHA-256 {digest(output)}"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The baseline's paths, each ending in NUL, in any order."""
+
+    ends_directories: bool = False  # with a slash, which find does not
+    omits_root: bool = False
+
+    def complaint(self, output, tree, expected):
+        if output and not output.endswith(b"\0"):
+            return f"its last path has no end: {output[-80:]!r}"
+        ours, theirs = self.paths(output, tree), in_order(expected)
+        if ours == theirs:
+            return None
+        extra, missing = set(ours) - set(theirs), set(theirs) - set(ours)
+        examples = b", ".join(sorted(extra | missing)[:2]).decode(errors="replace")
+        return f"{len(ours)} paths, {len(extra)} of them wrong and {len(missing)} missing: {examples or 'repeated'}"
+
+    def paths(self, output, tree):
+        paths = output.split(b"\0")[:-1]
+        if self.ends_directories:
+            paths = [path.removesuffix(b"/") for path in paths]
+        return sorted([*paths, tree.encode()] if self.omits_root else paths)
+
+    def summary(self, output):
+        paths = in_order(output)
+        together = b"".join(path + b"\0" for path in paths)
+        return f"{len(paths):,} paths, SHA-256 of them sorted {digest(together)}"
+
+
+def in_order(output):
+    return sorted(output.split(b"\0")[:-1])
+
+
+def digest(output):
+    """Enough of it to tell two answers apart."""
+    return hashlib.sha256(output).hexdigest()[:16]

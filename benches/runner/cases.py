@@ -1,0 +1,103 @@
+"""What is measured: arms, the tree and cache state they meet in, and what a case must show. Runs nothing."""
+
+from dataclasses import dataclass, replace
+from typing import Callable
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One program with one set of options."""
+
+    name: str
+    # baseline, rival, tuned, fathom, ordered, fixed (a model or thread count), floor, again
+    group: str
+    command: tuple  # "TREE" stands for the tree's name, "EMPTY" for an empty directory's
+    answer: object  # of answers.py: what its output must be
+    checked: tuple = ()  # what is run to check it, where that is not `command` itself; prints as many bytes
+    note: str = ""
+
+    def argv(self, tree, empty, checking=False):
+        """The command for one tree."""
+        words = self.checked if checking and self.checked else self.command
+        return [{"TREE": tree, "EMPTY": empty}.get(word, word) for word in words]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A time that was measured elsewhere, and what makes it comparable."""
+
+    seconds: float
+    entries: int  # in its tree
+    baseline_s: float  # what the baseline took for that tree, there
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one case must reach. Made by the functions below, which say what each kind is."""
+
+    kind: str  # faster, within, memory, memory-below, published
+    limit: float
+    text: str
+    than: str = ""  # the group, or the arm, to compare with
+    ours: str = "fathom"  # the group that must reach it
+    figure: Figure | None = None
+
+
+def faster(limit, than, whom):
+    """At least `limit` times as fast as the fastest of `than`, called `whom`."""
+    return Need("faster", limit, f"{limit} times faster than {whom}", than)
+
+
+def not_slower(than, whom):
+    """At least as fast as the fastest of `than`."""
+    return Need("faster", 1, f"not slower than {whom}", than)
+
+
+def within(limit, than, whom, ours="fathom", what=""):
+    """At most `limit` times the time of the fastest of `than`."""
+    return Need("within", limit, f"{what}within {limit} of {whom}", than, ours)
+
+
+def memory(limit):
+    """A peak of at most `limit` MiB."""
+    return Need("memory", limit, f"peak memory at most {limit} MiB")
+
+
+def memory_below(than, whom):
+    """A lower peak than any of `than`."""
+    return Need("memory-below", 0, f"peak memory below {whom}", than)
+
+
+def published(limit, whom, figure):
+    """`limit` times as fast as somebody was elsewhere: information, for nothing was interleaved with it."""
+    milliseconds = f"{figure.seconds * 1000:.0f} ms"
+    return Need("published", limit, f"{limit} times faster than {whom}'s published {milliseconds}", figure=figure)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One tree in one cache state, and everybody who is timed on it."""
+
+    name: str
+    title: str
+    corpus: str
+    arms: list
+    needs: tuple = ()
+    expected: Callable | None = None  # from a tree's path, what answers are compared with; else the baseline's output
+    cold: bool = False
+    slow: bool = False  # mounted through slowfs
+    drain: bool = False  # standard output is a pipe that is read
+    blocks_factor: float = 1  # for runs so short that many are cheap and needed, or so long that few must do
+    reload: bool = False  # programs come from the disk first: one just written is cached in small pieces, and starts slower
+
+
+def only(case, wanted, unwanted):
+    """The case with the arms that were asked for. The baseline stays: the others are compared with it."""
+    wanted = wanted.split(",") if wanted else [""]
+    unwanted = unwanted.split(",") if unwanted else []
+
+    def names(arm, words):
+        return any(word in arm.name for word in words)
+
+    kept = [arm for arm in case.arms if arm.group == "baseline" or (names(arm, wanted) and not names(arm, unwanted))]
+    return replace(case, arms=kept)

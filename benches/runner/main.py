@@ -1,0 +1,155 @@
+"""The command line of a comparison and the order of work: tools, cases, report, run directory."""
+
+import argparse
+import datetime
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+import corpora
+
+from . import build, cases, machine, report, run
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What makes one comparison differ from another."""
+
+    script: str  # the file in benches/ that is run
+    title: str  # of the report
+    summary: str  # of --help
+    method: str  # how answers are compared
+    baseline: str  # what the program that the others are compared with is called in tables
+    option: str  # names another one of it
+    command: str  # the words that start it otherwise
+    floor: str  # of the programs in floor/
+    cases: Callable  # tools -> every case
+    names: tuple  # of the cases
+    default: tuple
+    quick: tuple
+    rivals: Callable  # options -> (those found, why others are missing)
+    remark: str = ""  # what else a reader must know
+    suffix: str = ""  # of the run directory's name
+    add_options: Callable = lambda parser: None
+
+
+def main(comparison):
+    """Measures and reports."""
+    options = parse_arguments(comparison)
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    chance = random.Random(seed)
+    say(f"seed {seed}")
+    tools = build.tools(
+        baseline=baseline_command(options.baseline or comparison.command),
+        fathom=None if options.no_fathom else options.fathom,
+        floor=comparison.floor,
+        rivals=comparison.rivals(options),
+        with_slowfs=any(name.startswith("fuse") for name in options.cases),
+    )
+    known = {case.name: case for case in comparison.cases(tools)}
+    results, skipped = measure(known, tools, options, chance)
+    finished = report.Report(results, chance, comparison.baseline)
+    print(finished.text())
+    about = report.About(
+        title=comparison.title,
+        method=comparison.method,
+        remark=comparison.remark,
+        command=f"python3 benches/{comparison.script} {shlex.join(scrubbed(sys.argv[1:]))}".rstrip(),
+        seed=seed,
+        machine=machine.facts(corpora.ROOT),
+        versions=build.versions(tools, comparison.baseline),
+        trees={name: corpora.facts_of(name) for name in sorted({result.case.corpus for result in results})},
+        missing=dict(tools.missing, **skipped),
+    )
+    directory = options.out or run_directory(comparison.suffix)
+    report.write(directory, finished, about)
+    say(f"wrote {os.path.relpath(directory)}")
+
+
+def parse_arguments(comparison):
+    parser = parser_of(comparison)
+    options = parser.parse_args()
+    options.cases = options.cases or list(comparison.quick if options.quick else comparison.default)
+    options.blocks = options.blocks or (3 if options.quick else 10)
+    if options.out and options.out.exists():
+        parser.error(f"cannot write into '{options.out}': it is there already")
+    if not options.no_fathom and not options.fathom.exists():
+        parser.error(f"no program '{options.fathom}': build it with 'cargo build --release', or say --no-fathom")
+    return options
+
+
+def parser_of(comparison):
+    def names(text):
+        return case_names(text, comparison.names)
+
+    known, quick = ", ".join(comparison.names), ", ".join(comparison.quick)
+    baseline = f"the command of the {comparison.baseline} to measure (default: {comparison.command})"
+    out = f"the run directory (default: benches/runs/DATE-KIND{comparison.suffix})"
+    parser = argparse.ArgumentParser(description=comparison.summary)
+    parser.add_argument("--cases", type=names, help=f"which, separated by commas, of {known}")
+    parser.add_argument("--blocks", type=int, help="how often every arm runs (default: 10)")
+    parser.add_argument("--quick", action="store_true", help=f"3 blocks of {quick}")
+    parser.add_argument("--arms", help="only arms whose names contain one of these, separated by commas")
+    parser.add_argument("--without", help="none of the arms whose names contain one of these, separated by commas")
+    parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
+    parser.add_argument("--no-fathom", action="store_true", help="measure the others alone")
+    parser.add_argument(comparison.option, dest="baseline", help=baseline)
+    comparison.add_options(parser)
+    parser.add_argument("--seed", type=int, help="of the order and the intervals (default: random, and printed)")
+    parser.add_argument("--out", type=Path, help=out)
+    return parser
+
+
+def case_names(text, known):
+    names = text.split(",")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no case '{unknown[0]}': choose from {', '.join(known)}")
+    return names
+
+
+def baseline_command(text):
+    """Its words, the first as a path: a cold run reads that file back in."""
+    program, *words = shlex.split(text)
+    return (shutil.which(program) or program, *words)
+
+
+def measure(known, tools, options, chance):
+    """(the results, case -> why it was not run). An interrupt keeps the cases that are finished."""
+    runner = run.Runner(tools, corpora, chance, say)
+    results, skipped = [], {}
+    try:
+        for name in options.cases:
+            try:
+                case = cases.only(known[name], options.arms, options.without)
+                results.append(runner.run(case, options.blocks))
+            except (run.Failure, OSError, subprocess.SubprocessError) as failure:
+                say(f"{name}: not run: {failure}")
+                skipped[f"case {name}"] = str(failure)
+    except KeyboardInterrupt:
+        say("interrupted: only the finished cases are reported")
+    return results, skipped
+
+
+def run_directory(suffix):
+    """A new directory; a second run on one day gets a number."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    base = build.HERE / "runs" / f"{today}-{machine.kind(corpora.ROOT)}{suffix}"
+    numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, 1000))
+    return next(path for path in (base, *numbered) if not path.exists())
+
+
+def scrubbed(words):
+    """The arguments without this machine's directories: of each absolute path, its last part."""
+    return [re.sub(r"(^|[= ])/(?:[^/ ]+/)*", r"\1", word) for word in words]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
