@@ -8,9 +8,8 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
+use fathom_walk::mounts::{self, Mount};
 use fathom_walk::{Errno, Meta, lstat, stat};
-
-use crate::mounts::{self, Mount};
 
 /// What is known of the operands before the run.
 #[derive(Clone, Debug)]

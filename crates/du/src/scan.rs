@@ -136,6 +136,9 @@ fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
         stat_dirs: options.one_file_system,
         once: gather.enters_once(),
         loose: gather.is_total_only(),
+        workers_max: None,
+        fds_max: None,
+        whole: false,
     }
 }
 

@@ -23,6 +23,8 @@ impl<C: Calls> Blocking<C> {
 }
 
 impl<C: Calls> Model for Blocking<C> {
+    const DIRECT: bool = C::DIRECT;
+
     async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         self.calls.open(at, name, follow)
     }

@@ -8,6 +8,9 @@ use crate::{Dir, Errno, Fields, Meta, Names, sys};
 
 /// Blocking metadata calls. Each is one unit of retry: EINTR is handled inside.
 pub trait Calls: Clone + Send + Sync + 'static {
+    /// The kernel's own, and nothing else.
+    const DIRECT: bool = false;
+
     /// Opens the directory `name` in `at` for reading.
     ///
     /// # Errors
@@ -54,6 +57,8 @@ pub trait Calls: Clone + Send + Sync + 'static {
 pub struct Native;
 
 impl Calls for Native {
+    const DIRECT: bool = true;
+
     fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         sys::open_dir(at, name, follow)
     }

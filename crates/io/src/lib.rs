@@ -6,14 +6,15 @@
 //! tokio models send each through the runtime's blocking pool ([`tokio_fs`]); io_uring batches them in one ring a
 //! worker (`uring`); [`sim`] injects faults into any of the calls, from a seed.
 //!
-//! Owns: system calls, dirent parsing, what a model is called and whether it can run here. Does not own: order,
-//! scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
+//! Owns: system calls, dirent parsing, the mount table ([`mounts`]), what a model is called and whether it can run here.
+//! Does not own: order, scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
 
 pub mod blocking;
 pub mod calls;
 mod dirent;
 mod meta;
 mod model;
+pub mod mounts;
 pub mod offer;
 pub mod sim;
 pub mod sys;

@@ -88,6 +88,8 @@ pub struct Meta {
     pub modified: Stamp,
     /// Last change of the inode.
     pub changed: Stamp,
+    /// When it was made, if that was asked for and the filesystem keeps it.
+    pub born: Option<Stamp>,
     /// Whether this is the root of a mount; `None` where the kernel does not say.
     pub mount_root: Option<bool>,
 }
@@ -122,8 +124,10 @@ impl Fields {
     pub const TIMES: Self = Self(4);
     /// User and group.
     pub const OWNER: Self = Self(8);
-    /// Everything.
+    /// Everything that does not cost more than the rest.
     pub const ALL: Self = Self(15);
+    /// When the file was made.
+    pub const BIRTH: Self = Self(64);
     /// Nobody but this machine keeps the file: there is no difference between what is cached and what is true, and the
     /// cheapest call will do. Without a word on whether it is a mount's root.
     pub const LOCAL: Self = Self(32);

@@ -28,6 +28,9 @@ pub trait Model {
     /// Directories one worker should have under way at once for its calls to overlap.
     const WIDTH: usize = 1;
 
+    /// Calls are the kernel's own, made on the thread that asks for them, and take as long as the storage does.
+    const DIRECT: bool = false;
+
     /// Fewest names worth one call of [`stat`](Self::stat), where a directory has that many.
     const BATCH: usize = 1;
 

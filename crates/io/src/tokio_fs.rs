@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{CWD, OFlags};
@@ -71,8 +72,8 @@ impl Model for AsyncSeq {
         read(dir, names, limit).await
     }
 
-    async fn stat_dir(&self, dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
-        stat_dir(dir).await
+    async fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
+        stat_dir(dir, fields).await
     }
 
     async fn stat(
@@ -81,12 +82,12 @@ impl Model for AsyncSeq {
         names: &Names,
         range: Range<usize>,
         follow: Follow,
-        _fields: Fields,
+        fields: Fields,
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) {
         out.clear();
         for name in names.range(range) {
-            out.push(if name.stat { Some(stat(at, name.name, follow).await) } else { None });
+            out.push(if name.stat { Some(stat(at, name.name, follow, fields).await) } else { None });
         }
     }
 
@@ -107,8 +108,8 @@ impl Model for AsyncPar {
         read(dir, names, limit).await
     }
 
-    async fn stat_dir(&self, dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
-        stat_dir(dir).await
+    async fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
+        stat_dir(dir, fields).await
     }
 
     async fn stat(
@@ -117,7 +118,7 @@ impl Model for AsyncPar {
         names: &Names,
         range: Range<usize>,
         follow: Follow,
-        _fields: Fields,
+        fields: Fields,
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) {
         out.clear();
@@ -130,7 +131,7 @@ impl Model for AsyncPar {
                 queued
                     .by_ref()
                     .take(room)
-                    .map(async |(index, name)| (index, stat(at, name.name, follow).await)),
+                    .map(async |(index, name)| (index, stat(at, name.name, follow, fields).await)),
             );
             let Some((index, meta)) = in_flight.next().await else { return };
             out[index] = Some(meta);
@@ -180,20 +181,20 @@ async fn open(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Er
     Ok(Dir::from_fd(OwnedFd::from(file.into_std().await)))
 }
 
-async fn stat_dir(dir: &Dir) -> Result<Meta, Errno> {
+async fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
     // Not `N/.`: that takes the right to search the directory, which having it open does not.
-    metadata(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()).into(), Follow::Yes).await
+    metadata(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()).into(), Follow::Yes, fields).await
 }
 
-async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
-    match metadata(path(at, name)?, follow).await {
+async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+    match metadata(path(at, name)?, follow, fields).await {
         // The way through /proc is a link itself, and a few bytes of path: what only just fits is asked for without it.
-        Err(Errno::LOOP | Errno::NAMETOOLONG) => crate::sys::stat(at, name, follow, Fields::ALL),
+        Err(Errno::LOOP | Errno::NAMETOOLONG) => crate::sys::stat(at, name, follow, Fields::ALL.and(fields)),
         metadata => metadata,
     }
 }
 
-async fn metadata(path: PathBuf, follow: Follow) -> Result<Meta, Errno> {
+async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     loop {
         let metadata = match follow {
             Follow::Yes => tokio::fs::metadata(&path).await,
@@ -201,7 +202,7 @@ async fn metadata(path: PathBuf, follow: Follow) -> Result<Meta, Errno> {
         };
         match metadata.map_err(|error| errno(&error)) {
             Err(Errno::INTR) => {}
-            metadata => return metadata.map(|metadata| meta(&metadata)),
+            metadata => return metadata.map(|metadata| meta(&metadata, fields)),
         }
     }
 }
@@ -239,7 +240,19 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn meta(metadata: &Metadata) -> Meta {
+fn stamp_of(time: SystemTime) -> Stamp {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Stamp { sec: after.as_secs().cast_signed(), nsec: after.subsec_nanos() },
+        Err(error) => {
+            let before = error.duration();
+            let (sec, nsec) = (-before.as_secs().cast_signed(), before.subsec_nanos());
+            if nsec == 0 { Stamp { sec, nsec } } else { Stamp { sec: sec - 1, nsec: 1_000_000_000 - nsec } }
+        }
+    }
+}
+
+fn meta(metadata: &Metadata, fields: Fields) -> Meta {
+    let born = if fields.has(Fields::BIRTH) { metadata.created().ok() } else { None };
     let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
     Meta {
         dev: metadata.dev(),
@@ -253,6 +266,7 @@ fn meta(metadata: &Metadata) -> Meta {
         accessed: stamp(metadata.atime(), metadata.atime_nsec()),
         modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
         changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        born: born.map(stamp_of),
         mount_root: None,
     }
 }

@@ -64,6 +64,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
 pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut dyn Roots) -> bool {
     let (schedule, follow) = (&shared.schedule, shared.options.roots);
     let (mut count, mut ended) = (0, false);
+    let mut first = None;
     loop {
         if pool.tick() || roots.stopped() {
             return false;
@@ -72,6 +73,7 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
             match roots.next_root(schedule.is_idle()) {
                 NextRoot::Path(path) => {
                     let root = Arc::new(Node::root(path, count, follow));
+                    first = (count == 0).then(|| root.clone());
                     schedule.push_wanted(Part::new(Job::Root(root)), false);
                     count += 1;
                 }
@@ -79,6 +81,9 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
                 NextRoot::NotNow => break,
                 NextRoot::End => ended = true,
             }
+        }
+        if let Some(root) = first.take() {
+            pool.begin(&root);
         }
         if ended && schedule.is_idle() {
             return true;

@@ -10,8 +10,8 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer,
 use crate::duty::Duty;
 use crate::node::Node;
 use crate::part::{Batch, Job, Lent, Out, Part, Resume, Slot, Span};
-use crate::visit::{Emit, entries};
-use crate::worker::{Scratch, Worker};
+use crate::visit::{Emit, Opened, entries};
+use crate::worker::{Home, Scratch, Worker};
 
 /// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
 const BATCH_NAMES: usize = 100_000;
@@ -68,7 +68,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         out: &mut Out<D::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
-        if self.shared.lane(node).is_remote() && M::BATCH == 1 {
+        if self.shared.lane(node).is_remote() && M::BATCH == 1 && !self.shared.options.whole {
             match self.fill_piecemeal(node, &dir, scratch, out).await {
                 Piecemeal::Done(filled) => {
                     self.model.close(dir).await;
@@ -87,6 +87,10 @@ impl<D: Duty, M: Model> Worker<D, M> {
         scratch.names.clear();
         let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
         let filled = Filled { names: scratch.names.len(), error: more.err() };
+        if self.shared.options.whole && resume.cookie == 0 {
+            let (names, at) = (&scratch.names, dir.as_fd());
+            out.weight += self.shared.duty.opened(Opened { node, names, all: more == Ok(false), at });
+        }
         let rest = (more == Ok(true)).then(|| Resume {
             cookie: scratch.names.cookie(),
             names: if batch == Batch::Loose { (resume.names + filled.names) % BATCH_NAMES } else { 0 },
@@ -289,7 +293,8 @@ impl<D: Duty, M: Model> Worker<D, M> {
         if !self.shared.lane(node).is_local() {
             return (at, fields);
         }
-        let near = count >= ENTER_NAMES && self.shared.fds.may_leave_start() && self.model.enter(at);
+        let may = count >= ENTER_NAMES && self.home == Home::Own && self.shared.fds.may_leave_start();
+        let near = may && self.model.enter(at);
         (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
     }
 

@@ -7,16 +7,16 @@ use fathom_io::{Errno, Meta, Names};
 
 use crate::gather::{Below, Gather};
 use crate::node::Node;
-use crate::visit::{Descend, Emit, Enter, Entry, Visit};
+use crate::visit::{Descend, Emit, Enter, Entry, Opened, Visit};
 
 /// Something that comes up while a part is executed.
 pub(crate) enum Event<'a> {
     Enter(Enter<'a>),
-    Broken(&'a Node, Errno),
-    Leave(&'a Node),
-    Done(&'a Node),
-    Lost(&'a Node, Errno),
-    RootFile(&'a Node, Result<Meta, Errno>),
+    Broken(&'a Arc<Node>, Errno),
+    Leave(&'a Arc<Node>),
+    Done(&'a Arc<Node>),
+    Lost(&'a Arc<Node>, Errno),
+    RootFile(&'a Arc<Node>, Result<Meta, Errno>),
     Flush,
 }
 
@@ -28,6 +28,7 @@ pub(crate) trait Duty: Send + Sync + 'static {
     /// What a worker has to itself.
     type Local: Default;
 
+    fn opened(&self, dir: Opened<'_>) -> usize;
     fn select(&self, dir: &Arc<Node>, names: &mut Names);
     fn entries<'a>(
         &self,
@@ -48,6 +49,10 @@ impl<V: Visit> Duty for InOrder<V> {
     const IN_ORDER: bool = true;
     type Item = V::Item;
     type Local = ();
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.0.opened(dir)
+    }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         self.0.select(dir, names);
@@ -79,6 +84,10 @@ impl<G: Gather> Duty for AsFound<G> {
     const IN_ORDER: bool = false;
     type Item = std::convert::Infallible;
     type Local = G::Local;
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.0.opened(dir)
+    }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         self.0.select(dir, names);

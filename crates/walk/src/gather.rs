@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fathom_io::{Errno, Meta, Names};
 
 use crate::node::Node;
-use crate::visit::{Descend, Emit, Enter, Entry, NextRoot};
+use crate::visit::{Descend, Emit, Enter, Entry, NextRoot, Opened};
 
 /// Sees everything where it is found: on the workers, several at once, in no order but this: a directory is entered before its
 /// entries are seen, left after the last of them, and done after everything below it is.
@@ -16,6 +16,12 @@ use crate::visit::{Descend, Emit, Enter, Entry, NextRoot};
 pub trait Gather: Send + Sync + 'static {
     /// What a worker has to itself, a buffer for instance. Every worker begins with a new one.
     type Local: Default;
+
+    /// Looks at a directory that has been opened, before any of its names are selected; only with
+    /// [`Options::whole`](crate::Options::whole). Returns how many bytes of memory, roughly, it now keeps for it.
+    fn opened(&self, _dir: Opened<'_>) -> usize {
+        0
+    }
 
     /// Drops names nobody wants to know of, before their metadata is taken.
     fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
@@ -34,19 +40,19 @@ pub trait Gather: Send + Sync + 'static {
     );
 
     /// Why not all entries of a directory could be read, or none.
-    fn broken(&self, local: &mut Self::Local, node: &Node, errno: Errno);
+    fn broken(&self, local: &mut Self::Local, node: &Arc<Node>, errno: Errno);
 
     /// All entries of a directory that was to be read have been seen.
-    fn leave(&self, _local: &mut Self::Local, _node: &Node) {}
+    fn leave(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
 
     /// Nothing more will be told of this root or directory, or of anything below it.
-    fn done(&self, _local: &mut Self::Local, _node: &Node) {}
+    fn done(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
 
     /// A subdirectory that can be neither opened nor stat'ed.
-    fn lost(&self, local: &mut Self::Local, node: &Node, errno: Errno);
+    fn lost(&self, local: &mut Self::Local, node: &Arc<Node>, errno: Errno);
 
     /// A root that is no directory, or cannot be accessed.
-    fn root_file(&self, local: &mut Self::Local, root: &Node, meta: Result<Meta, Errno>);
+    fn root_file(&self, local: &mut Self::Local, root: &Arc<Node>, meta: Result<Meta, Errno>);
 
     /// Nothing is to be done just now, or ever again: what this worker has kept back should go out.
     fn flush(&self, local: &mut Self::Local);

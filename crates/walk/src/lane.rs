@@ -18,8 +18,8 @@ const ROUND_TRIP_NS: u64 = 400_000;
 /// One device's lane.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
-    /// One a worker, by its number.
-    tallies: Vec<Tally>,
+    /// One a worker, by its number, once that has something to count: there are seldom as many as there may be.
+    tallies: Box<[OnceLock<Box<Tally>>]>,
     line: Mutex<Line<T>>,
     /// Parts that wait in the line.
     line_len: AtomicUsize,
@@ -42,7 +42,7 @@ pub(crate) struct Lane<T> {
 impl<T> Lane<T> {
     fn new(workers_max: usize, limit: usize) -> Self {
         Self {
-            tallies: (0..workers_max).map(|_| Tally::default()).collect(),
+            tallies: (0..workers_max).map(|_| OnceLock::new()).collect(),
             line: Mutex::new(Line::new()),
             line_len: AtomicUsize::new(0),
             backlog: Backlog::default(),
@@ -56,7 +56,7 @@ impl<T> Lane<T> {
     }
 
     pub(crate) fn tally(&self, worker: usize) -> &Tally {
-        &self.tallies[worker]
+        self.tallies[worker].get_or_init(Box::default)
     }
 
     pub(crate) fn change_line<R>(&self, change: impl FnOnce(&mut Line<T>) -> R) -> R {
@@ -68,7 +68,7 @@ impl<T> Lane<T> {
 
     /// The sum of a counter over the first `workers` workers.
     pub(crate) fn count(&self, workers: usize, count: impl Fn(&Tally) -> &Count) -> u64 {
-        let tallies = self.tallies.iter().take(workers);
+        let tallies = self.tallies.iter().take(workers).filter_map(OnceLock::get);
         tallies.map(|tally| count(tally).get()).fold(0, u64::wrapping_add)
     }
 

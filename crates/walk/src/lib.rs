@@ -24,26 +24,29 @@ mod duty;
 mod error;
 mod fds;
 mod gather;
+pub mod gatherer;
 mod lane;
 mod line;
 mod list;
 mod node;
 mod order;
 mod part;
+mod pool;
 mod run;
 mod schedule;
 mod tally;
+mod threads;
 mod visit;
 mod worker;
 
 pub use control::{Controller, Sample};
 pub use error::{Error, Op};
-pub use fathom_io::sys::makedev;
+pub use fathom_io::mounts;
 pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use node::Node;
 pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
-pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Visit};
+pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Visit};
 
 /// Metadata of what `path` leads to.
 ///
@@ -69,7 +72,7 @@ pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Met
     fathom_io::sys::stat(fathom_io::sys::CWD, path, follow, fields)
 }
 
-/// What the symbolic link at `path` holds.
+/// What the symbolic link `path` holds.
 ///
 /// # Errors
 /// As readlink(2).

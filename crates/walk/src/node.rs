@@ -1,5 +1,6 @@
 //! One directory on the way: its name, its parent, and its descriptor while that is kept.
 
+use std::any::Any;
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +38,7 @@ pub struct Node {
     parts: AtomicUsize,
     /// The same of directories right below it, and one for its own parts.
     below: AtomicUsize,
+    note: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Node {
@@ -54,8 +56,8 @@ impl Node {
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
         let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
-        let (parts, below) = (AtomicUsize::new(1), AtomicUsize::new(1));
-        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users, parts, below }
+        let (parts, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
+        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users, parts, below, note }
     }
 
     /// The name in its parent directory; of a root, the path it was given by.
@@ -99,6 +101,22 @@ impl Node {
     #[must_use]
     pub fn root_dev(&self) -> Option<u64> {
         self.root.dev.get().copied()
+    }
+
+    /// What the caller of the walk has noted of this directory.
+    #[must_use]
+    pub fn note<T: Any>(&self) -> Option<&T> {
+        self.note.get()?.downcast_ref()
+    }
+
+    /// Notes `note` of this directory, for as long as anything below it is walked; the first note stays.
+    pub fn set_note(&self, note: impl Any + Send + Sync) {
+        let _ = self.note.set(Box::new(note));
+    }
+
+    /// This directory, the one it was found in, and so on to the root.
+    pub fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |node| node.parent.as_deref())
     }
 
     /// Writes the path from the root on: the root's as given, then names, one slash between.

@@ -27,6 +27,8 @@ const STEPS_PER_TICK: u32 = 256;
 
 /// What is to be done every few milliseconds, besides consuming.
 pub(crate) trait Tick {
+    /// The first root has been handed in: the moment to start.
+    fn begin(&mut self, root: &Node);
     /// Whether the walk cannot go on.
     fn tick(&mut self) -> bool;
 }
@@ -213,13 +215,10 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             return Some(out);
         }
         self.consume.idle();
-        if std::mem::take(&mut self.fresh) && !self.tick() {
-            for _ in 0..YIELDS {
-                if let Some(out) = part.take() {
-                    return Some(out);
-                }
-                std::thread::yield_now();
-            }
+        if std::mem::take(&mut self.fresh)
+            && let Some(out) = self.start_with(part)
+        {
+            return Some(out);
         }
         self.schedule.want(Some(part));
         let out = loop {
@@ -235,6 +234,19 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         };
         self.schedule.want(None);
         out
+    }
+
+    /// The outcome of the first part, if it is there soon.
+    fn start_with(&mut self, part: &Arc<Part<D::Item>>) -> Option<Box<Out<D::Item>>> {
+        self.pool.begin(part.job.node());
+        let out = part.take();
+        if out.is_some() || self.tick() {
+            return out;
+        }
+        (0..YIELDS).find_map(|_| {
+            std::thread::yield_now();
+            part.take()
+        })
     }
 
     /// Starts on an outcome.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, sys};
+use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp, sys};
 
 use crate::node::Node;
 use crate::part::{Batch, Job, Part, Slot};
@@ -15,6 +15,12 @@ use crate::part::{Batch, Job, Part, Slot};
 pub trait Visit: Send + Sync + 'static {
     /// What the consumer gets for entries that are not directories to descend into.
     type Item: Send + 'static;
+
+    /// Looks at a directory that has been opened, before any of its names are selected; only with
+    /// [`Options::whole`](crate::Options::whole). Returns how many bytes of memory, roughly, it now keeps for it.
+    fn opened(&self, _dir: Opened<'_>) -> usize {
+        0
+    }
 
     /// Drops names nobody wants to know of, before their metadata is taken.
     fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
@@ -29,6 +35,19 @@ pub trait Visit: Send + Sync + 'static {
 
     /// Bytes of memory behind an item, roughly: what waits for its turn is bounded by it.
     fn weight(item: &Self::Item) -> usize;
+}
+
+/// A directory that has been opened and begun to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'a> {
+    /// The directory.
+    pub node: &'a Arc<Node>,
+    /// Its names; the first ones of a very wide directory.
+    pub names: &'a Names,
+    /// Whether there are no more.
+    pub all: bool,
+    /// Where names in it lead to. A worker's current directory may be any: no path leads there.
+    pub at: BorrowedFd<'a>,
 }
 
 /// One entry of a directory.
@@ -66,6 +85,22 @@ impl Entry<'_> {
     /// As readlinkat(2).
     pub fn read_link(&self) -> Result<CString, Errno> {
         sys::read_link(self.at, self.name.name)
+    }
+
+    /// When it was made, where that is kept.
+    ///
+    /// # Errors
+    /// As statx(2).
+    pub fn born(&self, follow: Follow) -> Result<Option<Stamp>, Errno> {
+        sys::born(self.at, self.name.name, follow)
+    }
+
+    /// Its security context, if it has one.
+    ///
+    /// # Errors
+    /// As getxattr(2).
+    pub fn context(&self, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
+        sys::context(self.at, self.name.name, follow)
     }
 }
 

@@ -66,11 +66,21 @@ impl<T> Default for Scratch<T> {
     }
 }
 
+/// What thread a worker runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// One of its own, whose working directory is nobody else's concern.
+    Own,
+    /// The caller's.
+    Shared,
+}
+
 /// One worker: its number and its model.
 pub(crate) struct Worker<D: Duty, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
+    pub(crate) home: Home,
     /// Directories under way at once.
     width: usize,
     scratch: RefCell<Vec<Scratch<D::Item>>>,
@@ -80,9 +90,9 @@ pub(crate) struct Worker<D: Duty, M> {
 }
 
 impl<D: Duty, M: Model> Worker<D, M> {
-    pub(crate) fn new(shared: Arc<Shared<D>>, number: usize, model: M, width: usize) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<D>>, number: usize, model: M, width: usize, home: Home) -> Self {
         let (scratch, local, holding) = (RefCell::default(), RefCell::default(), Cell::new(false));
-        Self { shared, number, model, width, scratch, local, holding }
+        Self { shared, number, model, home, width, scratch, local, holding }
     }
 
     /// Where this worker counts what it does for `node`.
@@ -113,6 +123,16 @@ impl<D: Duty, M: Model> Worker<D, M> {
         });
         self.flush();
         schedule.pass_on_stop();
+    }
+
+    /// Executes the first part there is, if there is one.
+    pub(crate) fn run_one(&self) {
+        self.model.run(async {
+            if let Some(part) = self.next(false) {
+                self.execute(part).await;
+            }
+        });
+        self.flush();
     }
 
     fn next(&self, wait: bool) -> Option<Arc<Part<D::Item>>> {

@@ -135,9 +135,9 @@ impl Gather for Clumsy {
             .for_each(|entry| below.descend(&entry));
     }
 
-    fn broken(&self, (): &mut (), _node: &Node, _errno: Errno) {}
-    fn lost(&self, (): &mut (), _node: &Node, _errno: Errno) {}
-    fn root_file(&self, (): &mut (), _root: &Node, _meta: Result<Meta, Errno>) {}
+    fn broken(&self, (): &mut (), _node: &Arc<Node>, _errno: Errno) {}
+    fn lost(&self, (): &mut (), _node: &Arc<Node>, _errno: Errno) {}
+    fn root_file(&self, (): &mut (), _root: &Arc<Node>, _meta: Result<Meta, Errno>) {}
     fn flush(&self, (): &mut ()) {}
 }
 

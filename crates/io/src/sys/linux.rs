@@ -7,10 +7,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxAttributes, StatxFlags};
 use rustix::io::retry_on_intr;
 
-use crate::{Errno, Fields, Follow, Meta, Names, Stamp};
+use crate::{Errno, Fields, FileType, Follow, Meta, Names, Stamp};
 
 /// Bytes asked of one getdents64: the kernel copies what it has, a whole small directory in one call.
 const DIRENTS_BYTES: usize = 64 * 1024;
+
+/// Size of a directory that is read in no time: ext4's smallest.
+const AT_HAND_BYTES: i64 = 4096;
 
 /// An open directory.
 #[derive(Debug)]
@@ -60,6 +63,22 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
         return retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()));
     }
     retry_on_intr(|| rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS))
+}
+
+/// Whether `path` is on a disk of this machine, and no directory of more than one block, as far as can be told without asking
+/// anybody: the way there is in the kernel's cache, and the device has a major number, as those of network filesystems and FUSE
+/// have not.
+#[must_use]
+pub fn is_at_hand(path: &CStr) -> bool {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::CACHED);
+    let Ok(file) = retry_on_intr(open) else { return false };
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let meta = statx(file.as_fd(), c"", flags, Fields::IDENTITY.and(Fields::SIZE));
+    meta.is_ok_and(|meta| {
+        let small = meta.file_type() != FileType::Directory || meta.size <= AT_HAND_BYTES;
+        small && rustix::fs::major(meta.dev) > 0
+    })
 }
 
 /// Goes on reading `dir` where a batch with this cookie ended; 0 is the start.
@@ -128,7 +147,7 @@ fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
 /// As statx(2).
 pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let flags = stat_flags(follow, fields);
-    if fields.has(Fields::LOCAL) {
+    if fields.has(Fields::LOCAL) && !fields.has(Fields::BIRTH) {
         let flags = flags.difference(AtFlags::STATX_DONT_SYNC);
         return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat));
     }
@@ -163,7 +182,7 @@ pub(crate) fn stat_flags(follow: Follow, fields: Fields) -> AtFlags {
 }
 
 fn statx(at: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Meta, Errno> {
-    retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx))
+    retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx, mask(fields)))
 }
 
 /// The statx mask for `fields`.
@@ -174,6 +193,7 @@ pub(crate) fn mask(fields: Fields) -> StatxFlags {
         (Fields::BLOCKS, StatxFlags::BLOCKS),
         (Fields::TIMES, StatxFlags::ATIME | StatxFlags::MTIME | StatxFlags::CTIME),
         (Fields::OWNER, StatxFlags::UID | StatxFlags::GID),
+        (Fields::BIRTH, StatxFlags::BTIME),
     ]
     .into_iter()
     .filter(|(field, _)| fields.has(*field))
@@ -194,13 +214,16 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
         accessed: stamp(stat.st_atime, stat.st_atime_nsec),
         modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
         changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        born: None,
         mount_root: None,
     }
 }
 
 /// What the kernel's struct says.
-pub(crate) fn meta(statx: &Statx) -> Meta {
+pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
     let stamp = |time: &rustix::fs::StatxTimestamp| Stamp { sec: time.tv_sec, nsec: time.tv_nsec };
+    // A filesystem may tell what nobody asked for, and what is told should not depend on that.
+    let known = StatxFlags::from_bits_retain(statx.stx_mask) & asked;
     let mount_root = statx
         .stx_attributes_mask
         .contains(StatxAttributes::MOUNT_ROOT)
@@ -217,6 +240,7 @@ pub(crate) fn meta(statx: &Statx) -> Meta {
         accessed: stamp(&statx.stx_atime),
         modified: stamp(&statx.stx_mtime),
         changed: stamp(&statx.stx_ctime),
+        born: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
         mount_root,
     }
 }

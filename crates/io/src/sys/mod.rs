@@ -9,13 +9,17 @@ mod linux;
 #[path = "unix.rs"]
 mod linux;
 
+mod file;
 mod names;
 mod process;
 mod startup;
 
-pub use rustix::fs::{CWD, makedev};
+pub use rustix::fs::{CWD, major, makedev};
 
-pub use linux::{Dir, enter, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir};
+pub use file::{born, context, read_file};
+pub use linux::{
+    Dir, enter, is_at_hand, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir,
+};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use names::{Name, Names};

@@ -192,6 +192,12 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, _fields: Fields) ->
     }
 }
 
+/// POSIX has no way to tell: false.
+#[must_use]
+pub fn is_at_hand(_path: &CStr) -> bool {
+    false
+}
+
 /// POSIX has one working directory a process: false.
 #[must_use]
 pub fn enter(_dir: BorrowedFd<'_>) -> bool {
@@ -226,6 +232,7 @@ fn meta(stat: &libc::stat) -> Meta {
         accessed: stamp(stat.st_atime, stat.st_atime_nsec),
         modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
         changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        born: None,
         mount_root: None,
     }
 }

@@ -117,10 +117,10 @@ impl Slot {
                 // SAFETY: the CQE of an openat that succeeded carries a descriptor made for it, and is reaped once.
                 Reply::Opened(Dir::from_fd(unsafe { OwnedFd::from_raw_fd(result) }))
             }
-            Request::Stat { .. } => {
+            Request::Stat { mask, .. } => {
                 // SAFETY: the statx has ended, so nobody writes the buffer; it was zeroed when made, and a `Statx` is
                 // integers only, so any bytes the kernel left are one.
-                Reply::Stated(crate::sys::meta(unsafe { (*self.statx.get()).assume_init_ref() }))
+                Reply::Stated(crate::sys::meta(unsafe { (*self.statx.get()).assume_init_ref() }, mask))
             }
             Request::Close { .. } => Reply::Closed,
         })

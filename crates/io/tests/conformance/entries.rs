@@ -13,7 +13,7 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{AtFlags, FileType as Kind, Mode, Timespec, Timestamps};
 
-use crate::listing::{Entry, c, list, list_std, meta, open, told_by_all};
+use crate::listing::{EVERYTHING, Entry, c, list, list_std, meta, open, told_by_all};
 
 /// One of each kind of file that needs no rights to make, with times before the epoch and between seconds.
 fn every_kind(dir: &Path) {
@@ -56,13 +56,13 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: Model>(make: impl Fn() -> Opt
         let (mut names, mut dear, mut cheap) = (Names::new(), Vec::new(), Vec::new());
         assert_eq!(model.read(&dir, &mut names, 100).await, Ok(false));
         for follow in [Follow::No, Follow::Yes] {
-            model.stat(dir.as_fd(), &names, 0..12, follow, Fields::ALL, &mut dear).await;
-            model.stat(dir.as_fd(), &names, 0..12, follow, Fields::ALL.and(Fields::LOCAL), &mut cheap).await;
+            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING, &mut dear).await;
+            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING.and(Fields::LOCAL), &mut cheap).await;
             let told = |meta: &Option<Result<Meta, Errno>>| meta.unwrap().map(told_by_all);
             let [cheap, dear] = [&cheap, &dear].map(|metas| metas.iter().map(told).collect::<Vec<_>>());
             assert_eq!(cheap, dear, "{follow:?}");
         }
-        let own = model.stat_dir(&dir, Fields::ALL).await.unwrap();
+        let own = model.stat_dir(&dir, EVERYTHING).await.unwrap();
         assert_eq!(told_by_all(own), meta(&fs::metadata(temp.path()).unwrap()));
     });
 }
@@ -196,7 +196,7 @@ pub(crate) fn deeper_than_any_path<M: Model>(make: impl Fn() -> Option<M>) {
             let entries = list(&model, &dir, 10, Follow::No).await;
             assert_eq!(entries.len(), 1);
             let child = model.open(dir.as_fd(), &name, Follow::No).await.unwrap();
-            let meta = model.stat_dir(&child, Fields::ALL).await.map(told_by_all);
+            let meta = model.stat_dir(&child, EVERYTHING).await.map(told_by_all);
             assert_eq!((entries[0].1, entries[0].3), (meta.unwrap().ino, meta));
             dir = child;
         }

@@ -13,6 +13,8 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, Stamp}
 /// One entry with its metadata, mount root left out: not every model tells.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
 
+pub(crate) const EVERYTHING: Fields = Fields::ALL.and(Fields::BIRTH);
+
 pub(crate) fn c(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
 }
@@ -26,13 +28,14 @@ pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Fo
     let mut names = Names::new();
     names.push(name, 0, FileType::Unknown);
     let mut out = Vec::new();
-    model.stat(dir.as_fd(), &names, 0..1, follow, Fields::ALL, &mut out).await;
+    model.stat(dir.as_fd(), &names, 0..1, follow, EVERYTHING, &mut out).await;
     assert_eq!(out.len(), 1);
     out[0].expect("stat is on").map(told_by_all)
 }
 
+/// What every model tells; POSIX does not know when a file was made.
 pub(crate) fn told_by_all(meta: Meta) -> Meta {
-    Meta { mount_root: None, ..meta }
+    Meta { mount_root: None, born: if cfg!(fathom_posix) { None } else { meta.born }, ..meta }
 }
 
 /// All of `dir`, read in batches of `limit`.
@@ -43,7 +46,7 @@ pub(crate) async fn list<M: Model>(model: &M, dir: &Dir, limit: usize, follow: F
         let more = model.read(dir, &mut names, limit).await.unwrap();
         assert!(names.len() <= limit);
         assert!(!names.is_empty() || !more, "a batch that goes on has something in it");
-        model.stat(dir.as_fd(), &names, 0..names.len(), follow, Fields::ALL, &mut metas).await;
+        model.stat(dir.as_fd(), &names, 0..names.len(), follow, EVERYTHING, &mut metas).await;
         assert_eq!(metas.len(), names.len());
         entries.extend(names.iter().zip(&metas).map(|(name, meta)| {
             let meta = meta.expect("stat is on").map(told_by_all);
@@ -95,6 +98,10 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
         accessed: stamp(from.atime(), from.atime_nsec()),
         modified: stamp(from.mtime(), from.mtime_nsec()),
         changed: stamp(from.ctime(), from.ctime_nsec()),
+        born: from.created().ok().filter(|_| !cfg!(fathom_posix)).map(|time| {
+            let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
+            stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
+        }),
         mount_root: None,
     }
 }

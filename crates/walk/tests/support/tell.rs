@@ -123,13 +123,13 @@ impl Gather for Teller {
         }
     }
 
-    fn broken(&self, _: &mut Kept, node: &Node, errno: Errno) {
+    fn broken(&self, _: &mut Kept, node: &Arc<Node>, errno: Errno) {
         let mut told = self.told();
         told.check_inside(node);
         assert_eq!(told.broken.insert(key(node), errno), None);
     }
 
-    fn leave(&self, kept: &mut Kept, node: &Node) {
+    fn leave(&self, kept: &mut Kept, node: &Arc<Node>) {
         let mut told = self.told();
         told.advance(node, &[Stage::Entered], Stage::Left);
         let error = told.broken.remove(&key(node));
@@ -139,7 +139,7 @@ impl Gather for Teller {
         ));
     }
 
-    fn done(&self, _: &mut Kept, node: &Node) {
+    fn done(&self, _: &mut Kept, node: &Arc<Node>) {
         let mut told = self.told();
         told.advance(node, &[Stage::Expected, Stage::Entered, Stage::Left], Stage::Done);
         assert_eq!(
@@ -153,11 +153,11 @@ impl Gather for Teller {
         }
     }
 
-    fn lost(&self, kept: &mut Kept, node: &Node, errno: Errno) {
+    fn lost(&self, kept: &mut Kept, node: &Arc<Node>, errno: Errno) {
         kept.push(format!("lost {} error {}", node.name().to_bytes().escape_ascii(), errno.raw_os_error()));
     }
 
-    fn root_file(&self, kept: &mut Kept, root: &Node, meta: Result<Meta, Errno>) {
+    fn root_file(&self, kept: &mut Kept, root: &Arc<Node>, meta: Result<Meta, Errno>) {
         self.told().stages.insert(key(root), Stage::Entered);
         kept.push(format!("root {} {}", root.root_index(), item_line(b"", FileType::Unknown, Some(meta))));
     }

@@ -42,6 +42,9 @@ impl Way {
             stat_dirs: false,
             once: false,
             loose: false,
+            workers_max: None,
+            fds_max: None,
+            whole: false,
         }
     }
 }

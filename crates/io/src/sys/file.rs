@@ -1,0 +1,168 @@
+//! Single files: what a small one holds, when it was made, and its security context.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::Read;
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+use rustix::fs::StatxFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+use crate::Fields;
+use crate::{Errno, FileType, Follow, Stamp};
+
+/// Bytes a security context is first expected to have, and the most an attribute has (xattr(7)).
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+const CONTEXT_BYTES: [usize; 2] = [256, 64 * 1024];
+
+/// What the regular file `path` in `at` holds; `None` if there is no such file, or something else. Never waits for a fifo or
+/// a device.
+///
+/// # Errors
+/// As openat(2) and read(2); `ELOOP` for a symbolic link that is not to be followed, `EFBIG` for more than `bytes_max`.
+pub fn read_file(
+    at: BorrowedFd<'_>,
+    path: &CStr,
+    follow: Follow,
+    bytes_max: usize,
+) -> Result<Option<Vec<u8>>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW };
+    let file = match retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty())) {
+        // What POSIX says of a socket, and Linux also of a device that nobody serves.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(None),
+        opened => opened?,
+    };
+    if FileType::from_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::Regular {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    let read = File::from(file).take(limit).read_to_end(&mut bytes);
+    match read {
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        Ok(len) if len > bytes_max => Err(Errno::FBIG),
+        Ok(_) => Ok(Some(bytes)),
+    }
+}
+
+/// When `name` in `at` was made; `None` where the filesystem does not keep that, or the kernel does not tell.
+///
+/// # Errors
+/// As statx(2).
+pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Stamp>, Errno> {
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    {
+        let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
+        let statx = retry_on_intr(|| rustix::fs::statx(at, name, flags, StatxFlags::BTIME))?;
+        let stamp = Stamp { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
+        Ok(StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME).then_some(stamp))
+    }
+    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    {
+        let _ = (at, name, follow);
+        Ok(None)
+    }
+}
+
+/// The security context of `name` in `at` (SELinux); `None` if it has none. Asked by way of /proc: the kernel has had a call
+/// for it that takes a directory for a short time only.
+///
+/// # Errors
+/// As getxattr(2).
+pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    {
+        let (path, [few, most]) = (path_in(at, name), CONTEXT_BYTES);
+        let read = |bytes| retry_on_intr(|| label(&path, follow, bytes));
+        match read(few).or_else(|errno| if errno == Errno::RANGE { read(most) } else { Err(errno) }) {
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(None),
+            Err(errno) => Err(errno),
+            // It is kept as a C string.
+            Ok(value) => Ok(Some(value.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())),
+        }
+    }
+    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    {
+        let _ = (at, name, follow);
+        Ok(None)
+    }
+}
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+fn label(path: &[u8], follow: Follow, bytes: usize) -> Result<Vec<u8>, Errno> {
+    let mut value = vec![0; bytes];
+    let len = match follow {
+        Follow::Yes => rustix::fs::getxattr(path, c"security.selinux", &mut value[..]),
+        Follow::No => rustix::fs::lgetxattr(path, c"security.selinux", &mut value[..]),
+    }?;
+    value.truncate(len);
+    Ok(value)
+}
+
+/// A path for calls that take no directory.
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+fn path_in(at: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
+    let name = name.to_bytes();
+    if name.starts_with(b"/") || at.as_raw_fd() == super::CWD.as_raw_fd() {
+        return name.to_vec();
+    }
+    [format!("/proc/self/fd/{}/", at.as_raw_fd()).as_bytes(), name].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "12345").unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
+        let made = rustix::fs::CWD;
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(made, dir.path().join("p"), fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let open = File::open(dir.path()).unwrap();
+        let read = |name: &CStr, follow, max| read_file(open.as_fd(), name, follow, max);
+        assert_eq!(read(c"f", Follow::No, 5), Ok(Some(b"12345".to_vec())));
+        assert_eq!(read(c"f", Follow::No, 4), Err(Errno::FBIG));
+        assert_eq!(read(c"l", Follow::No, 5), Err(Errno::LOOP));
+        assert_eq!(read(c"l", Follow::Yes, 5), Ok(Some(b"12345".to_vec())));
+        for name in [c"d", c"p", c"missing", c"f/x"] {
+            assert_eq!(read(name, Follow::No, 5), Ok(None), "{name:?}");
+        }
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    fn a_context_and_a_birth_are_the_kernels() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "").unwrap();
+        std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
+        let open = File::open(dir.path()).unwrap();
+        let born = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
+        let born = born.map(|born| born.duration_since(std::time::UNIX_EPOCH).unwrap());
+        let stamp = born.map(|born| Stamp { sec: born.as_secs() as i64, nsec: born.subsec_nanos() });
+        assert_eq!(super::born(open.as_fd(), c"f", Follow::No), Ok(stamp));
+        assert_eq!(super::born(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
+        assert_eq!(super::born(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
+        let long = "u".repeat(1000);
+        for value in ["sys_u:r:t:s0", &long] {
+            let flags = rustix::fs::XattrFlags::empty();
+            let with_nul = [value.as_bytes(), b"\0"].concat();
+            if rustix::fs::setxattr(dir.path().join("f"), c"security.selinux", &with_nul, flags).is_err() {
+                return println!("skipped: may not label files here");
+            }
+            let expected = Ok(Some(value.as_bytes().to_vec()));
+            assert_eq!(context(open.as_fd(), c"f", Follow::No), expected);
+            assert_eq!(context(open.as_fd(), c"l", Follow::Yes), expected);
+        }
+    }
+}

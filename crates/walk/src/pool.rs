@@ -1,0 +1,278 @@
+//! How many workers there are: controllers are asked every few milliseconds, between what else the calling thread does.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fathom_io::{Unavailable, sys, sys::Usage};
+
+use crate::control::{Controller, Sample};
+use crate::duty::Duty;
+use crate::error::{Error, Op};
+use crate::lane::Lane;
+use crate::node::Node;
+use crate::order::Tick;
+use crate::run::{Progress, Summary, workers};
+use crate::schedule::Schedule;
+use crate::threads::Staff;
+use crate::worker::Shared;
+
+/// Time between two samples of the controllers, at first and once there is not much to decide any more: with many workers, a sample
+/// is work.
+const SAMPLE: Duration = Duration::from_millis(1);
+const SAMPLE_LATER: Duration = Duration::from_millis(5);
+const LATER: Duration = Duration::from_millis(50);
+/// Workers made ready ahead of their work in a millisecond of waiting for a server: about half of one CPU's time.
+const READY_PER_MS: usize = 8;
+
+/// Readings of counters that only grow.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    usage: Usage,
+    idle: Option<Duration>,
+}
+
+impl Reading {
+    fn now() -> Self {
+        Self { at: Instant::now(), usage: sys::usage(), idle: None }
+    }
+}
+
+/// One controller a device.
+struct Controllers {
+    cpus: usize,
+    workers_max: usize,
+    /// With the units done there at the last sample.
+    lanes: Vec<(Controller, u64)>,
+}
+
+impl Controllers {
+    /// Takes a sample of every lane; `common` is what can be told of the process alone. How many workers there should be.
+    fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
+        for (number, lane) in schedule.lanes.iter().enumerate() {
+            if self.lanes.len() == number {
+                self.lanes.push((Controller::new(self.cpus, self.workers_max), 0));
+            }
+            let (controller, last) = &mut self.lanes[number];
+            let units = schedule.count_on(lane, |tally| &tally.entries)
+                + schedule.count_on(lane, |tally| &tally.directories);
+            let limit = controller.tick(Sample {
+                units: units - *last,
+                remote: lane.is_remote(),
+                saturated: common.saturated && lane.outstanding() > lane.limit() && !lane.is_throttled(),
+                ..common
+            });
+            *last = units;
+            schedule.set_limit(lane, limit);
+        }
+        let total: usize = self.lanes.iter().map(|(controller, _)| controller.workers()).sum();
+        total.min(self.workers_max)
+    }
+}
+
+/// The workers, as the calling thread looks after them between its other work.
+pub(crate) struct Pool<'a, D: Duty> {
+    shared: &'a Shared<D>,
+    workers_max: usize,
+    adaptive: bool,
+    controllers: Option<Controllers>,
+    staff: &'a dyn Staff,
+    /// The calling thread may execute a part.
+    helps_out: bool,
+    refusal: mpsc::Receiver<Unavailable>,
+    failure: Option<Error>,
+    watch: &'a mut dyn FnMut(Progress),
+    /// How many workers are wanted has been found out.
+    sized: bool,
+    wanted: usize,
+    spawned: usize,
+    start: Instant,
+    last: Reading,
+    over_time: Vec<(Duration, usize)>,
+}
+
+/// What a pool is made of.
+pub(crate) struct Setup<'a, D: Duty> {
+    pub(crate) shared: &'a Shared<D>,
+    pub(crate) workers_max: usize,
+    /// The number of workers follows the storage.
+    pub(crate) adaptive: bool,
+    pub(crate) staff: &'a dyn Staff,
+    /// The model's calls are the kernel's own, made on the thread that asks.
+    pub(crate) direct: bool,
+    pub(crate) refusal: mpsc::Receiver<Unavailable>,
+    pub(crate) watch: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a, D: Duty> Pool<'a, D> {
+    pub(crate) fn new(setup: Setup<'a, D>) -> Self {
+        let Setup { shared, workers_max, adaptive, staff, direct, refusal, watch } = setup;
+        Self {
+            shared,
+            workers_max,
+            adaptive,
+            controllers: None,
+            staff,
+            helps_out: direct,
+            refusal,
+            failure: None,
+            watch,
+            sized: false,
+            wanted: 1,
+            spawned: 0,
+            start: Instant::now(),
+            last: Reading::now(),
+            over_time: vec![(Duration::ZERO, 1)],
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.spawned.min(self.wanted).max(1)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            entries: self.shared.schedule.count(|tally| &tally.entries),
+            directories: self.shared.schedule.count(|tally| &tally.directories),
+            measured: self.shared.schedule.count(|tally| &tally.measured),
+            workers: self.count(),
+            busy: self.shared.schedule.lanes.iter().map(Lane::active).sum(),
+        }
+    }
+
+    /// How many workers to have, at first: while the first one is at work, for it takes a while to find out what share of the CPUs
+    /// this process may have.
+    fn size(&mut self) {
+        self.sized = true;
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
+        self.shared.schedule.set_hiring(self.wanted > 1);
+        let workers_max = self.workers_max;
+        self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, lanes: Vec::new() });
+    }
+
+    /// Starts the first worker.
+    pub(crate) fn hire_first(&mut self) {
+        match self.staff.hire() {
+            Ok(()) => self.spawned = 1,
+            Err(error) => self.failure = Some(Error::new(Op::StartWorker, error)),
+        }
+    }
+
+    /// Starts workers up to the wanted number, but none that would find nothing to do; where each call is a round trip, some
+    /// are made ready while the first directories are waited for.
+    fn hire(&mut self) {
+        let mut useful = self.shared.schedule.outstanding();
+        if self.shared.schedule.lanes.iter().any(Lane::is_remote) {
+            useful = useful.max(self.start.elapsed().as_millis() as usize * READY_PER_MS);
+        }
+        let before = self.spawned;
+        while self.spawned < self.wanted.min(useful) {
+            if self.staff.hire().is_err() {
+                // The system has no room for more threads: these have to do.
+                self.wanted = self.spawned;
+                break;
+            }
+            self.spawned += 1;
+        }
+        if self.spawned != before {
+            self.shared.schedule.set_hiring(self.spawned < self.wanted);
+            self.note_workers();
+        }
+    }
+
+    fn adapt(&mut self) {
+        if !self.sized {
+            self.size();
+        }
+        if self.spawned < self.wanted {
+            self.hire();
+        }
+        let pause = if self.last.at - self.start < LATER { SAMPLE } else { SAMPLE_LATER };
+        if self.last.at.elapsed() >= pause {
+            self.sample();
+            let progress = self.progress();
+            (self.watch)(progress);
+        }
+    }
+
+    /// How the walk went, unless it could not be.
+    pub(crate) fn end(self, complete: bool) -> Result<Summary, Error> {
+        let progress = self.progress();
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if self.shared.schedule.has_panicked() {
+            return Err(Error::new(Op::Work, std::io::Error::other("a worker thread panicked")));
+        }
+        Ok(Summary {
+            complete,
+            progress,
+            elapsed: self.start.elapsed(),
+            calls: self.shared.calls(),
+            workers_over_time: self.over_time,
+        })
+    }
+
+    fn note_workers(&mut self) {
+        let workers = self.count();
+        if self.over_time.last().is_none_or(|last| last.1 != workers) {
+            self.over_time.push((self.start.elapsed(), workers));
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(controllers) = &mut self.controllers else { return };
+        let mut now = Reading::now();
+        // Before there are many workers nobody asks, and the answer takes three system calls.
+        if self.wanted > controllers.cpus {
+            now.idle = sys::machine_idle();
+        }
+        let elapsed = now.at - self.last.at;
+        let idle = now.idle.zip(self.last.idle).map(|(now, last)| now.saturating_sub(last));
+        let common = Sample {
+            elapsed,
+            idle: idle.unwrap_or(elapsed * controllers.cpus as u32),
+            cpu: now.usage.cpu.saturating_sub(self.last.usage.cpu),
+            waits: now.usage.waits - self.last.usage.waits,
+            saturated: self.spawned >= self.wanted,
+            ..Sample::default()
+        };
+        self.last = now;
+        let wanted = controllers.sample(&self.shared.schedule, common);
+        if wanted != self.wanted {
+            self.wanted = wanted;
+            self.shared.schedule.allow(wanted);
+            self.shared.schedule.set_hiring(self.spawned < wanted);
+            self.note_workers();
+        }
+    }
+}
+
+impl<D: Duty> Tick for Pool<'_, D> {
+    fn begin(&mut self, root: &Node) {
+        // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
+        // on other devices, are not to wait for it.
+        let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
+        if self.helps_out && alone && sys::is_at_hand(root.name()) {
+            self.staff.help_out();
+        }
+    }
+
+    fn tick(&mut self) -> bool {
+        if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
+            self.hire_first();
+        }
+        if let Ok(unavailable) = self.refusal.try_recv() {
+            self.failure = Some(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
+        }
+        if self.failure.is_some() || self.shared.schedule.has_panicked() {
+            return true;
+        }
+        if self.spawned > 0 {
+            self.adapt();
+        }
+        false
+    }
+}

@@ -1,0 +1,149 @@
+//! How a walk starts: a small directory on a disk is read by the calling thread, for starting another takes longer.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use fathom_io::blocking::Blocking;
+use fathom_io::calls::Native;
+use fathom_io::sim::{Rates, Sim};
+use fathom_walk::{Choice, Emit, Entry, Node, Op, Visit, run, run_with};
+use support::record::Recorder;
+use support::slow::device;
+use support::tree::{Tree, fill};
+use support::way::{self, SYNC, Way};
+use support::{Watchdog, skip};
+
+/// Knows on which threads it was called, and emits nothing.
+#[derive(Clone, Default)]
+struct Threads(Arc<Mutex<Vec<ThreadId>>>);
+
+impl Visit for Threads {
+    type Item = ();
+
+    fn entries<'a>(
+        &self,
+        _dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, ()>,
+    ) {
+        self.0.lock().unwrap().push(thread::current().id());
+        entries.filter(|entry| entry.file_type() == fathom_walk::FileType::Directory).for_each(|entry| {
+            emit.descend(&entry);
+        });
+    }
+
+    fn weight((): &()) -> usize {
+        0
+    }
+}
+
+/// Consumes nothing.
+struct Nothing {
+    roots: Vec<PathBuf>,
+}
+
+impl fathom_walk::Consume<()> for Nothing {
+    fn next_root(&mut self, _wait: bool) -> fathom_walk::NextRoot {
+        self.roots.pop().map_or(fathom_walk::NextRoot::End, |path| {
+            use std::os::unix::ffi::OsStrExt;
+            fathom_walk::NextRoot::Path(std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap())
+        })
+    }
+    fn root_file(&mut self, _root: usize, _meta: Result<fathom_walk::Meta, fathom_walk::Errno>) {}
+    fn enter(&mut self, _enter: fathom_walk::Enter<'_>) -> fathom_walk::Descend {
+        fathom_walk::Descend::Yes
+    }
+    fn lost(&mut self, _node: &Node, _errno: fathom_walk::Errno) {}
+    fn item(&mut self, (): ()) {}
+    fn leave(&mut self, _error: Option<fathom_walk::Errno>) {}
+}
+
+/// Directories the calling thread has read, and all there were.
+fn read_here(way: Way, roots: &[PathBuf]) -> [usize; 2] {
+    let threads = Threads::default();
+    let mut consume = Nothing { roots: roots.to_vec() };
+    let summary = run(way.options(), threads.clone(), &mut consume, &mut |_| {}).unwrap();
+    assert!(summary.complete);
+    let threads = threads.0.lock().unwrap();
+    [threads.iter().filter(|thread| **thread == thread::current().id()).count(), threads.len()]
+}
+
+/// A tree on a disk, or a word why there is none.
+fn on_disk() -> Option<Tree> {
+    let tree = Tree::new();
+    let numbered = fathom_io::sys::major(device(tree.root())) > 0;
+    if !numbered {
+        skip("needs temporary files on a device with a major number");
+    }
+    numbered.then_some(tree)
+}
+
+#[test]
+fn a_small_directory_on_a_disk_is_read_by_the_calling_thread() {
+    let Some(tree) = on_disk() else { return };
+    fill(&tree.dir("below"), 3);
+    for way in [SYNC, Way::workers(2), Way::of(Choice::Auto)] {
+        assert_eq!(read_here(way, &[tree.path("below")]), [1, 1], "{way}");
+        assert_eq!(read_here(way, &[tree.root()]), [1, 2], "{way}: what is below is for the workers");
+        assert_eq!(read_here(way, &[tree.root(), tree.root()])[0], 0, "{way}: one of several");
+    }
+}
+
+#[test]
+fn what_is_not_at_hand_is_read_by_workers() {
+    let Some(tree) = on_disk() else { return };
+    fill(&tree.dir("wide"), 3000);
+    let memory = Tree::in_memory();
+    fill(&memory.root(), 3);
+    for way in [SYNC, Way::of(Choice::Auto)] {
+        assert_eq!(read_here(way, &[tree.path("wide")])[0], 0, "{way}: more than one block");
+        assert_eq!(read_here(way, &[tree.path("missing")]), [0, 0], "{way}");
+        if device(memory.root()) != device(tree.root()) {
+            assert_eq!(read_here(way, &[memory.root()]), [0, 1], "{way}: no disk");
+        }
+    }
+    let threads = Threads::default();
+    let mut consume = Nothing { roots: vec![tree.root()] };
+    let sim = Sim::new(Native, 1, Rates::default());
+    let make = move || Ok(Blocking::new(sim.clone()));
+    run_with(SYNC.options(), threads.clone(), &mut consume, &mut |_| {}, make).unwrap();
+    assert!(!threads.0.lock().unwrap().contains(&thread::current().id()), "calls that may take their time");
+}
+
+/// Panics at the first entry.
+struct Clumsy;
+
+impl Visit for Clumsy {
+    type Item = support::record::Seen;
+
+    fn entries<'a>(
+        &self,
+        _dir: &Arc<Node>,
+        _entries: impl Iterator<Item = Entry<'a>>,
+        _emit: &mut Emit<'_, Self::Item>,
+    ) {
+        panic!("meant to");
+    }
+
+    fn weight(_item: &Self::Item) -> usize {
+        0
+    }
+}
+
+#[test]
+fn a_visitor_that_panics_ends_the_walk_with_an_error_on_whatever_thread() {
+    let tree = Tree::new();
+    fill(&tree.dir("below"), 3);
+    for way in way::all() {
+        for roots in [&[tree.path("below")][..], &[tree.root(), tree.root()]] {
+            let _watchdog = Watchdog::new(way);
+            let ended = run(way.options(), Clumsy, &mut Recorder::new(roots), &mut |_| {});
+            assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}, {} roots", roots.len());
+        }
+    }
+}
