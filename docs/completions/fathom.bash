@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top query io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -42,7 +42,7 @@ _fathom() {
             esac
             ;;
         list)
-            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --prune= --hidden --no-hidden -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
+            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -t|--type|--type=) compopt +o default 2>/dev/null; return ;;
                 -n|--name|--name=) compopt +o default 2>/dev/null; return ;;
@@ -58,6 +58,34 @@ _fathom() {
                 --progress=) values='auto always never' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        scan)
+            options='-o --output= -x --one-file-system --resume --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            case $flag in
+                -o|--output|--output=) return ;;
+                --rate|--rate=) compopt +o default 2>/dev/null; return ;;
+                --max-in-flight|--max-in-flight=) compopt +o default 2>/dev/null; return ;;
+                --checkpoint|--checkpoint=) compopt +o default 2>/dev/null; return ;;
+                --deadline|--deadline=) compopt +o default 2>/dev/null; return ;;
+                --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        top)
+            options='--by= -n --lines= --below= --json --help --version'
+            case $flag in
+                --by|--by=) values='dir file user group ext age size type depth' ;;
+                -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
+                --below|--below=) return ;;
+            esac
+            ;;
+        query)
+            options='--format= --json -f --file= --help --version'
+            case $flag in
+                --format|--format=) values='table csv json jsonl' ;;
+                -f|--file|--file=) return ;;
             esac
             ;;
         io)

@@ -70,6 +70,9 @@ pub(crate) const FATHOM: Command<Key> = Command {
     commands: &[
         ("du", crate::du::table::DU.brief),
         ("list", crate::list::table::LIST.brief),
+        ("scan", crate::scan::table::SCAN.brief),
+        ("top", crate::top::table::TOP.brief),
+        ("query", crate::query::table::QUERY.brief),
         ("io", IO.brief),
     ],
     notes: &[Note {
@@ -84,7 +87,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &["fathom-du", "fathom-list", "fathom-io"],
+    see_also: &["fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"],
 };
 
 /// `fathom io`.

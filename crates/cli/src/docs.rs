@@ -10,9 +10,13 @@ use crate::command::{FATHOM, IO};
 use crate::du::table::DU;
 use crate::flag::{Flag, Kind, Value};
 use crate::list::table::LIST;
+use crate::query::table::QUERY;
+use crate::scan::table::SCAN;
+use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 4] = ["fathom", "fathom-du", "fathom-list", "fathom-io"];
+pub(crate) const MAN_PAGES: [&str; 7] =
+    ["fathom", "fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"];
 
 /// The shells that completions exist for.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
@@ -23,6 +27,9 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom" => Some(roff::page(&FATHOM)),
         "fathom-du" => Some(roff::page(&DU)),
         "fathom-list" => Some(roff::page(&LIST)),
+        "fathom-scan" => Some(roff::page(&SCAN)),
+        "fathom-top" => Some(roff::page(&TOP)),
+        "fathom-query" => Some(roff::page(&QUERY)),
         "fathom-io" => Some(roff::page(&IO)),
         _ => None,
     }
@@ -33,6 +40,9 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
     let commands = [
         Completed::new("du", DU.brief, DU.flags),
         Completed::new("list", LIST.brief, LIST.flags),
+        Completed::new("scan", SCAN.brief, SCAN.flags),
+        Completed::new("top", TOP.brief, TOP.flags),
+        Completed::new("query", QUERY.brief, QUERY.flags),
         Completed::new("io", IO.brief, IO.flags),
     ];
     let global: Vec<_> = FATHOM.flags.iter().map(Choice::new).collect();

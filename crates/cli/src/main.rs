@@ -12,6 +12,9 @@ mod list;
 mod locale;
 mod offer;
 mod output;
+mod query;
+mod scan;
+mod top;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -39,6 +42,9 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
     match word.as_bytes() {
         b"du" => du::main(b"fathom du", Scope::Full, words),
         b"list" => list::main(words),
+        b"scan" => scan::main(words),
+        b"top" => top::main(words),
+        b"query" => query::main(words),
         b"io" => offer::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
         b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),

@@ -8,6 +8,24 @@ use fathom_io::{Errno, sys};
 /// Written out past this many bytes, so that a pipe is filled in one call.
 const FULL_BYTES: usize = 64 * 1024;
 
+/// Prints a text that was asked for, help or a version; the exit status.
+pub(crate) fn print(name: &str, text: &str) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text.as_bytes());
+    out.finish(name)
+}
+
+/// Says something on standard error, after the command's name.
+pub(crate) fn say(name: &str, message: &[u8]) {
+    complain(&[name.as_bytes(), b": ", message, b"\n"].concat());
+}
+
+/// Says what is wrong with a command line.
+pub(crate) fn say_misuse(name: &str, message: &[u8]) {
+    let hint = format!("\nTry '{name} --help' for more information.");
+    say(name, &[message, hint.as_bytes()].concat());
+}
+
 /// Buffered standard output.
 #[derive(Debug)]
 pub(crate) struct Output {

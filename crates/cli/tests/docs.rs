@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 4] = ["fathom", "fathom-du", "fathom-list", "fathom-io"];
+const PAGES: [&str; 7] =
+    ["fathom", "fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
 /// `docs/`, after it was written anew if that is wanted.
@@ -78,7 +79,7 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list io --help --version"),
+        ("fathom ", "du list scan top query io --help --version"),
         ("fathom d", "du"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),
@@ -88,6 +89,7 @@ fn bash_completes() {
         ("fathom du --by=t", "type"),
         ("fathom du -d ", ""),
         ("fathom du -- --ti", ""),
+        ("fathom query --format j", "json jsonl"),
         ("fathom io --j", "--json"),
     ] {
         let words = ["-c", ask, "bash", script.to_str().expect("the checkout's path is text"), line];

@@ -5,14 +5,14 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::Tree;
 use support::program::Program;
 
 /// A home directory with what the examples look for in the current one.
-const HOME: &str = "src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
+const HOME: &str = "projects/p 7, src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
 
 fn readme() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
@@ -42,30 +42,54 @@ fn moved(line: &str, home: &Path) -> String {
 
 fn run(line: &str, home: &Path) -> Output {
     let installed = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = [Program::AsDu.bin()].into_iter().chain(std::env::split_paths(&installed));
+    let dirs = [Program::AsDu.bin(), python_bin()].into_iter().chain(std::env::split_paths(&installed));
     let path = std::env::join_paths(dirs).expect("no colon in a directory of the build");
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(home).env("HOME", home).env("PATH", path);
     shell.output().expect("a shell runs")
 }
 
+/// Where `tools/test-python.sh` puts DuckDB.
+fn python_bin() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin")
+}
+
+fn duckdb_works() -> bool {
+    let output = Command::new(python_bin().join("duckdb")).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn every_example_works_as_written() {
     let mut lines = readme();
     assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
-    for words in [&[][..], &["du"], &["list"], &["io"]] {
+    for words in [&[][..], &["du"], &["list"], &["scan"], &["top"], &["query"], &["io"]] {
         let examples = help(words);
         assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
         lines.extend(examples);
     }
     for line in lines {
         let home = Tree::parse(HOME);
+        if line.starts_with("fathom query") && !duckdb_works() {
+            support::skip("needs DuckDB in PATH for the examples of fathom query");
+            continue;
+        }
+        if line.starts_with("fathom query") || line.starts_with("fathom top") {
+            run("fathom scan -o home.inv ~", home.path());
+        }
+        if line.contains("--resume") {
+            // Ends before it has read anything.
+            let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
+            let inventory = inventory.expect("an example names the inventory to go on with");
+            run(&format!("fathom scan --deadline 0s -o {inventory} srv"), home.path());
+        }
         let output = run(&moved(&line, home.path()), home.path());
         assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
         let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
         // Nothing in the tree is as large as an example's threshold, or called like that.
         let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
-        assert!(!printed.is_empty() || finds_nothing, "{line} prints nothing");
+        let makes_a_directory = line.starts_with("fathom scan");
+        assert!(!printed.is_empty() || finds_nothing || makes_a_directory, "{line} prints nothing");
     }
 }

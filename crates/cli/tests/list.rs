@@ -158,6 +158,50 @@ fn a_link_to_itself_is_an_error_where_links_are_followed() {
 }
 
 #[test]
+fn a_root_that_leads_nowhere_is_finds() {
+    let tree = Tree::parse("d/, f 1, nowhere -> missing, through -> f/x, loop -> loop");
+    for root in
+        ["nowhere", "nowhere/", "nowhere/x", "f/", "f/x", "through", "through/", "loop", "loop/", "d/x"]
+    {
+        for (links, order) in [("-P", "path"), ("-P", "any"), ("-L", "path"), ("-L", "any")] {
+            let find =
+                run(Command::new("find").args([links, root]).env("LC_ALL", "C").current_dir(tree.path()));
+            let links = if links == "-L" { &["-L"][..] } else { &[] };
+            let list = fathom()
+                .args(links)
+                .args([root, "--order", order])
+                .env("LC_ALL", "C")
+                .current_dir(tree.path())
+                .output();
+            let list = list.unwrap();
+            assert_eq!(list.stdout, find.stdout, "{links:?} {root}");
+            // Where find names itself, fathom has the deed too.
+            let said =
+                String::from_utf8(find.stderr).unwrap().replace("find: ", "fathom list: cannot access ");
+            assert_eq!(String::from_utf8(list.stderr).unwrap(), said, "{links:?} {root}");
+            assert_eq!(list.status.code(), find.status.code(), "{links:?} {root}");
+        }
+    }
+}
+
+#[test]
+fn a_root_is_looked_up_where_it_is_though_a_worker_has_gone_elsewhere() {
+    let tree = Tree::parse("d/f 1, link -> d/f, nowhere -> x");
+    (0..20).for_each(|file| tree.file(format!("d/s/{file}"), 1));
+    let format = "-f '%p %l %Y %s\\n'";
+    let expected = sorted_list(&tree, &format!("d link d/s link {format}"));
+    let any = sorted_list(&tree, &format!("d link d/s link --order=any --threads=1 {format}"));
+    assert_eq!(any, expected);
+    let expected = sorted_list(&tree, "-L d nowhere d/s nowhere");
+    assert_eq!(sorted_list(&tree, "-L d nowhere d/s nowhere --order=any --threads=1"), expected);
+}
+
+#[track_caller]
+fn sorted_list(tree: &Tree, words: &str) -> Vec<Vec<u8>> {
+    sorted(&list(tree, words), b'\n').into_iter().map(<[u8]>::to_vec).collect()
+}
+
+#[test]
 fn a_directory_below_itself_is_an_error_where_links_are_followed() {
     let tree = Tree::parse("a/b/c 1, a/b/up -> ../../a");
     for order in ["path", "any"] {
@@ -203,6 +247,63 @@ fn formats_are_finds() {
         let text = String::from_utf8_lossy;
         assert!(expected == found, "{format}\n{}\n{}", text(&expected), text(&found));
     }
+}
+
+#[test]
+fn filesystems_are_those_find_names() {
+    let tree = mixed();
+    let shown = same(&tree, "a p -f '%F|%9F|%p\\n'", "a p -printf '%F|%9F|%p\\n'");
+    assert!(!shown.starts_with(b"unknown"), "{}", String::from_utf8_lossy(&shown));
+    // Where others are mounted.
+    same(&tree, "-d 1 /dev -f '%F %p\\n'", "/dev -maxdepth 1 -printf '%F %p\\n'");
+    same(
+        &tree,
+        "-d 0 / /proc /sys /dev/shm -f '%F %p\\n'",
+        "/ /proc /sys /dev/shm -maxdepth 0 -printf '%F %p\\n'",
+    );
+    same(&tree, "-L a p -f '%F %p\\n'", "-L a p -printf '%F %p\\n'");
+}
+
+#[test]
+fn contexts_are_those_find_prints() {
+    let tree = Tree::parse("d/f 1, d/g 1, link -> d/f, nowhere -> x");
+    let flags = rustix::fs::XattrFlags::empty();
+    for (name, context) in [("d", &b"u:r:dir:s0\0"[..]), ("d/f", b"u:r:t:s0")] {
+        if rustix::fs::setxattr(tree.at(name), c"security.selinux", context, flags).is_err() {
+            return support::skip("needs the right to label files (root)");
+        }
+    }
+    for links in ["-P", "-L"] {
+        let mut find = Command::new("find");
+        find.args([links, "d", "link", "nowhere", "-printf", "%p|%Z|%-5Z\n"]).current_dir(tree.path());
+        // It fails for files without one.
+        let expected = run(&mut find).stdout;
+        assert!(expected.starts_with(b"d|u:r:dir:s0|u:r:dir:s0\n"), "{}", expected.escape_ascii());
+        let links = if links == "-L" { "-L" } else { "" };
+        let words = format!("{links} d link nowhere -f '%p|%Z|%-5Z\\n'");
+        assert_eq!(list(&tree, &words).escape_ascii().to_string(), expected.escape_ascii().to_string());
+        let any = list(&tree, &format!("{words} --order=any"));
+        assert_eq!(sorted(&any, b'\n'), sorted(&expected, b'\n'));
+    }
+}
+
+#[test]
+fn births_are_those_stat_prints() {
+    let tree = mixed();
+    // As `2026-01-31 12:00:00.123456789 +0000`.
+    let script = "find a p s | while read -r path; do stat -c '%n %w' \"$path\"; done";
+    let output = run(Command::new("sh").args(["-c", script]).current_dir(tree.path()).env("TZ", "UTC0"));
+    let expected = String::from_utf8(output.stdout).unwrap();
+    if expected.lines().any(|line| line.ends_with(" -")) {
+        return support::skip("needs a filesystem that keeps when files were made");
+    }
+    let shown = list(&tree, "a p s -f '%p %BY-%Bm-%Bd %BT\\n'");
+    assert_eq!(String::from_utf8(shown).unwrap(), expected.replace(" +0000\n", "0\n"));
+    // Most builds of find know of none.
+    if find(&tree, "a -maxdepth 0 -printf %Bs").is_empty() {
+        return;
+    }
+    assert_eq!(list(&tree, "a -f '%p %B@\\n'"), find(&tree, "a -printf '%p %B@\\n'"));
 }
 
 #[test]

@@ -167,6 +167,7 @@ impl Field {
     fn fields(&self) -> Option<Fields> {
         match self {
             Field::Meta(field) => Some(field.fields()),
+            Field::Filesystem => Some(Fields::IDENTITY),
             Field::Time(Which::Modified | Which::Accessed | Which::Changed, _) => Some(Fields::TIMES),
             _ => None,
         }

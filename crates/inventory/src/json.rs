@@ -173,6 +173,7 @@ mod tests {
             accessed: stamp(-1),
             modified: stamp(0),
             changed: stamp(i64::MAX),
+            born: None,
             mount_root: None,
         };
         let expected = "{\"path\":\"a/b\",\"type\":\"f\",\"size\":-1,\"blocks\":8,\"mode\":\"4755\",\"uid\":1000,\

@@ -22,6 +22,18 @@ impl Owners {
         Owners { users: names("/etc/passwd"), groups: names("/etc/group") }
     }
 
+    /// The name of a user.
+    #[must_use]
+    pub fn user(&self, uid: u32) -> Option<&[u8]> {
+        self.users.get(&uid).map(Vec::as_slice)
+    }
+
+    /// The name of a group.
+    #[must_use]
+    pub fn group(&self, gid: u32) -> Option<&[u8]> {
+        self.groups.get(&gid).map(Vec::as_slice)
+    }
+
     /// Appends the name of a user, or the number if there is none.
     pub fn write_user(&self, uid: u32, out: &mut Vec<u8>) {
         write(&self.users, uid, out);

@@ -138,7 +138,14 @@ fn number(word: &[u8]) -> Option<NonZeroU64> {
 }
 
 /// The meaning of `word`, which may be cut short as long as it can be only one of `words`.
-fn one_of<T: Copy>(word: &[u8], words: &'static [&'static str], meanings: &[T]) -> Result<T, Refusal> {
+pub(crate) fn one_of<T: Copy>(
+    word: &[u8],
+    words: &'static [&'static str],
+    meanings: &[T],
+) -> Result<T, Refusal> {
+    if let Some(at) = words.iter().position(|full| full.as_bytes() == word) {
+        return Ok(meanings[at]);
+    }
     let mut begun = words.iter().zip(meanings).filter(|(full, _)| full.as_bytes().starts_with(word));
     match (begun.next(), begun.next()) {
         (Some((_, meaning)), None) => Ok(*meaning),

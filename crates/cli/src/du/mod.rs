@@ -7,7 +7,7 @@ pub(crate) mod progress;
 mod report;
 pub(crate) mod table;
 mod verbose;
-mod view;
+pub(crate) mod view;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

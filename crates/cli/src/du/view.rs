@@ -1,10 +1,10 @@
 //! What is shown of a run: GNU du's lines, the same lines as JSON, or rows that are picked when the run is over.
 
 mod by;
-mod figures;
-mod json;
+pub(crate) mod figures;
+pub(crate) mod json;
 mod rows;
-mod screen;
+pub(crate) mod screen;
 mod text;
 mod top;
 mod tree;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Below, Descend, Enter, Entry, Errno, Gather, Meta, Names, NextRoot, Node, Roots};
+use fathom_walk::{Below, Descend, Enter, Entry, Errno, Gather, Meta, Names, NextRoot, Node, Opened, Roots};
 
 use super::operands::Operands;
 use super::plan::{self, Lines, Next, Plan, Problem};
 use super::report::{FULL_BYTES, Report};
+use super::vcs;
 
 /// The workers' side.
 pub(crate) struct Teller {
@@ -16,6 +17,12 @@ pub(crate) struct Teller {
 
 impl Gather for Teller {
     type Local = Lines;
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        let bytes = self.plan.opened(&dir);
+        vcs::problems_of(dir.node).iter().for_each(|problem| self.report.problem(problem));
+        bytes
+    }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         self.plan.select(dir, names);
@@ -36,7 +43,7 @@ impl Gather for Teller {
     ) {
         self.plan.begin(dir, lines);
         for entry in entries {
-            match self.plan.entry(&entry, dir.depth() + 1, lines) {
+            match self.plan.entry(&entry, dir, lines) {
                 Next::Nothing => {}
                 Next::Descend => below.descend(&entry),
                 Next::Problem(problem) => self.report.problem(&problem),
@@ -47,18 +54,17 @@ impl Gather for Teller {
         }
     }
 
-    fn broken(&self, _: &mut Lines, node: &Node, errno: Errno) {
+    fn broken(&self, _: &mut Lines, node: &Arc<Node>, errno: Errno) {
         self.report.problem(&Problem::Read(plan::path(node), errno));
     }
 
-    fn lost(&self, _: &mut Lines, node: &Node, errno: Errno) {
+    fn lost(&self, _: &mut Lines, node: &Arc<Node>, errno: Errno) {
         self.report.problem(&Problem::Access(plan::path(node), errno));
     }
 
-    fn root_file(&self, lines: &mut Lines, root: &Node, meta: Result<Meta, Errno>) {
-        match meta {
-            Ok(meta) => self.plan.root(root.name().to_bytes(), &meta, lines),
-            Err(errno) => self.report.problem(&Problem::Access(plan::path(root), errno)),
+    fn root_file(&self, lines: &mut Lines, root: &Arc<Node>, meta: Result<Meta, Errno>) {
+        if let Err(problem) = self.plan.root_file(root.name().to_bytes(), meta, lines) {
+            self.report.problem(&problem);
         }
     }
 

@@ -12,9 +12,11 @@ use fathom_text::time::Zone;
 use fathom_text::words;
 use fathom_walk::{Choice, Fields, Follow, Stamp};
 
+use super::lookup::Places;
 use super::operands::Operands;
-use super::plan::{Plan, Shape};
+use super::plan::{Plan, Problem, Shape};
 use super::table::{FLAGS, Key};
+use super::vcs::Vcs;
 use crate::du::extra::{self, When as Show};
 use crate::getopt::{Getopt, Match, Order as Words};
 
@@ -38,6 +40,8 @@ pub(crate) struct ListArgs {
     pub(crate) threads: Option<usize>,
     /// Of the format; for standard error.
     pub(crate) warnings: Vec<Vec<u8>>,
+    /// Known before the walk.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
@@ -72,6 +76,7 @@ struct Reader {
     count: bool,
     terminator: u8,
     skips_hidden: bool,
+    ignores_vcs: bool,
     one_file_system: bool,
     dereference: bool,
     in_order: bool,
@@ -96,6 +101,7 @@ impl Reader {
             count: false,
             terminator: b'\n',
             skips_hidden: false,
+            ignores_vcs: false,
             one_file_system: false,
             dereference: false,
             in_order: true,
@@ -130,6 +136,7 @@ impl Reader {
             Key::Prune => self.pruned.get_or_insert_default().add_name(&value, charset),
             Key::Hidden => self.skips_hidden = false,
             Key::NoHidden => self.skips_hidden = true,
+            Key::IgnoreVcs => self.ignores_vcs = true,
             Key::Dereference => self.dereference = true,
             Key::Null => self.terminator = 0,
             Key::Format => self.set_format(&value)?,
@@ -178,23 +185,32 @@ impl Reader {
         }
         let operands = Operands::new(operands).ok_or_else(|| b"invalid zero-length file name".to_vec())?;
         let needs_owners = self.format.as_ref().is_some_and(Format::needs_owners);
+        let looks_up = self.format.is_some() || self.dereference;
         let shape = match self.format {
             Some(format) => Shape::Format(Box::new(format)),
             None if self.json => Shape::Json(Box::new(Writer::new())),
             None if self.count => Shape::Count,
             None => Shape::Path(self.terminator),
         };
+        let (vcs, problems) = self.ignores_vcs.then(Vcs::new).unzip();
         let plan = Plan {
             filter: self.filter,
             shape,
             pruned: self.pruned,
             skips_hidden: self.skips_hidden,
+            vcs,
             one_file_system: self.one_file_system,
             dereference: self.dereference,
+            places: if looks_up {
+                Places::new(if self.dereference { Follow::Yes } else { Follow::No })
+            } else {
+                Places::default()
+            },
             owners: if needs_owners { Owners::read() } else { Owners::default() },
         };
         let Self { in_order, stats, progress, model, threads, warnings, .. } = self;
-        Ok(ListArgs { plan, operands, in_order, stats, progress, model, threads, warnings })
+        let problems = problems.unwrap_or_default();
+        Ok(ListArgs { plan, operands, in_order, stats, progress, model, threads, warnings, problems })
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod any;
 mod args;
+mod lookup;
 mod operands;
 mod path;
 mod plan;
 mod report;
 pub(crate) mod table;
+mod vcs;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -20,7 +22,7 @@ use self::report::Report;
 use crate::du::progress::Meter;
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{Output, complain};
+use crate::output::{print, say_misuse};
 use crate::{help, locale};
 
 const NAME: &str = "fathom list";
@@ -33,25 +35,19 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let charset = locale::charset(&env);
     match args::parse(words, charset, &env) {
         Ok(Asked::List(args)) => run(*args, Report::new(charset, stop_on_interrupt())),
-        Ok(Asked::Help) => print(help::render(&table::LIST, NAME, Scope::Full).as_bytes()),
-        Ok(Asked::Version) => print(help::version(NAME).as_bytes()),
+        Ok(Asked::Help) => print(NAME, &help::render(&table::LIST, NAME, Scope::Full)),
+        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            let hint = format!("\nTry '{NAME} --help' for more information.\n");
-            complain(&[NAME.as_bytes(), b": ", &message, hint.as_bytes()].concat());
+            say_misuse(NAME, &message);
             MISUSE
         }
     }
 }
 
-fn print(text: &[u8]) -> u8 {
-    let mut out = Output::new();
-    out.buffer().extend_from_slice(text);
-    out.finish(NAME)
-}
-
 fn run(args: ListArgs, report: Report) -> u8 {
     let (report, meter) = (Arc::new(report), Meter::new(args.progress));
     args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
+    args.problems.iter().for_each(|problem| report.problem(problem));
     let (stats, counts) = (args.stats, matches!(args.plan.shape, Shape::Count));
     let ended = list(args, &report, &mut |progress| meter.show(progress));
     meter.clear();
@@ -87,6 +83,9 @@ fn options(args: &ListArgs) -> Options {
         stat_dirs: fields.is_some(),
         once: false,
         loose: false,
+        workers_max: None,
+        fds_max: None,
+        whole: args.plan.vcs.is_some(),
     }
 }
 

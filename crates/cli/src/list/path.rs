@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, Meta, Names, NextRoot, Node, Visit};
+use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, Meta, Names, NextRoot, Node, Opened, Visit};
 
 use super::operands::Operands;
 use super::plan::{self, Lines, Next, Plan, Problem};
 use super::report::{FULL_BYTES, Report};
+use super::vcs;
 
 /// What entries next to each other come to.
 pub(crate) enum Piece {
@@ -27,6 +28,10 @@ fn put(lines: &mut Lines, emit: &mut Emit<'_, Piece>) {
 impl Visit for Maker {
     type Item = Piece;
 
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.0.opened(&dir)
+    }
+
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         self.0.select(dir, names);
     }
@@ -40,7 +45,7 @@ impl Visit for Maker {
         let mut lines = Lines::default();
         self.0.begin(dir, &mut lines);
         for entry in entries {
-            match self.0.entry(&entry, dir.depth() + 1, &mut lines) {
+            match self.0.entry(&entry, dir, &mut lines) {
                 Next::Nothing => {}
                 Next::Descend => {
                     put(&mut lines, emit);
@@ -58,9 +63,7 @@ impl Visit for Maker {
     fn weight(item: &Piece) -> usize {
         match item {
             Piece::Lines(lines, _) => lines.capacity(),
-            Piece::Problem(Problem::Access(path, _) | Problem::Read(path, _) | Problem::Loop(path)) => {
-                path.capacity()
-            }
+            Piece::Problem(problem) => problem.heap_bytes(),
         }
     }
 }
@@ -95,9 +98,8 @@ impl Consume<Piece> for Taker<'_> {
 
     fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
         let path = self.operands.path(root).to_owned();
-        match meta {
-            Ok(meta) => self.plan.root(&path, &meta, &mut self.lines),
-            Err(errno) => self.complain(&Problem::Access(path, errno)),
+        if let Err(problem) = self.plan.root_file(&path, meta, &mut self.lines) {
+            self.complain(&problem);
         }
     }
 
@@ -105,6 +107,7 @@ impl Consume<Piece> for Taker<'_> {
         let (descend, problem) = self.plan.enter(&enter, &mut self.lines);
         problem.into_iter().for_each(|problem| self.complain(&problem));
         if descend == Descend::Yes {
+            vcs::problems_of(enter.node).iter().for_each(|problem| self.complain(problem));
             self.lens.push(self.path.len());
             if self.lens.len() > 1 && self.path.last() != Some(&b'/') {
                 self.path.push(b'/');

@@ -1,13 +1,16 @@
 //! Which entries a listing has and how each looks. Asked on the walk's workers; knows neither options' spellings nor where lines go.
 
-use std::ffi::CString;
 use std::sync::Arc;
 
 use fathom_inventory::filter::Filter;
 use fathom_inventory::format::Format;
+use fathom_inventory::ignores::Malformed;
 use fathom_inventory::json::Writer;
-use fathom_inventory::{Entry, Lookup, Owners, Target};
-use fathom_walk::{Descend, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node};
+use fathom_inventory::{Entry, Owners};
+use fathom_walk::{Descend, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node, Opened};
+
+use super::lookup::{Asked, Places};
+use super::vcs::Vcs;
 
 /// What is to be listed, and how.
 #[derive(Debug)]
@@ -18,12 +21,15 @@ pub(crate) struct Plan {
     pub(crate) pruned: Option<Filter>,
     /// So is what has a name that begins with a dot.
     pub(crate) skips_hidden: bool,
+    /// So is what `.gitignore` and the like say.
+    pub(crate) vcs: Option<Vcs>,
     /// What is mounted below a root is listed, but nothing in it.
     pub(crate) one_file_system: bool,
     /// Symbolic links are followed.
     pub(crate) dereference: bool,
     /// For the format.
     pub(crate) owners: Owners,
+    pub(crate) places: Places,
 }
 
 /// How an entry looks.
@@ -43,6 +49,23 @@ pub(crate) enum Problem {
     Access(Vec<u8>, Errno),
     Read(Vec<u8>, Errno),
     Loop(Vec<u8>),
+    /// A file that says what to leave out could not be read.
+    File(Vec<u8>, Errno),
+    /// A line of one has no effect.
+    Rule(Vec<u8>, Malformed),
+}
+
+impl Problem {
+    /// Bytes of memory behind it.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Access(path, _)
+            | Self::Read(path, _)
+            | Self::Loop(path)
+            | Self::File(path, _)
+            | Self::Rule(path, _) => path.capacity(),
+        }
+    }
 }
 
 /// What becomes of an entry, besides its line.
@@ -102,6 +125,17 @@ impl Plan {
             || self.pruned.as_ref().is_some_and(|pruned| pruned.matches_name(name, 1))
     }
 
+    /// Looks at a directory that has been opened; how much memory that keeps.
+    pub(crate) fn opened(&self, dir: &Opened<'_>) -> usize {
+        let wanted = self.vcs.as_ref().filter(|_| self.reads(dir.node.depth()));
+        wanted.map_or(0, |vcs| vcs.look(dir))
+    }
+
+    /// Whether what an entry is must still be found out.
+    fn is_undecided(&self, name: &Name<'_>) -> bool {
+        name.file_type == FileType::Unknown || (self.dereference && name.file_type == FileType::Symlink)
+    }
+
     /// Drops names that come to nothing, and leaves alone the inodes of which nothing has to be known.
     pub(crate) fn select(&self, dir: &Node, names: &mut Names) {
         let depth = dir.depth() + 1;
@@ -116,15 +150,23 @@ impl Plan {
             self.filter.matches_name(name.name.to_bytes(), depth)
                 && (followed || self.filter.matches_type(name.file_type))
         };
+        let mut ignores = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir));
+        let mut ignored = |name: &Name<'_>| {
+            let (is_dir, text) = (name.file_type == FileType::Directory, name.name.to_bytes());
+            ignores.as_mut().is_some_and(|here| match self.is_undecided(name) {
+                true => here.leaves_out_anyway(text),
+                false => here.leaves_out(text, is_dir),
+            })
+        };
         names.retain(|name| {
-            !self.leaves_out(name.name.to_bytes()) && (may_be_listed(&name) || (deeper && may_be_dir(&name)))
+            !self.leaves_out(name.name.to_bytes())
+                && (may_be_listed(&name) || (deeper && may_be_dir(&name)))
+                && !ignored(&name)
         });
         let everywhere = self.fields().is_some();
         names.skip_stat_if(|name| {
-            let undecided = name.file_type == FileType::Unknown
-                || (self.dereference && name.file_type == FileType::Symlink);
-            let needed = if undecided {
-                everywhere || deeper || self.tells_type()
+            let needed = if self.is_undecided(&name) {
+                everywhere || deeper || self.tells_type() || ignores.is_some()
             } else {
                 everywhere && may_be_listed(&name)
             };
@@ -155,7 +197,7 @@ impl Plan {
     }
 
     /// A root that is there.
-    pub(crate) fn root(&self, path: &[u8], meta: &Meta, lines: &mut Lines) {
+    fn root(&self, path: &[u8], meta: &Meta, lines: &mut Lines) {
         lines.root_len = path.len();
         let file_type = meta.file_type();
         let trimmed = path.iter().rposition(|byte| *byte != b'/').map_or(path, |last| &path[..=last]);
@@ -167,8 +209,27 @@ impl Plan {
             && self.filter.matches_meta(meta);
         if listed {
             lines.count += 1;
-            self.write(&entry, &mut Asked(None), &mut lines.text);
+            self.write(&entry, &mut Asked { places: &self.places, entry: None }, &mut lines.text);
         }
+    }
+
+    /// What stands where a root should be and is no directory. As find(1) has it, a link that leads nowhere stands for itself
+    /// where links are followed.
+    pub(crate) fn root_file(
+        &self,
+        path: &[u8],
+        meta: Result<Meta, Errno>,
+        lines: &mut Lines,
+    ) -> Result<(), Problem> {
+        let meta = match meta {
+            Err(Errno::NOENT) if self.dereference => {
+                self.places.root_itself(path, self.fields().unwrap_or(Fields::IDENTITY))
+            }
+            meta => meta,
+        };
+        let meta = meta.map_err(|errno| Problem::Access(path.to_vec(), errno))?;
+        self.root(path, &meta, lines);
+        Ok(())
     }
 
     /// Before the entries of `dir`.
@@ -177,8 +238,8 @@ impl Plan {
     }
 
     /// The line of an entry of the directory begun with, if it has one, and what becomes of it.
-    pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, depth: usize, lines: &mut Lines) -> Next {
-        let name = entry.name.name.to_bytes();
+    pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Node, lines: &mut Lines) -> Next {
+        let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
         let dangling;
         let (file_type, meta) = match entry.meta {
             None => (entry.name.file_type, None),
@@ -191,13 +252,21 @@ impl Plan {
                 Err(errno) => return Next::Problem(Problem::Access(lines.path_of(name), errno)),
             },
         };
+        if self.is_undecided(&entry.name) && self.is_ignored(name, file_type, dir) {
+            return Next::Nothing;
+        }
         if self.lists(name, depth, file_type, meta, lines) {
             lines.count += 1;
             let Lines { text, dir, root_len, .. } = lines;
             let shown = Entry { dir, name, root_len: *root_len, depth, file_type, meta };
-            self.write(&shown, &mut Asked(Some(entry)), text);
+            self.write(&shown, &mut Asked { places: &self.places, entry: Some(entry) }, text);
         }
         if file_type == FileType::Directory && self.reads(depth) { Next::Descend } else { Next::Nothing }
+    }
+
+    fn is_ignored(&self, name: &[u8], file_type: FileType, dir: &Node) -> bool {
+        let ignores = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir));
+        ignores.is_some_and(|mut here| here.leaves_out(name, file_type == FileType::Directory))
     }
 
     /// As find(1) has it, a link that leads nowhere stands for itself where links are followed.
@@ -251,34 +320,4 @@ pub(crate) fn path(node: &Node) -> Vec<u8> {
     let mut path = Vec::new();
     node.path_into(&mut path);
     path
-}
-
-/// What takes a further call for an entry; nothing for a root, which is looked at by its path.
-struct Asked<'a>(Option<&'a fathom_walk::Entry<'a>>);
-
-fn root_path(root: &Entry<'_>) -> CString {
-    CString::new(root.name).unwrap_or_default()
-}
-
-impl Lookup for Asked<'_> {
-    fn link(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        let target = match self.0 {
-            Some(entry) => entry.read_link(),
-            None => fathom_walk::read_link(&root_path(entry)),
-        };
-        target.ok().map(CString::into_bytes)
-    }
-
-    fn target(&mut self, entry: &Entry<'_>) -> Target {
-        let found = match self.0 {
-            Some(entry) => entry.stat(Follow::Yes, Fields::IDENTITY),
-            None => fathom_walk::stat(&root_path(entry)),
-        };
-        match found {
-            Ok(meta) => Target::Type(meta.file_type()),
-            Err(Errno::NOENT | Errno::NOTDIR) => Target::Missing,
-            Err(Errno::LOOP) => Target::Loop,
-            Err(_) => Target::Unknown,
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fathom_inventory::ignores::Malformed;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::words;
 use fathom_walk::Errno;
@@ -67,7 +68,8 @@ impl Report {
     }
 
     pub(crate) fn problem(&self, problem: &Problem) {
-        self.problems.fetch_add(1, Ordering::Relaxed);
+        let is_failure = !matches!(problem, Problem::Rule(..));
+        self.problems.fetch_add(u64::from(is_failure), Ordering::Relaxed);
         let said = |deed: &str, path: &[u8], cause: &[u8]| {
             [b"cannot ", deed.as_bytes(), b" ", &quoteaf(path, self.charset)[..], b": ", cause].concat()
         };
@@ -75,8 +77,20 @@ impl Report {
         self.say(&match problem {
             Problem::Access(path, errno) => said("access", path, &cause(errno)),
             Problem::Read(path, errno) => said("read directory", path, &cause(errno)),
+            Problem::File(path, errno) => said("read", path, &cause(errno)),
+            Problem::Rule(path, malformed) => self.warning(path, malformed),
             Problem::Loop(path) => said("descend into", path, b"It is one of the directories it is in"),
         });
+    }
+
+    fn warning(&self, path: &[u8], malformed: &Malformed) -> Vec<u8> {
+        let place = malformed.line.map_or_else(String::new, |line| format!("line {line} of "));
+        let others = match malformed.more {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let cause = format!("{others} has no effect: {malformed}");
+        [b"warning: ", place.as_bytes(), &quoteaf(path, self.charset), cause.as_bytes()].concat()
     }
 
     /// Prints a message, after the lines before it.

@@ -19,6 +19,7 @@ pub(crate) enum Key {
     Prune,
     Hidden,
     NoHidden,
+    IgnoreVcs,
     Dereference,
     Null,
     Format,
@@ -67,6 +68,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .required("GLOB", Kind::Text),
     long(Key::Hidden, "hidden", VISITED, "with names that begin with a dot; the default"),
     long(Key::NoHidden, "no-hidden", VISITED, "without names that begin with a dot, and what is below them"),
+    long(Key::IgnoreVcs, "ignore-vcs", VISITED, "without what `.gitignore` and `.ignore` files leave out").more(
+        "With what is below it. Also what a repository's `.git/info/exclude` and git's `core.excludesFile` say. As \
+         in git, `.gitignore` counts in repositories alone; `.ignore`, which is for such tools as this one, counts \
+         anywhere, and more. Files above a PATH have their say too, but no PATH itself is left out, nor is `.git`.",
+    ),
     both(Key::Dereference, b'L', "dereference", VISITED, "follow symbolic links"),
     both(Key::Null, b'0', "null", LOOKS, "end each line with a NUL byte, not a newline"),
     both(Key::Format, b'f', "format", LOOKS, "print FORMAT for each entry, as `-printf` of find(1) does")

@@ -1,6 +1,8 @@
 //! Points in time as they are typed: an age, a date, seconds since the epoch. What is none of these may be a file, whose
 //! time the caller looks up.
 
+use std::time::Duration;
+
 use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
 use fathom_walk::Stamp;
@@ -85,6 +87,20 @@ fn epoch(text: &[u8]) -> Reading {
 
 /// An age in one unit.
 fn age(text: &[u8], now: Stamp) -> Reading {
+    let sec = units(text)?;
+    Some(sec.and_then(|sec| before(now, sec, 0)))
+}
+
+/// How long `text` says: `90s`, `30m` or `30min`, `2h`, `3d`, `2w`; `None` if it says no such thing, or too much.
+#[must_use]
+pub fn period(text: &[u8]) -> Option<Duration> {
+    let minutes = text.strip_suffix(b"m").map(|digits| [digits, b"min"].concat());
+    let sec = units(minutes.as_deref().unwrap_or(text)).flatten()?;
+    u64::try_from(sec).ok().map(Duration::from_secs)
+}
+
+/// So many seconds, if that can be told.
+fn units(text: &[u8]) -> Option<Option<i64>> {
     let (digits, unit) = digits(text)?;
     let unit_sec = match unit {
         b"s" => 1,
@@ -94,8 +110,7 @@ fn age(text: &[u8], now: Stamp) -> Reading {
         b"w" => 604_800,
         _ => return None,
     };
-    let sec = number(digits).and_then(|count| count.checked_mul(unit_sec));
-    Some(sec.and_then(|sec| before(now, sec, 0)))
+    Some(number(digits).and_then(|count| count.checked_mul(unit_sec)))
 }
 
 /// The digits at the start of `text`, at least one, and the rest.
@@ -136,6 +151,13 @@ mod tests {
 
     fn parse(text: &str, tz: &str) -> Result<(i64, u32), WhenError> {
         When::parse(text.as_bytes(), NOW, &zone(tz)).map(|when| (when.stamp().sec, when.stamp().nsec))
+    }
+
+    #[test]
+    fn periods_are_short_numbers_with_a_unit() {
+        let secs = |text: &str| period(text.as_bytes()).map(|period| period.as_secs());
+        assert_eq!(["90s", "30m", "30min", "2h"].map(secs), [Some(90), Some(1800), Some(1800), Some(7200)]);
+        assert_eq!(["", "m", "3", "3y", "-1s", "9999999999999999999w"].map(secs), [None; 6]);
     }
 
     #[test]

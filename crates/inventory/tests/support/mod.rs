@@ -147,6 +147,7 @@ fn meta(metadata: &Metadata) -> Meta {
         accessed: stamp(metadata.atime(), metadata.atime_nsec()),
         modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
         changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        born: None,
         mount_root: None,
     }
 }

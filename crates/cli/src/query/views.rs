@@ -1,0 +1,169 @@
+//! The statements that show DuckDB an inventory, and then close everything else to it. Owns the views' definitions;
+//! docs/inventory.md describes the tables that they stand on.
+
+use fathom_inventory::store::Manifest;
+
+/// The views that are a table as it is.
+const PLAIN: [&str; 5] = ["dirs", "errors", "links", "users", "groups"];
+
+/// Everything but directories. A path that has anything that is not UTF-8 in it is written as such a name is, backslashes
+/// twice, in all its parts. The join keeps ranges of `dir_id` on both of its sides, so that a subtree is read and no more.
+const FILES: &str = r"
+CREATE VIEW files AS SELECT
+    e.dir_id,
+    CASE
+        WHEN d.path IS NULL THEN e.name
+        WHEN d.path_raw IS NULL AND e.name_raw IS NULL THEN d.path || CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END || e.name
+        ELSE CASE WHEN d.path_raw IS NULL THEN replace(d.path, '\', '\\') ELSE d.path END
+            || CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END
+            || CASE WHEN e.name_raw IS NULL THEN replace(e.name, '\', '\\') ELSE e.name END
+    END AS path,
+    CASE
+        WHEN d.path IS NULL THEN e.name_raw
+        WHEN d.path_raw IS NULL AND e.name_raw IS NULL THEN NULL
+        ELSE coalesce(d.path_raw, encode(d.path)) || encode(CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END)
+            || coalesce(e.name_raw, encode(e.name))
+    END AS path_raw,
+    e.* EXCLUDE (dir_id)
+FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
+
+/// Everything. A directory is in its parent, and has an `errno` here only for what that means of other entries.
+const ENTRIES: &str = "
+CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
+    coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type, dev, ino, mode, uid, gid, nlink, size, blocks,
+    atime, mtime, ctime, atime_ns, mtime_ns, ctime_ns, btime, CASE WHEN mode IS NULL THEN errno END AS errno
+FROM dirs";
+
+/// What to run before the query, in the directory of the inventory. Results that do not fit in memory go to `spill`.
+/// Fails if the manifest is not one that `fathom scan` wrote.
+pub(crate) fn setup(manifest: &Manifest, spill: Option<&str>) -> Result<Vec<String>, String> {
+    if let Some(file) = manifest.files.iter().find(|file| !is_plain(&file.name)) {
+        return Err(format!(
+            "its manifest lists the file {:?}, which is no name of a file of an inventory",
+            file.name
+        ));
+    }
+    let mut statements = Vec::new();
+    for table in PLAIN {
+        let files = files(manifest, table)?;
+        statements.push(format!("CREATE VIEW {table} AS FROM read_parquet({files})"));
+    }
+    let (entries, dirs) = (files(manifest, "entries")?, files(manifest, "dirs")?);
+    statements.push(FILES.trim_start().replace("{entries}", &entries).replace("{dirs}", &dirs));
+    statements.push(ENTRIES.trim_start().to_owned());
+    statements.extend(locks(manifest, spill));
+    Ok(statements)
+}
+
+/// From here on only the listed files can be opened, and this cannot be changed. Without a word on where to spill, DuckDB
+/// would do it in the current directory, which is the inventory.
+fn locks(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
+    let all = list(manifest.files.iter().map(|file| &file.name[..]));
+    [
+        format!("SET temp_directory = {}", literal(spill.unwrap_or_default())),
+        format!("SET allowed_paths = {all}"),
+        "SET enable_external_access = false".to_owned(),
+        "SET lock_configuration = true".to_owned(),
+    ]
+}
+
+/// The files of a table, as a list in SQL.
+fn files(manifest: &Manifest, table: &str) -> Result<String, String> {
+    let mut names =
+        manifest.files.iter().filter(|file| file.table == table).map(|file| &file.name[..]).peekable();
+    if names.peek().is_none() {
+        return Err(format!("its manifest lists no file of the table {table:?}"));
+    }
+    Ok(list(names))
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let literals: Vec<String> = names.map(literal).collect();
+    format!("[{}]", literals.join(", "))
+}
+
+/// Whether a name is that of a Parquet file right in the directory, whoever wrote the manifest, and is no pattern to DuckDB.
+fn is_plain(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    name.ends_with(".parquet")
+        && name.bytes().all(allowed)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// `text` as a literal in SQL, on one line whatever is in it.
+pub(super) fn literal(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('\'', "''").replace('\n', r"\n").replace('\r', r"\r");
+    format!("E'{escaped}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(names: &[(&str, &str)]) -> Manifest {
+        let file = |(table, name): &(&str, &str)| serde_json::json!({"name": name, "table": table, "rows": 1, "bytes": 1, "xxh64": "0"});
+        let files: Vec<_> = names.iter().map(file).collect();
+        let completeness = serde_json::json!({
+            "complete": 1, "partial": 0, "failed": 0, "skipped": 0, "unknown_entries": 0, "missing_roots": 0,
+            "stopped": null
+        });
+        serde_json::from_value(serde_json::json!({
+            "format": 1, "tool": "", "host": "", "roots": [], "options": {}, "start": 0, "end": 0, "entries": 0,
+            "completeness": completeness, "files": files
+        }))
+        .expect("it is a manifest")
+    }
+
+    const TABLES: [(&str, &str); 6] = [
+        ("dirs", "dirs-00000.parquet"),
+        ("entries", "entries-00000.parquet"),
+        ("errors", "errors-00000.parquet"),
+        ("links", "links-00000.parquet"),
+        ("users", "users-00000.parquet"),
+        ("groups", "groups-00000.parquet"),
+    ];
+
+    #[test]
+    fn views_are_of_the_files_listed_and_nothing_else_can_be_opened() {
+        let more = [&TABLES[..], &[("dirs", "dirs-00001.parquet")]].concat();
+        let statements = setup(&manifest(&more), Some("/tmp/it's")).expect("all tables are there");
+        let both = "[E'dirs-00000.parquet', E'dirs-00001.parquet']";
+        assert_eq!(statements[0], format!("CREATE VIEW dirs AS FROM read_parquet({both})"));
+        assert!(statements[5].contains(&format!("LEFT JOIN read_parquet({both})")), "{}", statements[5]);
+        assert_eq!(statements[7], "SET temp_directory = E'/tmp/it''s'");
+        assert_eq!(statements[8].matches(".parquet").count(), 7);
+        assert_eq!(statements[10], "SET lock_configuration = true");
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in [
+            "../x.parquet",
+            "/x.parquet",
+            "a/x.parquet",
+            "..",
+            ".x.parquet",
+            "x.csv",
+            "",
+            "x*.parquet",
+            "x'.parquet",
+            "[x].parquet",
+            "s3:.parquet",
+        ] {
+            let files = [&TABLES[..], &[("dirs", name)]].concat();
+            let refused = setup(&manifest(&files), None).expect_err(name);
+            assert!(refused.contains("no name of a file"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn each_table_has_to_have_a_file() {
+        let refused = setup(&manifest(&TABLES[..5]), None).expect_err("groups are missing");
+        assert_eq!(refused, "its manifest lists no file of the table \"groups\"");
+    }
+
+    #[test]
+    fn a_literal_is_one_line() {
+        assert_eq!(literal("a'b\\c\r\n.shell"), r"E'a''b\\c\r\n.shell'");
+    }
+}

@@ -1,0 +1,106 @@
+//! The options of `fathom scan`. Only names and texts; what they do is `args.rs`'s.
+
+use crate::command::{Command, MODELS, Note};
+use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::flag::{Flag, Kind, both, long};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Output,
+    OneFileSystem,
+    Resume,
+    Deadline,
+    Rate,
+    MaxInFlight,
+    Checkpoint,
+    Stats,
+    Progress,
+    Io,
+    Threads,
+    Help,
+    Version,
+}
+
+const SCANNED: &str = "What is scanned, and where it goes";
+const ENGINE: &str = "How the work is done";
+const ABOUT: &str = "About the program";
+
+/// Every option.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    both(Key::Output, b'o', "output", SCANNED, "make the inventory in the new directory INVENTORY")
+        .required("INVENTORY", Kind::File)
+        .more(
+            "While it is made it is called INVENTORY.part: what is called INVENTORY is whole, or says of itself what \
+             is missing.",
+        ),
+    both(Key::OneFileSystem, b'x', "one-file-system", SCANNED, "nothing that is on another file system"),
+    long(Key::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
+        .more(
+            "It may have been interrupted, come to its deadline, or lost the machine. The operands and `-x` are those of \
+             that scan; what it had put on the disk is kept as it is.",
+        ),
+    long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
+        "On average: each thread may look at up to 1,024 entries of a directory at once.",
+    ),
+    long(Key::MaxInFlight, "max-in-flight", ENGINE, "never have more than N system calls waiting at once")
+        .required("N", Kind::Text),
+    long(Key::Checkpoint, "checkpoint", ENGINE, "put what there is on the disk after every N entries (1000000)")
+        .required("N", Kind::Text)
+        .more("And every minute. `--resume` goes on from the last such point."),
+    long(Key::Deadline, "deadline", ENGINE, "end after TIME (`90s`, `30m`, `8h`) with what there is by then")
+        .required("TIME", Kind::Text),
+    long(Key::Stats, "stats", ENGINE, "at the end, say on standard error what was done"),
+    long(Key::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", Kind::Words(WHEN_WORDS)),
+    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)),
+    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", Kind::Text),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+];
+
+/// The command.
+pub(crate) const SCAN: Command<Key> = Command {
+    name: "fathom scan",
+    brief: "make an inventory of file trees, to be asked later",
+    usage: &["[OPTION]... -o INVENTORY PATH...", "[OPTION]... -o INVENTORY --resume"],
+    about: &[
+        "Writes what each PATH and everything below it is (names, types, sizes, owners, times) to a directory of \
+         Parquet files, which `fathom query` and every other program that reads Parquet can ask. It has a row for each \
+         directory, too, with the sums of all that is below.",
+    ],
+    sections: &[SCANNED, ENGINE, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[INCOMPLETE, MODELS, STATUS],
+    examples: &[
+        ("fathom scan -o home.inv ~", "an inventory of the home directory"),
+        ("fathom scan -x -o root.inv /", "of one file system"),
+        ("fathom scan --deadline 8h -o nfs.inv /mnt/nfs", "what can be had in a night"),
+        ("fathom scan --deadline 8h -o nfs.inv --resume", "and the next night, from there on"),
+    ],
+    see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list"],
+};
+
+const INCOMPLETE: Note = Note {
+    title: "Incomplete inventories",
+    text: &[
+        "A directory that cannot be read, or only in part, has a row that says so, and the table of errors has the \
+         cause. An inventory that lacks anything is said to be incomplete, by the exit status, on standard error and in its \
+         manifest. That of a scan that was interrupted or came to its deadline has what was found until then, and `--resume` \
+         completes it.",
+    ],
+    man_only: true,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0: the inventory is complete.",
+        "1: there is an inventory, but something is missing in it.",
+        "2: there is none: the command line was wrong, or it could not be written.",
+        "130: interrupted; there is an inventory of what was found until then.",
+    ],
+    man_only: true,
+};

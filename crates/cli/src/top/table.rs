@@ -1,0 +1,100 @@
+//! The options of `fathom top`. Only names and texts; what they do is `args.rs`'s.
+
+use crate::command::{Command, Note};
+use crate::flag::{Flag, Kind, both, long};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    By,
+    Lines,
+    Below,
+    Json,
+    Help,
+    Version,
+}
+
+/// The values of `--by`.
+pub(crate) const BY_WORDS: &[&str] = &["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"];
+
+const SHOWN: &str = "What is shown, and how";
+const ABOUT: &str = "About the program";
+
+/// Every option.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    long(
+        Key::By,
+        "by",
+        SHOWN,
+        "what a line is about: `dir`, `file`, `user`, `group`, `ext`, `age`, `size`, `type` or `depth`",
+    )
+    .required("WHAT", Kind::Words(BY_WORDS))
+    .more(
+        "`dir`, the default: the largest directories, each with everything below it. `file`: the largest entries that are \
+         no directories. `user`, `group`, `ext` and `type`: totals by owner, owning group, what follows the last dot of \
+         the name, and type, the largest first. `age`, `size` and `depth`: totals by the time since the last modification, \
+         by apparent size and by the number of directories above, all of them in their order.",
+    ),
+    both(Key::Lines, b'n', "lines", SHOWN, "at most N lines; otherwise 20, but all for `age`, `size` and `depth`")
+        .required("N", Kind::Text),
+    long(Key::Below, "below", SHOWN, "only the directory PATH and what is below it")
+        .required("PATH", Kind::File)
+        .more("PATH is as the inventory has it, or relative to one of the trees that were scanned."),
+    long(Key::Json, "json", SHOWN, "JSON objects, one a line"),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+];
+
+/// The command.
+pub(crate) const TOP: Command<Key> = Command {
+    name: "fathom top",
+    brief: "show what takes the most space, from an inventory",
+    usage: &["[OPTION]... INVENTORY"],
+    about: &[
+        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. Nothing of what was scanned is \
+         looked at.",
+        "Each line has the space allocated, the apparent size (directories have none), the number of entries, the share \
+         of the space, and what it is about. A file with several names counts once, under the first of them in the \
+         order of the scan; a directory has it if any of the names is below.",
+    ],
+    sections: &[SHOWN, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[OBJECTS, TRUST, STATUS],
+    examples: &[
+        ("fathom top home.inv", "the largest directories"),
+        ("fathom top --by user --below projects home.inv", "who fills one of them"),
+        ("fathom top --by file -n 100 --json home.inv", "the largest files, for programs"),
+    ],
+    see_also: &["fathom", "fathom-scan", "fathom-du"],
+};
+
+const OBJECTS: Note = Note {
+    title: "JSON",
+    text: &[
+        "An object for each line, with `bytes` (allocated), `apparent`, `entries` and `share`. Those of directories and files \
+         have a `path`, all others `by` and `key`, which is null for entries that have no such thing; owners have an `id`. \
+         What is not UTF-8 is in `path_bytes`, in hexadecimal. The last object has the `total` and whether the inventory \
+         is `complete`.",
+    ],
+    man_only: true,
+};
+
+const TRUST: Note = Note {
+    title: "Damaged and incomplete inventories",
+    text: &[
+        "Each file is compared with the hash in the manifest before it is used; if anything is not as it was written there \
+         is no report. An inventory that lacks something is reported on, with a warning.",
+    ],
+    man_only: true,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0: all is well, or the inventory is incomplete.",
+        "1: the inventory cannot be read or is damaged.",
+        "2: the command line was wrong, or the inventory has no such directory.",
+    ],
+    man_only: true,
+};

@@ -1,0 +1,78 @@
+//! The DuckDBs to test with, which `tools/test-python.sh` installs below the target directory, and how they are asked.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::program::Program;
+use crate::support::skip;
+
+/// A DuckDB.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine(PathBuf);
+
+/// Where its programs are, if it was made.
+pub(crate) fn python_bin() -> Option<PathBuf> {
+    let bin = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
+    let found = Some(bin).filter(|bin| bin.join("python3").exists());
+    if found.is_none() {
+        skip("needs DuckDB, Polars and pyarrow: tools/test-python.sh TARGET/python-env");
+    }
+    found
+}
+
+/// The program and the module; none, with a word on it, if they are not installed.
+pub(crate) fn engines() -> Vec<Engine> {
+    let programs = ["duckdb", "python3"].map(|name| python_bin().map(|bin| Engine(bin.join(name))));
+    programs.into_iter().flatten().collect()
+}
+
+/// `fathom` in the environment that the results are expected for.
+pub(crate) fn fathom(directory: &Path, words: &[&OsStr]) -> Command {
+    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+    command.args(words).current_dir(directory).env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+    command
+}
+
+impl Engine {
+    /// `fathom query` of `inventory` in `directory`, to be asked.
+    pub(crate) fn command(&self, directory: &Path, inventory: impl AsRef<OsStr>, words: &[&str]) -> Command {
+        let mut command = fathom(directory, &[OsStr::new("query"), inventory.as_ref()]);
+        command.args(words).env("FATHOM_DUCKDB", &self.0);
+        command
+    }
+
+    /// The same, asked.
+    pub(crate) fn ask(&self, directory: &Path, inventory: impl AsRef<OsStr>, words: &[&str]) -> Output {
+        let mut command = self.command(directory, inventory, words);
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+
+    /// The rows of an answer; the inventory's name is that of [`crate::home::Home`].
+    #[track_caller]
+    pub(crate) fn rows(&self, directory: &Path, sql: &str) -> Vec<Value> {
+        let output = self.ask(directory, inventory_name(), &["--format=jsonl", sql]);
+        assert!(output.status.success(), "{self:?}: {sql}: {output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+            .collect()
+    }
+
+    /// The only value of the only row.
+    #[track_caller]
+    pub(crate) fn value(&self, directory: &Path, sql: &str) -> Value {
+        let rows = self.rows(directory, sql);
+        let [Value::Object(row)] = &rows[..] else { panic!("{sql}: {rows:?}") };
+        assert_eq!(row.len(), 1, "{sql}");
+        row.values().next().unwrap().clone()
+    }
+}
+
+/// A name that SQL, a shell and a pattern would all make something of, and that is not UTF-8.
+pub(crate) fn inventory_name() -> OsString {
+    OsStr::from_bytes(b"it's \"an\" [inv]* ?\\x $(id);--\xff").to_owned()
+}

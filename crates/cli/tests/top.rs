@@ -1,0 +1,353 @@
+//! `fathom top` reports what is there: each kind of report is compared with what the standard library finds in the same tree.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+mod support;
+
+use serde_json::{Value, json};
+use support::Tree;
+use support::program::Program;
+
+/// Files of many sizes and kinds, and inodes with several names: in one directory, in two, and below one another.
+const SPEC: &str = "s/a/one.rs 5000, s/a/two.RS 70000, s/a/same.rs = s/a/one.rs, s/b/c/far.txt 300000, s/b/near.txt = s/b/c/far.txt, \
+    s/b/c/d/deep 1, s/top.rs = s/a/one.rs, s/empty, s/none/, s/hole.img ~3G, s/l -> a, s/pipe |, s/b/sock %, s/x/y/z/.dot 4096";
+
+/// Allocated, apparent, entries.
+type Sum = (u64, u64, u64);
+
+fn fathom(tree: &Tree, words: &[&str]) -> Output {
+    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+    command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
+}
+
+/// Standard output; fails unless that is all there is.
+#[track_caller]
+fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
+    let output = fathom(tree, words);
+    assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    output.stdout
+}
+
+/// The objects of a report, and the last.
+#[track_caller]
+fn objects(tree: &Tree, words: &[&str]) -> (Vec<Value>, Value) {
+    let text = whole(tree, &[&["top", "--json"], words].concat());
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut all: Vec<Value> = lines.map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let last = all.pop().unwrap();
+    (all, last)
+}
+
+fn sum(object: &Value) -> Sum {
+    let number = |name: &str| object[name].as_u64().unwrap();
+    (number("bytes"), number("apparent"), number("entries"))
+}
+
+/// A report by a property: what each key comes to.
+#[track_caller]
+fn groups(tree: &Tree, words: &[&str]) -> BTreeMap<String, Sum> {
+    let (rows, last) = objects(tree, words);
+    let key = |row: &Value| match &row["key"] {
+        Value::Null => row["type"].as_str().unwrap_or("none").to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let groups: BTreeMap<_, _> = rows.iter().map(|row| (key(row), sum(row))).collect();
+    assert_eq!(groups.len(), rows.len());
+    let all = groups.values().fold((0, 0, 0), |all: Sum, one| (all.0 + one.0, all.1 + one.1, all.2 + one.2));
+    assert_eq!(sum(&last["total"]), all, "{words:?}");
+    groups
+}
+
+/// A tree and, beside it, its inventory `i`.
+fn scanned(spec: &str) -> Tree {
+    let tree = Tree::parse(spec);
+    rescan(&tree);
+    tree
+}
+
+fn rescan(tree: &Tree) {
+    whole(tree, &["scan", "-o", "i", "s"]);
+}
+
+/// Everything at and below `path`, directories before what is in them, each inode once.
+fn entries(path: &Path) -> Vec<(PathBuf, Metadata)> {
+    let (mut found, mut seen, mut left) = (Vec::new(), BTreeSet::new(), vec![path.to_owned()]);
+    while let Some(path) = left.pop() {
+        let meta = path.symlink_metadata().unwrap();
+        if meta.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        if seen.insert((meta.dev(), meta.ino())) {
+            found.push((path, meta));
+        }
+    }
+    found
+}
+
+fn expected(tree: &Tree, below: &str, key: impl Fn(&Path, &Metadata) -> String) -> BTreeMap<String, Sum> {
+    let mut groups: BTreeMap<String, Sum> = BTreeMap::new();
+    for (path, meta) in entries(&tree.path().join(below)) {
+        let group = groups.entry(key(&path, &meta)).or_default();
+        let apparent = if meta.is_dir() { 0 } else { meta.len() };
+        *group = (group.0 + meta.blocks() * 512, group.1 + apparent, group.2 + 1);
+    }
+    groups
+}
+
+fn kind(meta: &Metadata) -> &'static str {
+    let kind = meta.file_type();
+    match () {
+        () if kind.is_dir() => "directory",
+        () if kind.is_symlink() => "symlink",
+        () if kind.is_fifo() => "fifo",
+        () if kind.is_socket() => "socket",
+        () => "regular",
+    }
+}
+
+#[test]
+fn directories_have_everything_below_and_each_inode_once() {
+    let tree = scanned(SPEC);
+    let (rows, last) = objects(&tree, &["i"]);
+    let mut largest: Vec<(u64, String, Sum)> = Vec::new();
+    for (path, _) in entries(&tree.path().join("s")).into_iter().filter(|(_, meta)| meta.is_dir()) {
+        let name = path.strip_prefix(tree.path()).unwrap().to_str().unwrap().to_owned();
+        let all = expected(&tree, &name, |_, _| String::new())[""];
+        largest.push((u64::MAX - all.0, name, all));
+    }
+    largest.sort();
+    let found: Vec<_> = rows.iter().map(|row| (row["path"].as_str().unwrap(), sum(row))).collect();
+    assert_eq!(found, largest.iter().map(|(_, name, all)| (name.as_str(), *all)).collect::<Vec<_>>());
+    assert_eq!((sum(&last["total"]), &last["complete"]), (largest[0].2, &json!(true)));
+    assert_eq!(objects(&tree, &["-n2", "i"]).0[..], rows[..2]);
+}
+
+#[test]
+fn the_total_is_what_du_says() {
+    let tree = scanned(SPEC);
+    let output = Command::new("du").args(["-s", "-B1", "s"]).current_dir(tree.path()).output().unwrap();
+    let bytes: u64 = String::from_utf8(output.stdout).unwrap().split('\t').next().unwrap().parse().unwrap();
+    for by in ["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"] {
+        assert_eq!(sum(&objects(&tree, &["--by", by, "i"]).1["total"]).0, bytes, "{by}");
+    }
+}
+
+#[test]
+fn files_are_the_largest_by_what_is_allocated() {
+    let tree = scanned(SPEC);
+    let (rows, _) = objects(&tree, &["--by", "file", "-n", "3", "i"]);
+    let paths: Vec<_> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
+    // Of names in common the one that the walk meets first.
+    assert_eq!(paths[1..], ["s/a/two.RS", "s/top.rs"]);
+    assert!(["s/b/near.txt", "s/b/c/far.txt"].contains(&paths[0]));
+    let meta = fs::metadata(tree.path().join("s/a/two.RS")).unwrap();
+    assert_eq!(sum(&rows[1]), (meta.blocks() * 512, 70000, 1));
+}
+
+#[test]
+fn groups_are_what_their_entries_come_to() {
+    let tree = scanned(SPEC);
+    let by = |by: &str| groups(&tree, &["--by", by, "i"]);
+    assert_eq!(by("type"), expected(&tree, "s", |_, meta| kind(meta).to_owned()));
+    let ext = |path: &Path, meta: &Metadata| match path.extension() {
+        _ if meta.is_dir() => "directory".to_owned(),
+        None => "none".to_owned(),
+        Some(ext) => ext.to_ascii_lowercase().into_string().unwrap(),
+    };
+    assert_eq!(by("ext"), expected(&tree, "s", ext));
+    let size = |_: &Path, meta: &Metadata| {
+        let class = match meta.len() {
+            _ if meta.is_dir() => "directory",
+            0 => "empty",
+            1..4096 => "under 4 KiB",
+            4096..65_536 => "under 64 KiB",
+            65_536..1_048_576 => "under 1 MiB",
+            _ => "under 16 GiB",
+        };
+        class.to_owned()
+    };
+    assert_eq!(by("size"), expected(&tree, "s", size));
+    assert_eq!(by("age"), expected(&tree, "s", |_, _| "under 1 day".to_owned()));
+}
+
+#[test]
+fn owners_have_their_names() {
+    let tree = scanned(SPEC);
+    let meta = fs::metadata(tree.path()).unwrap();
+    for (by, flag, id) in [("user", "-un", meta.uid()), ("group", "-gn", meta.gid())] {
+        let output = Command::new("id").arg(flag).output().unwrap();
+        let name = String::from_utf8(output.stdout).unwrap().trim_end().to_owned();
+        assert_eq!(groups(&tree, &["--by", by, "i"]), expected(&tree, "s", |_, _| name.clone()));
+        assert_eq!(objects(&tree, &["--by", by, "i"]).0[0]["id"], json!(id));
+    }
+}
+
+#[test]
+fn depths_come_in_their_order_and_inodes_where_they_were_met_first() {
+    let tree = scanned("s/a/b/c/f 9000, s/a/b/g 5000, s/a/b/h = s/a/b/g, s/e");
+    let (rows, _) = objects(&tree, &["--by", "depth", "i"]);
+    assert_eq!(
+        rows.iter().map(|row| row["key"].clone()).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4].map(|key| json!(key))
+    );
+    let depth = |path: &Path, _: &Metadata| {
+        (path.strip_prefix(tree.path()).unwrap().components().count() - 1).to_string()
+    };
+    assert_eq!(groups(&tree, &["--by", "depth", "i"]), expected(&tree, "s", depth));
+}
+
+#[test]
+fn ages_are_those_of_the_last_modification() {
+    let tree = Tree::parse("s/new 1, s/week 1, s/old 1, s/future 1");
+    let day = Duration::from_secs(86_400);
+    for (name, time) in [
+        ("week", SystemTime::now() - day * 5),
+        ("old", SystemTime::now() - day * 2000),
+        ("future", SystemTime::now() + day * 9),
+    ] {
+        let file = File::options().write(true).open(tree.path().join("s").join(name)).unwrap();
+        file.set_times(FileTimes::new().set_modified(time)).unwrap();
+    }
+    rescan(&tree);
+    let (rows, _) = objects(&tree, &["--by", "age", "i"]);
+    let found: Vec<_> =
+        rows.iter().map(|row| (row["key"].as_str().unwrap(), row["entries"].as_u64().unwrap())).collect();
+    assert_eq!(found, [("under 1 day", 2), ("under 7 days", 1), ("older", 1), ("in the future", 1)]);
+}
+
+#[test]
+fn below_a_directory_only_what_is_there_counts() {
+    let tree = scanned(SPEC);
+    for below in ["s/b", "b", "./b/", "s/b//"] {
+        let words = |by| ["--below", below, "--by", by, "i"];
+        let found = groups(&tree, &words("type"));
+        assert_eq!(found, expected(&tree, "s/b", |_, meta| kind(meta).to_owned()), "{below}");
+        let all = expected(&tree, "s/b", |_, _| String::new())[""];
+        for by in ["dir", "file", "depth", "ext"] {
+            assert_eq!(sum(&objects(&tree, &words(by)).1["total"]), all, "{below} by {by}");
+        }
+        let (rows, _) = objects(&tree, &words("dir"));
+        let paths: Vec<_> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["s/b", "s/b/c", "s/b/c/d"]);
+    }
+    for absent in ["s/l", "s/top.rs", "nothing", "/s", "s/b/c/d/e"] {
+        let output = fathom(&tree, &["top", "--below", absent, "i"]);
+        let expected = format!("fathom top: the inventory has no directory '{absent}'\n");
+        assert_eq!((output.status.code(), output.stderr), (Some(2), expected.into_bytes()));
+    }
+}
+
+#[test]
+fn operands_count_together_and_need_not_be_directories() {
+    let tree = Tree::parse("p/d/f 5000, q/d/g 9000, q/link = p/d/f, lone 7000, other = p/d/f");
+    whole(&tree, &["scan", "-o", "i", "p", "q", "lone", "other"]);
+    let all = ["d p", "d q", "d p/d", "d q/d", "f p/d/f", "f q/d/g", "f lone"].map(|word| {
+        let meta = tree.path().join(&word[2..]).symlink_metadata().unwrap();
+        (meta.blocks() * 512, if meta.is_dir() { 0 } else { meta.len() })
+    });
+    let all = all.iter().fold((0, 0, 0), |all, one| (all.0 + one.0, all.1 + one.1, all.2 + 1));
+    for by in ["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"] {
+        assert_eq!(sum(&objects(&tree, &["--by", by, "i"]).1["total"]), all, "{by}");
+    }
+    let output = fathom(&tree, &["top", "--below", "d", "i"]);
+    let message = b"fathom top: the inventory has several directories 'd': give the whole path\n";
+    assert_eq!((output.status.code(), &output.stderr[..]), (Some(2), &message[..]));
+    assert_eq!(objects(&tree, &["--below", "q/d", "i"]).0.len(), 1);
+}
+
+#[test]
+fn names_come_out_as_they_are() {
+    let tree = Tree::new();
+    let odd = OsStr::from_bytes(b"s/new\nline/\xff\\bytes");
+    fs::create_dir_all(tree.path().join(odd)).unwrap();
+    fs::write(tree.path().join(odd).join(OsStr::from_bytes(b"\xfe.\x1b")), [1; 100]).unwrap();
+    rescan(&tree);
+    let text = whole(&tree, &["top", "i"]);
+    assert!(text.windows(odd.len()).any(|window| window == odd.as_bytes()), "{text:?}");
+    let (rows, _) = objects(&tree, &["--by", "file", "i"]);
+    let hex: String =
+        [odd.as_bytes(), b"/\xfe.\x1b"].concat().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(rows[0]["path_bytes"], json!(hex));
+    assert!(!whole(&tree, &["top", "--json", "--by", "ext", "i"]).contains(&0x1b));
+    let below = Command::new(Program::AsDu.bin().join("fathom"))
+        .args([OsStr::new("top"), OsStr::new("--below"), odd, OsStr::new("i")])
+        .current_dir(tree.path())
+        .output();
+    assert!(below.unwrap().status.success());
+}
+
+#[test]
+fn lines_have_sizes_for_people() {
+    let tree = scanned("s/f ~1536, s/d/");
+    let text = String::from_utf8(whole(&tree, &["top", "--by", "type", "i"])).unwrap();
+    let regular = text.lines().find(|line| line.ends_with("regular")).unwrap();
+    assert_eq!(regular, "0\t1.5K\t1\t0.0%\tregular");
+    assert!(text.lines().any(|line| line.ends_with("\t0\t2\t100.0%\tdirectory")), "{text}");
+}
+
+#[test]
+fn an_incomplete_inventory_is_reported_with_a_warning() {
+    let tree = Tree::parse("s/f 5000");
+    let made = fathom(&tree, &["scan", "-o", "i", "s", "missing"]);
+    assert_eq!(made.status.code(), Some(1));
+    let output = fathom(&tree, &["top", "--json", "i"]);
+    assert_eq!(output.status.code(), Some(0));
+    let warning = String::from_utf8(output.stderr).unwrap();
+    assert!(warning.starts_with("fathom top: warning: the inventory is incomplete: 1 of 2 "), "{warning}");
+    assert!(output.stdout.ends_with(b"\"complete\":false}\n"));
+}
+
+#[test]
+fn a_damaged_inventory_is_refused() {
+    let tree = scanned(SPEC);
+    let inventory = tree.path().join("i");
+    for file in fs::read_dir(&inventory).unwrap().map(|file| file.unwrap().path()) {
+        let table = file.file_name().unwrap().to_str().unwrap();
+        let by = if table.starts_with("dirs") { "dir" } else { "user" };
+        if table.starts_with("errors") || table.starts_with("groups") {
+            continue;
+        }
+        let bytes = fs::read(&file).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 0x80;
+        for damaged in [&flipped[..], &bytes[..bytes.len() / 2], b""] {
+            fs::write(&file, damaged).unwrap();
+            let output = fathom(&tree, &["top", "--by", by, "i"]);
+            assert_eq!(output.status.code(), Some(1), "{table}: {output:?}");
+            assert!(
+                output.stdout.is_empty() && output.stderr.starts_with(b"fathom top: cannot read 'i"),
+                "{output:?}"
+            );
+        }
+        fs::write(&file, &bytes).unwrap();
+    }
+    whole(&tree, &["top", "i"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let tree = scanned("s/f");
+    for words in [
+        &["top"][..],
+        &["top", "i", "i"],
+        &["top", "--by", "colour", "i"],
+        &["top", "-n", "0", "i"],
+        &["top", "--below=", "i"],
+    ] {
+        let output = fathom(&tree, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+    }
+    assert_eq!(fathom(&tree, &["top", "s"]).status.code(), Some(1));
+    assert_eq!(fathom(&tree, &["top", "missing"]).status.code(), Some(1));
+}

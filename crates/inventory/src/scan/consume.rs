@@ -1,0 +1,314 @@
+//! The calling thread's side of a scan: gives directories their numbers, adds up what is below them, and hands rows over to be
+//! written.
+
+use std::cell::Cell;
+use std::ffi::CString;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+use fathom_text::words;
+use fathom_walk::{Consume, Descend, Enter, Errno, FileType, Found, Meta, NextRoot, Node, Progress};
+
+use super::journal::{Frame, Journal, Place, Tally};
+use super::{Problem, Scan, Watch};
+use crate::store::{Batch, Chunk, Dir, Error, Row, Shelf, State, Sums, Writer};
+
+/// Time between two checkpoints, if entries come slowly.
+const CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// Takes everything in the order of the walk.
+pub(super) struct Taker<'a> {
+    scan: &'a Scan,
+    journal: &'a Journal,
+    deadline: Option<Instant>,
+    writer: Writer,
+    failed: bool,
+    watch: &'a mut dyn Watch,
+    progress: &'a Cell<Progress>,
+    /// Directories that an earlier run had entered: the walk begins with them, innermost first, each as a root.
+    again: Vec<CString>,
+    next_root: usize,
+    /// Operands before the first that comes after those.
+    roots_before: usize,
+    place: Place,
+    batch: Batch,
+    since: (Instant, u64),
+}
+
+impl<'a> Taker<'a> {
+    pub(super) fn new(
+        scan: &'a Scan,
+        journal: &'a Journal,
+        writer: Writer,
+        watch: &'a mut dyn Watch,
+        progress: &'a Cell<Progress>,
+    ) -> Self {
+        let place = journal.place.clone();
+        let path = |level| CString::new(place.path_of(level)).unwrap_or_default();
+        let again: Vec<_> = (0..place.stack.len()).rev().map(path).collect();
+        let roots_before = if again.is_empty() { place.roots_done } else { place.root + 1 };
+        Self {
+            scan,
+            journal,
+            deadline: scan.deadline.map(|deadline| Instant::now() + deadline),
+            writer,
+            failed: false,
+            watch,
+            progress,
+            again,
+            next_root: 0,
+            roots_before,
+            since: (Instant::now(), place.tally.entries),
+            place,
+            batch: Batch::default(),
+        }
+    }
+
+    /// Waits until all is written. What is still open is left for another run to go on with, and closed as it is.
+    pub(super) fn end(mut self, complete: bool) -> (Result<Shelf, Error>, Tally) {
+        if !complete && !self.failed {
+            self.checkpoint();
+        }
+        while !self.place.stack.is_empty() {
+            self.close(State::Partial, None);
+        }
+        self.send();
+        (self.writer.end(), self.place.tally)
+    }
+
+    /// Has what there is so far put on the disk, for good.
+    fn checkpoint(&mut self) {
+        self.since = (Instant::now(), self.place.tally.entries);
+        let journal = Journal { place: self.place.clone(), ..self.journal.clone() };
+        self.batch.checkpoint = Some(Box::new(move |shelf: &Shelf| {
+            let (users, groups) = (shelf.users.clone(), shelf.groups.clone());
+            let files = shelf.files.clone();
+            Journal { files, segment: shelf.segment, users, groups, ..journal }.write(&shelf.directory)
+        }));
+        self.send();
+    }
+
+    fn is_checkpoint_due(&self) -> bool {
+        let (then, entries) = self.since;
+        let new = self.place.tally.entries - entries;
+        new >= self.scan.checkpoint_entries || (new > 0 && then.elapsed() >= CHECKPOINT)
+    }
+
+    fn send(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        self.failed |= !self.writer.send(batch);
+    }
+
+    fn send_if_full(&mut self) {
+        if self.batch.is_full() {
+            self.send();
+        }
+    }
+
+    fn problem(&mut self, deed: &'static str, dir_id: Option<i64>, path: Vec<u8>, errno: Errno) {
+        self.batch.errors.push(dir_id, &path, deed, errno.raw_os_error(), &words(errno));
+        self.watch.problem(&Problem { deed, path, errno });
+    }
+
+    /// A number for the next directory, which is counted as one of its parent's.
+    fn number(&mut self) -> (i64, Option<i64>) {
+        self.place.tally.entries += 1;
+        let id = self.place.next_id;
+        self.place.next_id += 1;
+        let parent = self.place.stack.last_mut();
+        (
+            id,
+            parent.map(|frame| {
+                frame.own.dirs += 1;
+                frame.id
+            }),
+        )
+    }
+
+    /// Enters a directory of this name; its frame is the last.
+    fn open(&mut self, name: &[u8], row: Row) {
+        let (id, parent) = self.number();
+        let above = self.place.path.len();
+        if above > 0 && self.place.path.last() != Some(&b'/') {
+            self.place.path.push(b'/');
+        }
+        let start = self.place.path.len();
+        self.place.path.extend_from_slice(name);
+        self.batch.owners.insert((row.uid, row.gid));
+        let (own, below) = (Sums::default(), Sums::default());
+        let (depth, scanned) = (self.place.stack.len() as i32, now());
+        self.place.stack.push(Frame { id, parent, depth, name: start, above, row, own, below, scanned });
+    }
+
+    /// Leaves the directory entered last.
+    fn close(&mut self, state: State, errno: Option<Errno>) {
+        let Some(mut frame) = self.place.stack.pop() else { return };
+        self.place.tally.completeness.count(state);
+        frame.below.add(&frame.own);
+        let known = frame.row.errno == 0;
+        if known {
+            frame.below.blocks = frame.below.blocks.saturating_add(frame.row.blocks);
+            frame.below.modified = frame.below.modified.max(Some(frame.row.micros[1]));
+            frame.below.changed = frame.below.changed.max(Some(frame.row.micros[2]));
+        }
+        self.batch.dirs.push(&Dir {
+            id: frame.id,
+            parent: frame.parent,
+            last: self.place.next_id - 1,
+            root: self.place.root as i32,
+            depth: frame.depth,
+            name: &self.place.path[frame.name..],
+            path: &self.place.path,
+            meta: Some(&frame.row).filter(|_| known),
+            own: &frame.own,
+            below: &frame.below,
+            scanned: frame.scanned,
+            state,
+            errno: errno.map(Errno::raw_os_error),
+        });
+        self.place.path.truncate(frame.above);
+        match self.place.stack.last_mut() {
+            Some(above) => above.below.add(&frame.below),
+            None => self.place.roots_done = self.place.root + 1,
+        }
+        if self.is_checkpoint_due() {
+            self.checkpoint();
+        }
+        self.send_if_full();
+    }
+
+    /// A directory of which nothing is read.
+    fn pass(&mut self, name: &[u8], meta: Result<&Meta, Errno>, state: State, errno: Option<Errno>) {
+        self.open(name, Row::new(FileType::Directory, meta));
+        if let Some(errno) = errno {
+            let (id, path) = (self.place.stack.last().map(|frame| frame.id), self.place.path.clone());
+            self.problem(if meta.is_ok() { "read" } else { "access" }, id, path, errno);
+        }
+        self.close(state, errno);
+    }
+
+    /// The directory entered last is read once more, if it is still the same.
+    fn reenter(&mut self, found: Result<&Enter<'_>, Errno>) -> Descend {
+        let Some(frame) = self.place.stack.last() else { return Descend::No };
+        let id = (frame.row.dev, frame.row.ino);
+        let errno = match found {
+            Ok(enter) if enter.found == Found::Readable && enter.meta.id() == id => return Descend::Yes,
+            Ok(Enter { found: Found::Unreadable(errno), .. }) => *errno,
+            Err(errno) => errno,
+            Ok(_) => Errno::STALE,
+        };
+        let (id, path) = (Some(frame.id), self.place.path.clone());
+        self.problem("read", id, path, errno);
+        self.close(State::Partial, Some(errno));
+        Descend::No
+    }
+
+    fn is_again(&self, root: usize) -> bool {
+        root < self.again.len()
+    }
+
+    fn take(&mut self, dir_id: i64, chunk: Box<Chunk>) {
+        self.place.tally.entries += chunk.len() as u64;
+        self.batch.rows += chunk.len();
+        self.batch.entries.push((dir_id, chunk));
+        self.send_if_full();
+    }
+}
+
+/// Microseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl Consume<Box<Chunk>> for Taker<'_> {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        let next = self.next_root;
+        self.next_root += 1;
+        let operand = || self.scan.roots.get(self.roots_before + next - self.again.len());
+        let root = if self.is_again(next) { self.again.get(next) } else { operand() };
+        root.map_or(NextRoot::End, |root| NextRoot::Path(root.clone()))
+    }
+
+    fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
+        if self.is_again(root) {
+            self.reenter(Err(meta.err().unwrap_or(Errno::NOTDIR)));
+            return;
+        }
+        self.place.root = self.roots_before + root - self.again.len();
+        let root = &self.scan.roots[self.place.root];
+        let path = root.to_bytes();
+        match meta {
+            Ok(meta) => {
+                let mut chunk = Box::<Chunk>::default();
+                let is_link = meta.file_type() == FileType::Symlink;
+                let link = if is_link { fathom_walk::read_link(root).ok() } else { None };
+                let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
+                chunk.push(path, meta.file_type(), Ok(&meta), link);
+                self.take(0, chunk);
+            }
+            Err(errno) => {
+                self.place.tally.completeness.missing_roots += 1;
+                self.problem("access", None, path.to_vec(), errno);
+            }
+        }
+        self.place.roots_done = self.place.root + 1;
+    }
+
+    fn enter(&mut self, enter: Enter<'_>) -> Descend {
+        let (name, meta, root) = (enter.node.name().to_bytes(), enter.meta, enter.node.root_index());
+        if enter.node.depth() == 0 {
+            if self.is_again(root) {
+                return self.reenter(Ok(&enter));
+            }
+            self.place.root = self.roots_before + root - self.again.len();
+        }
+        let root_dev = self.place.stack.first().map_or(meta.dev, |root| root.row.dev);
+        let foreign = self.scan.one_file_system && meta.dev != root_dev;
+        match enter.found {
+            Found::Readable if !foreign => {
+                self.open(name, Row::new(FileType::Directory, Ok(meta)));
+                return Descend::Yes;
+            }
+            Found::Unreadable(errno) if !foreign => {
+                self.pass(name, Ok(meta), State::Failed, Some(errno));
+            }
+            _ => self.pass(name, Ok(meta), State::Skipped, None),
+        }
+        Descend::No
+    }
+
+    fn lost(&mut self, node: &Node, errno: Errno) {
+        self.pass(node.name().to_bytes(), Err(errno), State::Failed, Some(errno));
+    }
+
+    fn item(&mut self, chunk: Box<Chunk>) {
+        let Some(frame) = self.place.stack.last_mut() else { return };
+        frame.own.add(&chunk.sums);
+        let id = frame.id;
+        for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0) {
+            let slash = if self.place.path.ends_with(b"/") { &b""[..] } else { b"/" };
+            let path = [&self.place.path[..], slash, name].concat();
+            let errno = Errno::from_raw_os_error(i32::from(row.errno));
+            self.place.tally.completeness.unknown_entries += 1;
+            self.batch.errors.push(Some(id), &path, "stat", errno.raw_os_error(), &words(errno));
+            self.watch.problem(&Problem { deed: "access", path, errno });
+        }
+        self.take(id, chunk);
+    }
+
+    fn leave(&mut self, error: Option<Errno>) {
+        if let Some(errno) = error {
+            let (id, path) = (self.place.stack.last().map(|frame| frame.id), self.place.path.clone());
+            self.problem("read", id, path, errno);
+        }
+        self.close(if error.is_some() { State::Partial } else { State::Complete }, error);
+    }
+
+    fn stopped(&mut self) -> bool {
+        self.watch.progress(self.progress.get());
+        self.failed
+            || self.scan.stop.load(Ordering::Relaxed)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}

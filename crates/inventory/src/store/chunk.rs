@@ -1,0 +1,180 @@
+//! What workers make of the entries of a directory: rows of plain numbers, and their names one after the other.
+
+use fathom_walk::{Errno, FileType, Meta, Stamp};
+use serde::{Deserialize, Serialize};
+
+/// No value, in [`Row::born`].
+const NEVER: i64 = i64::MIN;
+
+/// An entry.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) size: i64,
+    pub(crate) blocks: u64,
+    pub(crate) mode: u32,
+    pub(crate) nlink: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Access, modification and change, in microseconds since 1970.
+    pub(crate) micros: [i64; 3],
+    /// Nanoseconds beyond that, below 1000.
+    pub(crate) nanos: [u16; 3],
+    born: i64,
+    name_len: u16,
+    link_len: u16,
+    /// Why there is no metadata; 0 if there is.
+    pub(crate) errno: u16,
+    #[serde(skip)]
+    pub(crate) file_type: FileType,
+}
+
+impl Row {
+    pub(crate) fn new(file_type: FileType, meta: Result<&Meta, Errno>) -> Self {
+        let (known, errno) = match meta {
+            Ok(meta) => (*meta, 0),
+            Err(errno) => (Meta::default(), errno.raw_os_error() as u16),
+        };
+        let times = [known.accessed, known.modified, known.changed].map(micros);
+        Self {
+            dev: known.dev,
+            ino: known.ino,
+            size: known.size,
+            blocks: known.blocks,
+            mode: known.mode,
+            nlink: u32::try_from(known.nlink).unwrap_or(u32::MAX),
+            uid: known.uid,
+            gid: known.gid,
+            micros: times.map(|(micros, _)| micros),
+            nanos: times.map(|(_, nanos)| nanos),
+            born: known.born.map_or(NEVER, |born| micros(born).0),
+            name_len: 0,
+            link_len: 0,
+            errno,
+            file_type,
+        }
+    }
+
+    /// When it was made, in microseconds since 1970.
+    pub(crate) fn born(&self) -> Option<i64> {
+        (self.born != NEVER).then_some(self.born)
+    }
+}
+
+/// A point in time in microseconds, and the nanoseconds beyond. What 64 bits do not hold is the end of what they do.
+pub(crate) fn micros(stamp: Stamp) -> (i64, u16) {
+    let micros = i128::from(stamp.sec) * 1_000_000 + i128::from(stamp.nsec / 1000);
+    let bounded = micros.clamp(i128::from(i64::MIN + 1), i128::from(i64::MAX));
+    (bounded as i64, (stamp.nsec % 1000) as u16)
+}
+
+/// What entries come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sums {
+    pub(crate) files: u64,
+    pub(crate) dirs: u64,
+    pub(crate) others: u64,
+    pub(crate) size: i64,
+    pub(crate) blocks: u64,
+    pub(crate) modified: Option<i64>,
+    pub(crate) changed: Option<i64>,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.dirs += other.dirs;
+        self.others += other.others;
+        self.size = self.size.saturating_add(other.size);
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.modified = self.modified.max(other.modified);
+        self.changed = self.changed.max(other.changed);
+    }
+
+    fn count(&mut self, row: &Row) {
+        let regular = row.file_type == FileType::Regular;
+        self.files += u64::from(regular);
+        self.others += u64::from(!regular);
+        if row.errno == 0 {
+            self.size = self.size.saturating_add(row.size);
+            self.blocks = self.blocks.saturating_add(row.blocks);
+            self.modified = self.modified.max(Some(row.micros[1]));
+            self.changed = self.changed.max(Some(row.micros[2]));
+        }
+    }
+}
+
+/// Entries of one directory, without its subdirectories.
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    rows: Vec<Row>,
+    /// Of each row its name, then what the link holds.
+    text: Vec<u8>,
+    pub(crate) sums: Sums,
+}
+
+impl Chunk {
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.rows.reserve_exact(rows);
+        self.text.reserve(rows * 16);
+    }
+
+    /// Adds an entry; `link` is what a symbolic link holds.
+    pub(crate) fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
+        let mut row = Row::new(file_type, meta);
+        // The kernel's names have 255 bytes at most, and links 4095.
+        (row.name_len, row.link_len) = (name.len() as u16, link.len() as u16);
+        self.text.extend_from_slice(name);
+        self.text.extend_from_slice(link);
+        self.sums.count(&row);
+        self.rows.push(row);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>() + self.text.capacity()
+    }
+
+    /// The rows with their names and links.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Row, &[u8], &[u8])> {
+        let mut text = self.text.as_slice();
+        self.rows.iter().map(move |row| {
+            let (name, rest) = text.split_at(usize::from(row.name_len));
+            let (link, rest) = rest.split_at(usize::from(row.link_len));
+            text = rest;
+            (row, name, link)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_out_with_their_names() {
+        let mut chunk = Chunk::default();
+        let meta =
+            Meta { size: 7, blocks: 8, modified: Stamp { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
+        chunk.push(b"a", FileType::Regular, Ok(&meta), b"");
+        chunk.push(b"link", FileType::Symlink, Ok(&meta), b"to");
+        chunk.push(b"gone", FileType::Regular, Err(Errno::NOENT), b"");
+        let found: Vec<_> = chunk.iter().map(|(row, name, link)| (row.errno, name, link)).collect();
+        assert_eq!(found, [(0, &b"a"[..], &b""[..]), (0, b"link", b"to"), (2, b"gone", b"")]);
+        let sums = Sums { files: 2, others: 1, size: 14, blocks: 16, ..chunk.sums };
+        assert_eq!(chunk.sums, sums);
+        assert_eq!(chunk.sums.modified, Some(-1));
+    }
+
+    #[test]
+    fn times_go_to_the_ends_of_what_there_is() {
+        assert_eq!(micros(Stamp { sec: 1, nsec: 1_234_567 }), (1_001_234, 567));
+        assert_eq!(micros(Stamp { sec: -1, nsec: 999_999_999 }), (-1, 999));
+        assert_eq!(micros(Stamp { sec: i64::MAX, nsec: 0 }).0, i64::MAX);
+        assert_eq!(micros(Stamp { sec: i64::MIN, nsec: 0 }).0, i64::MIN + 1);
+    }
+}

@@ -1,0 +1,26 @@
+//! An inventory on the disk: a directory of Parquet files and a manifest, described in docs/inventory.md.
+//!
+//! While it is made it has another name, its own with `.part` at the end. It gets its own when every file of it is on the
+//! disk, so what has that name is never half-written.
+
+mod chunk;
+mod column;
+mod dirs;
+mod entries;
+mod error;
+mod manifest;
+mod read;
+mod segment;
+mod side;
+mod table;
+mod text;
+
+pub(crate) use chunk::{Chunk, Row, Sums};
+pub(crate) use dirs::Dir;
+pub(crate) use read::{Group, Numbers, Texts};
+pub(crate) use segment::{Batch, Shelf, Writer};
+
+pub use dirs::State;
+pub use error::{Error, Op};
+pub use manifest::{Completeness, Listed, Manifest, Root, VERSION};
+pub use read::{Inventory, Table, check_bytes};

@@ -1,0 +1,177 @@
+//! One row group: its columns, each read when it is asked for.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, buf};
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::Result;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
+
+use super::decode::{Cursor, damaged, runs};
+use super::header;
+use super::part::Part;
+use super::values::{COLUMN_BYTES_MAX, Numbers, Texts, Values};
+use crate::store::column::{Kind, Spec};
+
+/// Rows that were written together.
+pub(crate) struct Group<'a> {
+    part: &'a Part,
+    columns: &'a RowGroupMetaData,
+    rows: usize,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn new(part: &'a Part, columns: &'a RowGroupMetaData, rows: usize) -> Self {
+        Self { part, columns, rows }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The column `name`, which is one of numbers.
+    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers> {
+        self.column(name, |kind| !is_text(kind))
+    }
+
+    /// The column `name`, which is one of texts or bytes.
+    pub(crate) fn texts(&self, name: &str) -> Result<Texts> {
+        self.column(name, is_text)
+    }
+
+    /// Reads all columns.
+    pub(super) fn check(&self) -> Result<()> {
+        for spec in self.part.specs {
+            if is_text(spec.kind) {
+                self.texts(spec.name)?;
+            } else {
+                self.numbers(spec.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn column<V: Values>(&self, name: &str, fits: impl Fn(Kind) -> bool) -> Result<V> {
+        let specs = self.part.specs.iter().zip(&self.part.places);
+        let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
+        let (spec, place) = found.next().ok_or_else(|| damaged("there is no such column"))?;
+        let meta = self.columns.column(*place);
+        let pages = SerializedPageReader::new(Arc::new(self.chunk(meta)?), meta, self.rows, None)?;
+        read(pages, spec, self.rows)
+    }
+
+    /// The bytes of a column, once they are known to lie in the file and to be no more than what is bearable.
+    fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<Chunk> {
+        let start = meta.dictionary_page_offset().unwrap_or(meta.data_page_offset());
+        let (start, count) = (u64::try_from(start), usize::try_from(meta.compressed_size()));
+        let (Ok(start), Ok(count)) = (start, count) else {
+            return Err(damaged("a column has an impossible place"));
+        };
+        let is_within = start.checked_add(count as u64).is_some_and(|end| end <= self.part.bytes);
+        if !is_within || count > COLUMN_BYTES_MAX {
+            return Err(damaged("a column has an impossible place"));
+        }
+        let bytes = self.part.source.read(start, count)?;
+        header::check(Cursor(&bytes))?;
+        Ok(Chunk { start, bytes })
+    }
+}
+
+fn is_text(kind: Kind) -> bool {
+    matches!(kind, Kind::Text | Kind::Bytes)
+}
+
+/// Reads `rows` rows of a column, neither more nor less.
+fn read<V: Values>(mut pages: impl PageReader, spec: &Spec, rows: usize) -> Result<V> {
+    let mut values = V::of(spec.kind);
+    let mut dictionary = None;
+    while let Some(page) = pages.get_next_page()? {
+        match page {
+            Page::DictionaryPage { buf, num_values, encoding, .. } => {
+                let is_plain = matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY);
+                if !is_plain || dictionary.is_some() || num_values as usize > rows {
+                    return Err(damaged("a dictionary is not what it should be"));
+                }
+                let mut entries = V::of(spec.kind);
+                entries.decode(Cursor(&buf), Encoding::PLAIN, num_values as usize, None)?;
+                dictionary = Some(entries);
+            }
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+                let count = num_values as usize;
+                if count > rows - values.len() || def_level_encoding != Encoding::RLE {
+                    return Err(damaged("a page has an impossible shape"));
+                }
+                data(&mut values, Cursor(&buf), encoding, count, dictionary.as_ref(), spec)?;
+            }
+            Page::DataPageV2 { .. } => {
+                return Err(damaged("a page is of a kind that inventories do not have"));
+            }
+        }
+    }
+    if values.len() == rows { Ok(values) } else { Err(damaged("a column has too few rows")) }
+}
+
+/// Appends the rows of a page.
+fn data<V: Values>(
+    values: &mut V,
+    mut input: Cursor<'_>,
+    encoding: Encoding,
+    rows: usize,
+    dictionary: Option<&V>,
+    spec: &Spec,
+) -> Result<()> {
+    if !spec.optional {
+        return values.decode(input, encoding, rows, dictionary);
+    }
+    let mut levels = Cursor(input.sized()?);
+    let mut present = Vec::with_capacity(rows);
+    runs(&mut levels, 1, rows, &mut |level, times| {
+        present.resize(present.len() + times, level == 1);
+        Ok(())
+    })?;
+    let from = values.len();
+    let count = present.iter().filter(|present| **present).count();
+    if count > 0 {
+        values.decode(input, encoding, count, dictionary)?;
+    }
+    values.spread(from, &present);
+    Ok(())
+}
+
+/// Bytes from somewhere in a file, found by their place there.
+struct Chunk {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Chunk {
+    fn from(&self, start: u64) -> Result<Bytes> {
+        let offset = start.checked_sub(self.start).and_then(|offset| usize::try_from(offset).ok());
+        let offset = offset.filter(|offset| *offset <= self.bytes.len());
+        offset.map(|offset| self.bytes.slice(offset..)).ok_or_else(|| damaged("a page is not in its column"))
+    }
+}
+
+impl Length for Chunk {
+    fn len(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for Chunk {
+    type T = buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        self.from(start).map(Buf::reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let bytes = self.from(start)?;
+        if length > bytes.len() {
+            return Err(damaged("a page is not in its column"));
+        }
+        Ok(bytes.slice(..length))
+    }
+}

@@ -1,0 +1,145 @@
+//! Inventories that were damaged, or made to do harm: reading one is an error, or gives what was written. It never panics.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use fathom_inventory::scan::{Problem, Scan, Watch, scan};
+use fathom_inventory::store::{Inventory, Table, check_bytes};
+use fathom_walk::{Choice, Progress};
+
+struct Deaf;
+
+impl Watch for Deaf {
+    fn progress(&mut self, _progress: Progress) {}
+    fn problem(&mut self, _problem: &Problem) {}
+}
+
+/// A tree with something for every column, and its inventory.
+fn inventory(top: &Path) -> PathBuf {
+    let tree = top.join("tree");
+    for number in 0..40 {
+        let directory = tree.join(format!("directory-{}/deeper-{number}", number % 3));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(
+            directory.join(format!("file-{number}.{}", ["rs", "TXT", "tar.gz"][number % 3])),
+            vec![7; number],
+        )
+        .unwrap();
+    }
+    fs::write(tree.join(OsStr::from_bytes(b"odd\xff\nname")), "x").unwrap();
+    fs::create_dir(tree.join(OsStr::from_bytes(b"odd\xfe"))).unwrap();
+    fs::hard_link(tree.join("directory-0/deeper-0/file-0.rs"), tree.join("link")).unwrap();
+    std::os::unix::fs::symlink("directory-0", tree.join("symlink")).unwrap();
+    let root = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
+    let asked = Scan {
+        in_flight_max: None,
+        rate: None,
+        checkpoint_entries: u64::MAX,
+        roots: vec![root(&tree), root(&top.join("missing"))],
+        choice: Choice::Sync,
+        threads: None,
+        one_file_system: false,
+        deadline: None,
+        options: Default::default(),
+        stop: Default::default(),
+    };
+    let made = top.join("made.inv");
+    scan(&asked, &made, &mut Deaf).unwrap();
+    made
+}
+
+/// The files of an inventory: their table, path and bytes.
+fn files(made: &Path) -> Vec<(Table, PathBuf, Vec<u8>)> {
+    let inventory = Inventory::open(made).unwrap();
+    let files = inventory.manifest().files.iter().map(|file| {
+        let table = Table::ALL.into_iter().find(|table| table.name() == file.table).unwrap();
+        let path = made.join(&file.name);
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(check_bytes(table, bytes.clone()).unwrap(), file.rows, "{path:?}");
+        (table, path, bytes)
+    });
+    files.collect()
+}
+
+/// Whether the inventory can be read, all of it.
+fn is_whole(made: &Path) -> bool {
+    Inventory::open(made).and_then(|inventory| inventory.check()).is_ok()
+}
+
+#[test]
+fn whatever_is_done_to_a_file_is_noticed() {
+    let top = tempfile::tempdir().unwrap();
+    let made = inventory(top.path());
+    assert!(is_whole(&made));
+    for (_, path, bytes) in files(&made) {
+        for at in (0..bytes.len()).step_by(bytes.len().div_ceil(20)) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            for damaged in [&flipped[..], &bytes[..at]] {
+                fs::write(&path, damaged).unwrap();
+                assert!(!is_whole(&made), "{path:?} at {at}");
+            }
+        }
+        fs::write(&path, [&bytes[..], b"x"].concat()).unwrap();
+        assert!(!is_whole(&made), "{path:?} with more");
+        fs::remove_file(&path).unwrap();
+        assert!(!is_whole(&made), "{path:?} is away");
+        fs::write(&path, &bytes).unwrap();
+    }
+    assert!(is_whole(&made));
+}
+
+#[test]
+fn damage_that_the_hash_agrees_to_does_no_harm() {
+    let top = tempfile::tempdir().unwrap();
+    for (table, _, bytes) in files(&inventory(top.path())) {
+        for end in (0..bytes.len()).step_by(3) {
+            assert!(check_bytes(table, bytes[..end].to_vec()).is_err(), "{table:?} up to {end}");
+        }
+        // All of the footer, and some of what is before it.
+        let (places, footer) = (bytes.len(), bytes.len().saturating_sub(6000));
+        for at in (0..footer).step_by(5).chain(footer..places) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= [0x80, 0x01, 0xff][at % 3];
+            // Either will do: it comes back.
+            let _ = check_bytes(table, flipped);
+        }
+    }
+}
+
+#[test]
+fn tables_are_not_taken_for_one_another() {
+    let top = tempfile::tempdir().unwrap();
+    for (table, _, bytes) in files(&inventory(top.path())) {
+        for other in Table::ALL {
+            let same = other == table
+                || [table, other].iter().all(|table| matches!(table, Table::Users | Table::Groups));
+            assert_eq!(check_bytes(other, bytes.clone()).is_ok(), same, "{table:?} as {other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_manifest_cannot_name_files_elsewhere() {
+    let top = tempfile::tempdir().unwrap();
+    let made = inventory(top.path());
+    let manifest = fs::read_to_string(made.join("manifest.json")).unwrap();
+    let users = files(&made).into_iter().find(|(table, ..)| *table == Table::Users).unwrap().1;
+    let users = users.file_name().unwrap().to_str().unwrap();
+    let elsewhere = top.path().join(users);
+    fs::copy(made.join(users), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(users, made.join("symlink.parquet")).unwrap();
+    let (above, absolute) = (format!("../{users}"), elsewhere.to_str().unwrap());
+    for name in [&above, absolute, "symlink.parquet", "manifest.json", ".."] {
+        fs::write(made.join("manifest.json"), manifest.replace(users, name)).unwrap();
+        assert!(!is_whole(&made), "{name}");
+    }
+    for (old, new) in [("\"format\": 1", "\"format\": 2"), ("\"users\"", "\"owners\""), ("{", "[")] {
+        fs::write(made.join("manifest.json"), manifest.replacen(old, new, 1)).unwrap();
+        assert!(!is_whole(&made), "{new}");
+    }
+}

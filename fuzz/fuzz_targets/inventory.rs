@@ -1,0 +1,76 @@
+//! The files of a real inventory with any bytes in any places, as if their hashes agreed: reading one is an error or gives rows.
+
+#![no_main]
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::{env, fs, process};
+
+use fathom_inventory::scan::{Problem, Scan, Watch, scan};
+use fathom_inventory::store::{Inventory, Table, check_bytes};
+use fathom_walk::{Choice, Progress};
+use libfuzzer_sys::fuzz_target;
+
+struct Deaf;
+
+impl Watch for Deaf {
+    fn progress(&mut self, _progress: Progress) {}
+    fn problem(&mut self, _problem: &Problem) {}
+}
+
+/// Makes a tree and its inventory below `top`.
+fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
+    let tree = top.join("tree");
+    for number in 0..9 {
+        let directory = tree.join(format!("d{}", number % 3));
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join(format!("file-{number}.txt")), vec![7; number])?;
+    }
+    fs::hard_link(tree.join("d0/file-0.txt"), tree.join("link"))?;
+    std::os::unix::fs::symlink("d0", tree.join("symlink"))?;
+    let asked = Scan {
+        in_flight_max: None,
+        rate: None,
+        checkpoint_entries: u64::MAX,
+        roots: vec![CString::new(tree.as_os_str().as_bytes())?],
+        choice: Choice::Sync,
+        threads: None,
+        one_file_system: false,
+        deadline: None,
+        options: Default::default(),
+        stop: Default::default(),
+    };
+    let made = top.join("made.inv");
+    scan(&asked, &made, &mut Deaf).map_err(std::io::Error::other)?;
+    let inventory = Inventory::open(&made).map_err(std::io::Error::other)?;
+    let files = inventory.manifest().files.iter().filter_map(|file| {
+        let table = Table::ALL.into_iter().find(|table| table.name() == file.table)?;
+        Some(fs::read(made.join(&file.name)).map(|bytes| (table, bytes)))
+    });
+    files.collect()
+}
+
+fn files() -> &'static [(Table, Vec<u8>)] {
+    static FILES: OnceLock<Vec<(Table, Vec<u8>)>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let top = env::temp_dir().join(format!("fathom-fuzz-{}", process::id()));
+        let files = fs::create_dir(&top).and_then(|()| make(&top));
+        let _ = fs::remove_dir_all(&top);
+        files.expect("a small inventory can be made")
+    })
+}
+
+// The first byte says which file, then come places, counted from the end, and what is there instead.
+fuzz_target!(|bytes: &[u8]| {
+    let Some((which, changes)) = bytes.split_first() else { return };
+    let (table, file) = &files()[usize::from(*which) % files().len()];
+    let mut file = file.clone();
+    for change in changes.chunks_exact(3) {
+        let back = usize::from(u16::from_le_bytes([change[0], change[1]]));
+        let at = file.len() - 1 - back % file.len();
+        file[at] = change[2];
+    }
+    let _ = check_bytes(*table, file);
+});
