@@ -54,6 +54,21 @@ pub fn type_letter(file_type: FileType) -> u8 {
     }
 }
 
+/// The type that [`type_letter`] has this letter for.
+#[must_use]
+pub(crate) fn file_type(letter: u8) -> FileType {
+    match letter {
+        b'f' => FileType::Regular,
+        b'd' => FileType::Directory,
+        b'l' => FileType::Symlink,
+        b'p' => FileType::Fifo,
+        b's' => FileType::Socket,
+        b'c' => FileType::Char,
+        b'b' => FileType::Block,
+        _ => FileType::Unknown,
+    }
+}
+
 /// What a symbolic link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {

@@ -44,6 +44,7 @@ fn inventory(top: &Path) -> PathBuf {
         threads: None,
         one_file_system: false,
         deadline: None,
+        since: None,
         options: Default::default(),
         stop: Default::default(),
     };

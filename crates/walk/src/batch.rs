@@ -201,6 +201,27 @@ impl<D: Duty, M: Model> Worker<D, M> {
             }
             out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), rest))));
         }
+        self.put_away(node, dir, out).await;
+    }
+
+    /// Makes slots of the names in `scratch.names`, of which nothing has to be asked.
+    pub(crate) async fn recalled(
+        &self,
+        node: &Arc<Node>,
+        dir: Dir,
+        scratch: &mut Scratch<D::Item>,
+        out: &mut Out<D::Item>,
+    ) {
+        let (names, metas) = (&scratch.names, &mut scratch.metas);
+        metas.clear();
+        metas.resize(names.len(), None);
+        let span = Span { names, range: 0..names.len(), batch: Batch::InOrder };
+        self.visit(node, dir.as_fd(), span, metas, out);
+        self.put_away(node, dir, out).await;
+    }
+
+    /// Keeps a directory open that is going to be needed, and closes any other.
+    async fn put_away(&self, node: &Arc<Node>, dir: Dir, out: &Out<D::Item>) {
         let users = out.parts().count();
         if users > 0 {
             node.add_users(users);

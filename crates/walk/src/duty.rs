@@ -29,6 +29,8 @@ pub(crate) trait Duty: Send + Sync + 'static {
     type Local: Default;
 
     fn opened(&self, dir: Opened<'_>) -> usize;
+    /// Whether `names` has what is to be seen of the directory, which is then not read.
+    fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool;
     fn select(&self, dir: &Arc<Node>, names: &mut Names);
     fn entries<'a>(
         &self,
@@ -52,6 +54,10 @@ impl<V: Visit> Duty for InOrder<V> {
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.0.opened(dir)
+    }
+
+    fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
+        self.0.recall(dir, meta, names)
     }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
@@ -87,6 +93,10 @@ impl<G: Gather> Duty for AsFound<G> {
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.0.opened(dir)
+    }
+
+    fn recall(&self, _dir: &Arc<Node>, _meta: &Meta, _names: &mut Names) -> bool {
+        false
     }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {

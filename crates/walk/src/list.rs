@@ -58,6 +58,9 @@ impl<D: Duty, M: Model> Worker<D, M> {
             DirState::Loop
         } else if D::IN_ORDER && !again && self.is_listed(&meta) {
             DirState::PutOff
+        } else if self.recall(node, &meta, &mut scratch.names) {
+            self.recalled(node, dir, scratch, &mut out).await;
+            DirState::Listed
         } else {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {
                 Filled { names: 0, error: Some(errno) } if D::IN_ORDER => DirState::Unreadable(errno),
@@ -69,6 +72,12 @@ impl<D: Duty, M: Model> Worker<D, M> {
         };
         out.head = Some(Head::Dir { node: node.clone(), meta, state });
         out
+    }
+
+    /// Whether `names` has what is known of the directory without reading it.
+    fn recall(&self, node: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
+        names.clear();
+        self.shared.duty.recall(node, meta, names)
     }
 
     /// In a walk in no order: whether this directory, just opened, is to be read.

@@ -22,6 +22,12 @@ pub trait Visit: Send + Sync + 'static {
         0
     }
 
+    /// Knows what is in a directory that has been opened, so that it is not read: fills `names` with what
+    /// [`Visit::entries`] is to see of it, all at once and without metadata, and says so.
+    fn recall(&self, _dir: &Arc<Node>, _meta: &Meta, _names: &mut Names) -> bool {
+        false
+    }
+
     /// Drops names nobody wants to know of, before their metadata is taken.
     fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
 

@@ -70,6 +70,7 @@ impl Reader {
             rate: None,
             one_file_system: false,
             deadline: None,
+            since: None,
             checkpoint_entries: CHECKPOINT_ENTRIES,
             options: BTreeMap::new(),
             stop: Arc::default(),
@@ -91,6 +92,7 @@ impl Reader {
                 self.scan.deadline = Some(deadline);
             }
             Key::Resume => self.resume = true,
+            Key::Since => self.scan.since = Some(OsString::from_vec(value).into()),
             Key::Rate => self.scan.rate = Some(number(&value, &spelling, charset)?),
             Key::Checkpoint => self.scan.checkpoint_entries = number(&value, &spelling, charset)?,
             Key::MaxInFlight => {
@@ -114,6 +116,9 @@ impl Reader {
             (true, false) => return Err(b"missing operand: what to scan".to_vec()),
             (false, true) => {
                 return Err(b"--resume takes no operands: they are those of the earlier scan".to_vec());
+            }
+            (true, true) if self.scan.since.is_some() => {
+                return Err(b"--resume takes no --since: it is that of the earlier scan".to_vec());
             }
             _ => {}
         }

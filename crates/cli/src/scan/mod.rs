@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::scan::{Outcome, Problem, Watch, resume, scan};
-use fathom_inventory::store::Completeness;
+use fathom_inventory::store::{Completeness, Since};
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::words;
 use fathom_walk::Progress;
@@ -72,6 +72,9 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
             if stats {
                 say(describe(&outcome).as_bytes());
             }
+            if let Some(since) = &outcome.manifest.since {
+                say(skipped(since, outcome.manifest.completeness.complete).as_bytes());
+            }
             status(&outcome)
         }
         Err(error) => {
@@ -103,6 +106,14 @@ pub(crate) fn missing(found: &Completeness) -> Option<String> {
          are without metadata; {ratio:.4} % of the directories are complete",
         found.unknown_entries
     ))
+}
+
+/// What was not read.
+fn skipped(since: &Since, directories: u64) -> String {
+    format!(
+        "{} of {directories} directories had not changed: their {} entries are taken from '{}', as they were then",
+        since.directories, since.entries, since.path
+    )
 }
 
 fn describe(outcome: &Outcome) -> String {

@@ -10,6 +10,7 @@ pub(crate) enum Key {
     Output,
     OneFileSystem,
     Resume,
+    Since,
     Deadline,
     Rate,
     MaxInFlight,
@@ -39,6 +40,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .more(
             "It may have been interrupted, come to its deadline, or lost the machine. The operands and `-x` are those of \
              that scan; what it had put on the disk is kept as it is.",
+        ),
+    long(Key::Since, "since", SCANNED, "read only directories that have changed since the inventory PREVIOUS")
+        .required("PREVIOUS", Kind::File)
+        .more(
+            "Of any other directory the entries are taken from there, with what was known of them then: names, types and inode              numbers are right, but sizes, times, owners and modes are as old as the directory's `scanned` says. See              Scanning again, below.",
         ),
     long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
         "On average: each thread may look at up to 1,024 entries of a directory at once.",
@@ -73,12 +79,16 @@ pub(crate) const SCAN: Command<Key> = Command {
     sections: &[SCANNED, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[INCOMPLETE, MODELS, STATUS],
+    notes: &[INCOMPLETE, AGAIN, MODELS, STATUS],
     examples: &[
         ("fathom scan -o home.inv ~", "an inventory of the home directory"),
         ("fathom scan -x -o root.inv /", "of one file system"),
         ("fathom scan --deadline 8h -o nfs.inv /mnt/nfs", "what can be had in a night"),
         ("fathom scan --deadline 8h -o nfs.inv --resume", "and the next night, from there on"),
+        (
+            "fathom scan --since nfs.inv -o nfs-2.inv /mnt/nfs",
+            "what has changed since, in a fraction of the time",
+        ),
     ],
     see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list"],
 };
@@ -90,6 +100,16 @@ const INCOMPLETE: Note = Note {
          cause. An inventory that lacks anything is said to be incomplete, by the exit status, on standard error and in its \
          manifest. That of a scan that was interrupted or came to its deadline has what was found until then, and `--resume` \
          completes it.",
+    ],
+    man_only: true,
+};
+
+const AGAIN: Note = Note {
+    title: "Scanning again",
+    text: &[
+        "With `--since` each directory is looked at, but read only if its inode number or its time of modification or change          is not what PREVIOUS has. A file that is made, removed or renamed modifies its directory, so no such change is missed.          A file that is written to, or whose owner or mode is changed, does not: of directories that were not read, the size,          blocks, times, owner, group, mode and number of links of entries other than directories are those of PREVIOUS, and sums          of them are as old. The column `scanned` of a directory says how old that is.",
+        "A directory is read in any case if it was changed less than two seconds before PREVIOUS was begun or later, or if          anything in it was unknown to PREVIOUS. What is relied on: the filesystem keeps times of directories as POSIX has them,          and its clock is no more than two seconds from this machine's.",
+        "At the end it is said how much was not read; the manifest has it as `since`.",
     ],
     man_only: true,
 };

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,8 +11,10 @@ use fathom_text::words;
 use fathom_walk::{Consume, Descend, Enter, Errno, FileType, Found, Meta, NextRoot, Node, Progress};
 
 use super::journal::{Frame, Journal, Place, Tally};
+use super::past::Past;
+use super::visit::Item;
 use super::{Problem, Scan, Watch};
-use crate::store::{Batch, Chunk, Dir, Error, Row, Shelf, State, Sums, Writer};
+use crate::store::{Batch, ByDir, Chunk, Dir, Error, Row, Shelf, State, Sums, Writer};
 
 /// Time between two checkpoints, if entries come slowly.
 const CHECKPOINT: Duration = Duration::from_secs(60);
@@ -23,6 +26,9 @@ pub(super) struct Taker<'a> {
     deadline: Option<Instant>,
     writer: Writer,
     failed: bool,
+    /// Why, unless that is the writer's to say.
+    error: Option<Error>,
+    past: Option<(Arc<Past>, ByDir)>,
     watch: &'a mut dyn Watch,
     progress: &'a Cell<Progress>,
     /// Directories that an earlier run had entered: the walk begins with them, innermost first, each as a root.
@@ -40,8 +46,8 @@ impl<'a> Taker<'a> {
         scan: &'a Scan,
         journal: &'a Journal,
         writer: Writer,
-        watch: &'a mut dyn Watch,
-        progress: &'a Cell<Progress>,
+        (watch, progress): (&'a mut dyn Watch, &'a Cell<Progress>),
+        past: Option<(Arc<Past>, ByDir)>,
     ) -> Self {
         let place = journal.place.clone();
         let path = |level| CString::new(place.path_of(level)).unwrap_or_default();
@@ -53,6 +59,8 @@ impl<'a> Taker<'a> {
             deadline: scan.deadline.map(|deadline| Instant::now() + deadline),
             writer,
             failed: false,
+            error: None,
+            past,
             watch,
             progress,
             again,
@@ -73,7 +81,8 @@ impl<'a> Taker<'a> {
             self.close(State::Partial, None);
         }
         self.send();
-        (self.writer.end(), self.place.tally)
+        let written = self.writer.end();
+        (self.error.map_or(written, Err), self.place.tally)
     }
 
     /// Has what there is so far put on the disk, for good.
@@ -207,6 +216,42 @@ impl<'a> Taker<'a> {
         root < self.again.len()
     }
 
+    /// Entries of the directory entered last.
+    fn rows(&mut self, chunk: Box<Chunk>) {
+        let Some(frame) = self.place.stack.last_mut() else { return };
+        frame.own.add(&chunk.sums);
+        let id = frame.id;
+        for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0) {
+            let slash = if self.place.path.ends_with(b"/") { &b""[..] } else { b"/" };
+            let path = [&self.place.path[..], slash, name].concat();
+            let errno = Errno::from_raw_os_error(i32::from(row.errno));
+            self.place.tally.completeness.unknown_entries += 1;
+            self.batch.errors.push(Some(id), &path, "stat", errno.raw_os_error(), &words(errno));
+            self.watch.problem(&Problem { deed: "access", path, errno });
+        }
+        self.take(id, chunk);
+    }
+
+    /// The directory entered last has the entries that the earlier inventory has of its directory `id`.
+    fn past_rows(&mut self, id: u32) {
+        let (Some((past, mut by_dir)), Some(frame)) = (self.past.take(), self.place.stack.last_mut()) else {
+            return;
+        };
+        frame.scanned = past.scanned(id);
+        let (then, now) = (past.dev(id), frame.row.dev);
+        self.place.tally.past_directories += 1;
+        let read = by_dir.each(id.into(), |mut chunk| {
+            chunk.renumber(then, now);
+            self.place.tally.past_entries += chunk.len() as u64;
+            self.rows(chunk);
+        });
+        if let Err(error) = read {
+            self.failed = true;
+            self.error.get_or_insert(error);
+        }
+        self.past = Some((past, by_dir));
+    }
+
     fn take(&mut self, dir_id: i64, chunk: Box<Chunk>) {
         self.place.tally.entries += chunk.len() as u64;
         self.batch.rows += chunk.len();
@@ -221,7 +266,7 @@ fn now() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-impl Consume<Box<Chunk>> for Taker<'_> {
+impl Consume<Item> for Taker<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         let next = self.next_root;
         self.next_root += 1;
@@ -282,19 +327,11 @@ impl Consume<Box<Chunk>> for Taker<'_> {
         self.pass(node.name().to_bytes(), Err(errno), State::Failed, Some(errno));
     }
 
-    fn item(&mut self, chunk: Box<Chunk>) {
-        let Some(frame) = self.place.stack.last_mut() else { return };
-        frame.own.add(&chunk.sums);
-        let id = frame.id;
-        for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0) {
-            let slash = if self.place.path.ends_with(b"/") { &b""[..] } else { b"/" };
-            let path = [&self.place.path[..], slash, name].concat();
-            let errno = Errno::from_raw_os_error(i32::from(row.errno));
-            self.place.tally.completeness.unknown_entries += 1;
-            self.batch.errors.push(Some(id), &path, "stat", errno.raw_os_error(), &words(errno));
-            self.watch.problem(&Problem { deed: "access", path, errno });
+    fn item(&mut self, item: Item) {
+        match item {
+            Item::Rows(chunk) => self.rows(chunk),
+            Item::Past(id) => self.past_rows(id),
         }
-        self.take(id, chunk);
     }
 
     fn leave(&mut self, error: Option<Errno>) {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -37,6 +38,11 @@ pub(super) struct Frame {
 pub(super) struct Tally {
     pub(super) entries: u64,
     pub(super) completeness: Completeness,
+    /// Directories that had not changed since an earlier inventory, and entries that are taken from there.
+    #[serde(default)]
+    pub(super) past_directories: u64,
+    #[serde(default)]
+    pub(super) past_entries: u64,
 }
 
 /// How far the walk has come.
@@ -62,6 +68,9 @@ pub(super) struct Journal {
     pub(super) roots: Vec<Vec<u8>>,
     pub(super) one_file_system: bool,
     pub(super) options: BTreeMap<String, String>,
+    /// Where an earlier inventory is, whatever the directory that `--resume` is called from.
+    #[serde(default)]
+    pub(super) since: Option<Vec<u8>>,
     /// When the scan began, in seconds since 1970.
     pub(super) start: i64,
     pub(super) place: Place,
@@ -73,19 +82,24 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Of a scan at its beginning.
-    pub(super) fn new(scan: &super::Scan, start: i64) -> Self {
-        Self {
+    pub(super) fn new(scan: &super::Scan, start: i64) -> Result<Self, Error> {
+        let absolute = |path: &PathBuf| {
+            let path = path.canonicalize().map_err(|error| Error::new(Op::Read, path, error))?;
+            Ok(path.into_os_string().into_vec())
+        };
+        Ok(Self {
             format: VERSION,
             roots: scan.roots.iter().map(|root| root.to_bytes().to_vec()).collect(),
             one_file_system: scan.one_file_system,
             options: scan.options.clone(),
+            since: scan.since.as_ref().map(absolute).transpose()?,
             start,
             place: Place { next_id: 1, ..Place::default() },
             files: Vec::new(),
             segment: 0,
             users: BTreeSet::new(),
             groups: BTreeSet::new(),
-        }
+        })
     }
 
     /// Reads the journal in `directory`.

@@ -4,11 +4,13 @@
 mod consume;
 mod journal;
 mod pace;
+mod past;
 mod visit;
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +19,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fathom_walk::{Choice, Errno, Fields, Follow, Options, Progress, Summary, run};
 
 use crate::Owners;
-use crate::store::{Completeness, Error, Manifest, Op, Root, VERSION, Writer};
+use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer};
 use consume::Taker;
 use journal::Journal;
 use pace::Pace;
+use past::Past;
 use visit::{Known, Maker};
 
 /// What to scan, and how.
@@ -40,6 +43,8 @@ pub struct Scan {
     pub one_file_system: bool,
     /// End after this time with what there is.
     pub deadline: Option<Duration>,
+    /// An earlier inventory: what is in a directory that has not changed since is taken from it.
+    pub since: Option<PathBuf>,
     /// Entries after which what there is is put on the disk for good, for another run to go on from there.
     pub checkpoint_entries: u64,
     /// What was asked for, for the manifest.
@@ -88,11 +93,12 @@ pub fn scan(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, E
             return Err(Error::new(Op::Create, taken, std::io::Error::from(Errno::EXIST)));
         }
     }
+    let journal = Journal::new(scan, seconds(SystemTime::now()))?;
+    let past = past(&journal)?;
     fs::create_dir(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
-    let journal = Journal::new(scan, seconds(SystemTime::now()));
     // From now on there is something to go on from.
     journal.write(&part)?;
-    go_on(scan, &journal, Vec::new(), out, watch)
+    go_on(scan, &journal, (Vec::new(), past), out, watch)
 }
 
 /// Goes on with the scan that was to make `out` and was ended, be it by its deadline or by a loss of power. The roots, and whether
@@ -115,22 +121,30 @@ pub fn resume(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome,
     let (one_file_system, options) = (journal.one_file_system, journal.options.clone());
     let scan = Scan { roots, one_file_system, options, ..scan.clone() };
     let known = journal.known(&part)?;
-    go_on(&scan, &journal, known, out, watch)
+    let past = past(&journal)?;
+    go_on(&scan, &journal, (known, past), out, watch)
+}
+
+/// What the earlier inventory has, if there is to be one.
+fn past(journal: &Journal) -> Result<Option<(Past, ByDir)>, Error> {
+    journal.since.as_deref().map(|path| Past::read(Path::new(OsStr::from_bytes(path)))).transpose()
 }
 
 fn go_on(
     scan: &Scan,
     journal: &Journal,
-    known: Vec<Known>,
+    (known, past): (Vec<Known>, Option<(Past, ByDir)>),
     out: &Path,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, Error> {
     let part = part_of(out);
     let writer = Writer::start(journal.shelf(part.clone()))?;
     let progress = std::cell::Cell::new(Progress::default());
-    let mut taker = Taker::new(scan, journal, writer, watch, &progress);
-    let maker = Maker { known, pace: scan.rate.map(Pace::new) };
-    let ended = run(walk_options(scan), maker, &mut taker, &mut |now| progress.set(now));
+    let past = past.map(|(past, by_dir)| (Arc::new(past), by_dir));
+    let maker =
+        Maker { known, pace: scan.rate.map(Pace::new), past: past.as_ref().map(|(past, _)| past.clone()) };
+    let mut taker = Taker::new(scan, journal, writer, (watch, &progress), past);
+    let ended = run(walk_options(journal, scan), maker, &mut taker, &mut |now| progress.set(now));
     let complete = ended.as_ref().is_ok_and(|summary| summary.complete);
     let (written, found) = taker.end(complete);
     // What could not be written is the cause of what follows.
@@ -147,6 +161,11 @@ fn go_on(
         end: seconds(SystemTime::now()),
         entries: found.entries,
         completeness: Completeness { stopped: stopped(scan, &summary), ..found.completeness },
+        since: journal.since.as_deref().map(|path| Since {
+            path: String::from_utf8_lossy(path).into_owned(),
+            directories: found.past_directories,
+            entries: found.past_entries,
+        }),
         files,
     };
     manifest.write(&part)?;
@@ -164,13 +183,16 @@ fn part_of(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-fn walk_options(scan: &Scan) -> Options {
+fn walk_options(journal: &Journal, scan: &Scan) -> Options {
+    let fields = Fields::ALL.and(Fields::BIRTH);
+    // A client's cache does not know what has changed.
+    let fields = if journal.since.is_some() { fields.and(Fields::FRESH) } else { fields };
     Options {
         choice: scan.choice,
         threads: scan.threads,
         roots: Follow::No,
         links: Follow::No,
-        fields: Fields::ALL.and(Fields::BIRTH),
+        fields,
         stat_dirs: false,
         once: false,
         loose: true,

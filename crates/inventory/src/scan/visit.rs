@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, FileType, Node, Visit};
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Visit};
 
 use super::pace::Pace;
+use super::past::Past;
 use crate::store::Chunk;
 
 /// Makes rows.
@@ -13,6 +14,23 @@ pub(crate) struct Maker {
     /// By root of the walk, what of it is known already.
     pub(super) known: Vec<Known>,
     pub(super) pace: Option<Pace>,
+    /// What an earlier inventory has.
+    pub(super) past: Option<Arc<Past>>,
+}
+
+/// What becomes rows.
+pub(crate) enum Item {
+    /// These.
+    Rows(Box<Chunk>),
+    /// Those that the earlier inventory has of its directory of this number.
+    Past(u32),
+}
+
+/// What is noted of a directory that the earlier inventory has.
+#[derive(Clone, Copy, Debug)]
+struct Then {
+    id: u32,
+    unchanged: bool,
 }
 
 /// Names in a directory that an earlier run has written.
@@ -31,34 +49,66 @@ impl Maker {
             names.contains(entry.name.name.to_bytes())
         })
     }
+
+    /// The number in the earlier inventory of a directory that may be in it.
+    fn then(&self, past: &Past, dir: &Node) -> Option<u32> {
+        match dir.parent() {
+            Some(parent) => past.child(parent.note::<Then>()?.id, dir.name().to_bytes()),
+            None => past.find(dir.name().to_bytes()),
+        }
+    }
+
+    fn keep_pace(&self, entries: usize) {
+        if let Some(pace) = &self.pace {
+            pace.keep(entries);
+        }
+    }
 }
 
 impl Visit for Maker {
-    type Item = Box<Chunk>;
+    type Item = Item;
+
+    fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
+        let Some(past) = &self.past else { return false };
+        let Some(id) = self.then(past, dir) else { return false };
+        let goes_on = dir.depth() == 0 && dir.root_index() < self.known.len();
+        let unchanged = !goes_on && past.is_unchanged(id, meta);
+        dir.set_note(Then { id, unchanged });
+        if unchanged {
+            past.subdirs(id, names);
+        }
+        unchanged
+    }
 
     fn entries<'a>(
         &self,
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Box<Chunk>>,
+        emit: &mut Emit<'_, Item>,
     ) {
+        if let Some(Then { id, unchanged: true }) = dir.note() {
+            emit.item(Item::Past(*id));
+            entries.for_each(|entry| emit.descend(&entry));
+            return self.keep_pace(1);
+        }
         let (mut dirs, mut files) = (Vec::new(), Vec::new());
         for entry in entries.filter(|entry| !self.is_known(dir, entry)) {
             if entry.file_type() == FileType::Directory { &mut dirs } else { &mut files }.push(entry);
         }
-        if let Some(pace) = &self.pace {
-            pace.keep(dirs.len() + files.len());
-        }
+        self.keep_pace(dirs.len() + files.len());
         if !files.is_empty() {
             let chunk = chunk(&mut files);
             emit.measure(chunk.sums.blocks.saturating_mul(512));
-            emit.item(chunk);
+            emit.item(Item::Rows(chunk));
         }
         dirs.iter().for_each(|entry| emit.descend(entry));
     }
 
-    fn weight(item: &Box<Chunk>) -> usize {
-        size_of::<Chunk>() + item.heap_bytes()
+    fn weight(item: &Item) -> usize {
+        match item {
+            Item::Rows(chunk) => size_of::<Chunk>() + chunk.heap_bytes(),
+            Item::Past(_) => 0,
+        }
     }
 }
 

@@ -21,9 +21,9 @@ pub(crate) struct Row {
     pub(crate) micros: [i64; 3],
     /// Nanoseconds beyond that, below 1000.
     pub(crate) nanos: [u16; 3],
-    born: i64,
-    name_len: u16,
-    link_len: u16,
+    pub(super) born: i64,
+    pub(super) name_len: u16,
+    pub(super) link_len: u16,
     /// Why there is no metadata; 0 if there is.
     pub(crate) errno: u16,
     #[serde(skip)]
@@ -54,6 +54,11 @@ impl Row {
             errno,
             file_type,
         }
+    }
+
+    /// Of which only this is known: its type, and when it was made, in microseconds since 1970.
+    pub(crate) fn born_at(file_type: FileType, born: Option<i64>) -> Self {
+        Self { born: born.unwrap_or(NEVER), ..Self::new(file_type, Ok(&Meta::default())) }
     }
 
     /// When it was made, in microseconds since 1970.
@@ -122,13 +127,26 @@ impl Chunk {
 
     /// Adds an entry; `link` is what a symbolic link holds.
     pub(crate) fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
-        let mut row = Row::new(file_type, meta);
         // The kernel's names have 255 bytes at most, and links 4095.
-        (row.name_len, row.link_len) = (name.len() as u16, link.len() as u16);
+        self.push_row(Row::new(file_type, meta), name, link);
+    }
+
+    /// Adds `row`, unless a name or link is longer than any.
+    pub(crate) fn push_row(&mut self, mut row: Row, name: &[u8], link: &[u8]) -> bool {
+        let (Ok(name_len), Ok(link_len)) = (name.len().try_into(), link.len().try_into()) else {
+            return false;
+        };
+        (row.name_len, row.link_len) = (name_len, link_len);
         self.text.extend_from_slice(name);
         self.text.extend_from_slice(link);
         self.sums.count(&row);
         self.rows.push(row);
+        true
+    }
+
+    /// Calls what is on device `from` on device `to`.
+    pub(crate) fn renumber(&mut self, from: u64, to: u64) {
+        self.rows.iter_mut().filter(|row| row.dev == from).for_each(|row| row.dev = to);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -61,6 +61,17 @@ impl Completeness {
     }
 }
 
+/// What of an inventory is taken from an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    /// Where that was; what is not UTF-8 is replaced.
+    pub path: String,
+    /// Directories that had not changed since then, and were not read.
+    pub directories: u64,
+    /// Entries of those, with what was known of them then.
+    pub entries: u64,
+}
+
 /// What was scanned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
@@ -131,6 +142,9 @@ pub struct Manifest {
     pub entries: u64,
     /// How complete it is.
     pub completeness: Completeness,
+    /// What is taken from an earlier inventory, if anything was to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
     /// The files, in no order.
     pub files: Vec<Listed>,
 }

@@ -15,12 +15,12 @@ mod side;
 mod table;
 mod text;
 
-pub(crate) use chunk::{Chunk, Row, Sums};
+pub(crate) use chunk::{Chunk, Row, Sums, micros};
 pub(crate) use dirs::Dir;
-pub(crate) use read::{Group, Numbers, Texts};
+pub(crate) use read::{ByDir, Group, Numbers, Texts};
 pub(crate) use segment::{Batch, Shelf, Writer};
 
 pub use dirs::State;
 pub use error::{Error, Op};
-pub use manifest::{Completeness, Listed, Manifest, Root, VERSION};
+pub use manifest::{Completeness, Listed, Manifest, Root, Since, VERSION};
 pub use read::{Inventory, Table, check_bytes};

@@ -4,10 +4,12 @@
 //! The `parquet` crate reads footers and unpacks pages; the values in them are decoded here, as that crate's decoders
 //! end the program where a page is damaged.
 
+mod by_dir;
 mod decode;
 mod group;
 mod header;
 mod part;
+mod rows;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ use super::manifest::{Listed, Manifest};
 use super::side::{Errors, Links, Names};
 use super::table::Columns;
 
+pub(crate) use by_dir::ByDir;
 pub(crate) use group::Group;
 pub(crate) use part::Part;
 pub(crate) use values::{Numbers, Texts};

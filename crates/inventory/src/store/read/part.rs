@@ -67,11 +67,15 @@ pub(crate) struct Part {
 impl Part {
     /// Opens the file at `path`, which has to be the one that is listed, and have these columns.
     pub(crate) fn open(path: &Path, listed: &Listed, specs: &'static [Spec]) -> Result<Self> {
-        let file = File::open(path)?;
-        if hash(&file, listed.bytes)? != u64::from_str_radix(&listed.xxh64, 16).ok() {
+        if hash(&File::open(path)?, listed.bytes)? != u64::from_str_radix(&listed.xxh64, 16).ok() {
             return Err(damaged("it is not as it was written: its hash is another"));
         }
-        let part = Self::new(Source::File(file), listed.bytes, specs)?;
+        Self::open_known(path, listed, specs)
+    }
+
+    /// The same once more: its hash has been compared.
+    pub(super) fn open_known(path: &Path, listed: &Listed, specs: &'static [Spec]) -> Result<Self> {
+        let part = Self::new(Source::File(File::open(path)?), listed.bytes, specs)?;
         let rows: i64 = part.footer.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(listed.rows) {
             return Err(damaged("it has not as many rows as its manifest says"));
@@ -99,11 +103,17 @@ impl Part {
     /// Calls `with` for each row group.
     pub(crate) fn each(&self, with: &mut impl FnMut(&Group<'_>) -> Result<()>) -> Result<()> {
         let mut left = self.footer.file_metadata().num_rows();
-        for group in self.footer.row_groups() {
+        for (number, group) in self.footer.row_groups().iter().enumerate() {
             left = left.checked_sub(group.num_rows()).ok_or_else(|| damaged("it has too many rows"))?;
-            with(&Group::new(self, group, self.rows(group)?))?;
+            with(&self.group(number)?)?;
         }
         if left == 0 { Ok(()) } else { Err(damaged("its row groups have not as many rows as it says")) }
+    }
+
+    /// Row group `number`, counted from 0.
+    pub(super) fn group(&self, number: usize) -> Result<Group<'_>> {
+        let group = self.footer.row_groups().get(number).ok_or_else(|| damaged("it has fewer row groups"))?;
+        Ok(Group::new(self, group, self.rows(group)?))
     }
 
     /// The rows of a row group that has all columns.

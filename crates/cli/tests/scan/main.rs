@@ -3,23 +3,25 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 
-use parquet::file::reader::SerializedFileReader;
-use parquet::record::{Field, Row};
+use parquet::record::Field;
 use serde_json::Value;
 
-#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+#[path = "../support/mod.rs"]
 mod support;
 
+mod resume;
+mod since;
+mod tables;
+
 use support::program::Program;
-use support::random::Random;
 use support::{Tree, skip};
+use tables::{Cells, bytes, entries, manifest, number, rows, told};
 
 fn scan(tree: &Tree) -> Command {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
@@ -43,63 +45,6 @@ fn whole(tree: &Tree, name: &str, words: &str) -> PathBuf {
 /// A path beside the tree, that goes with it.
 fn beside(tree: &Tree, name: &str) -> PathBuf {
     tree.path().parent().unwrap().join(name)
-}
-
-fn manifest(inventory: &Path) -> Value {
-    serde_json::from_slice(&fs::read(inventory.join("manifest.json")).unwrap()).unwrap()
-}
-
-type Cells = BTreeMap<String, Field>;
-
-/// All rows of a table, read by somebody else's code, in the order of the files.
-fn rows(inventory: &Path, table: &str) -> Vec<Cells> {
-    let manifest = manifest(inventory);
-    let files = manifest["files"].as_array().unwrap();
-    let mut names: Vec<_> = files
-        .iter()
-        .filter(|file| file["table"] == table)
-        .map(|file| file["name"].as_str().unwrap())
-        .collect();
-    names.sort_unstable();
-    let cells = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
-    let read = |name: &&str| {
-        let reader = SerializedFileReader::new(File::open(inventory.join(name)).unwrap()).unwrap();
-        reader.into_iter().map(|row| cells(row.unwrap())).collect::<Vec<Cells>>()
-    };
-    names.iter().flat_map(read).collect()
-}
-
-fn number(cells: &Cells, column: &str) -> i64 {
-    match &cells[column] {
-        Field::Int(number) => i64::from(*number),
-        Field::UInt(number) => i64::from(*number),
-        Field::Long(number) | Field::TimestampMicros(number) => *number,
-        other => panic!("{column}: {other:?}"),
-    }
-}
-
-/// A name or path, by its bytes.
-fn bytes(cells: &Cells, column: &str) -> Vec<u8> {
-    match (&cells[column], &cells[&format!("{column}_raw")]) {
-        (_, Field::Bytes(raw)) => raw.data().to_vec(),
-        (Field::Str(text), Field::Null) => text.as_bytes().to_vec(),
-        other => panic!("{column}: {other:?}"),
-    }
-}
-
-/// Every entry, by its path: what the tables have of it.
-fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, Cells> {
-    let dirs = rows(inventory, "dirs");
-    let paths: BTreeMap<i64, Vec<u8>> =
-        dirs.iter().map(|dir| (number(dir, "dir_id"), bytes(dir, "path"))).collect();
-    assert_eq!(paths.len(), dirs.len(), "each directory has a number of its own");
-    let mut found: BTreeMap<_, _> = dirs.into_iter().map(|dir| (bytes(&dir, "path"), dir)).collect();
-    for entry in rows(inventory, "entries") {
-        let name = bytes(&entry, "name");
-        let path = paths.get(&number(&entry, "dir_id")).map(|dir| [&dir[..], b"/", &name].concat());
-        assert!(found.insert(path.unwrap_or(name), entry).is_none(), "each entry has one row");
-    }
-    found
 }
 
 /// What std says of everything below `path`.
@@ -219,18 +164,6 @@ fn sums_of_directories_are_those_of_what_is_below() {
     }
 }
 
-/// All tables but for times of access and of the scan.
-fn told(inventory: &Path) -> Vec<String> {
-    let of = |table: &str| {
-        let mut rows = rows(inventory, table);
-        for row in &mut rows {
-            ["scanned", "atime", "atime_ns"].iter().for_each(|column| drop(row.remove(*column)));
-        }
-        rows.into_iter().map(|row| format!("{row:?}")).collect::<Vec<_>>()
-    };
-    ["dirs", "entries", "errors", "links", "users", "groups"].iter().flat_map(|table| of(table)).collect()
-}
-
 #[test]
 fn every_model_writes_the_same() {
     let tree = varied();
@@ -314,109 +247,4 @@ fn wrong_command_lines_are_refused() {
         assert_eq!(said.lines().next(), Some(&*format!("fathom scan: {message}")), "{words}");
     }
     assert!(!tree.path().join("i").exists() && !tree.path().join("i.part").exists());
-}
-
-/// Directories in which a scan at 1000 entries a second takes a while.
-fn slow_tree() -> Tree {
-    let tree = Tree::new();
-    for top in 0..6 {
-        for sub in 0..8 {
-            let dir = tree.path().join(format!("t{top}/s{sub}/deep/er"));
-            fs::create_dir_all(&dir).unwrap();
-            for file in 0..8 {
-                fs::write(dir.parent().unwrap().join(format!("f{file}")), "x").unwrap();
-                fs::write(dir.join(format!("g{file}.c")), "xy").unwrap();
-            }
-        }
-    }
-    fs::hard_link(tree.path().join("t0/s0/deep/f0"), tree.path().join("t5/link")).unwrap();
-    tree
-}
-
-/// Ends scans with `signal` at random times, and goes on with each until it is at its end; what came of it.
-fn interrupted_and_resumed(tree: &Tree, random: &mut Random, signal: &str, out: &Path) -> usize {
-    let mut runs = 0;
-    loop {
-        let mut command = scan(tree);
-        command.args(["--rate", "2500", "--checkpoint", "40", "-o"]).arg(out).stderr(Stdio::null());
-        let begun = out.with_extension("part").join("journal.json").exists() || out.exists();
-        if begun {
-            command.arg("--resume")
-        } else {
-            command.arg(".")
-        };
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(20 + random.below(150) as u64));
-        let killed =
-            Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
-        assert!(killed.is_ok());
-        let status = child.wait().unwrap();
-        runs += 1;
-        if status.success() {
-            return runs;
-        }
-        assert!(runs < 200, "it gets nowhere");
-    }
-}
-
-#[test]
-fn a_scan_that_was_killed_goes_on_and_comes_to_the_same() {
-    let tree = slow_tree();
-    let expected = told(&whole(&tree, "whole", "."));
-    let mut random = Random::new(7);
-    for (round, signal) in ["-KILL", "-KILL", "-INT"].into_iter().enumerate() {
-        let out = beside(&tree, &format!("inv{round}"));
-        let runs = interrupted_and_resumed(&tree, &mut random, signal, &out);
-        println!("{signal}: {runs} runs");
-        assert!(runs > 2, "it was never interrupted");
-        let mut found = told(&out);
-        let mut expected = expected.clone();
-        // Files of a segment come in the order of their tables.
-        found.sort();
-        expected.sort();
-        assert_eq!(found, expected);
-        let manifest = manifest(&out);
-        assert_eq!(manifest["completeness"]["partial"], 0);
-        let listed = manifest["files"].as_array().unwrap().len();
-        assert_eq!(fs::read_dir(&out).unwrap().count(), listed + 1, "nothing is left over");
-    }
-}
-
-#[test]
-fn a_deadline_is_kept_and_what_is_missing_can_be_had_later() {
-    let tree = slow_tree();
-    let expected = whole(&tree, "whole", ".");
-    let out = beside(&tree, "inv");
-    let output = run(scan(&tree).args(["--rate", "400", "--deadline", "1s", "-o"]).arg(&out).arg("."));
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("the inventory is incomplete (deadline): "), "{said}");
-    let (partial, all) = (entries(&out).len(), entries(&expected).len());
-    assert!(partial > 10 && partial < all, "{partial} of {all}");
-    assert_eq!(manifest(&out)["completeness"]["stopped"], "deadline");
-    let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    assert!(entries(&out).keys().eq(entries(&expected).keys()));
-    let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8(output.stderr).unwrap().contains("the scan came to its end"));
-}
-
-#[test]
-fn what_changed_meanwhile_is_no_reason_to_fail() {
-    let tree = slow_tree();
-    let out = beside(&tree, "inv");
-    let output = run(scan(&tree).args(["--rate", "400", "--deadline", "1s", "-o"]).arg(&out).arg("."));
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let open = rows(&out, "dirs").into_iter().filter(|dir| dir["state"] == Field::Str("partial".into()));
-    let deepest = open.max_by_key(|dir| number(dir, "depth")).map(|dir| bytes(&dir, "path")).unwrap();
-    let deepest = tree.path().join(std::ffi::OsStr::from_bytes(&deepest));
-    assert_ne!(deepest, tree.path().join("."), "it was below the root");
-    fs::rename(&deepest, beside(&tree, "away")).unwrap();
-    let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(String::from_utf8(output.stderr).unwrap().contains("No such file or directory"));
-    let dirs = rows(&out, "dirs");
-    assert_eq!(dirs.iter().filter(|dir| dir["state"] == Field::Str("partial".into())).count(), 1);
-    assert_eq!(manifest(&out)["completeness"]["stopped"], Value::Null);
 }

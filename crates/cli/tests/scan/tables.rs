@@ -1,0 +1,78 @@
+//! The tables of an inventory, read by somebody else's code.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::{Field, Row};
+use serde_json::Value;
+
+pub(crate) fn manifest(inventory: &Path) -> Value {
+    serde_json::from_slice(&fs::read(inventory.join("manifest.json")).unwrap()).unwrap()
+}
+
+pub(crate) type Cells = BTreeMap<String, Field>;
+
+/// All rows of a table, read by somebody else's code, in the order of the files.
+pub(crate) fn rows(inventory: &Path, table: &str) -> Vec<Cells> {
+    let manifest = manifest(inventory);
+    let files = manifest["files"].as_array().unwrap();
+    let mut names: Vec<_> = files
+        .iter()
+        .filter(|file| file["table"] == table)
+        .map(|file| file["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    let cells = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
+    let read = |name: &&str| {
+        let reader = SerializedFileReader::new(File::open(inventory.join(name)).unwrap()).unwrap();
+        reader.into_iter().map(|row| cells(row.unwrap())).collect::<Vec<Cells>>()
+    };
+    names.iter().flat_map(read).collect()
+}
+
+pub(crate) fn number(cells: &Cells, column: &str) -> i64 {
+    match &cells[column] {
+        Field::Int(number) => i64::from(*number),
+        Field::UInt(number) => i64::from(*number),
+        Field::Long(number) | Field::TimestampMicros(number) => *number,
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+/// A name or path, by its bytes.
+pub(crate) fn bytes(cells: &Cells, column: &str) -> Vec<u8> {
+    match (&cells[column], &cells[&format!("{column}_raw")]) {
+        (_, Field::Bytes(raw)) => raw.data().to_vec(),
+        (Field::Str(text), Field::Null) => text.as_bytes().to_vec(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+/// Every entry, by its path: what the tables have of it.
+pub(crate) fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, Cells> {
+    let dirs = rows(inventory, "dirs");
+    let paths: BTreeMap<i64, Vec<u8>> =
+        dirs.iter().map(|dir| (number(dir, "dir_id"), bytes(dir, "path"))).collect();
+    assert_eq!(paths.len(), dirs.len(), "each directory has a number of its own");
+    let mut found: BTreeMap<_, _> = dirs.into_iter().map(|dir| (bytes(&dir, "path"), dir)).collect();
+    for entry in rows(inventory, "entries") {
+        let name = bytes(&entry, "name");
+        let path = paths.get(&number(&entry, "dir_id")).map(|dir| [&dir[..], b"/", &name].concat());
+        assert!(found.insert(path.unwrap_or(name), entry).is_none(), "each entry has one row");
+    }
+    found
+}
+
+/// All tables but for times of access and of the scan.
+pub(crate) fn told(inventory: &Path) -> Vec<String> {
+    let of = |table: &str| {
+        let mut rows = rows(inventory, table);
+        for row in &mut rows {
+            ["scanned", "atime", "atime_ns"].iter().for_each(|column| drop(row.remove(*column)));
+        }
+        rows.into_iter().map(|row| format!("{row:?}")).collect::<Vec<_>>()
+    };
+    ["dirs", "entries", "errors", "links", "users", "groups"].iter().flat_map(|table| of(table)).collect()
+}

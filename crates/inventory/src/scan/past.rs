@@ -1,0 +1,254 @@
+//! What an earlier inventory knows of directories, for workers to tell which have not changed since.
+//!
+//! A name that is made, removed or given to something else is a modification of its directory: mtime and ctime move
+//! (POSIX.1-2024, "File Times Update"). So a directory that is the same inode, with both times as they were, has the entries that
+//! it had, if those times were over when the earlier scan began: a second change within one tick of the filesystem's clock moves
+//! nothing. Entries themselves change without their directory: what is known of them is as old as that inventory says.
+//!
+//! Takes some 100 bytes and the name of each directory.
+
+use std::ffi::CStr;
+use std::path::Path;
+
+use fathom_walk::{FileType, Meta, Names};
+use parquet::errors::ParquetError;
+
+use crate::store::{ByDir, Error, Group, Inventory, Op, Table, micros};
+
+/// A filesystem's times may be so coarse, or its clock so far from ours, in microseconds.
+const CLOCK: i64 = 2_000_000;
+/// Directories with more subdirectories are read: what is known of one is handed over as a whole.
+const SUBDIRS_MAX: usize = 1 << 20;
+/// Longest name of a directory entry.
+const NAME_MAX: usize = 255;
+
+/// A directory, as it was.
+#[derive(Clone, Copy, Debug)]
+struct Dir {
+    /// Its place in [`Past::dirs`] and in the inventory's order, from 1 on; 0 for a root's.
+    parent: u32,
+    name: (usize, u16),
+    dev: u64,
+    ino: u64,
+    /// Modification and change, in microseconds, and the nanoseconds beyond.
+    times: [(i64, i64); 2],
+    scanned: i64,
+    /// Whether all of its entries are known.
+    complete: bool,
+}
+
+/// All directories of an inventory.
+#[derive(Debug)]
+pub(super) struct Past {
+    dirs: Vec<Dir>,
+    text: Vec<u8>,
+    /// All but roots, by parent and name.
+    below: Vec<u32>,
+    roots: Vec<u32>,
+    /// When it was begun, in microseconds since 1970.
+    begin: i64,
+}
+
+impl Past {
+    /// Reads what `inventory` has.
+    pub(super) fn read(path: &Path) -> Result<(Self, ByDir), Error> {
+        let inventory = Inventory::open(path)?;
+        let failed = |why: &str| Error::new(Op::Read, path, why);
+        let mut collected = Collected::default();
+        inventory.each(Table::Dirs, |group| collected.take(group))?;
+        let Collected { mut dirs, text } = collected;
+        dirs.sort_unstable_by_key(|(id, _)| *id);
+        if dirs.iter().zip(1..).any(|((id, _), place)| *id != place) || u32::try_from(dirs.len()).is_err() {
+            return Err(failed("its directories are not numbered as they should be"));
+        }
+        if dirs.iter().any(|(id, dir)| i64::from(dir.parent) >= *id) {
+            return Err(failed("its directories are not in one another as they should be"));
+        }
+        let (by_dir, unknown) = ByDir::read(&inventory)?;
+        let complete =
+            |(id, dir): (i64, Dir)| Dir { complete: dir.complete && !unknown.contains(&id), ..dir };
+        let dirs = dirs.into_iter().map(complete).collect();
+        let begin = inventory.manifest().start.saturating_mul(1_000_000);
+        Ok((Self::new(dirs, text, begin), by_dir))
+    }
+
+    fn new(dirs: Vec<Dir>, text: Vec<u8>, begin: i64) -> Self {
+        let (roots, below) = (1..=dirs.len() as u32).partition(|id| dirs[*id as usize - 1].parent == 0);
+        let mut past = Self { dirs, text, below, roots, begin };
+        let mut below = std::mem::take(&mut past.below);
+        below.sort_unstable_by_key(|id| (past.dir(*id).parent, past.name(*id)));
+        Self { below, ..past }
+    }
+
+    fn dir(&self, id: u32) -> &Dir {
+        &self.dirs[id as usize - 1]
+    }
+
+    fn name(&self, id: u32) -> &[u8] {
+        let (start, length) = self.dir(id).name;
+        &self.text[start..start + usize::from(length)]
+    }
+
+    fn children(&self, parent: u32) -> &[u32] {
+        let start = self.below.partition_point(|id| self.dir(*id).parent < parent);
+        let end = self.below.partition_point(|id| self.dir(*id).parent <= parent);
+        &self.below[start..end]
+    }
+
+    /// The directory of this name in `parent`.
+    pub(super) fn child(&self, parent: u32, name: &[u8]) -> Option<u32> {
+        let children = self.children(parent);
+        let at = children.binary_search_by(|id| self.name(*id).cmp(name)).ok()?;
+        Some(children[at])
+    }
+
+    /// The directory that had this path.
+    pub(super) fn find(&self, path: &[u8]) -> Option<u32> {
+        self.roots.iter().find_map(|root| {
+            let rest = path.strip_prefix(self.name(*root))?;
+            if !rest.is_empty() && !rest.starts_with(b"/") && !self.name(*root).ends_with(b"/") {
+                return None;
+            }
+            let mut names = rest.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+            names.try_fold(*root, |dir, name| self.child(dir, name))
+        })
+    }
+
+    /// Whether the directory found is the one it was, with the entries that it had.
+    pub(super) fn is_unchanged(&self, id: u32, now: &Meta) -> bool {
+        let then = self.dir(id);
+        let times = [now.modified, now.changed].map(micros).map(|(micros, nanos)| (micros, i64::from(nanos)));
+        let over = |(time, _): &(i64, i64)| *time < self.begin.saturating_sub(CLOCK);
+        then.complete
+            && then.ino == now.ino
+            && then.times == times
+            && times.iter().all(over)
+            && self.children(id).len() <= SUBDIRS_MAX
+    }
+
+    /// Fills `names` with the directories in one, in the order in which they were read.
+    pub(super) fn subdirs(&self, id: u32, names: &mut Names) {
+        let mut children = self.children(id).to_vec();
+        children.sort_unstable();
+        let mut name = Vec::with_capacity(NAME_MAX + 1);
+        for child in children {
+            name.clear();
+            name.extend_from_slice(self.name(child));
+            name.push(0);
+            if let Ok(name) = CStr::from_bytes_with_nul(&name) {
+                names.push(name, self.dir(child).ino, FileType::Directory);
+            }
+        }
+    }
+
+    /// When the entries of a directory were looked at.
+    pub(super) fn scanned(&self, id: u32) -> i64 {
+        self.dir(id).scanned
+    }
+
+    /// The device that a directory was on.
+    pub(super) fn dev(&self, id: u32) -> u64 {
+        self.dir(id).dev
+    }
+}
+
+/// Directories while they are read.
+#[derive(Default)]
+struct Collected {
+    dirs: Vec<(i64, Dir)>,
+    text: Vec<u8>,
+}
+
+impl Collected {
+    fn take(&mut self, group: &Group<'_>) -> Result<(), ParquetError> {
+        let number = |name| group.numbers(name);
+        let [ids, parents, scanned] = [number("dir_id")?, number("parent_id")?, number("scanned")?];
+        let [dev, ino, mtime, ctime] = [number("dev")?, number("ino")?, number("mtime")?, number("ctime")?];
+        let nanos = [number("mtime_ns")?, number("ctime_ns")?];
+        let (names, raw, state) = (group.texts("name")?, group.texts("name_raw")?, group.texts("state")?);
+        for row in 0..group.rows() {
+            let get = |column: &crate::store::Numbers| column.or_zero()[row];
+            let name = raw.get(row).or(names.get(row)).unwrap_or_default();
+            let parent = u32::try_from(get(&parents)).ok().filter(|parent| is_name(name, *parent == 0));
+            let parent =
+                parent.ok_or_else(|| ParquetError::General("a directory has no such name".to_owned()))?;
+            let start = self.text.len();
+            self.text.extend_from_slice(name);
+            let dir = Dir {
+                parent,
+                name: (start, name.len() as u16),
+                dev: get(&dev).cast_unsigned(),
+                ino: get(&ino).cast_unsigned(),
+                times: [(get(&mtime), get(&nanos[0])), (get(&ctime), get(&nanos[1]))],
+                scanned: get(&scanned),
+                complete: state.get(row) == Some(b"complete") && dev.get(row).is_some(),
+            };
+            self.dirs.push((get(&ids), dir));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a directory may be called so: below a root it has to be a name that leads nowhere else.
+fn is_name(name: &[u8], is_root: bool) -> bool {
+    let plain = name.len() <= NAME_MAX && !name.contains(&b'/') && name != b"." && name != b"..";
+    !name.is_empty() && !name.contains(&0) && name.len() <= usize::from(u16::MAX) && (plain || is_root)
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_walk::Stamp;
+
+    use super::*;
+
+    /// `r` with `a` and `b` in it, and `a/a`.
+    fn past() -> Past {
+        let dir = |parent, start: usize, length| Dir {
+            parent,
+            name: (start, length),
+            dev: 1,
+            ino: 10 + start as u64,
+            times: [(5_000_000, 7), (6_000_000, 8)],
+            scanned: 9_000_000,
+            complete: true,
+        };
+        let dirs = vec![dir(0, 0, 1), dir(1, 1, 1), dir(2, 1, 1), dir(1, 2, 1)];
+        Past::new(dirs, b"rab".to_vec(), 9_000_000)
+    }
+
+    #[test]
+    fn directories_are_found_by_name_and_path() {
+        let past = past();
+        assert_eq!([past.find(b"r"), past.find(b"r/a/a"), past.find(b"r/b/")], [Some(1), Some(3), Some(4)]);
+        assert_eq!([past.find(b"ra"), past.find(b"r/c"), past.find(b"b"), past.find(b"")], [None; 4]);
+        assert_eq!([past.child(1, b"b"), past.child(2, b"b"), past.child(4, b"a")], [Some(4), None, None]);
+        let mut names = Names::new();
+        past.subdirs(1, &mut names);
+        let names: Vec<_> = names.iter().map(|name| (name.name.to_bytes().to_vec(), name.ino)).collect();
+        assert_eq!(names, [(b"a".to_vec(), 11), (b"b".to_vec(), 12)]);
+    }
+
+    #[test]
+    fn any_other_time_or_inode_is_a_change_and_so_is_a_time_that_was_not_over() {
+        let past = past();
+        let stamp = |sec, nsec| Stamp { sec, nsec };
+        let same = Meta { ino: 10, modified: stamp(5, 7), changed: stamp(6, 8), ..Meta::default() };
+        assert!(past.is_unchanged(1, &same));
+        assert!(!past.is_unchanged(2, &same), "another inode");
+        assert!(!past.is_unchanged(1, &Meta { modified: stamp(5, 8), ..same }));
+        assert!(!past.is_unchanged(1, &Meta { changed: stamp(7, 8), ..same }));
+        let begun = |begin| Past { begin, ..self::past() }.is_unchanged(1, &same);
+        assert_eq!([begun(8_000_001), begun(8_000_000)], [true, false]);
+        let mut partial = self::past();
+        partial.dirs[0].complete = false;
+        assert!(!partial.is_unchanged(1, &same));
+    }
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        assert!(is_name(b"a", false) && is_name(b"/a/../b", true) && is_name(b"..", true));
+        for name in [&b""[..], b".", b"..", b"a/b", b"a\0b", &[b'x'; 256]] {
+            assert!(!is_name(name, false), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A directory that the visitor knows is opened, but not read: what it says is in there is walked, whatever is.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::fs;
+use std::sync::Arc;
+
+use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visit};
+use support::record::{Everything, Recorder, Seen};
+use support::tree::Tree;
+use support::way;
+
+/// Knows that `known` has two directories in it, of which one is gone, and that `empty` has nothing.
+#[derive(Clone, Default)]
+struct Knower(Everything);
+
+impl Visit for Knower {
+    type Item = Seen;
+
+    fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
+        assert!(names.is_empty() && meta.file_type() == FileType::Directory);
+        match dir.name().to_bytes() {
+            b"known" => {
+                names.push(c"sub", 7, FileType::Directory);
+                names.push(c"gone", 8, FileType::Directory);
+                true
+            }
+            name => name == b"empty",
+        }
+    }
+
+    fn select(&self, dir: &Arc<Node>, _names: &mut Names) {
+        assert!(!matches!(dir.name().to_bytes(), b"known" | b"empty"), "it was read");
+    }
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Seen>,
+    ) {
+        self.0.entries(
+            dir,
+            entries.inspect(|entry| assert!(dir.name() != c"known" || entry.meta.is_none())),
+            emit,
+        );
+    }
+
+    fn weight(item: &Seen) -> usize {
+        Everything::weight(item)
+    }
+}
+
+#[test]
+fn what_is_known_of_a_directory_is_not_read() {
+    let tree = Tree::new();
+    for dir in ["known/sub/below", "empty", "read"] {
+        fs::create_dir_all(tree.path(dir)).unwrap();
+    }
+    for file in ["known/unseen", "known/sub/seen", "empty/unseen", "read/seen"] {
+        fs::write(tree.path(file), "").unwrap();
+    }
+    for way in way::all() {
+        let mut recorder = Recorder::new(&[tree.root()]);
+        let summary = way::walk(way.options(), Knower::default(), &mut recorder);
+        let told = recorder.lines.join("\n");
+        let count = |what: &str| told.matches(what).count();
+        println!("{way}:\n{told}");
+        assert_eq!((count("unseen"), count("seen"), count("gone")), (0, 2, 1), "{way}");
+        assert!(told.contains("below"), "{way}");
+        assert_eq!(summary.calls.read, 4, "{way}: the root, sub, below and read");
+    }
+}
