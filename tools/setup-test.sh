@@ -17,6 +17,7 @@ bash         bash        completions
 fish         fish        completions
 zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
+ncdu         ncdu        what it reads of an export
 '
 
 packages=

@@ -54,6 +54,13 @@ pub fn type_letter(file_type: FileType) -> u8 {
     }
 }
 
+/// The type that [`type_letter`] has this letter for, as bytes of a file have it.
+pub(crate) fn type_of(letter: &[u8]) -> FileType {
+    use FileType::{Block, Char, Directory, Fifo, Regular, Socket, Symlink};
+    let known = [Regular, Directory, Symlink, Fifo, Socket, Char, Block];
+    known.into_iter().find(|known| [type_letter(*known)] == letter).unwrap_or(FileType::Unknown)
+}
+
 /// What a symbolic link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -107,6 +114,13 @@ impl Lookup for () {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_are_types_again() {
+        let back = |letter: &u8| type_letter(type_of(&[*letter]));
+        assert_eq!(b"fdlpscbU?".iter().map(back).collect::<Vec<_>>(), b"fdlpscbUU");
+        assert_eq!([type_of(b""), type_of(b"ff")], [FileType::Unknown; 2]);
+    }
 
     #[test]
     fn a_path_has_one_slash_more_than_its_directory_unless_that_ends_in_one() {

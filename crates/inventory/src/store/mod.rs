@@ -16,6 +16,7 @@ mod table;
 mod text;
 
 pub(crate) use chunk::{Chunk, Row, Sums};
+pub(crate) use column::{Kind, Spec};
 pub(crate) use dirs::Dir;
 pub(crate) use read::{Group, Numbers, Texts};
 pub(crate) use segment::{Batch, Shelf, Writer};

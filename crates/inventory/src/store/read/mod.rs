@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    fn specs(self) -> &'static [Spec] {
+    pub(crate) fn specs(self) -> &'static [Spec] {
         match self {
             Self::Dirs => Dirs::SPECS,
             Self::Entries => Entries::SPECS,
@@ -101,6 +101,11 @@ impl Inventory {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Why it cannot be read, if not because of one file.
+    pub(crate) fn refused(&self, why: &str) -> Error {
+        refused(&self.directory, why.to_owned())
     }
 
     /// Reads every row of every table.
