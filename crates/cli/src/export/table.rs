@@ -56,7 +56,7 @@ pub(crate) const EXPORT: Command<Key> = Command {
             "fathom export --to csv --below projects -o projects.csv home.inv",
             "a part of it, for a spreadsheet",
         ),
-        ("fathom export --to nul home.inv | xargs -0 ls -d", "every path, for a script"),
+        ("fathom export --to nul home.inv >home.paths", "every path, for `xargs -0`"),
         ("fathom export --to sql -o home.sql home.inv", "for `sqlite3 home.db <home.sql`"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-list", "fathom-query", "fathom-top"],

@@ -11,6 +11,8 @@ mod ncdu;
 mod nul;
 mod out;
 mod sql;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::io;
