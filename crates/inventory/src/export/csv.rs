@@ -41,7 +41,7 @@ impl Form {
         for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), born] {
             out.push(b',');
             let start = out.len();
-            if !stamp.is_some_and(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_ok()) {
+            if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {
                 out.truncate(start);
             }
         }
