@@ -18,6 +18,7 @@ fish         fish        completions
 zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
 ncdu         ncdu        what it reads of an export
+sqlite3      sqlite3     the same
 '
 
 packages=
