@@ -17,6 +17,8 @@ bash         bash        completions
 fish         fish        completions
 zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
+ncdu         ncdu        what it reads of an export
+sqlite3      sqlite3     the same
 '
 
 packages=

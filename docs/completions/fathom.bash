@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top query io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top query export io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -87,6 +87,14 @@ _fathom() {
             case $flag in
                 --format|--format=) values='table csv json jsonl' ;;
                 -f|--file|--file=) return ;;
+            esac
+            ;;
+        export)
+            options='--to= -o --output= --below= --help --version'
+            case $flag in
+                --to|--to=) values='jsonl csv nul ncdu sql' ;;
+                -o|--output|--output=) return ;;
+                --below|--below=) return ;;
             esac
             ;;
         io)

@@ -6,6 +6,7 @@ complete -c fathom -n __fish_use_subcommand -f -a list -d 'list files and direct
 complete -c fathom -n __fish_use_subcommand -f -a scan -d 'make an inventory of file trees, to be asked later'
 complete -c fathom -n __fish_use_subcommand -f -a top -d 'show what takes the most space, from an inventory'
 complete -c fathom -n __fish_use_subcommand -f -a query -d 'ask an inventory in SQL'
+complete -c fathom -n __fish_use_subcommand -f -a export -d 'write an inventory in a format of other programs'
 complete -c fathom -n __fish_use_subcommand -f -a io -d 'show which I/O models this machine and a path offer'
 complete -c fathom -n __fish_use_subcommand -l help -d 'show this help and end'
 complete -c fathom -n __fish_use_subcommand -l version -d 'show the version and end'
@@ -101,6 +102,12 @@ complete -c fathom -n '__fish_seen_subcommand_from query' -l json -d 'the same a
 complete -c fathom -n '__fish_seen_subcommand_from query' -s f -l file -r -F -d 'read the query from FILE; - is standard input'
 complete -c fathom -n '__fish_seen_subcommand_from query' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from query' -l version -d 'show the version and end'
+
+complete -c fathom -n '__fish_seen_subcommand_from export' -l to -x -a 'jsonl csv nul ncdu sql' -d 'the format: jsonl, csv, nul, ncdu or sql'
+complete -c fathom -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'make the new file FILE instead of writing to standard output'
+complete -c fathom -n '__fish_seen_subcommand_from export' -l below -r -F -d 'only the directory PATH and what is below it'
+complete -c fathom -n '__fish_seen_subcommand_from export' -l help -d 'show this help and end'
+complete -c fathom -n '__fish_seen_subcommand_from export' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from io' -l json -d 'one JSON object instead of text'
 complete -c fathom -n '__fish_seen_subcommand_from io' -l help -d 'show this help and end'

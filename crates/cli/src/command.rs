@@ -73,6 +73,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("scan", crate::scan::table::SCAN.brief),
         ("top", crate::top::table::TOP.brief),
         ("query", crate::query::table::QUERY.brief),
+        ("export", crate::export::table::EXPORT.brief),
         ("io", IO.brief),
     ],
     notes: &[Note {
@@ -87,7 +88,15 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &["fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"],
+    see_also: &[
+        "fathom-du",
+        "fathom-list",
+        "fathom-scan",
+        "fathom-top",
+        "fathom-query",
+        "fathom-export",
+        "fathom-io",
+    ],
 };
 
 /// `fathom io`.

@@ -8,6 +8,7 @@ mod zsh;
 
 use crate::command::{FATHOM, IO};
 use crate::du::table::DU;
+use crate::export::table::EXPORT;
 use crate::flag::{Flag, Kind, Value};
 use crate::list::table::LIST;
 use crate::query::table::QUERY;
@@ -15,8 +16,16 @@ use crate::scan::table::SCAN;
 use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 7] =
-    ["fathom", "fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"];
+pub(crate) const MAN_PAGES: [&str; 8] = [
+    "fathom",
+    "fathom-du",
+    "fathom-list",
+    "fathom-scan",
+    "fathom-top",
+    "fathom-query",
+    "fathom-export",
+    "fathom-io",
+];
 
 /// The shells that completions exist for.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
@@ -30,6 +39,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom-scan" => Some(roff::page(&SCAN)),
         "fathom-top" => Some(roff::page(&TOP)),
         "fathom-query" => Some(roff::page(&QUERY)),
+        "fathom-export" => Some(roff::page(&EXPORT)),
         "fathom-io" => Some(roff::page(&IO)),
         _ => None,
     }
@@ -43,6 +53,7 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
         Completed::new("scan", SCAN.brief, SCAN.flags),
         Completed::new("top", TOP.brief, TOP.flags),
         Completed::new("query", QUERY.brief, QUERY.flags),
+        Completed::new("export", EXPORT.brief, EXPORT.flags),
         Completed::new("io", IO.brief, IO.flags),
     ];
     let global: Vec<_> = FATHOM.flags.iter().map(Choice::new).collect();

@@ -4,6 +4,7 @@
 mod command;
 mod docs;
 mod du;
+mod export;
 mod flag;
 mod getopt;
 mod help;
@@ -45,6 +46,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"scan" => scan::main(words),
         b"top" => top::main(words),
         b"query" => query::main(words),
+        b"export" => export::main(words),
         b"io" => offer::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
         b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),

@@ -54,19 +54,11 @@ pub fn type_letter(file_type: FileType) -> u8 {
     }
 }
 
-/// The type that [`type_letter`] has this letter for.
-#[must_use]
-pub(crate) fn file_type(letter: u8) -> FileType {
-    match letter {
-        b'f' => FileType::Regular,
-        b'd' => FileType::Directory,
-        b'l' => FileType::Symlink,
-        b'p' => FileType::Fifo,
-        b's' => FileType::Socket,
-        b'c' => FileType::Char,
-        b'b' => FileType::Block,
-        _ => FileType::Unknown,
-    }
+/// The type that [`type_letter`] has this letter for, as bytes of a file have it.
+pub(crate) fn type_of(letter: &[u8]) -> FileType {
+    use FileType::{Block, Char, Directory, Fifo, Regular, Socket, Symlink};
+    let known = [Regular, Directory, Symlink, Fifo, Socket, Char, Block];
+    known.into_iter().find(|known| [type_letter(*known)] == letter).unwrap_or(FileType::Unknown)
 }
 
 /// What a symbolic link leads to.
@@ -122,6 +114,13 @@ impl Lookup for () {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_are_types_again() {
+        let back = |letter: &u8| type_letter(type_of(&[*letter]));
+        assert_eq!(b"fdlpscbU?".iter().map(back).collect::<Vec<_>>(), b"fdlpscbUU");
+        assert_eq!([type_of(b""), type_of(b"ff")], [FileType::Unknown; 2]);
+    }
 
     #[test]
     fn a_path_has_one_slash_more_than_its_directory_unless_that_ends_in_one() {

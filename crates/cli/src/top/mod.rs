@@ -68,7 +68,8 @@ fn show(args: &TopArgs, report: &Report, complete: bool, charset: Charset) -> u8
     out.finish(NAME)
 }
 
-fn warning(found: &Completeness) -> String {
+/// What an incomplete inventory is said to lack.
+pub(crate) fn warning(found: &Completeness) -> String {
     let lacking = found.partial + found.failed + found.missing_roots;
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
@@ -81,16 +82,21 @@ fn warning(found: &Completeness) -> String {
 
 /// Says why there is no report; the exit status.
 fn refuse(failure: &Failure, args: &TopArgs, charset: Charset) -> u8 {
-    let below = || quoteaf(args.ask.below.as_deref().unwrap_or_default(), charset);
+    let (message, status) = refusal(failure, args.ask.below.as_deref(), charset);
+    say(&message);
+    status
+}
+
+/// What there is to say, and the exit status, where an inventory has nothing to tell of what is `below`.
+pub(crate) fn refusal(failure: &Failure, below: Option<&[u8]>, charset: Charset) -> (Vec<u8>, u8) {
+    let below = || quoteaf(below.unwrap_or_default(), charset);
     match failure {
-        Failure::Absent => say(&[b"the inventory has no directory ", &below()[..]].concat()),
+        Failure::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
         Failure::Ambiguous => {
-            say(&[b"the inventory has several directories ", &below()[..], b": give the whole path"].concat());
+            let message =
+                [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
+            (message, MISUSED)
         }
-        Failure::Unreadable(error) => {
-            say(error.to_string().as_bytes());
-            return UNREADABLE;
-        }
+        Failure::Unreadable(error) => (error.to_string().into_bytes(), UNREADABLE),
     }
-    MISUSED
 }

@@ -21,9 +21,9 @@ pub(crate) struct Row {
     pub(crate) micros: [i64; 3],
     /// Nanoseconds beyond that, below 1000.
     pub(crate) nanos: [u16; 3],
-    pub(super) born: i64,
-    pub(super) name_len: u16,
-    pub(super) link_len: u16,
+    born: i64,
+    name_len: u16,
+    link_len: u16,
     /// Why there is no metadata; 0 if there is.
     pub(crate) errno: u16,
     #[serde(skip)]
@@ -54,11 +54,6 @@ impl Row {
             errno,
             file_type,
         }
-    }
-
-    /// Of which only this is known: its type, and when it was made, in microseconds since 1970.
-    pub(crate) fn born_at(file_type: FileType, born: Option<i64>) -> Self {
-        Self { born: born.unwrap_or(NEVER), ..Self::new(file_type, Ok(&Meta::default())) }
     }
 
     /// When it was made, in microseconds since 1970.

@@ -31,6 +31,12 @@ impl State {
             Self::Skipped => "skipped",
         }
     }
+
+    /// The state that has this word in the table.
+    pub(crate) fn from_word(word: &[u8]) -> Option<Self> {
+        let all = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
+        all.into_iter().find(|state| state.word().as_bytes() == word)
+    }
 }
 
 /// One row.

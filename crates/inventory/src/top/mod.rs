@@ -3,7 +3,7 @@
 //!
 //! Owns what counts for what. Does not own how a report looks.
 
-mod below;
+pub(crate) mod below;
 mod depths;
 mod dirs;
 mod files;

@@ -8,6 +8,7 @@ mod by_dir;
 mod decode;
 mod group;
 mod header;
+mod metas;
 mod part;
 mod rows;
 mod values;
@@ -24,6 +25,7 @@ use super::table::Columns;
 
 pub(crate) use by_dir::ByDir;
 pub(crate) use group::Group;
+pub(crate) use metas::Metas;
 pub(crate) use part::Part;
 pub(crate) use values::{Numbers, Texts};
 
@@ -62,7 +64,7 @@ impl Table {
         }
     }
 
-    fn specs(self) -> &'static [Spec] {
+    pub(crate) fn specs(self) -> &'static [Spec] {
         match self {
             Self::Dirs => Dirs::SPECS,
             Self::Entries => Entries::SPECS,
@@ -104,6 +106,11 @@ impl Inventory {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Why it cannot be read, if not because of one file.
+    pub(crate) fn refused(&self, why: &str) -> Error {
+        refused(&self.directory, why.to_owned())
     }
 
     /// Reads every row of every table.

@@ -2,48 +2,36 @@
 
 use std::ops::Range;
 
+use fathom_walk::Errno;
 use parquet::errors::Result;
 
 use super::decode::damaged;
 use super::group::Group;
+use super::metas::Metas;
 use super::values::{Numbers, Texts};
-use crate::entry::file_type;
+use crate::entry::type_of;
 use crate::store::chunk::{Chunk, Row};
+
+/// Error numbers are below (MAX_ERRNO in the kernel's err.h).
+const ERRNO_END: i64 = 4096;
 
 /// The columns of a row group.
 pub(super) struct Rows {
     name: [Texts; 2],
     file_type: Texts,
     link: [Texts; 2],
-    /// `dev`, `ino`, `size`, `blocks`, `mode`, `nlink`, `uid`, `gid`.
-    numbers: [Numbers; 8],
-    micros: [Numbers; 3],
-    nanos: [Numbers; 3],
-    born: Numbers,
+    metas: Metas,
     errno: Numbers,
 }
 
 impl Rows {
     pub(super) fn read(group: &Group<'_>) -> Result<Self> {
-        let (number, text) = (|name| group.numbers(name), |name| group.texts(name));
         Ok(Self {
-            name: [text("name")?, text("name_raw")?],
-            file_type: text("type")?,
-            link: [text("link_target")?, text("link_raw")?],
-            numbers: [
-                number("dev")?,
-                number("ino")?,
-                number("size")?,
-                number("blocks")?,
-                number("mode")?,
-                number("nlink")?,
-                number("uid")?,
-                number("gid")?,
-            ],
-            micros: [number("atime")?, number("mtime")?, number("ctime")?],
-            nanos: [number("atime_ns")?, number("mtime_ns")?, number("ctime_ns")?],
-            born: number("btime")?,
-            errno: number("errno")?,
+            name: [group.texts("name")?, group.texts("name_raw")?],
+            file_type: group.texts("type")?,
+            link: [group.texts("link_target")?, group.texts("link_raw")?],
+            metas: Metas::read(group)?,
+            errno: group.numbers("errno")?,
         })
     }
 
@@ -62,23 +50,10 @@ impl Rows {
     }
 
     fn row(&self, row: usize) -> Row {
-        let letter = self.file_type.get(row).and_then(|text| text.first().copied()).unwrap_or_default();
-        let number = |column: usize| self.numbers[column].or_zero()[row];
-        let errno = self.errno.get(row).unwrap_or(0);
-        Row {
-            dev: number(0).cast_unsigned(),
-            ino: number(1).cast_unsigned(),
-            size: number(2),
-            blocks: number(3).cast_unsigned(),
-            mode: number(4) as u32,
-            nlink: number(5) as u32,
-            uid: number(6) as u32,
-            gid: number(7) as u32,
-            micros: self.micros.each_ref().map(|column| column.or_zero()[row]),
-            nanos: self.nanos.each_ref().map(|column| column.or_zero()[row].clamp(0, 999) as u16),
-            errno: u16::try_from(errno).unwrap_or(u16::MAX),
-            ..Row::born_at(file_type(letter), self.born.get(row))
-        }
+        let file_type = self.file_type.get(row).map_or(fathom_walk::FileType::Unknown, type_of);
+        let errno = self.errno.get(row).filter(|errno| (1..ERRNO_END).contains(errno));
+        let errno = errno.map_or(Errno::IO, |errno| Errno::from_raw_os_error(errno as i32));
+        Row::new(file_type, self.metas.get(row).as_ref().ok_or(errno))
     }
 }
 

@@ -1,0 +1,100 @@
+//! The options of `fathom export`. Only names and texts; what they do is `args.rs`'s.
+
+use crate::command::{Command, Note};
+use crate::flag::{Flag, Kind, both, long};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    To,
+    Below,
+    Output,
+    Help,
+    Version,
+}
+
+/// The values of `--to`.
+pub(crate) const FORMAT_WORDS: &[&str] = &["jsonl", "csv", "nul", "ncdu", "sql"];
+
+const WRITTEN: &str = "What is written, and where it goes";
+const ABOUT: &str = "About the program";
+
+/// Every option.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    long(Key::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu` or `sql`")
+        .required("FORMAT", Kind::Words(FORMAT_WORDS)),
+    both(Key::Output, b'o', "output", WRITTEN, "make the new file FILE instead of writing to standard output")
+        .required("FILE", Kind::File)
+        .more(
+            "While it is made it is called FILE.part: what is called FILE is whole and on the disk. A file that is \
+             there is not replaced.",
+        ),
+    long(Key::Below, "below", WRITTEN, "only the directory PATH and what is below it")
+        .required("PATH", Kind::File)
+        .more("PATH is as the inventory has it, or relative to one of the trees that were scanned."),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+];
+
+/// The command.
+pub(crate) const EXPORT: Command<Key> = Command {
+    name: "fathom export",
+    brief: "write an inventory in a format of other programs",
+    usage: &["[OPTION]... --to FORMAT INVENTORY"],
+    about: &[
+        "Writes what `fathom scan` noted in INVENTORY as other programs want it. Nothing of what was scanned is looked \
+         at. Entries come in the order of the scan, a directory before what is in it; memory is needed for each \
+         directory, but not for each entry.",
+    ],
+    sections: &[WRITTEN, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[FORMATS, TRUST, STATUS],
+    examples: &[
+        ("fathom export --to ncdu home.inv >home.ncdu", "for `ncdu -f home.ncdu`"),
+        (
+            "fathom export --to csv --below projects -o projects.csv home.inv",
+            "a part of it, for a spreadsheet",
+        ),
+        ("fathom export --to nul home.inv >home.paths", "every path, for `xargs -0`"),
+        ("fathom export --to sql -o home.sql home.inv", "for `sqlite3 home.db <home.sql`"),
+    ],
+    see_also: &["fathom", "fathom-scan", "fathom-list", "fathom-query", "fathom-top"],
+};
+
+const FORMATS: Note = Note {
+    title: "Formats",
+    text: &[
+        "`jsonl`: an object a line for each entry, the same as `fathom list --json` writes.",
+        "`csv`: the same members as columns, after RFC 4180, below a line with their names. What is unknown is empty. A \
+         path that is not UTF-8 has replacement characters, and its bytes are in `path_bytes`, in hexadecimal.",
+        "`nul`: the paths as they are, each with a zero byte behind it: what `fathom list -0` writes.",
+        "`ncdu`: what `ncdu -f` reads, from version 1.9 on, with owners, modes and times for `ncdu -e`. Several trees \
+         are in a directory of the name `(several trees)`. Owners above 2147483647 and times before 1970 are left out: \
+         ncdu 1 reads no file that has them.",
+        "`sql`: the tables of the inventory as statements for SQLite, in one transaction: `sqlite3 new.db <FILE`. Times \
+         are in microseconds since 1970.",
+    ],
+    man_only: true,
+};
+
+const TRUST: Note = Note {
+    title: "Damaged and incomplete inventories",
+    text: &[
+        "Each file is compared with the hash in the manifest before it is used. If anything is not as it was written, that \
+         is said; FILE is not made then, but standard output may have had a part. An inventory that lacks something is \
+         written as it is, with a warning.",
+    ],
+    man_only: true,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0: everything was written; the inventory may be incomplete.",
+        "1: the inventory cannot be read or is damaged, or the output cannot be written.",
+        "2: the command line was wrong, or the inventory has no such directory.",
+        "130: interrupted; FILE was not made.",
+    ],
+    man_only: true,
+};

@@ -1,0 +1,114 @@
+//! Comma-separated values after RFC 4180: lines end in CR LF, and what has a comma, a quotation mark or an end of line in it stands
+//! between quotation marks. Columns are the members of the objects in JSON, in their order; what those lack or have as null is empty.
+
+use fathom_text::time::{TimeStyle, Zone};
+use fathom_walk::{Meta, Stamp};
+use rustix::fs::{major, minor};
+
+use super::out::{write_hex, write_number};
+use super::{About, Item};
+use crate::entry::type_letter;
+
+const HEADER: &[u8] =
+    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime\r\n";
+/// Columns that only metadata fills.
+const OF_META: usize = 12;
+
+pub(super) struct Form {
+    path: Vec<u8>,
+    /// RFC 3339, in universal time.
+    times: TimeStyle,
+}
+
+impl Form {
+    pub(super) fn new() -> Self {
+        let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
+        Self { path: Vec::new(), times }
+    }
+
+    fn meta(&self, meta: &Meta, born: Option<Stamp>, out: &mut Vec<u8>) {
+        out.extend_from_slice(if meta.size < 0 { b",-" } else { b"," });
+        write_number(meta.size.unsigned_abs(), out);
+        number(meta.blocks, out);
+        let octal = |shift: u32| b'0' + (meta.mode >> shift & 7) as u8;
+        out.extend_from_slice(&[b',', octal(9), octal(6), octal(3), octal(0)]);
+        [meta.uid.into(), meta.gid.into(), meta.nlink, meta.ino]
+            .into_iter()
+            .for_each(|value| number(value, out));
+        number(major(meta.dev).into(), out);
+        out.push(b':');
+        write_number(minor(meta.dev).into(), out);
+        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), born] {
+            out.push(b',');
+            let start = out.len();
+            if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {
+                out.truncate(start);
+            }
+        }
+    }
+}
+
+impl super::Form for Form {
+    fn begin(&mut self, _about: &About, out: &mut Vec<u8>) {
+        out.extend_from_slice(HEADER);
+    }
+
+    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+        self.path.clear();
+        item.entry.write_path(&mut self.path);
+        write_path(&self.path, out);
+        out.extend_from_slice(&[b',', type_letter(item.entry.file_type())]);
+        match item.entry.meta {
+            Some(meta) => self.meta(meta, item.born, out),
+            None => out.extend_from_slice(&[b','; OF_META]),
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn number(value: u64, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_number(value, out);
+}
+
+/// The first two columns: text, and if the path is none, its bytes.
+fn write_path(path: &[u8], out: &mut Vec<u8>) {
+    let text = String::from_utf8_lossy(path);
+    if text.contains([',', '"', '\r', '\n']) {
+        out.push(b'"');
+        out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b',');
+    if std::str::from_utf8(path).is_err() {
+        write_hex(path, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_has_all_columns() {
+        let columns = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
+        let mut out = Vec::new();
+        Form::new().meta(&Meta { size: -1, mode: 0o104_755, ..Meta::default() }, None, &mut out);
+        assert_eq!((columns(&out), columns(HEADER)), (OF_META, OF_META + 2));
+        assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
+    }
+
+    #[test]
+    fn what_could_be_taken_for_a_separator_is_quoted() {
+        let written = |path: &[u8]| {
+            let mut out = Vec::new();
+            write_path(path, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(b"a b'\\\t"), "a b'\\\t,");
+        assert_eq!(written(b"a,\"\n"), "\"a,\"\"\n\",");
+        assert_eq!(written(b"\r\xff"), "\"\r\u{fffd}\",0dff");
+    }
+}

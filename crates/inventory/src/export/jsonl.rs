@@ -1,0 +1,18 @@
+//! Objects, one a line: those of `fathom list --json`.
+
+use super::Item;
+use crate::json::Writer;
+
+pub(super) struct Form(Writer);
+
+impl Form {
+    pub(super) fn new() -> Self {
+        Self(Writer::new())
+    }
+}
+
+impl super::Form for Form {
+    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+        self.0.write(&item.entry, item.born, out);
+    }
+}

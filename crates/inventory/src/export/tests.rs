@@ -1,0 +1,276 @@
+//! Inventories made of rows by hand, as scans write them and as nobody should.
+
+use std::path::Path;
+
+use fathom_walk::{Errno, FileType, Meta};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{Ask, Failure, Format, export};
+use crate::Owners;
+use crate::store::{
+    Batch, Chunk, Completeness, Dir, Inventory, Manifest, Root, Row, Shelf, State, Sums, VERSION, Writer,
+};
+
+const FORMATS: [Format; 5] = [Format::JsonLines, Format::Csv, Format::Nul, Format::Ncdu, Format::Sql];
+
+/// A row of `dirs`: number, last number below, parent, name.
+type Left<'a> = (i64, i64, Option<i64>, &'a str);
+
+/// Writes an inventory of these rows; each of `entries` is a name in a directory.
+fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str)]) -> Inventory {
+    let writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0)).unwrap();
+    let mut batch = Batch::default();
+    let row = Row::new(FileType::Directory, Ok(&Meta { mode: 0o40_755, nlink: 2, ..Meta::default() }));
+    for (id, last, parent, name) in dirs {
+        batch.dirs.push(&Dir {
+            id: *id,
+            parent: *parent,
+            last: *last,
+            root: 0,
+            depth: 0,
+            name: name.as_bytes(),
+            path: name.as_bytes(),
+            meta: Some(&row),
+            own: &Sums::default(),
+            below: &Sums::default(),
+            scanned: 0,
+            state: State::Complete,
+            errno: None,
+        });
+    }
+    for (dir_id, name) in entries {
+        let mut chunk = Box::<Chunk>::default();
+        chunk.push(name.as_bytes(), FileType::Regular, Err(Errno::IO), b"");
+        batch.entries.push((*dir_id, chunk));
+    }
+    writer.send(batch);
+    let root = |_| Root { path: String::new(), path_hex: None, filesystem: None };
+    let manifest = Manifest {
+        format: VERSION,
+        tool: String::new(),
+        host: String::new(),
+        roots: (0..roots).map(root).collect(),
+        options: Default::default(),
+        start: 0,
+        end: 0,
+        entries: 0,
+        since: None,
+        completeness: Completeness::default(),
+        files: writer.end().unwrap().finish(&Owners::default()).unwrap(),
+    };
+    manifest.write(directory).unwrap();
+    Inventory::open(directory).unwrap()
+}
+
+fn exported(inventory: &Inventory, format: Format, below: Option<&str>) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    let ask = Ask { format, below: below.map(|path| path.as_bytes().to_vec()) };
+    let written = export(inventory, &ask, &mut |bytes| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    });
+    written.map(|()| out).map_err(|failure| match failure {
+        Failure::Inventory(crate::top::Failure::Unreadable(error)) => error.to_string(),
+        other => format!("{other:?}"),
+    })
+}
+
+fn paths(inventory: &Inventory, below: Option<&str>) -> Vec<String> {
+    let out = String::from_utf8(exported(inventory, Format::Nul, below).unwrap()).unwrap();
+    out.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// The paths in ncdu's format, in their order; the name at the top is a path.
+fn nested(value: &Value, above: &str, found: &mut Vec<String>) {
+    let object = if value.is_array() { &value[0] } else { value };
+    let path = format!("{above}{}", object["name"].as_str().unwrap());
+    found.push(path.clone());
+    for inside in value.as_array().into_iter().flatten().skip(1) {
+        nested(inside, &format!("{path}/"), found);
+    }
+}
+
+/// 1 has 2 and 5, 2 has 3 and 4; 6 is a tree of its own.
+const DIRS: [Left<'_>; 6] = [
+    (3, 3, Some(2), "c"),
+    (4, 4, Some(2), "d"),
+    (2, 4, Some(1), "b"),
+    (5, 5, Some(1), "e"),
+    (1, 5, None, "a"),
+    (6, 6, None, "/"),
+];
+
+#[test]
+fn entries_come_before_between_and_after_directories() {
+    let top = tempfile::tempdir().unwrap();
+    let entries = [(1, "1"), (2, "2"), (3, "3"), (2, "4"), (1, "5"), (0, "x/7"), (6, "8")];
+    let inventory = made(top.path(), 3, &DIRS, &entries);
+    let all =
+        ["a", "a/1", "a/b", "a/b/2", "a/b/c", "a/b/c/3", "a/b/4", "a/b/d", "a/5", "a/e", "x/7", "/", "/8"];
+    assert_eq!(paths(&inventory, None), all);
+    assert_eq!(
+        paths(&inventory, Some("b")),
+        all[2..8].iter().map(|path| path[2..].to_owned()).collect::<Vec<_>>()
+    );
+    let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+    let mut found = Vec::new();
+    nested(&ncdu[3], "", &mut found);
+    assert_eq!(found[0], "(several trees)");
+    let around = |path: &&str| format!("{}/{}", found[0], path.replace("/8", "//8"));
+    assert_eq!(found[1..], all.iter().map(around).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_inventory_of_nothing_is_a_file_of_nothing() {
+    let top = tempfile::tempdir().unwrap();
+    let inventory = made(top.path(), 0, &[], &[]);
+    assert!(paths(&inventory, None).is_empty());
+    for format in FORMATS {
+        exported(&inventory, format, None).unwrap();
+    }
+    let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+    assert_eq!(ncdu[3], serde_json::json!([{"name": "(several trees)"}]));
+}
+
+#[test]
+fn directories_that_do_not_fit_together_are_refused() {
+    for (at, row) in [
+        (0, (3, 3, Some(4), "c")),
+        (0, (4, 4, Some(2), "c")),
+        (2, (2, 4, Some(5), "b")),
+        (2, (2, i64::MAX, Some(1), "b")),
+        (3, (5, 5, Some(5), "e")),
+        (4, (1, 5, Some(6), "a")),
+        (4, (i64::MIN, 5, None, "a")),
+        (5, (7, 7, None, "/")),
+        (5, (6, i64::MAX, None, "/")),
+        (5, (1, 5, None, "a")),
+        (0, (3, 3, Some(2), "..")),
+        (0, (3, 3, Some(2), "c/c")),
+        (0, (3, 3, Some(2), "")),
+        (5, (6, 6, None, "a\0b")),
+    ] {
+        let top = tempfile::tempdir().unwrap();
+        let mut dirs = DIRS;
+        dirs[at] = row;
+        let inventory = made(top.path(), 2, &dirs, &[(1, "1")]);
+        for format in FORMATS {
+            let refused = exported(&inventory, format, None).expect_err("it is refused");
+            assert!(refused.starts_with("cannot read '"), "{row:?} at {at}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn what_is_below_has_to_fit_together_too() {
+    for dirs in [
+        [(2, 9, Some(1), "b"), (1, 2, None, "a")],
+        [(2, 1, Some(1), "b"), (1, 2, None, "a")],
+        [(2, i64::MAX, Some(2), "b"), (1, 2, None, "a")],
+    ] {
+        let top = tempfile::tempdir().unwrap();
+        let inventory = made(top.path(), 1, &dirs, &[]);
+        for format in FORMATS {
+            let refused = exported(&inventory, format, Some("b")).expect_err("it is refused");
+            assert!(refused.contains("do not fit together"), "{dirs:?}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn entries_that_are_nowhere_or_come_too_late_are_refused() {
+    for (entries, cause) in [
+        (&[(7, "x")][..], "an entry is in no directory"),
+        (&[(0, "x")], "an entry is in no directory"),
+        (&[(-1, "x")], "an entry is in no directory"),
+        (&[(i64::MIN, "x")], "an entry is in no directory"),
+        (&[(3, "x"), (2, "x"), (3, "x")], "its entries are not in the order of their directories"),
+        (&[(5, "x"), (2, "x")], "its entries are not in the order of their directories"),
+        (&[(1, "..")], "an entry has an impossible name"),
+        (&[(1, "a/b")], "an entry has an impossible name"),
+        (&[(1, "a\0b")], "an entry has an impossible name"),
+        (&[(1, "")], "an entry has an impossible name"),
+    ] {
+        let top = tempfile::tempdir().unwrap();
+        let inventory = made(top.path(), 2, &DIRS, entries);
+        for format in &FORMATS[..4] {
+            let refused = exported(&inventory, *format, None).expect_err("it is refused");
+            assert!(refused.ends_with(cause), "{entries:?}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_taken_ends_it() {
+    let top = tempfile::tempdir().unwrap();
+    let inventory = made(top.path(), 2, &DIRS, &[(1, "1")]);
+    for format in FORMATS {
+        let ask = Ask { format, below: None };
+        let mut calls = 0;
+        let failure = export(&inventory, &ask, &mut |_| {
+            calls += 1;
+            Err(std::io::ErrorKind::StorageFull.into())
+        });
+        assert!(matches!(failure, Err(Failure::Refused(_))) && calls == 1, "{failure:?}");
+    }
+}
+
+/// What a walk tells.
+#[derive(Default)]
+struct Told {
+    dirs: Vec<(i64, i64, Option<i64>, String)>,
+    entries: Vec<(i64, String)>,
+    paths: Vec<String>,
+}
+
+impl Told {
+    /// Enters a directory and does in it what `plan` says: 0 leaves it, 1 and 2 are entries, all else enters another.
+    fn directory(
+        &mut self,
+        parent: Option<i64>,
+        above: &str,
+        next: &mut i64,
+        plan: &mut impl Iterator<Item = u8>,
+    ) {
+        let id = *next;
+        *next += 1;
+        let (name, path) = (format!("d{id}"), format!("{above}d{id}"));
+        self.paths.push(path.clone());
+        while let Some(step @ 1..) = plan.next() {
+            if step > 2 {
+                self.directory(Some(id), &format!("{path}/"), next, plan);
+            } else {
+                let name = format!("f{}", self.entries.len());
+                self.paths.push(format!("{path}/{name}"));
+                self.entries.push((id, name));
+            }
+        }
+        self.dirs.push((id, *next - 1, parent, name));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_walk_is_told_as_it_was(plan in prop::collection::vec(0u8..5, 0..120)) {
+        let (mut told, mut next) = (Told::default(), 1);
+        told.directory(None, "", &mut next, &mut plan.into_iter());
+        let top = tempfile::tempdir().unwrap();
+        let dirs: Vec<_> = told.dirs.iter().map(|(id, last, parent, name)| (*id, *last, *parent, &name[..])).collect();
+        let entries: Vec<_> = told.entries.iter().map(|(id, name)| (*id, &name[..])).collect();
+        let inventory = made(top.path(), 1, &dirs, &entries);
+        let found = paths(&inventory, None);
+        for (at, path) in found.iter().enumerate().skip(1) {
+            let parent = path.rsplit_once('/').unwrap().0;
+            prop_assert!(found[..at].iter().any(|before| before == parent), "{} before {}", path, parent);
+        }
+        let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+        let mut in_ncdu = Vec::new();
+        nested(&ncdu[3], "", &mut in_ncdu);
+        prop_assert_eq!(&in_ncdu, &found);
+        let sorted = |mut paths: Vec<String>| { paths.sort(); paths };
+        prop_assert_eq!(sorted(found), sorted(told.paths));
+    }
+}
