@@ -16,6 +16,7 @@ pub mod format;
 pub mod ignores;
 pub mod json;
 mod owners;
+pub mod replay;
 pub mod scan;
 pub mod store;
 pub mod top;

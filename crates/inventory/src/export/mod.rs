@@ -4,7 +4,6 @@
 //! Owns the order of the entries and the bytes of each format. Does not own where they go.
 
 mod csv;
-mod journey;
 mod jsonl;
 mod ncdu;
 mod nul;
@@ -12,20 +11,16 @@ mod out;
 mod sql;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use std::io;
 
-use fathom_walk::Stamp;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::ParquetError;
 
-use crate::Entry;
+use crate::replay::{About, Item, Visitor, replay};
 use crate::store::{Error, Inventory, State};
 use crate::top::{self, below};
 use below::Span;
-use journey::Journey;
 use out::Out;
-use tree::Tree;
 
 /// What an inventory is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +96,45 @@ pub fn export(
 }
 
 fn travel(inventory: &Inventory, span: Span, form: impl Form, out: &mut Out<'_>) -> Result<(), Error> {
-    let tree = Tree::read(inventory, span, form.needs_metadata())?;
-    Journey::new(&tree, form).run(inventory, span, out)
+    replay(inventory, span, Writing { form, out })
+}
+
+/// Writes what it is told.
+struct Writing<'o, 'w, F> {
+    form: F,
+    out: &'o mut Out<'w>,
+}
+
+impl<F: Form> Visitor for Writing<'_, '_, F> {
+    fn needs_metadata(&self) -> bool {
+        self.form.needs_metadata()
+    }
+
+    fn begin(&mut self, about: &About) {
+        self.form.begin(about, &mut self.out.buffer);
+    }
+
+    fn entry(&mut self, item: &Item<'_>) {
+        self.form.entry(item, &mut self.out.buffer);
+    }
+
+    fn enter(&mut self, item: &Item<'_>, state: State) {
+        self.form.enter(item, state, &mut self.out.buffer);
+    }
+
+    fn leave(&mut self) {
+        self.form.leave(&mut self.out.buffer);
+    }
+
+    fn end(&mut self) {
+        self.form.end(&mut self.out.buffer);
+        // Whether that is possible is asked for in a moment.
+        let _ = self.out.flush();
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.out.relieve().is_ok()
+    }
 }
 
 /// A format that has the entries one after the other, directories before what is in them.
@@ -129,20 +161,6 @@ trait Form {
     fn end(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
-}
-
-/// What is known beforehand.
-struct About {
-    /// Whether everything is in one directory.
-    is_one_tree: bool,
-    /// When the scan ended, in seconds since 1970.
-    scanned: i64,
-}
-
-/// What is known of an entry.
-struct Item<'a> {
-    entry: Entry<'a>,
-    born: Option<Stamp>,
 }
 
 /// What is wrong with an inventory, as an error.

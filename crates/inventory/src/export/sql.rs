@@ -4,7 +4,7 @@ use fathom_text::number::decimal;
 use parquet::errors::Result;
 
 use super::out::{Out, write_hex};
-use super::tree::Tree;
+use crate::replay::Tree;
 use crate::store::{Error, Group, Inventory, Kind, Numbers, Spec, Table, Texts};
 use crate::top::below::Span;
 

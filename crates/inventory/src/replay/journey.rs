@@ -3,9 +3,8 @@
 
 use parquet::errors::Result;
 
-use super::out::Out;
 use super::tree::{Tree, is_name, is_path};
-use super::{About, Form, Item, damaged};
+use super::{About, Item, Visitor, damaged};
 use crate::Entry;
 use crate::entry::type_of;
 use crate::store::{Error, Group, Inventory, Metas, Table};
@@ -13,9 +12,9 @@ use crate::top::below::Span;
 use fathom_walk::{FileType, Meta};
 
 /// A journey.
-pub(super) struct Journey<'a, F> {
+pub(super) struct Journey<'a, V> {
     tree: &'a Tree,
-    form: F,
+    visitor: V,
     /// The first directory that has not been entered.
     next: usize,
     /// Whether there are operands that are no directories.
@@ -60,94 +59,98 @@ impl Trail {
     }
 }
 
-impl<'a, F: Form> Journey<'a, F> {
-    pub(super) fn new(tree: &'a Tree, form: F) -> Self {
-        Self { tree, form, next: 0, has_operands: false, trail: Trail::default() }
+impl<'a, V: Visitor> Journey<'a, V> {
+    pub(super) fn new(tree: &'a Tree, visitor: V) -> Self {
+        Self { tree, visitor, next: 0, has_operands: false, trail: Trail::default() }
     }
 
     /// From the beginning to the end of what is in `span`.
-    pub(super) fn run(mut self, inventory: &Inventory, span: Span, out: &mut Out<'_>) -> Result<(), Error> {
+    pub(super) fn run(mut self, inventory: &Inventory, span: Span) -> Result<(), Error> {
         let manifest = inventory.manifest();
         let roots = (manifest.roots.len() as u64).saturating_sub(manifest.completeness.missing_roots);
         self.has_operands = span == Span::ALL && roots > self.tree.tops() as u64;
         let is_one_tree = self.tree.tops() == 1 && !self.has_operands;
-        self.form.begin(&About { is_one_tree, scanned: manifest.end }, &mut out.buffer);
-        inventory.each(Table::Entries, |group| self.group(group, span, out))?;
-        let ended = self.enter_up_to(self.tree.len(), out).and_then(|()| {
-            self.leave_down_to(0, out);
-            self.form.end(&mut out.buffer);
-            out.flush()
+        self.visitor.begin(&About { is_one_tree, scanned: manifest.end });
+        inventory.each(Table::Entries, |group| self.group(group, span))?;
+        let ended = self.enter_up_to(self.tree.len()).and_then(|()| {
+            self.leave_down_to(0);
+            self.visitor.end();
+            self.relieve()
         });
         ended.map_err(|_| inventory.refused("nobody takes it"))
     }
 
-    fn group(&mut self, group: &Group<'_>, span: Span, out: &mut Out<'_>) -> Result<()> {
+    fn group(&mut self, group: &Group<'_>, span: Span) -> Result<()> {
         let dir_id = group.numbers("dir_id")?;
         if !dir_id.or_zero().iter().any(|dir_id| span.has(*dir_id)) {
             return Ok(());
         }
         let [names, raw, types] = [group.texts("name")?, group.texts("name_raw")?, group.texts("type")?];
-        let metas = if self.form.needs_metadata() { Some(Metas::read(group)?) } else { None };
+        let metas = if self.visitor.needs_metadata() { Some(Metas::read(group)?) } else { None };
         for row in (0..group.rows()).filter(|row| span.has(dir_id.or_zero()[*row])) {
             let name = raw.get(row).or(names.get(row)).unwrap_or_default();
-            self.reach(dir_id.or_zero()[row], name, out)?;
+            self.reach(dir_id.or_zero()[row], name)?;
             let file_type = types.get(row).map_or(FileType::Unknown, type_of);
             let meta = metas.as_ref().and_then(|metas| metas.get(row));
-            self.form.entry(&self.trail.item(name, file_type, meta.as_ref()), &mut out.buffer);
-            out.relieve()?;
+            self.visitor.entry(&self.trail.item(name, file_type, meta.as_ref()));
+            self.relieve()?;
         }
         Ok(())
     }
 
     /// Goes to where an entry of this name is that is in this directory.
-    fn reach(&mut self, dir_id: i64, name: &[u8], out: &mut Out<'_>) -> Result<()> {
+    fn reach(&mut self, dir_id: i64, name: &[u8]) -> Result<()> {
         let is_operand = self.has_operands && dir_id == 0;
         if !(if is_operand { is_path(name) } else { is_name(name) }) {
             return Err(damaged("an entry has an impossible name"));
         }
         if !is_operand {
             let place = self.tree.place(dir_id).ok_or_else(|| damaged("an entry is in no directory"))?;
-            self.enter_up_to(place + 1, out)?;
+            self.enter_up_to(place + 1)?;
             let at = self.trail.open.binary_search_by_key(&place, |open| open.place);
             let at = at.map_err(|_| damaged("its entries are not in the order of their directories"))?;
-            return self.back_to(at + 1, out);
+            return self.back_to(at + 1);
         }
-        self.back_to(0, out)
+        self.back_to(0)
     }
 
     /// Goes back until only `count` directories are open. What else is below the others comes first.
-    fn back_to(&mut self, count: usize, out: &mut Out<'_>) -> Result<()> {
+    fn back_to(&mut self, count: usize) -> Result<()> {
         if let Some(below) = self.trail.open.get(count) {
-            self.enter_up_to(self.tree.last(below.place) + 1, out)?;
-            self.leave_down_to(count, out);
+            self.enter_up_to(self.tree.last(below.place) + 1)?;
+            self.leave_down_to(count);
         }
         Ok(())
     }
 
     /// Enters all directories before the one at `end` that have not been.
-    fn enter_up_to(&mut self, end: usize, out: &mut Out<'_>) -> Result<()> {
+    fn enter_up_to(&mut self, end: usize) -> Result<()> {
         while self.next < end {
             let place = self.next;
             let left = self.trail.open.iter().rposition(|open| self.tree.last(open.place) >= place);
-            self.leave_down_to(left.map_or(0, |last| last + 1), out);
-            self.enter(place, out);
+            self.leave_down_to(left.map_or(0, |last| last + 1));
+            self.enter(place);
             self.next += 1;
-            out.relieve()?;
+            self.relieve()?;
         }
         Ok(())
     }
 
-    fn enter(&mut self, place: usize, out: &mut Out<'_>) {
+    fn enter(&mut self, place: usize) {
         let name = self.tree.name(place);
         let item = self.trail.item(name, FileType::Directory, self.tree.meta(place));
-        self.form.enter(&item, self.tree.state(place), &mut out.buffer);
+        self.visitor.enter(&item, self.tree.state(place));
         self.trail.push(place, name);
     }
 
-    fn leave_down_to(&mut self, count: usize, out: &mut Out<'_>) {
+    fn leave_down_to(&mut self, count: usize) {
         for open in self.trail.open.drain(count..).rev() {
-            self.form.leave(&mut out.buffer);
+            self.visitor.leave();
             self.trail.path.truncate(open.above);
         }
+    }
+
+    fn relieve(&mut self) -> Result<()> {
+        if self.visitor.goes_on() { Ok(()) } else { Err(damaged("nobody takes it")) }
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{Error, Group, Inventory, Metas, State, Table};
 use crate::top::below::Span;
 
 /// The directories at and below those that are wanted, by their place in the order.
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The number of the first.
     first: i64,
     dirs: Vec<Dir>,
@@ -34,7 +34,7 @@ struct Dir {
 
 impl Tree {
     /// Reads what is in `span`; metadata only if that is wanted.
-    pub(super) fn read(inventory: &Inventory, span: Span, with_metadata: bool) -> Result<Self, Error> {
+    pub(crate) fn read(inventory: &Inventory, span: Span, with_metadata: bool) -> Result<Self, Error> {
         let first = if span == Span::ALL { 1 } else { span.first };
         let mut tree =
             Self { first, dirs: Vec::new(), names: Vec::new(), metas: Vec::new(), rows: Vec::new(), tops: 0 };

@@ -1,0 +1,67 @@
+//! An inventory once more in the order of its scan: a directory is entered, what is in it comes, it is left. Memory grows with
+//! directories and with what a row group may have, not with entries.
+//!
+//! Owns the order, and that what is told fits together, whatever the inventory says. Does not own what becomes of it.
+
+mod journey;
+mod tree;
+
+use fathom_walk::Stamp;
+use parquet::errors::ParquetError;
+
+use crate::Entry;
+use crate::store::{Error, Inventory, State};
+use crate::top::below::Span;
+use journey::Journey;
+pub(crate) use tree::Tree;
+
+/// Takes what is in an inventory.
+pub trait Visitor {
+    /// Whether more is wanted than paths and types.
+    fn needs_metadata(&self) -> bool {
+        true
+    }
+    /// What comes first.
+    fn begin(&mut self, _about: &About) {}
+    /// An entry that is no directory.
+    fn entry(&mut self, item: &Item<'_>);
+    /// A directory; what follows is in it.
+    fn enter(&mut self, item: &Item<'_>, state: State);
+    /// The directory entered last of those not left is left.
+    fn leave(&mut self) {}
+    /// What comes last.
+    fn end(&mut self) {}
+    /// Whether more is wanted.
+    fn goes_on(&mut self) -> bool {
+        true
+    }
+}
+
+/// What is known beforehand.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Whether everything is in one directory.
+    pub is_one_tree: bool,
+    /// When the scan ended, in seconds since 1970.
+    pub scanned: i64,
+}
+
+/// What is known of an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// Its place and type; the metadata, if that is known and wanted.
+    pub entry: Entry<'a>,
+    /// When it was made.
+    pub born: Option<Stamp>,
+}
+
+/// Tells `visitor` of what is in `span`.
+pub(crate) fn replay(inventory: &Inventory, span: Span, visitor: impl Visitor) -> Result<(), Error> {
+    let tree = Tree::read(inventory, span, visitor.needs_metadata())?;
+    Journey::new(&tree, visitor).run(inventory, span)
+}
+
+/// What is wrong with an inventory, as an error.
+fn damaged(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
+}
