@@ -9,6 +9,7 @@ pub mod again;
 pub mod by;
 pub mod exclude;
 mod gather;
+mod ledger;
 mod mounts;
 pub mod options;
 pub mod problem;

@@ -9,11 +9,11 @@ use fathom_walk::{
 };
 
 use crate::again::{Again, Operands};
-use crate::gather::{File, Gather, Item, Run};
+use crate::gather::{Gather, Item, Run};
+use crate::ledger::Ledger;
 use crate::mounts::Mounts;
-use crate::options::{Follow, Measure, Options};
+use crate::options::{Follow, Options};
 use crate::problem::Problem;
-use crate::seen::Seen;
 use crate::totals::Totals;
 
 /// How the operands are walked.
@@ -107,20 +107,11 @@ pub fn scan(
     };
     let gather = Gather { options, again, metas: report.wants_metas() };
     let walk = walk_options(&gather, engine);
-    let mut consumer = Consumer {
-        gather: gather.clone(),
-        report,
-        seen: Seen::default(),
-        mounts: Mounts::default(),
-        path: Vec::new(),
-        levels: Vec::new(),
-        roots: std::collections::VecDeque::new(),
-        total: Totals::EPOCH,
-        started: false,
-    };
+    let ledger = Ledger::new(gather.options.clone(), report);
+    let (mounts, roots) = (Mounts::default(), std::collections::VecDeque::new());
+    let mut consumer = Consumer { gather: gather.clone(), ledger, mounts, roots };
     let summary = fathom_walk::run(walk, gather, &mut consumer, watch)?;
-    consumer.leave_all();
-    Ok(Outcome { total: consumer.total, summary })
+    Ok(Outcome { total: consumer.ledger.end(), summary })
 }
 
 fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
@@ -153,19 +144,6 @@ fn trim_slashes(path: CString) -> CString {
     CString::new(bytes).expect("was a C string before it was cut")
 }
 
-/// A directory that has been entered and not left.
-struct Level {
-    own: Totals,
-    meta: Meta,
-    path_len: usize,
-    /// Entries that are no directories, and the directories' own inodes.
-    entries: Totals,
-    /// What is below the directories in it.
-    below: Totals,
-    /// Whether it could be read and nothing came of it.
-    is_empty: bool,
-}
-
 /// A root known to the walk whose turn has not come.
 enum Root {
     Path(CString),
@@ -174,104 +152,22 @@ enum Root {
 
 struct Consumer<'r, R> {
     gather: Gather,
-    report: &'r mut R,
-    seen: Seen,
+    ledger: Ledger<'r, R>,
     mounts: Mounts,
-    path: Vec<u8>,
-    levels: Vec<Level>,
     roots: std::collections::VecDeque<Root>,
-    total: Totals,
-    /// Whether anything has been counted.
-    started: bool,
 }
 
 impl<R: Report> Consumer<'_, R> {
-    fn options(&self) -> &Options {
-        &self.gather.options
-    }
-
-    fn is_new(&mut self, id: Option<(u64, u64)>) -> bool {
-        id.is_none_or(|id| self.seen.insert(id))
-    }
-
-    fn see_something(&mut self) {
-        if let Some(level) = self.levels.last_mut() {
-            level.is_empty = false;
-        }
-    }
-
-    /// GNU du takes the slash off an empty operand where it goes by whole paths.
-    fn trim_empty(&mut self, level: &Level) {
-        let whole = self.levels.is_empty() && self.options().follow == Follow::Always;
-        if whole && level.is_empty && self.path.len() > 1 && self.path.ends_with(b"/") {
-            self.path.pop();
-        }
-    }
-
     /// Starts on the next root; the message, if it is one.
     fn start_root(&mut self) -> Option<Vec<u8>> {
         match self.roots.pop_front() {
             Some(Root::Path(path)) => {
-                self.path.clear();
-                self.path.extend_from_slice(path.to_bytes());
+                self.ledger.start(path.to_bytes());
                 None
             }
             Some(Root::Message(message)) => Some(message),
             None => None,
         }
-    }
-
-    fn push_name(&mut self, name: &[u8]) -> usize {
-        let len = self.path.len();
-        if self.path.last() != Some(&b'/') {
-            self.path.push(b'/');
-        }
-        self.path.extend_from_slice(name);
-        len
-    }
-
-    /// Counts `totals` as an entry of the directory entered last.
-    fn count(&mut self, totals: &Totals) {
-        self.started = true;
-        self.total.add(totals);
-        if let Some(level) = self.levels.last_mut() {
-            level.entries.add(totals);
-        }
-    }
-
-    fn print(&mut self, line: &Line<'_>) {
-        let options = self.options();
-        let value = match options.measure {
-            Measure::Inodes => line.totals.inodes,
-            _ => line.totals.bytes,
-        };
-        if options.threshold.as_ref().is_none_or(|threshold| threshold.admits(value)) {
-            self.report.line(line);
-        }
-    }
-
-    fn run_of_files(&mut self, run: &Run) {
-        let depth = self.levels.len();
-        let mut names = run.names.as_slice();
-        for (index, file) in run.files.iter().enumerate() {
-            let (name, rest) = names.split_at(file.name_len as usize);
-            names = rest;
-            if self.is_new(file.id) {
-                self.count(&file.totals);
-                if !name.is_empty() {
-                    self.file_line(name, depth, file, run.metas.get(index));
-                }
-            }
-        }
-    }
-
-    fn file_line(&mut self, name: &[u8], depth: usize, file: &File, meta: Option<&Meta>) {
-        let len = self.push_name(name);
-        let path = std::mem::take(&mut self.path);
-        let (totals, own) = (&file.totals, &file.totals);
-        self.print(&Line { path: &path, depth, totals, own, meta, is_dir: false });
-        self.path = path;
-        self.path.truncate(len);
     }
 
     /// Whether the loop that `node` closes goes over a mount point.
@@ -289,17 +185,17 @@ impl<R: Report> Consumer<'_, R> {
     }
 
     fn closes_loop(&mut self, node: &Node, meta: &Meta) {
-        let path = std::mem::take(&mut self.path);
-        if self.options().follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
-            self.report.problem(&Problem::Cycle(&path));
+        if self.gather.options.follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
+            self.ledger.problem(|path| Problem::Cycle(path));
         }
-        self.path = path;
     }
 
-    /// Leaves what the walk did not: it was stopped.
-    fn leave_all(&mut self) {
-        while !self.levels.is_empty() {
-            self.leave(None);
+    fn run_of_files(&mut self, run: &Run) {
+        let mut names = run.names.as_slice();
+        for (index, file) in run.files.iter().enumerate() {
+            let (name, rest) = names.split_at(file.name_len as usize);
+            names = rest;
+            self.ledger.file(name, &file.totals, file.id, run.metas.get(index));
         }
     }
 }
@@ -307,10 +203,10 @@ impl<R: Report> Consumer<'_, R> {
 impl<R: Report> Consume<Item> for Consumer<'_, R> {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         loop {
-            match self.report.next_operand(wait) {
+            match self.ledger.report.next_operand(wait) {
                 Operand::Path(path) => {
                     let path = trim_slashes(path);
-                    if self.options().exclude.matches(path.to_bytes()) {
+                    if self.gather.options.exclude.matches(path.to_bytes()) {
                         continue;
                     }
                     self.roots.push_back(Root::Path(path.clone()));
@@ -328,123 +224,73 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
 
     fn note(&mut self, _root: usize) {
         if let Some(message) = self.start_root() {
-            self.report.message(&message);
+            self.ledger.report.message(&message);
         }
     }
 
     fn root_file(&mut self, _root: usize, meta: Result<Meta, Errno>) {
         self.start_root();
-        let path = std::mem::take(&mut self.path);
         match meta {
-            Ok(meta) => {
-                if self.is_new(self.gather.id(&meta)) {
-                    let totals = self.gather.totals(&meta);
-                    self.count(&totals);
-                    let (totals, meta) = (&totals, Some(&meta));
-                    self.print(&Line { path: &path, depth: 0, totals, own: totals, meta, is_dir: false });
-                }
-            }
+            Ok(meta) => self.ledger.operand(&self.gather.totals(&meta), self.gather.id(&meta), &meta),
             Err(errno) => {
-                let dangling = errno == Errno::NOENT
-                    && self.options().follow != Follow::Never
-                    && CString::new(path.as_slice()).is_ok_and(|path| fathom_walk::lstat(&path).is_ok());
-                self.report.problem(&Problem::Access(&path, (!dangling).then_some(errno)));
+                let follows = self.gather.options.follow != Follow::Never;
+                self.ledger.problem(|path| {
+                    let dangling = errno == Errno::NOENT
+                        && follows
+                        && CString::new(path).is_ok_and(|path| fathom_walk::lstat(&path).is_ok());
+                    Problem::Access(path, (!dangling).then_some(errno))
+                });
             }
         }
-        self.path = path;
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
-        self.see_something();
+        self.ledger.see_something();
         let path_len = match enter.node.parent() {
-            Some(_) => self.push_name(enter.node.name().to_bytes()),
+            Some(_) => self.ledger.push_name(enter.node.name().to_bytes()),
             None => {
                 self.start_root();
                 0
             }
         };
-        let known = self.gather.enters_once() && !self.seen.insert(enter.meta.id());
+        let known = self.gather.enters_once() && !self.ledger.is_new(Some(enter.meta.id()));
         if !known && enter.found == Found::Loop {
             self.closes_loop(enter.node, enter.meta);
         }
         if known || enter.found == Found::Loop {
-            self.path.truncate(path_len);
+            self.ledger.path.truncate(path_len);
             return Descend::No;
         }
         if let Found::Unreadable(errno) = enter.found {
-            self.report.problem(&Problem::ReadDirectory(&self.path, errno));
+            self.ledger.problem(|path| Problem::ReadDirectory(path, errno));
         }
-        self.levels.push(Level {
-            own: self.gather.totals(enter.meta),
-            meta: *enter.meta,
-            path_len,
-            entries: if self.started { Totals::NONE } else { Totals::EPOCH },
-            below: Totals::NONE,
-            is_empty: enter.found == Found::Readable,
-        });
+        let own = self.gather.totals(enter.meta);
+        self.ledger.enter(path_len, own, enter.meta, enter.found == Found::Readable);
         Descend::Yes
     }
 
     fn lost(&mut self, node: &Node, errno: Errno) {
-        self.see_something();
-        let path_len = self.push_name(node.name().to_bytes());
-        self.report.problem(&Problem::Access(&self.path, Some(errno)));
-        self.path.truncate(path_len);
+        self.ledger.lost(node.name().to_bytes(), Some(errno));
     }
 
     fn item(&mut self, item: Item) {
-        self.see_something();
+        self.ledger.see_something();
         match item {
-            Item::Sum(totals) => self.count(&totals),
+            Item::Sum(totals) => self.ledger.count(&totals),
             Item::Run(run) => self.run_of_files(&run),
-            Item::Lost { name, errno } => {
-                let path_len = self.push_name(&name);
-                self.report.problem(&Problem::Access(&self.path, errno));
-                self.path.truncate(path_len);
-            }
+            Item::Lost { name, errno } => self.ledger.lost(&name, errno),
         }
     }
 
     fn leave(&mut self, error: Option<Errno>) {
-        let Some(mut level) = self.levels.pop() else { return };
-        if !std::mem::replace(&mut self.started, true) {
-            level.entries = Totals::NONE;
-        }
-        self.trim_empty(&level);
-        let path = std::mem::take(&mut self.path);
-        if let Some(errno) = error {
-            self.report.problem(&Problem::ReadOn(&path, errno));
-        }
-        let depth = self.levels.len();
-        let (separate, all) = (self.options().separate_dirs, self.options().all);
-        let deep = self.options().depth_max.is_some_and(|max| depth as u64 > max);
-        let mut totals = level.own;
-        totals.add(&level.entries);
-        if !separate {
-            totals.add(&level.below);
-        }
-        self.total.add(&level.own);
-        if let Some(above) = self.levels.last_mut() {
-            above.below.add(&level.entries);
-            above.below.add(&level.below);
-            if !separate {
-                above.entries.add(&level.own);
-            }
-        }
-        // A directory whose reading broke off is no directory to GNU du any more.
-        if depth == 0 || (!deep && (error.is_none() || all)) {
-            let (own, meta) = (&level.own, Some(&level.meta));
-            self.print(&Line { path: &path, depth, totals: &totals, own, meta, is_dir: true });
-        }
-        self.path = path;
-        self.path.truncate(level.path_len);
+        self.ledger.leave(error);
     }
 
     fn idle(&mut self) {
-        self.report.idle();
+        self.ledger.report.idle();
     }
 
     fn stopped(&mut self) -> bool {
-        self.report.stopped()
+        self.ledger.report.stopped()
     }
 }
