@@ -23,7 +23,7 @@ _fathom() {
     esac
     case $command in
         du)
-            options='-a --all -A --apparent-size -B --block-size= -b --bytes -l --count-links -L --dereference -D --dereference-args --exclude= -X --exclude-from= --files0-from= -h --human-readable --inodes --si -d --max-depth= -0 --null -P --no-dereference -x --one-file-system -S --separate-dirs -s --summarize -c --total -t --threshold= --time --time= --time-style= --help --version -H -k -m --tree --top= --by= --json --color= --progress --progress= --io= --threads= --verbose'
+            options='-a --all -A --apparent-size -B --block-size= -b --bytes -l --count-links -L --dereference -D --dereference-args --exclude= -X --exclude-from= --files0-from= -h --human-readable --inodes --si -d --max-depth= -0 --null -P --no-dereference -x --one-file-system -S --separate-dirs -s --summarize -c --total -t --threshold= --time --time= --time-style= --help --version -H -k -m --tree --top= --by= --from= --json --color= --progress --progress= --io= --threads= --verbose'
             case $flag in
                 -B|--block-size|--block-size=) compopt +o default 2>/dev/null; return ;;
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
@@ -35,6 +35,7 @@ _fathom() {
                 --time-style|--time-style=) values='full-iso long-iso iso' ;;
                 --top|--top=) compopt +o default 2>/dev/null; return ;;
                 --by=) values='ext user group age type' ;;
+                --from|--from=) return ;;
                 --color|--color=) values='auto always never' ;;
                 --progress=) values='auto always never' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;

@@ -42,6 +42,7 @@ complete -c fathom -n '__fish_seen_subcommand_from du' -s m -d 'the same as --bl
 complete -c fathom -n '__fish_seen_subcommand_from du' -l tree -d 'a tree with bars, the largest first, that fits the terminal'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l top -x -d 'the N largest files and directories anywhere below'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l by -x -a 'ext user group age type' -d 'totals by KEY: ext, user, group, age or type'
+complete -c fathom -n '__fish_seen_subcommand_from du' -l from -r -F -d 'take everything from INVENTORY, not from the file system'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l json -d 'the result as JSON, one object a line'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l color -x -a 'auto always never' -d 'colours: auto (on a terminal), always or never'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l progress -f -a 'auto always never' -d 'progress: auto (on a terminal), always or never'

@@ -74,7 +74,9 @@ fn every_example_works_as_written() {
             support::skip("needs DuckDB in PATH for the examples of fathom query");
             continue;
         }
-        if ["query", "top", "export"].iter().any(|command| line.starts_with(&format!("fathom {command}"))) {
+        let asks =
+            ["query", "top", "export"].iter().any(|command| line.starts_with(&format!("fathom {command}")));
+        if asks || line.contains("--from home.inv") {
             run("fathom scan -o home.inv ~", home.path());
         }
         if line.contains("--resume") {

@@ -38,6 +38,8 @@ pub(crate) enum Again {
         devs: Arc<[u64]>,
         files: Arc<HashSet<(u64, u64)>>,
     },
+    /// Those with several links, and these.
+    Named(Arc<HashSet<(u64, u64)>>),
     All,
 }
 
@@ -78,6 +80,7 @@ impl Again {
             || match self {
                 Self::Linked => false,
                 Self::Known { devs, files } => !devs.contains(&meta.dev) || files.contains(&meta.id()),
+                Self::Named(files) => files.contains(&meta.id()),
                 Self::All => true,
             }
     }

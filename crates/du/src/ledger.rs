@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fathom_walk::{Errno, Meta};
 
-use crate::options::{Follow, Measure, Options};
+use crate::options::{Follow, Options};
 use crate::problem::Problem;
 use crate::scan::{Line, Report};
 use crate::seen::Seen;
@@ -55,6 +55,11 @@ impl<'r, R: Report> Ledger<'r, R> {
     pub(crate) fn start(&mut self, path: &[u8]) {
         self.path.clear();
         self.path.extend_from_slice(path);
+    }
+
+    /// Levels below the operand of what is in the directory entered last.
+    pub(crate) fn depth(&self) -> usize {
+        self.levels.len()
     }
 
     /// Whether an inode, if it could be met again, has not been before.
@@ -146,9 +151,8 @@ impl<'r, R: Report> Ledger<'r, R> {
         }
         let totals = self.add_up(&level);
         let depth = self.levels.len();
-        let deep = self.options.depth_max.is_some_and(|max| depth as u64 > max);
         // A directory whose reading broke off is no directory to GNU du any more.
-        if depth == 0 || (!deep && (error.is_none() || self.options.all)) {
+        if depth == 0 || (!self.options.is_too_deep(depth) && (error.is_none() || self.options.all)) {
             self.print(depth, (&totals, &level.own), Some(&level.meta), true);
         }
         self.path.truncate(level.path_len);
@@ -182,12 +186,9 @@ impl<'r, R: Report> Ledger<'r, R> {
     }
 
     fn print(&mut self, depth: usize, (totals, own): (&Totals, &Totals), meta: Option<&Meta>, is_dir: bool) {
-        let value = match self.options.measure {
-            Measure::Inodes => totals.inodes,
-            _ => totals.bytes,
-        };
-        if self.options.threshold.as_ref().is_none_or(|threshold| threshold.admits(value)) {
-            self.report.line(&Line { path: &self.path, depth, totals, own, meta, is_dir });
+        let line = Line { path: &self.path, depth, totals, own, meta, is_dir };
+        if self.options.shows(&line) {
+            self.report.line(&line);
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`scan::scan`] walks the operands. `gather.rs` is its half on the walk's workers: metadata becomes sums, and runs
 //! of the entries whose turn matters. `scan.rs` is the half that sees everything in order: it decides what counts
-//! once, adds up directories and hands lines to a [`scan::Report`]. [`again`] knows which files could be met twice.
+//! once, adds up directories and hands lines to a [`scan::Report`]. [`retold`]
+//! has the same for a tree that is told of, not walked. [`again`] knows which files could be met twice.
 //! [`top`], [`tree`] and [`by`] pick what is to be shown of more lines than anybody wants to read.
 
 pub mod again;
@@ -13,6 +14,7 @@ mod ledger;
 mod mounts;
 pub mod options;
 pub mod problem;
+pub mod retold;
 pub mod scan;
 mod seen;
 pub mod threshold;

@@ -2,6 +2,7 @@
 //! environments into it is the caller's, acting on it is `scan.rs`'s and `print.rs`'s.
 
 use crate::exclude::Exclude;
+use crate::scan::Line;
 use crate::threshold::Threshold;
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeField, TimeStyle};
@@ -67,6 +68,22 @@ pub struct Options {
     pub time: Option<TimeField>,
     /// Names that are passed over.
     pub exclude: Exclude,
+}
+
+impl Options {
+    /// Whether nothing at this depth below an operand gets a line.
+    pub(crate) fn is_too_deep(&self, depth: usize) -> bool {
+        self.depth_max.is_some_and(|max| depth as u64 > max)
+    }
+
+    /// Whether the threshold admits a line.
+    pub(crate) fn shows(&self, line: &Line<'_>) -> bool {
+        let value = match self.measure {
+            Measure::Inodes => line.totals.inodes,
+            _ => line.totals.bytes,
+        };
+        self.threshold.as_ref().is_none_or(|threshold| threshold.admits(value))
+    }
 }
 
 /// How a line looks.

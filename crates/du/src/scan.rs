@@ -186,7 +186,7 @@ impl<R: Report> Consumer<'_, R> {
 
     fn closes_loop(&mut self, node: &Node, meta: &Meta) {
         if self.gather.options.follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
-            self.ledger.problem(|path| Problem::Cycle(path));
+            self.ledger.problem(Problem::Cycle);
         }
     }
 

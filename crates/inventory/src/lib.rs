@@ -20,6 +20,7 @@ pub mod replay;
 pub mod scan;
 pub mod store;
 pub mod top;
+pub mod usage;
 
 pub use entry::{Entry, Lookup, Target, type_letter};
 pub use owners::Owners;

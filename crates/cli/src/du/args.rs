@@ -74,7 +74,7 @@ pub(crate) struct DuArgs {
 /// Where the operands are.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Operands {
-    /// Here; never empty.
+    /// Here; none only for all of an inventory.
     Listed(Vec<OsString>),
     /// In this file, each ended by a NUL byte; `-` is standard input.
     Files0From(OsString),
@@ -256,6 +256,7 @@ impl<'c> Reader<'c> {
         match key {
             Key::Top => self.choose_view(View::Top(extra::top(value).map_err(usage)?))?,
             Key::By => self.choose_view(View::By(extra::property(value).map_err(usage)?))?,
+            Key::From => self.extra.from = Some(OsStr::from_bytes(value).into()),
             Key::Color => self.extra.color = extra::when(value).map_err(usage)?,
             Key::Progress => self.extra.progress = extra::when(value).map_err(usage)?,
             Key::Io => self.extra.model = extra::model(value).map_err(usage)?,
@@ -347,6 +348,7 @@ impl<'c> Reader<'c> {
             }
             (Some(path), None) => Ok(Operands::Files0From(path)),
             (None, Some(_)) => Ok(Operands::Listed(listed)),
+            (None, None) if self.extra.from.is_some() => Ok(Operands::Listed(Vec::new())),
             (None, None) => Ok(Operands::Listed(vec![OsString::from(".")])),
         }
     }

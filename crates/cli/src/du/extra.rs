@@ -1,6 +1,7 @@
 //! The values of the options that `fathom du` adds to GNU du's.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 
 use fathom_io::Choice;
 use fathom_text::quote::{Charset, quote};
@@ -18,6 +19,8 @@ pub(crate) struct Extra {
     pub(crate) threads: Option<NonZeroUsize>,
     /// What is shown of the result.
     pub(crate) view: View,
+    /// The inventory to take everything from.
+    pub(crate) from: Option<PathBuf>,
     /// Whether it is shown as JSON.
     pub(crate) json: bool,
     /// When progress is shown on standard error.
@@ -36,6 +39,7 @@ impl Extra {
             model: Choice::Auto,
             threads: None,
             view: View::Lines,
+            from: None,
             json: false,
             progress: when,
             color: when,

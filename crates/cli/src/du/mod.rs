@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod extra;
+mod from;
 mod operands;
 pub(crate) mod progress;
 mod report;
@@ -71,7 +72,12 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
     let (operands, total) = (source.known(), options.total);
     let mut reporter = Reporter::new(caller, source, view.as_mut(), &meter, &stop);
     let mut watch = |progress| meter.show(progress);
-    let outcome = scan(Arc::new(options), engine, &operands, &mut reporter, &mut watch);
+    let options = Arc::new(options);
+    let outcome = match &args.extra.from {
+        Some(inventory) => from::tell(inventory, &options, caller.charset, &mut reporter),
+        None => scan(options, engine, &operands, &mut reporter, &mut watch)
+            .map_err(|error| error.to_string().into_bytes()),
+    };
     meter.clear();
     match outcome {
         Ok(outcome) => {
@@ -83,7 +89,7 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
             finish(reporter, &outcome, total)
         }
         Err(error) => {
-            complain(&[&caller.name[..], b": ", error.to_string().as_bytes(), b"\n"].concat());
+            complain(&[&caller.name[..], b": ", &error, b"\n"].concat());
             1
         }
     }

@@ -37,6 +37,7 @@ pub(crate) enum Key {
     Tree,
     Top,
     By,
+    From,
     Json,
     Color,
     Progress,
@@ -158,6 +159,12 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              groups, and `--max-depth` has no effect. The `=` is needed: `--by` alone has always been short \
              for `--bytes`.",
         ),
+    long(Key::From, "from", VISITED, "take everything from INVENTORY, not from the file system")
+        .required("INVENTORY", Kind::File)
+        .added()
+        .more(
+            "INVENTORY is what `fathom scan` makes. A FILE is a path as it was scanned, or relative to what was; without any,              everything that was scanned. Lines are those of a run at the time of the scan, but files of one directory may come in              another order. Where no file gets a line and no time, size or name of a file matters, the answer comes from the              rows of directories alone, in a moment. Links are not followed; directories that the scan was to leave out are              not counted.",
+        ),
     long(Key::Json, "json", VIEWS, "the result as JSON, one object a line").added().more(
         "What a line or row shows becomes an object: `path`, `depth`, `type`, `bytes` (exact; `inodes` with \
          `--inodes`), `time` if that is shown, and what the view adds. A path that is not UTF-8 has \
@@ -256,6 +263,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("fathom du --tree ~", "a picture of the home directory"),
     ("fathom du --top=20 ~", "the twenty largest things in it"),
     ("fathom du --by=ext src", "space by file name extension"),
+    ("fathom du -hd1 --from home.inv", "the same lines from an inventory, in a moment"),
 ];
 
 #[cfg(test)]

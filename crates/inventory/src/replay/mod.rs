@@ -56,7 +56,10 @@ pub struct Item<'a> {
 }
 
 /// Tells `visitor` of what is in `span`.
-pub(crate) fn replay(inventory: &Inventory, span: Span, visitor: impl Visitor) -> Result<(), Error> {
+///
+/// # Errors
+/// If the inventory is damaged, or the visitor wants no more.
+pub fn replay(inventory: &Inventory, span: Span, visitor: impl Visitor) -> Result<(), Error> {
     let tree = Tree::read(inventory, span, visitor.needs_metadata())?;
     Journey::new(&tree, visitor).run(inventory, span)
 }

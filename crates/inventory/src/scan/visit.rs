@@ -91,17 +91,28 @@ impl Visit for Maker {
             entries.for_each(|entry| emit.descend(&entry));
             return self.keep_pace(1);
         }
-        let (mut dirs, mut files) = (Vec::new(), Vec::new());
+        let (mut plain, mut ordered) = (Vec::new(), Vec::new());
         for entry in entries.filter(|entry| !self.is_known(dir, entry)) {
-            if entry.file_type() == FileType::Directory { &mut dirs } else { &mut files }.push(entry);
+            if is_plain(&entry) { &mut plain } else { &mut ordered }.push(entry);
         }
-        self.keep_pace(dirs.len() + files.len());
-        if !files.is_empty() {
-            let chunk = chunk(&mut files);
+        self.keep_pace(plain.len() + ordered.len());
+        // Names that begin alike are next to each other: they take half the room.
+        plain.sort_unstable_by_key(|entry| entry.name.name.to_bytes());
+        if !plain.is_empty() {
+            let chunk = chunk(&plain);
             emit.measure(chunk.sums.blocks.saturating_mul(512));
             emit.item(Item::Rows(chunk));
         }
-        dirs.iter().for_each(|entry| emit.descend(entry));
+        let is_dir = |entry: &Entry<'_>| entry.file_type() == FileType::Directory;
+        for run in ordered.chunk_by(|left, right| is_dir(left) == is_dir(right)) {
+            if is_dir(&run[0]) {
+                run.iter().for_each(|entry| emit.descend(entry));
+            } else {
+                let chunk = chunk(run);
+                emit.measure(chunk.sums.blocks.saturating_mul(512));
+                emit.item_at(&run[0], Item::Rows(chunk));
+            }
+        }
     }
 
     fn weight(item: &Item) -> usize {
@@ -112,9 +123,13 @@ impl Visit for Maker {
     }
 }
 
-fn chunk(files: &mut [Entry<'_>]) -> Box<Chunk> {
-    // Names that begin alike are next to each other: they take half the room.
-    files.sort_unstable_by_key(|entry| entry.name.name.to_bytes());
+/// Whether it is no matter where in its directory an entry comes: it is no directory and has no other name that counts in its place.
+fn is_plain(entry: &Entry<'_>) -> bool {
+    let is_linked = matches!(entry.meta, Some(Ok(meta)) if meta.nlink > 1);
+    entry.file_type() != FileType::Directory && !is_linked
+}
+
+fn chunk(files: &[Entry<'_>]) -> Box<Chunk> {
     let mut chunk = Box::<Chunk>::default();
     chunk.reserve(files.len());
     files.iter().for_each(|entry| add(&mut chunk, entry));

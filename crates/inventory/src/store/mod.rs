@@ -18,7 +18,7 @@ mod text;
 pub(crate) use chunk::{Chunk, Row, Sums, micros};
 pub(crate) use column::{Kind, Spec};
 pub(crate) use dirs::Dir;
-pub(crate) use read::{ByDir, Group, Metas, Numbers, Texts};
+pub(crate) use read::{ByDir, Group, Metas, Numbers, Texts, errno_of};
 pub(crate) use segment::{Batch, Shelf, Writer};
 
 pub use dirs::State;

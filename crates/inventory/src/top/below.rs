@@ -5,13 +5,14 @@ use crate::store::{Inventory, Table};
 
 /// Directories by their numbers, from the first to the last; 0 is none, but has the operands that are no directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     pub(crate) first: i64,
     pub(crate) last: i64,
 }
 
 impl Span {
-    pub(crate) const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
+    /// Everything.
+    pub const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
 
     pub(crate) fn has(self, dir_id: i64) -> bool {
         (self.first..=self.last).contains(&dir_id)

@@ -29,19 +29,19 @@ pub struct Sum {
 
 impl Sum {
     /// Of so many entries; what an inventory has below zero is nothing.
-    fn new(entries: i64, blocks: i64, size: i64) -> Self {
+    pub(crate) fn new(entries: i64, blocks: i64, size: i64) -> Self {
         let [entries, blocks, apparent] =
             [entries, blocks, size].map(|number| u64::try_from(number).unwrap_or(0));
         Self { entries, allocated: blocks.saturating_mul(512), apparent }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.entries = self.entries.saturating_add(other.entries);
         self.allocated = self.allocated.saturating_add(other.allocated);
         self.apparent = self.apparent.saturating_add(other.apparent);
     }
 
-    fn less(&self, other: &Self) -> Self {
+    pub(crate) fn less(&self, other: &Self) -> Self {
         Self {
             entries: self.entries.saturating_sub(other.entries),
             allocated: self.allocated.saturating_sub(other.allocated),

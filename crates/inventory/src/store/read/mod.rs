@@ -27,6 +27,7 @@ pub(crate) use by_dir::ByDir;
 pub(crate) use group::Group;
 pub(crate) use metas::Metas;
 pub(crate) use part::Part;
+pub(crate) use rows::errno_of;
 pub(crate) use values::{Numbers, Texts};
 
 /// The tables of an inventory.

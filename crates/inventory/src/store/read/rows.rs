@@ -51,10 +51,14 @@ impl Rows {
 
     fn row(&self, row: usize) -> Row {
         let file_type = self.file_type.get(row).map_or(fathom_walk::FileType::Unknown, type_of);
-        let errno = self.errno.get(row).filter(|errno| (1..ERRNO_END).contains(errno));
-        let errno = errno.map_or(Errno::IO, |errno| Errno::from_raw_os_error(errno as i32));
-        Row::new(file_type, self.metas.get(row).as_ref().ok_or(errno))
+        Row::new(file_type, self.metas.get(row).as_ref().ok_or_else(|| errno_of(self.errno.get(row))))
     }
+}
+
+/// The error of a number that should be one's.
+pub(crate) fn errno_of(number: Option<i64>) -> Errno {
+    let number = number.filter(|number| (1..ERRNO_END).contains(number));
+    number.map_or(Errno::IO, |number| Errno::from_raw_os_error(number as i32))
 }
 
 /// A text, or its own bytes where it is not UTF-8.

@@ -1,0 +1,252 @@
+//! `fathom du --from` says of an inventory what `fathom du` says of the tree, which other tests compare with GNU du: the same
+//! lines, messages and exit status. Where files get lines, these may be in another order.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::program::Program;
+use support::random::Random;
+use support::{Tree, needs_mounts, skip};
+
+fn fathom(tree: &Tree, words: &str) -> Command {
+    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+    command.args(words.split_whitespace()).env("LC_ALL", "C").env("TZ", "UTC").current_dir(tree.path());
+    command
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// What a run says: its lines, its messages, its status.
+fn said(output: &Output, sorted: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Option<i32>) {
+    let lines =
+        |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (mut out, mut err) = (lines(&output.stdout), lines(&output.stderr));
+    err.sort();
+    if sorted {
+        out.sort();
+    }
+    (out, err, output.status.code())
+}
+
+/// Scans `roots` and compares for each of `asked` (options and operands).
+#[track_caller]
+fn same(tree: &Tree, scanned: &str, asked: &[&str]) -> PathBuf {
+    let inventory = tree.path().parent().unwrap().join("inv");
+    fs::remove_dir_all(&inventory).ok();
+    let mut scan = fathom(tree, "scan -o");
+    output(scan.arg(&inventory).args(scanned.split_whitespace()));
+    assert!(inventory.exists(), "{scanned}");
+    for words in asked {
+        let operands = !words.split_whitespace().any(|word| !word.starts_with('-'));
+        let live = output(&mut fathom(tree, &format!("du {words} {}", if operands { scanned } else { "" })));
+        let told = output(fathom(tree, "du").arg("--from").arg(&inventory).args(words.split_whitespace()));
+        let sorted = words.contains("a") && !words.contains("apparent") || words.contains("--by");
+        let (live, told) = (said(&live, sorted), said(&told, sorted));
+        if live != told {
+            let show = |lines: &[Vec<u8>]| {
+                lines.iter().map(|line| String::from_utf8_lossy(line)).collect::<String>()
+            };
+            panic!(
+                "{scanned}: du {words}\nlive, {:?}:\n{}{}\nfrom, {:?}:\n{}{}",
+                live.2,
+                show(&live.0),
+                show(&live.1),
+                told.2,
+                show(&told.0),
+                show(&told.1),
+            );
+        }
+    }
+    inventory
+}
+
+/// Options that are answered from rows of directories, and those that are not.
+const ALL: [&str; 26] = [
+    "",
+    "-s",
+    "-S",
+    "-c",
+    "-sc",
+    "-d1",
+    "-h",
+    "-b",
+    "--apparent-size",
+    "--inodes",
+    "--inodes -S",
+    "-l",
+    "-lsc",
+    "-t4k",
+    "-t-4k",
+    "-0",
+    "--json -s",
+    "-a",
+    "-ab",
+    "-x",
+    "--exclude=*.o",
+    "--exclude=sub",
+    "--time",
+    "--time --time-style=full-iso -d1",
+    "--time=ctime -s",
+    "-a --inodes",
+];
+
+fn varied() -> Tree {
+    let tree = Tree::parse(
+        "d/a 5000, d/b = d/a, d/sub/c = d/a, d/sub/x.o 3, d/sub/deep/er/y 70000, d/empty/, d/l -> a, d/p |, d/s %, d/hole ~1G, \
+         e/f = d/a, e/g 1, e/h = e/g, single 12",
+    );
+    for name in [&b"d/\xff\n"[..], b"d/sub/a b\\"] {
+        fs::write(tree.path().join(OsStr::from_bytes(name)), "z").unwrap();
+    }
+    fs::create_dir(tree.path().join(OsStr::from_bytes(b"e/\xfe"))).unwrap();
+    for file in 0..1500 {
+        fs::write(tree.path().join(format!("e/{file}.o")), "xyz").unwrap();
+    }
+    tree
+}
+
+#[test]
+fn one_tree_reads_as_it_was() {
+    let tree = varied();
+    for scanned in ["d", "d/", ".", "./e", "single"] {
+        same(&tree, scanned, &ALL);
+    }
+    same(&tree, ".", &["--by=ext", "--by=type", "--by=user", "--top=5", "--tree", "--tree --json"]);
+}
+
+#[test]
+fn several_trees_count_each_inode_once() {
+    let tree = varied();
+    for scanned in ["d e", "e d single", "d d/sub", "d/sub d", "d e d/a", "d/a e d", "d d"] {
+        same(&tree, scanned, &ALL);
+    }
+}
+
+#[test]
+fn a_part_is_what_it_would_be_by_itself() {
+    let tree = varied();
+    for options in ["", "-s", "-c", "-b", "--inodes", "-l", "-S", "-d1", "-a"] {
+        let asked = |operands: &str| format!("{options} {operands}");
+        for operands in [
+            "./d",
+            "./d/sub",
+            "./d/sub/",
+            "./d ./e",
+            "./d/sub ./d",
+            "./d/a",
+            "./d/a ./d",
+            "./d/none",
+            "./d/l",
+        ] {
+            same(&tree, ".", &[&asked(operands)]);
+        }
+    }
+    let inventory = same(&tree, ".", &[]);
+    let told = output(fathom(&tree, "du -s --from").arg(&inventory).args(["d/sub", "d/none"]));
+    let live = output(&mut fathom(&tree, "du -s d/sub d/none"));
+    assert_eq!(said(&told, false), said(&live, false), "relative to what was scanned");
+}
+
+#[test]
+fn random_trees_read_as_they_were() {
+    let mut random = Random::new(11);
+    for _ in 0..12 {
+        let tree = Tree::new();
+        let (mut dirs, mut files) = (vec![PathBuf::from("r")], Vec::<PathBuf>::new());
+        fs::create_dir(tree.path().join("r")).unwrap();
+        for number in 0..120 {
+            let dir = dirs[random.below(dirs.len())].clone();
+            let path = dir.join(format!("n{number}"));
+            let at = |path: &Path| tree.path().join(path);
+            match random.below(4) {
+                0 => {
+                    fs::create_dir(at(&path)).unwrap();
+                    dirs.push(path);
+                }
+                1 if !files.is_empty() => {
+                    fs::hard_link(at(&files[random.below(files.len())]), at(&path)).unwrap();
+                }
+                _ => {
+                    fs::write(at(&path), vec![b'x'; random.below(20_000)]).unwrap();
+                    files.push(path);
+                }
+            }
+        }
+        let part = dirs[random.below(dirs.len())].display().to_string();
+        same(&tree, "r", &ALL);
+        same(&tree, "r", &[&part, &format!("-s {part}"), &format!("-b {part} r"), &format!("-S {part}")]);
+    }
+}
+
+#[test]
+fn what_was_not_there_or_could_not_be_read_is_said_as_du_says_it() {
+    let tree = varied();
+    same(&tree, "d none e", &["", "-s", "-c", "-a"]);
+    if !needs_mounts() {
+        return;
+    }
+    // Root reads everything: a process without that right scans and measures.
+    let script = "mount -t tmpfs none d/empty && touch d/empty/in && \
+         \"$0\" scan -x -o ../inv d; \"$0\" du -x d >../live; \"$0\" du --from ../inv >../told; cmp ../live ../told";
+    let mut command = Command::new("unshare");
+    command
+        .args(["-m", "bash", "-c", script])
+        .arg(Program::AsDu.bin().join("fathom"))
+        .current_dir(tree.path());
+    fs::remove_dir_all(tree.path().join("../inv")).ok();
+    let output = output(&mut command);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn unreadable_directories_are_counted_as_far_as_they_are_known() {
+    let tree = varied();
+    let Some(user) = support::program::on_path("setpriv").filter(|_| rustix::process::getuid().is_root())
+    else {
+        return skip("needs setpriv, and to be root");
+    };
+    let script = "chmod 0 d/sub; chmod 711 . ..; mkdir -m 777 ../out; f=$0; \
+         run() { setpriv --reuid 65534 --regid 65534 --clear-groups \"$f\" \"$@\"; }; \
+         run scan -o ../out/inv d 2>/dev/null; \
+         for o in '' -s -a; do run du $o d 2>&1 | sort >../live; run du $o --from ../out/inv 2>&1 | sort >../told; \
+         cmp ../live ../told || exit 3; grep -q 'cannot read directory' ../told || exit 4; done";
+    let program = tree.path().join("../fathom");
+    fs::copy(Program::AsDu.bin().join("fathom"), &program).unwrap();
+    let _ = user;
+    let output = output(Command::new("bash").args(["-c", script]).arg(&program).current_dir(tree.path()));
+    fs::set_permissions(tree.path().join("d/sub"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused() {
+    let tree = varied();
+    let inventory = same(&tree, "d", &["-s"]);
+    let refused = |words: &[&str], inventory: &Path| {
+        let output = output(fathom(&tree, "du").args(words).arg("--from").arg(inventory));
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{words:?}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(
+        refused(&["-L"], &inventory),
+        "fathom du: links cannot be followed in an inventory (--from)\n"
+    );
+    assert!(refused(&["-s"], Path::new("no/such")).ends_with("No such file or directory\n"));
+    let file = inventory.join("dirs-00000.parquet");
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&file, bytes).unwrap();
+    assert!(refused(&["-s"], &inventory).contains("it is not as it was written"));
+}
