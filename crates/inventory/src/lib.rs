@@ -3,12 +3,13 @@
 //! [`filter`] decides from a name, a path or metadata, in this order, so that nothing is asked of the filesystem for an
 //! entry that its name rules out. [`ignores`] has what files like `.gitignore` leave out. [`mod@format`] prints an entry as find's `-printf` does, [`json`] as an object.
 //!
-//! [`scan`] walks trees and makes an inventory of them on the disk, [`store`] is what that looks like there, and
-//! [`top`] reports from it what is large.
+//! [`scan`] walks trees and makes an inventory of them on the disk, [`store`] is what that looks like there,
+//! [`top`] reports from it what is large, and [`mod@diff`] what changed between two of them.
 //!
 //! Owns: the grammar of filters and formats, and the bytes that come of them. Does not own: options, the walk,
 //! system calls for single entries (a caller gives them as a [`Lookup`]), standard output. Prints nothing.
 
+pub mod diff;
 mod entry;
 pub mod filter;
 pub mod format;

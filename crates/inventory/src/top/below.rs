@@ -5,21 +5,22 @@ use crate::store::{Inventory, Table};
 
 /// Directories by their numbers, from the first to the last; 0 is none, but has the operands that are no directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) first: i64,
-    pub(super) last: i64,
+pub(crate) struct Span {
+    pub(crate) first: i64,
+    pub(crate) last: i64,
 }
 
 impl Span {
-    pub(super) const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
+    pub(crate) const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
+    pub(crate) const NONE: Self = Self { first: 0, last: -1 };
 
-    pub(super) fn has(self, dir_id: i64) -> bool {
+    pub(crate) fn has(self, dir_id: i64) -> bool {
         (self.first..=self.last).contains(&dir_id)
     }
 }
 
 /// What is at or below the directory `path`.
-pub(super) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, Failure> {
+pub(crate) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, Failure> {
     let exact = trimmed(path);
     let roots = inventory.manifest().roots.iter().map(|root| joined(&root.bytes(), path));
     let wanted: Vec<_> = roots.flatten().collect();
@@ -46,7 +47,7 @@ pub(super) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, Failure> 
 }
 
 /// Without slashes at the end.
-fn trimmed(path: &[u8]) -> &[u8] {
+pub(crate) fn trimmed(path: &[u8]) -> &[u8] {
     let length = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
     &path[..length.max(1).min(path.len())]
 }

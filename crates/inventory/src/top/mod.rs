@@ -3,13 +3,13 @@
 //!
 //! Owns what counts for what. Does not own how a report looks.
 
-mod below;
+pub(crate) mod below;
 mod depths;
-mod dirs;
+pub(crate) mod dirs;
 mod files;
 mod groups;
 mod largest;
-mod links;
+pub(crate) mod links;
 
 use std::collections::HashMap;
 

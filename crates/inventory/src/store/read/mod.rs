@@ -103,6 +103,11 @@ impl Inventory {
         &self.manifest
     }
 
+    /// What is wrong with it, as an error.
+    pub(crate) fn refuse(&self, why: &str) -> Error {
+        refused(&self.directory, why.to_owned())
+    }
+
     /// Reads every row of every table.
     ///
     /// # Errors
