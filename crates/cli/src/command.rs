@@ -72,6 +72,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("list", crate::list::table::LIST.brief),
         ("scan", crate::scan::table::SCAN.brief),
         ("top", crate::top::table::TOP.brief),
+        ("diff", crate::diff::table::DIFF.brief),
         ("query", crate::query::table::QUERY.brief),
         ("io", IO.brief),
     ],
@@ -87,7 +88,15 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &["fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"],
+    see_also: &[
+        "fathom-du",
+        "fathom-list",
+        "fathom-scan",
+        "fathom-top",
+        "fathom-diff",
+        "fathom-query",
+        "fathom-io",
+    ],
 };
 
 /// `fathom io`.

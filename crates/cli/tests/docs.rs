@@ -6,8 +6,16 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 7] =
-    ["fathom", "fathom-du", "fathom-list", "fathom-scan", "fathom-top", "fathom-query", "fathom-io"];
+const PAGES: [&str; 8] = [
+    "fathom",
+    "fathom-du",
+    "fathom-list",
+    "fathom-scan",
+    "fathom-top",
+    "fathom-diff",
+    "fathom-query",
+    "fathom-io",
+];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
 /// `docs/`, after it was written anew if that is wanted.
@@ -79,8 +87,8 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top query io --help --version"),
-        ("fathom d", "du"),
+        ("fathom ", "du list scan top diff query io --help --version"),
+        ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),
         ("fathom du --time ", ""),
@@ -102,7 +110,7 @@ fn bash_completes() {
 fn fish_completes() {
     let script = docs().join("completions/fathom.fish");
     for (line, offered) in [
-        ("fathom d", "du"),
+        ("fathom di", "diff"),
         ("fathom du --time-", "--time-style"),
         ("fathom du --time=u", "--time=use"),
         ("fathom du --io sy", "sync"),

@@ -50,7 +50,7 @@ fn run(args: &TopArgs, charset: Charset) -> u8 {
         Ok((report, inventory)) => {
             let found = &inventory.manifest().completeness;
             if !found.is_complete() {
-                say(warning(found).as_bytes());
+                say(&[&b"warning: the inventory"[..], lack(found).as_bytes()].concat());
             }
             show(args, &report, found.is_complete(), charset)
         }
@@ -68,12 +68,13 @@ fn show(args: &TopArgs, report: &Report, complete: bool, charset: Charset) -> u8
     out.finish(NAME)
 }
 
-fn warning(found: &Completeness) -> String {
+/// What is missing in an inventory, as the rest of a sentence about it.
+pub(crate) fn lack(found: &Completeness) -> String {
     let lacking = found.partial + found.failed + found.missing_roots;
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
     format!(
-        "warning: the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
+        " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
          {} entries are without metadata",
         found.unknown_entries
     )

@@ -257,11 +257,12 @@ impl<'a> Compare<'a> {
         Ok(())
     }
 
-    /// Takes names of one inode for renamed, one by one in the order of the walk.
+    /// Takes names of one inode for renamed, one by one in the order of their paths.
     fn match_links(&mut self, old: &mut Vec<Item>, new: &mut Vec<Item>) {
-        let place = |item: &Item| (item.dir, item.name.clone());
-        old.sort_unstable_by_key(place);
-        new.sort_unstable_by_key(place);
+        if old.len().min(new.len()) > 0 && old.len().max(new.len()) > 1 {
+            old.sort_by_cached_key(|item| self.path(item));
+            new.sort_by_cached_key(|item| self.path(item));
+        }
         old.retain(|one| {
             let found = new.iter().position(|two| one.facts.is_same_file(&two.facts));
             found.map(|at| new.remove(at)).inspect(|two| self.same(one, two)).is_none()

@@ -55,15 +55,22 @@ impl Growth {
     }
 }
 
-/// The `count` directories of which most has changed, and what all trees that both inventories have come to.
+/// A report of what has become larger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The largest difference first; none without any.
+    pub rows: Vec<Growth>,
+    /// What all trees that both inventories have come to.
+    pub total: Growth,
+    /// Trees of each inventory that the other does not have.
+    pub lone: Sides<Vec<Vec<u8>>>,
+}
+
+/// Reports the `count` directories of which most has changed.
 ///
 /// # Errors
 /// As [`super::diff`].
-pub fn growth(
-    inventories: &Sides<&Inventory>,
-    ask: &Ask,
-    count: usize,
-) -> Result<(Vec<Growth>, Growth), Failure> {
+pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Result<Report, Failure> {
     let joined = Joined::read(inventories, ask.below.as_deref())?;
     let sums = inventories.both(|side, inventory| sums(inventory, joined.trees.get(side)))?;
     let gaps = gaps(&joined.trees, &joined.pairs);
@@ -97,7 +104,7 @@ pub fn growth(
     let mut rows = named.collect::<Result<Vec<_>, Failure>>()?;
     rows.sort_by(|one, two| (one.rank(), &one.path).cmp(&(two.rank(), &two.path)));
     rows.truncate(count);
-    Ok((rows, total))
+    Ok(Report { rows, total, lone: joined.lone() })
 }
 
 /// What everything in each directory comes to.

@@ -29,7 +29,7 @@ use tree::Tree;
 
 pub use change::{Change, Field, Verb};
 pub use facts::{Facts, Number};
-pub use growth::{Growth, growth};
+pub use growth::{Growth, Report, growth};
 pub use sheet::Sheet;
 
 /// One of two inventories.
@@ -51,7 +51,7 @@ impl Side {
 }
 
 /// A thing of each of two inventories.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sides<T> {
     /// That of the earlier one.
     pub old: T,
@@ -99,10 +99,8 @@ pub struct Summary {
     /// Entries of one inventory that may be in the other's part that is not known, or of which one knows no more than the name: not
     /// among the changes.
     pub unknown: u64,
-    /// Trees of the old inventory that the new one does not have.
-    pub only_old: Vec<Vec<u8>>,
-    /// Trees of the new inventory that the old one does not have.
-    pub only_new: Vec<Vec<u8>>,
+    /// Trees of each inventory that the other does not have: nothing in them is compared.
+    pub lone: Sides<Vec<Vec<u8>>>,
 }
 
 /// Both inventories' directories, and which is which.
@@ -149,10 +147,13 @@ impl Joined {
     }
 
     /// Trees that the other inventory does not have.
-    fn lone_roots(&self, side: Side) -> Vec<Vec<u8>> {
-        let tree = self.trees.get(side);
-        let lone = pairs::roots(tree).filter(|root| self.pairs.of(side, *root).is_none());
-        lone.map(|root| tree.name(root).to_vec()).collect()
+    fn lone(&self) -> Sides<Vec<Vec<u8>>> {
+        let lone = |side| {
+            let tree = self.trees.get(side);
+            let lone = pairs::roots(tree).filter(|root| self.pairs.of(side, *root).is_none());
+            lone.map(|root| tree.name(root).to_vec()).collect()
+        };
+        Sides { old: lone(Side::Old), new: lone(Side::New) }
     }
 }
 
@@ -184,8 +185,7 @@ pub fn diff(
     let mut compare = Compare::new(&joined, &differing, &ask.scratch);
     compare.run(inventories)?;
     let (mut changes, unknown) = compare.end()?;
-    let (only_old, only_new) = (joined.lone_roots(Side::Old), joined.lone_roots(Side::New));
-    let mut summary = Summary { unknown, only_old, only_new, ..Summary::default() };
+    let mut summary = Summary { unknown, lone: joined.lone(), ..Summary::default() };
     let mut last = None;
     while let Some(change) = changes.next()? {
         // Operands within one another have the same entries.
