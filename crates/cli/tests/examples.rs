@@ -63,7 +63,7 @@ fn duckdb_works() -> bool {
 fn every_example_works_as_written() {
     let mut lines = readme();
     assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
-    for words in [&[][..], &["du"], &["list"], &["scan"], &["top"], &["query"], &["io"]] {
+    for words in [&[][..], &["du"], &["list"], &["scan"], &["top"], &["diff"], &["query"], &["io"]] {
         let examples = help(words);
         assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
         lines.extend(examples);
@@ -77,6 +77,13 @@ fn every_example_works_as_written() {
         if line.starts_with("fathom query") || line.starts_with("fathom top") {
             run("fathom scan -o home.inv ~", home.path());
         }
+        let is_comparison = line.starts_with("fathom diff");
+        if is_comparison {
+            run(
+                "fathom scan -o old.inv ~; echo >projects/new; rm d.log; fathom scan -o new.inv ~",
+                home.path(),
+            );
+        }
         if line.contains("--resume") {
             // Ends before it has read anything.
             let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
@@ -84,12 +91,13 @@ fn every_example_works_as_written() {
             run(&format!("fathom scan --deadline 0s -o {inventory} srv"), home.path());
         }
         let output = run(&moved(&line, home.path()), home.path());
-        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
+        let ended_well = output.status.code() == Some(i32::from(is_comparison));
+        assert!(ended_well && output.stderr.is_empty(), "{line}: {output:?}");
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
         let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
         // Nothing in the tree is as large as an example's threshold, or called like that.
         let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
-        let makes_a_directory = line.starts_with("fathom scan");
-        assert!(!printed.is_empty() || finds_nothing || makes_a_directory, "{line} prints nothing");
+        let makes_files = line.starts_with("fathom scan") || line.contains("--parquet");
+        assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
     }
 }
