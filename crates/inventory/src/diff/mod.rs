@@ -74,9 +74,14 @@ impl<T> Sides<T> {
         T: Sync,
     {
         let (old, new) = thread::scope(|scope| {
-            let old = scope.spawn(|| work(Side::Old, &self.old));
+            let thread = thread::Builder::new().spawn_scoped(scope, || work(Side::Old, &self.old));
             let new = work(Side::New, &self.new);
-            (old.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), new)
+            let old = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // No thread is to be had: one after the other.
+                Err(_) => work(Side::Old, &self.old),
+            };
+            (old, new)
         });
         Ok(Sides { old: old?, new: new? })
     }
