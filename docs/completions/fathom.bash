@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top query export io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff query export io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -81,6 +81,15 @@ _fathom() {
                 --by|--by=) values='dir file user group ext age size type depth' ;;
                 -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
                 --below|--below=) return ;;
+            esac
+            ;;
+        diff)
+            options='--only= --below= --dirs -n --lines= --json -0 --null --parquet= --help --version'
+            case $flag in
+                --only|--only=) compopt +o default 2>/dev/null; return ;;
+                --below|--below=) return ;;
+                -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
+                --parquet|--parquet=) return ;;
             esac
             ;;
         query)

@@ -7,6 +7,7 @@ mod roff;
 mod zsh;
 
 use crate::command::{FATHOM, IO};
+use crate::diff::table::DIFF;
 use crate::du::table::DU;
 use crate::export::table::EXPORT;
 use crate::flag::{Flag, Kind, Value};
@@ -16,12 +17,13 @@ use crate::scan::table::SCAN;
 use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 8] = [
+pub(crate) const MAN_PAGES: [&str; 9] = [
     "fathom",
     "fathom-du",
     "fathom-list",
     "fathom-scan",
     "fathom-top",
+    "fathom-diff",
     "fathom-query",
     "fathom-export",
     "fathom-io",
@@ -38,6 +40,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom-list" => Some(roff::page(&LIST)),
         "fathom-scan" => Some(roff::page(&SCAN)),
         "fathom-top" => Some(roff::page(&TOP)),
+        "fathom-diff" => Some(roff::page(&DIFF)),
         "fathom-query" => Some(roff::page(&QUERY)),
         "fathom-export" => Some(roff::page(&EXPORT)),
         "fathom-io" => Some(roff::page(&IO)),
@@ -52,6 +55,7 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
         Completed::new("list", LIST.brief, LIST.flags),
         Completed::new("scan", SCAN.brief, SCAN.flags),
         Completed::new("top", TOP.brief, TOP.flags),
+        Completed::new("diff", DIFF.brief, DIFF.flags),
         Completed::new("query", QUERY.brief, QUERY.flags),
         Completed::new("export", EXPORT.brief, EXPORT.flags),
         Completed::new("io", IO.brief, IO.flags),

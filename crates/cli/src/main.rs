@@ -2,6 +2,7 @@
 //! the terminal, and only this file ends the process.
 
 mod command;
+mod diff;
 mod docs;
 mod du;
 mod export;
@@ -45,6 +46,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"list" => list::main(words),
         b"scan" => scan::main(words),
         b"top" => top::main(words),
+        b"diff" => diff::main(words),
         b"query" => query::main(words),
         b"export" => export::main(words),
         b"io" => offer::main(words),

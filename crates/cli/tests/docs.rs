@@ -6,12 +6,13 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "fathom",
     "fathom-du",
     "fathom-list",
     "fathom-scan",
     "fathom-top",
+    "fathom-diff",
     "fathom-query",
     "fathom-export",
     "fathom-io",
@@ -87,8 +88,8 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top query export io --help --version"),
-        ("fathom d", "du"),
+        ("fathom ", "du list scan top diff query export io --help --version"),
+        ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),
         ("fathom du --time ", ""),
@@ -110,7 +111,7 @@ fn bash_completes() {
 fn fish_completes() {
     let script = docs().join("completions/fathom.fish");
     for (line, offered) in [
-        ("fathom d", "du"),
+        ("fathom di", "diff"),
         ("fathom du --time-", "--time-style"),
         ("fathom du --time=u", "--time=use"),
         ("fathom du --io sy", "sync"),

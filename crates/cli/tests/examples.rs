@@ -63,7 +63,9 @@ fn duckdb_works() -> bool {
 fn every_example_works_as_written() {
     let mut lines = readme();
     assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
-    for words in [&[][..], &["du"], &["list"], &["scan"], &["top"], &["query"], &["export"], &["io"]] {
+    for words in
+        [&[][..], &["du"], &["list"], &["scan"], &["top"], &["diff"], &["query"], &["export"], &["io"]]
+    {
         let examples = help(words);
         assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
         lines.extend(examples);
@@ -79,6 +81,13 @@ fn every_example_works_as_written() {
         if asks || line.contains("--from home.inv") {
             run("fathom scan -o home.inv ~", home.path());
         }
+        let is_comparison = line.starts_with("fathom diff");
+        if is_comparison {
+            run(
+                "fathom scan -o old.inv ~; echo >projects/new; rm d.log; fathom scan -o new.inv ~",
+                home.path(),
+            );
+        }
         if line.contains("--resume") {
             // Ends before it has read anything.
             let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
@@ -91,12 +100,13 @@ fn every_example_works_as_written() {
         }
         let output = run(&moved(&line, home.path()), home.path());
         let is_quiet = output.stderr.is_empty() || line.contains("--since ");
-        assert!(output.status.success() && is_quiet, "{line}: {output:?}");
+        let ended_well = output.status.code() == Some(i32::from(is_comparison));
+        assert!(ended_well && is_quiet, "{line}: {output:?}");
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
         let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
         // Nothing in the tree is as large as an example's threshold, or called like that.
         let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
-        let makes_a_file = line.contains(" -o ");
-        assert!(!printed.is_empty() || finds_nothing || makes_a_file, "{line} prints nothing");
+        let makes_files = line.contains(" -o ") || line.contains("--parquet");
+        assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
     }
 }

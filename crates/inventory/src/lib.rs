@@ -4,11 +4,13 @@
 //! entry that its name rules out. [`ignores`] has what files like `.gitignore` leave out. [`mod@format`] prints an entry as find's `-printf` does, [`json`] as an object.
 //!
 //! [`scan`] walks trees and makes an inventory of them on the disk, [`store`] is what that looks like there, and
-//! [`top`] reports from it what is large. [`export`] writes it in the formats of other programs.
+//! [`replay`] goes through one in the order of its scan. [`top`] reports from it what is large, [`usage`] what directories come to as
+//! du counts, and [`mod@diff`] what changed between two. [`export`] writes it in the formats of other programs.
 //!
 //! Owns: the grammar of filters and formats, and the bytes that come of them. Does not own: options, the walk,
 //! system calls for single entries (a caller gives them as a [`Lookup`]), standard output. Prints nothing.
 
+pub mod diff;
 mod entry;
 pub mod export;
 pub mod filter;

@@ -70,11 +70,16 @@ fn show(args: &TopArgs, report: &Report, complete: bool, charset: Charset) -> u8
 
 /// What an incomplete inventory is said to lack.
 pub(crate) fn warning(found: &Completeness) -> String {
+    format!("warning: the inventory{}", lack(found))
+}
+
+/// What is missing in an inventory, as the rest of a sentence about it.
+pub(crate) fn lack(found: &Completeness) -> String {
     let lacking = found.partial + found.failed + found.missing_roots;
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
     format!(
-        "warning: the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
+        " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
          {} entries are without metadata",
         found.unknown_entries
     )

@@ -21,6 +21,13 @@ pub enum State {
 }
 
 impl State {
+    const ALL: [Self; 4] = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
+
+    /// The state that a word of the table stands for.
+    pub(crate) fn of(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
+    }
+
     /// The word for it in the table.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -16,10 +16,12 @@ mod table;
 mod text;
 
 pub(crate) use chunk::{Chunk, Row, Sums, micros};
-pub(crate) use column::{Kind, Spec};
+pub(crate) use column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts as TextColumn};
 pub(crate) use dirs::Dir;
 pub(crate) use read::{ByDir, Group, Metas, Numbers, Texts, errno_of};
 pub(crate) use segment::{Batch, Shelf, Writer};
+pub(crate) use table::{Columns, Table as Sink};
+pub(crate) use text::readable;
 
 pub use dirs::State;
 pub use error::{Error, Op};

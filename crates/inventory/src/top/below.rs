@@ -13,6 +13,7 @@ pub struct Span {
 impl Span {
     /// Everything.
     pub const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
+    pub(crate) const NONE: Self = Self { first: 0, last: -1 };
 
     pub(crate) fn has(self, dir_id: i64) -> bool {
         (self.first..=self.last).contains(&dir_id)
@@ -47,7 +48,7 @@ pub(crate) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, Failure> 
 }
 
 /// Without slashes at the end.
-fn trimmed(path: &[u8]) -> &[u8] {
+pub(crate) fn trimmed(path: &[u8]) -> &[u8] {
     let length = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
     &path[..length.max(1).min(path.len())]
 }

@@ -40,7 +40,7 @@ pub(super) fn total(inventory: &Inventory, span: Span, links: &Links) -> Result<
 }
 
 /// What directories come to, in the order of their rows.
-struct Tally {
+pub(crate) struct Tally {
     span: Span,
     surplus: Surplus,
     /// What is too many in all.
@@ -50,14 +50,14 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(links: &Links, span: Span) -> Self {
+    pub(crate) fn new(links: &Links, span: Span) -> Self {
         let mut spare = Sum::default();
         links.pairs().iter().for_each(|pair| spare.add(&pair.sum));
         Self { span, surplus: Surplus::new(links), spare, total: Sum::default(), roots: 0 }
     }
 
     /// Rows of a row group that are looked at, with what they come to.
-    fn rows(&mut self, group: &Group<'_>) -> parquet::errors::Result<Vec<(usize, Sum)>> {
+    pub(crate) fn rows(&mut self, group: &Group<'_>) -> parquet::errors::Result<Vec<(usize, Sum)>> {
         let [pre, post, depth] = [group.numbers("pre")?, group.numbers("post")?, group.numbers("depth")?];
         let sums = Sums::read(group)?;
         let mut rows = Vec::new();

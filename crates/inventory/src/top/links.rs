@@ -26,10 +26,10 @@ pub(super) struct Pair {
 
 /// All such names in a part of an inventory.
 #[derive(Debug)]
-pub(super) struct Links(Vec<Name>);
+pub(crate) struct Links(Vec<Name>);
 
 impl Links {
-    pub(super) fn read(inventory: &Inventory, span: Span) -> Result<Self, Error> {
+    pub(crate) fn read(inventory: &Inventory, span: Span) -> Result<Self, Error> {
         let mut names = Vec::new();
         inventory.each(Table::Links, |group| {
             let [dir_id, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];

@@ -5,11 +5,11 @@
 
 pub(crate) mod below;
 mod depths;
-mod dirs;
+pub(crate) mod dirs;
 mod files;
 mod groups;
 mod largest;
-mod links;
+pub(crate) mod links;
 
 use std::collections::HashMap;
 

@@ -104,6 +104,19 @@ impl<'o> Object<'o> {
         self.out.extend_from_slice(value.to_string().as_bytes());
     }
 
+    /// A member that is a whole number, perhaps below zero.
+    pub(crate) fn signed(&mut self, name: &str, value: i64) {
+        self.member(name);
+        self.out.extend_from_slice(value.to_string().as_bytes());
+    }
+
+    /// A member that is a list of words, which are written as they are.
+    pub(crate) fn words(&mut self, name: &str, words: &[&str]) {
+        self.member(name);
+        let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        self.out.extend_from_slice(format!("[{}]", quoted.join(",")).as_bytes());
+    }
+
     /// A member that is a number of thousandths.
     pub(crate) fn per_mille(&mut self, name: &str, value: u64) {
         self.member(name);
@@ -162,6 +175,8 @@ mod tests {
         assert_eq!(written(|_| ()), "{}\n");
         let text = written(|object| {
             object.number("a", u64::MAX);
+            object.signed("s", i64::MIN);
+            object.words("w", &["x", "y"]);
             object.flag("b", true);
             object.nested("c", |inner| inner.null("d"));
             object.per_mille("e", 7);
@@ -169,7 +184,7 @@ mod tests {
         });
         assert_eq!(
             text,
-            "{\"a\":18446744073709551615,\"b\":true,\"c\":{\"d\":null},\"e\":0.007,\"f\":1.000}\n"
+            "{\"a\":18446744073709551615,\"s\":-9223372036854775808,\"w\":[\"x\",\"y\"],\"b\":true,\"c\":{\"d\":null},\"e\":0.007,\"f\":1.000}\n"
         );
     }
 

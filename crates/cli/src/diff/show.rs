@@ -1,0 +1,177 @@
+//! How changes look, as text and as JSON.
+
+use fathom_inventory::diff::{Change, Facts, Field, Growth, Number, Report, Summary, Verb};
+use fathom_text::human::BlockSize;
+use fathom_text::quote::quoteaf;
+use fathom_text::time::{TimeStyle, Zone};
+
+use crate::du::view::json::Object;
+use crate::du::view::screen::Screen;
+use crate::output::Output;
+
+/// Writes a line of text.
+pub(crate) fn text(change: &Change, screen: &Screen, out: &mut Vec<u8>) {
+    let sign: &[u8] = match change.verb {
+        Verb::Created => b"+ ",
+        Verb::Removed => b"- ",
+        Verb::Modified => b"M ",
+        Verb::Renamed => b"R ",
+    };
+    out.extend_from_slice(sign);
+    if let Some(from) = &change.from {
+        write_name(from, change.old.as_ref(), screen, out);
+        out.extend_from_slice(b" -> ");
+    }
+    write_name(&change.path, change.new.as_ref().or(change.old.as_ref()), screen, out);
+    if let (Some(old), Some(new)) = (&change.old, &change.new) {
+        for (place, field) in change.fields().into_iter().enumerate() {
+            out.extend_from_slice(if place == 0 { b": " } else { b", " });
+            write_field(field, [old, new], screen, out);
+        }
+    }
+    out.push(b'\n');
+}
+
+fn write_name(path: &[u8], facts: Option<&Facts>, screen: &Screen, out: &mut Vec<u8>) {
+    let is_dir = facts.is_some_and(|facts| facts.letter == b'd') && !path.ends_with(b"/");
+    let slash: &[u8] = if is_dir { b"/" } else { b"" };
+    out.extend_from_slice(&screen.name(&[path, slash].concat()));
+}
+
+/// What is another, and where that says something, what it was and is.
+fn write_field(field: Field, sides: [&Facts; 2], screen: &Screen, out: &mut Vec<u8>) {
+    out.extend_from_slice(field.word().as_bytes());
+    let value = |facts: &Facts| {
+        let number = |number| facts.number(number).unwrap_or(0);
+        match field {
+            Field::Mtime | Field::Ctime => None,
+            Field::Type => Some(vec![facts.letter]),
+            Field::Size => Some(number(Number::Size).to_string().into_bytes()),
+            Field::Uid => Some(number(Number::Uid).to_string().into_bytes()),
+            Field::Gid => Some(number(Number::Gid).to_string().into_bytes()),
+            Field::Mode => Some(format!("{:04o}", number(Number::Mode) & 0o7777).into_bytes()),
+            Field::Target => Some(quoteaf(&facts.link, screen.charset)),
+        }
+    };
+    if let [Some(old), Some(new)] = sides.map(value) {
+        out.extend_from_slice(&[b" ", &old[..], b" -> ", &new[..]].concat());
+    }
+}
+
+/// Writes changes as JSON objects.
+pub(crate) struct Json {
+    /// RFC 3339, in universal time.
+    times: TimeStyle,
+}
+
+impl Json {
+    pub(crate) fn new() -> Self {
+        let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
+        Self { times }
+    }
+
+    pub(crate) fn write(&self, change: &Change, out: &mut Vec<u8>) {
+        let mut object = Object::new(out);
+        object.text("change", change.verb.word().as_bytes());
+        object.text("path", &change.path);
+        if let Some(from) = &change.from {
+            object.text("old_path", from);
+        }
+        if change.old.is_some() && change.new.is_some() {
+            let words: Vec<_> = change.fields().into_iter().map(Field::word).collect();
+            object.words("fields", &words);
+        }
+        for (name, facts) in [("old", &change.old), ("new", &change.new)] {
+            if let Some(facts) = facts {
+                object.nested(name, |object| self.write_facts(facts, object));
+            }
+        }
+        object.end();
+    }
+
+    fn write_facts(&self, facts: &Facts, object: &mut Object<'_>) {
+        object.text("type", &[facts.letter]);
+        let Some(mode) = facts.number(Number::Mode) else { return };
+        let numbers = |numbers: &[(&str, Number)], object: &mut Object<'_>| {
+            for (name, number) in numbers {
+                object.signed(name, facts.number(*number).unwrap_or(0));
+            }
+        };
+        numbers(&[("size", Number::Size), ("blocks", Number::Blocks)], object);
+        object.text("mode", format!("{:04o}", mode & 0o7777).as_bytes());
+        numbers(&[("uid", Number::Uid), ("gid", Number::Gid), ("nlink", Number::Nlink)], object);
+        object.number("ino", facts.number(Number::Ino).unwrap_or(0).cast_unsigned());
+        for (name, micros, nanos) in [
+            ("mtime", Number::Mtime, Some(Number::MtimeNs)),
+            ("ctime", Number::Ctime, Some(Number::CtimeNs)),
+            ("btime", Number::Btime, None),
+        ] {
+            let nanos = nanos.and_then(|nanos| facts.number(nanos)).unwrap_or(0);
+            self.write_time(name, facts.number(micros), nanos, object);
+        }
+        if facts.letter == b'l' {
+            object.text("link_target", &facts.link);
+        }
+    }
+
+    fn write_time(&self, name: &str, micros: Option<i64>, nanos: i64, object: &mut Object<'_>) {
+        let mut text = Vec::new();
+        let written = micros.is_some_and(|micros| {
+            let nanos = micros.rem_euclid(1_000_000) * 1000 + nanos.clamp(0, 999);
+            self.times.write(micros.div_euclid(1_000_000), nanos as u32, &mut text).is_ok()
+        });
+        if written { object.text(name, &text) } else { object.null(name) }
+    }
+}
+
+/// Writes the last object.
+pub(crate) fn json_end(summary: &Summary, complete: bool, out: &mut Vec<u8>) {
+    let mut object = Object::new(out);
+    object.nested("total", |total| {
+        for verb in Verb::ALL {
+            total.number(verb.word(), summary.counts[verb as usize]);
+        }
+    });
+    object.number("unknown", summary.unknown);
+    object.flag("complete", complete);
+    object.end();
+}
+
+/// Writes lines about directories.
+pub(crate) fn dirs(report: &Report, screen: &Screen, out: &mut Output) {
+    for row in &report.rows {
+        let buffer = out.buffer();
+        buffer.extend_from_slice(if row.complete { b"" } else { b"~" });
+        for bytes in [row.allocated, row.apparent] {
+            buffer.push(if bytes < 0 { b'-' } else { b'+' });
+            BlockSize::HUMAN.write(bytes.unsigned_abs(), buffer);
+            buffer.push(b'\t');
+        }
+        buffer.extend_from_slice(format!("{:+}\t", row.entries).as_bytes());
+        buffer.extend_from_slice(&screen.name(&row.path));
+        buffer.push(b'\n');
+        out.relieve();
+    }
+}
+
+/// Writes the same as JSON objects.
+pub(crate) fn dirs_json(report: &Report, complete: bool, out: &mut Output) {
+    for row in &report.rows {
+        let mut object = Object::new(out.buffer());
+        object.text("path", &row.path);
+        write_growth(row, &mut object);
+        object.flag("complete", row.complete);
+        object.end();
+        out.relieve();
+    }
+    let mut object = Object::new(out.buffer());
+    object.nested("total", |total| write_growth(&report.total, total));
+    object.flag("complete", complete);
+    object.end();
+}
+
+fn write_growth(growth: &Growth, object: &mut Object<'_>) {
+    object.signed("bytes", growth.allocated);
+    object.signed("apparent", growth.apparent);
+    object.signed("entries", growth.entries);
+}

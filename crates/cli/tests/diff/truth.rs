@@ -1,0 +1,205 @@
+//! What changed between two looks at a tree, by the standard library's metadata and maps that hold everything: slow, large and
+//! written from the rules alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// An inode at a time: device, number, birth.
+type Inode = (u64, u64, std::time::SystemTime);
+
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) meta: Metadata,
+    link: PathBuf,
+}
+
+impl Seen {
+    fn inode(&self) -> Inode {
+        (self.meta.dev(), self.meta.ino(), self.meta.created().unwrap())
+    }
+
+    pub(crate) fn letter(&self) -> &'static str {
+        let kind = self.meta.file_type();
+        match () {
+            () if kind.is_dir() => "d",
+            () if kind.is_symlink() => "l",
+            () if kind.is_fifo() => "p",
+            () => "f",
+        }
+    }
+}
+
+/// Everything at and below a directory, by its path.
+pub(crate) type Look = BTreeMap<Vec<u8>, Seen>;
+
+pub(crate) fn look(base: &Path, root: &str) -> Look {
+    let (mut found, mut left) = (Look::new(), vec![PathBuf::from(root)]);
+    while let Some(path) = left.pop() {
+        let meta = base.join(&path).symlink_metadata().unwrap();
+        if meta.is_dir() {
+            left.extend(
+                fs::read_dir(base.join(&path)).unwrap().map(|entry| path.join(entry.unwrap().file_name())),
+            );
+        }
+        let link = fs::read_link(base.join(&path)).unwrap_or_default();
+        found.insert(path.as_os_str().as_bytes().to_vec(), Seen { meta, link });
+    }
+    found
+}
+
+/// Path, what became of it, where it was, what is another.
+pub(crate) type Change = (Vec<u8>, &'static str, Option<Vec<u8>>, Vec<&'static str>);
+
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let slash = path.iter().rposition(|byte| *byte == b'/').unwrap();
+    (&path[..slash], &path[slash + 1..])
+}
+
+/// By new path of a directory the old one.
+fn directories(old: &Look, new: &Look) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let dirs = |look: &Look| -> BTreeMap<Inode, Vec<u8>> {
+        let dirs = look.iter().filter(|(_, seen)| seen.meta.is_dir());
+        dirs.map(|(path, seen)| (seen.inode(), path.clone())).collect()
+    };
+    let (were, are) = (dirs(old), dirs(new));
+    let mut pairs: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    // By depth, so that parents come first.
+    let mut paths: Vec<_> = are.iter().collect();
+    paths.sort_by_key(|(_, path)| path.iter().filter(|byte| **byte == b'/').count());
+    for (inode, path) in paths {
+        let found = were.get(inode).cloned().or_else(|| {
+            let (above, name) = split(path);
+            let namesake = [&pairs.get(above)?[..], b"/", name].concat();
+            let was = old.get(&namesake).filter(|was| was.meta.is_dir())?;
+            (!are.contains_key(&was.inode())).then_some(namesake)
+        });
+        if let Some(found) = found {
+            pairs.insert(path.clone(), found);
+        }
+    }
+    pairs
+}
+
+fn fields(old: &Seen, new: &Seen) -> Vec<&'static str> {
+    let (one, two) = (&old.meta, &new.meta);
+    let is_dir = two.is_dir();
+    let all = [
+        ("type", old.letter() != new.letter()),
+        ("size", !is_dir && one.size() != two.size()),
+        ("mtime", !is_dir && (one.mtime(), one.mtime_nsec()) != (two.mtime(), two.mtime_nsec())),
+        ("mode", one.mode() & 0o7777 != two.mode() & 0o7777),
+        ("uid", one.uid() != two.uid()),
+        ("gid", one.gid() != two.gid()),
+        ("link_target", old.link != new.link),
+    ];
+    all.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+/// What is left of one side: what it has of each path.
+type Left<'a> = BTreeMap<Vec<u8>, &'a Seen>;
+
+/// All changes, in the order of the paths.
+pub(crate) fn changes(old: &Look, new: &Look) -> Vec<Change> {
+    let dirs = directories(old, new);
+    let back: BTreeMap<_, _> = dirs.iter().map(|(new, old)| (old.clone(), new.clone())).collect();
+    let (mut gone, mut come) = (lone(old, &back), lone(new, &dirs));
+    let mut found = of_directories(old, new, &dirs);
+    // Where an old entry would be now; none if its directory is no more.
+    let now = |path: &Vec<u8>| {
+        let (above, name) = split(path);
+        back.get(above).map(|above| [&above[..], b"/", name].concat())
+    };
+    found.extend(of_inodes(old, new, &now, &mut gone, &mut come));
+    for (path, seen) in gone {
+        let place = now(&path).filter(|_| !seen.meta.is_dir());
+        let place = place.filter(|place| come.get(place).is_some_and(|new| !new.meta.is_dir()));
+        let Some(place) = place else {
+            found.push((path, "removed", None, Vec::new()));
+            continue;
+        };
+        let fields = fields(seen, come.remove(&place).unwrap());
+        if !fields.is_empty() {
+            found.push((place, "modified", None, fields));
+        }
+    }
+    found.extend(come.into_keys().map(|path| (path, "created", None, Vec::new())));
+    found.sort_by(|one, two| (&one.0, rank(one.1)).cmp(&(&two.0, rank(two.1))));
+    found
+}
+
+/// Directories that have no counterpart.
+fn lone<'a>(look: &'a Look, pairs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Left<'a> {
+    let lone = look.iter().filter(|(path, seen)| seen.meta.is_dir() && !pairs.contains_key(*path));
+    lone.map(|(path, seen)| (path.clone(), seen)).collect()
+}
+
+fn of_directories(old: &Look, new: &Look, dirs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<Change> {
+    let mut found = Vec::new();
+    for (path, from) in dirs {
+        // The root has nothing above.
+        let is_renamed = path.contains(&b'/') && {
+            let ((above, name), (before, was)) = (split(path), split(from));
+            name != was || dirs.get(above).map(|above| &above[..]) != Some(before)
+        };
+        let fields = fields(&old[from], &new[path]);
+        if is_renamed {
+            found.push((path.clone(), "renamed", Some(from.clone()), fields));
+        } else if !fields.is_empty() {
+            found.push((path.clone(), "modified", None, fields));
+        }
+    }
+    found
+}
+
+/// By inode its names, without directories.
+fn files(look: &Look) -> BTreeMap<Inode, Left<'_>> {
+    let mut names: BTreeMap<_, Left<'_>> = BTreeMap::new();
+    for (path, seen) in look.iter().filter(|(_, seen)| !seen.meta.is_dir()) {
+        names.entry(seen.inode()).or_default().insert(path.clone(), seen);
+    }
+    names
+}
+
+/// What can be told by the names of inodes; what cannot is added to what has gone and come.
+fn of_inodes<'a>(
+    old: &'a Look,
+    new: &'a Look,
+    now: &impl Fn(&Vec<u8>) -> Option<Vec<u8>>,
+    gone: &mut Left<'a>,
+    come: &mut Left<'a>,
+) -> Vec<Change> {
+    let mut found = Vec::new();
+    let (mut were, mut are) = (files(old), files(new));
+    let inodes: BTreeSet<_> = were.keys().chain(are.keys()).copied().collect();
+    for inode in inodes {
+        let (mut before, mut after) =
+            (were.remove(&inode).unwrap_or_default(), are.remove(&inode).unwrap_or_default());
+        let stayed: Vec<_> = before.keys().filter_map(|path| Some((path.clone(), now(path)?))).collect();
+        let stayed: Vec<_> = stayed.into_iter().filter(|(_, now)| after.contains_key(now)).collect();
+        for (path, now) in &stayed {
+            let (old, new) = (before.remove(path).unwrap(), after.remove(now).unwrap());
+            let mut fields = fields(old, new);
+            let ctime = |seen: &Seen| (seen.meta.ctime(), seen.meta.ctime_nsec());
+            if fields.is_empty() && old.meta.nlink() == new.meta.nlink() && ctime(old) != ctime(new) {
+                fields.push("ctime");
+            }
+            if !fields.is_empty() {
+                found.push((now.clone(), "modified", None, fields));
+            }
+        }
+        while stayed.is_empty() && !before.is_empty() && !after.is_empty() {
+            let ((from, old), (path, new)) = (before.pop_first().unwrap(), after.pop_first().unwrap());
+            found.push((path, "renamed", Some(from), fields(old, new)));
+        }
+        gone.extend(before);
+        come.extend(after);
+    }
+    found
+}
+
+fn rank(change: &str) -> usize {
+    ["removed", "created", "modified", "renamed"].iter().position(|word| *word == change).unwrap()
+}

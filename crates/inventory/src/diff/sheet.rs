@@ -1,0 +1,210 @@
+//! Changes as a Parquet file: a row for each. It has another name, its own with `.part` at the end, until the disk has all of it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::change::{Change, Field};
+use super::facts::{Facts, Number};
+use crate::store::{
+    Columns, Error, Fill, Int32s, Int64s, Kind, Op, Packing, Sink, Spec, TextColumn, readable,
+};
+
+/// Rows that are encoded together.
+const GROUP_ROWS: usize = 65_536;
+
+const fn text(name: &'static str) -> Spec {
+    Spec::new(name, Kind::Text, Packing::Dictionary).optional()
+}
+
+const fn number(name: &'static str, kind: Kind) -> Spec {
+    Spec::new(name, kind, Packing::Delta).optional()
+}
+
+/// What is known of an entry on one side.
+macro_rules! facts {
+    ($($side:literal),*) => {
+        [$(
+            text(concat!($side, "_type")),
+            number(concat!($side, "_ino"), Kind::Int64),
+            number(concat!($side, "_size"), Kind::Int64),
+            number(concat!($side, "_blocks"), Kind::Int64),
+            number(concat!($side, "_mtime"), Kind::Micros),
+            number(concat!($side, "_ctime"), Kind::Micros),
+            number(concat!($side, "_btime"), Kind::Micros),
+            number(concat!($side, "_mode"), Kind::Uint32),
+            number(concat!($side, "_uid"), Kind::Uint32),
+            number(concat!($side, "_gid"), Kind::Uint32),
+            number(concat!($side, "_nlink"), Kind::Uint32),
+            number(concat!($side, "_mtime_ns"), Kind::Int32),
+            number(concat!($side, "_ctime_ns"), Kind::Int32),
+            text(concat!($side, "_link_target")),
+            Spec::new(concat!($side, "_link_raw"), Kind::Bytes, Packing::Lengths).optional(),
+        )*]
+    };
+}
+
+/// In the order of the columns.
+const LONGS: [Number; 6] =
+    [Number::Ino, Number::Size, Number::Blocks, Number::Mtime, Number::Ctime, Number::Btime];
+const INTS: [Number; 6] =
+    [Number::Mode, Number::Uid, Number::Gid, Number::Nlink, Number::MtimeNs, Number::CtimeNs];
+const FACTS: [Spec; 30] = facts!("old", "new");
+const HEAD: [Spec; 6] = [
+    Spec::new("change", Kind::Text, Packing::Dictionary),
+    Spec::new("path", Kind::Text, Packing::Front),
+    Spec::new("path_raw", Kind::Bytes, Packing::Lengths).optional(),
+    Spec::new("old_path", Kind::Text, Packing::Lengths).optional(),
+    Spec::new("old_path_raw", Kind::Bytes, Packing::Lengths).optional(),
+    Spec::new("fields", Kind::Text, Packing::Dictionary).optional(),
+];
+
+/// Rows to be written.
+#[derive(Default)]
+struct Changes {
+    rows: usize,
+    head: [TextColumn; 6],
+    sides: [Side; 2],
+}
+
+/// The columns of one side.
+#[derive(Default)]
+struct Side {
+    letter: TextColumn,
+    longs: [Int64s; LONGS.len()],
+    ints: [Int32s; INTS.len()],
+    link: [TextColumn; 2],
+}
+
+impl Side {
+    fn push(&mut self, facts: Option<&Facts>) {
+        self.letter.push_some(facts.map(|facts| std::slice::from_ref(&facts.letter)));
+        for (column, number) in self.longs.iter_mut().zip(LONGS) {
+            column.push_some(facts.and_then(|facts| facts.number(number)));
+        }
+        for (column, number) in self.ints.iter_mut().zip(INTS) {
+            // Half of them are unsigned: what counts are the bits.
+            column.push_some(facts.and_then(|facts| facts.number(number)).map(|number| number as i32));
+        }
+        let link = facts.map(|facts| &facts.link[..]).filter(|link| !link.is_empty());
+        let [text, raw] = &mut self.link;
+        push_path(link, text, raw);
+    }
+
+    fn fields(&mut self) -> Vec<&mut dyn Fill> {
+        let mut fields: Vec<&mut dyn Fill> = vec![&mut self.letter];
+        fields.extend(self.longs.iter_mut().map(|column| column as &mut dyn Fill));
+        fields.extend(self.ints.iter_mut().map(|column| column as &mut dyn Fill));
+        fields.extend(self.link.iter_mut().map(|column| column as &mut dyn Fill));
+        fields
+    }
+}
+
+fn push_path(bytes: Option<&[u8]>, text: &mut TextColumn, raw: &mut TextColumn) {
+    let readable = bytes.map(readable);
+    text.push_some(readable.as_ref().map(|(text, _)| text.as_bytes()));
+    raw.push_some(readable.and_then(|(_, raw)| raw));
+}
+
+impl Changes {
+    fn push(&mut self, change: &Change) {
+        self.rows += 1;
+        let [verb, path, path_raw, from, from_raw, fields] = &mut self.head;
+        verb.push(change.verb.word().as_bytes());
+        let (text, raw) = readable(&change.path);
+        path.push(text.as_bytes());
+        path_raw.push_some(raw);
+        push_path(change.from.as_deref(), from, from_raw);
+        let words: Vec<_> = change.fields().into_iter().map(Field::word).collect();
+        fields.push_some((!words.is_empty()).then(|| words.join(",")).as_deref().map(str::as_bytes));
+        let [old, new] = &mut self.sides;
+        old.push(change.old.as_ref());
+        new.push(change.new.as_ref());
+    }
+}
+
+impl Columns for Changes {
+    const SPECS: &'static [Spec] = &{
+        let mut specs = [HEAD[0]; HEAD.len() + FACTS.len()];
+        let mut at = 0;
+        while at < specs.len() {
+            specs[at] = if at < HEAD.len() { HEAD[at] } else { FACTS[at - HEAD.len()] };
+            at += 1;
+        }
+        specs
+    };
+
+    fn fields(&mut self) -> Vec<&mut dyn Fill> {
+        self.rows = 0;
+        let head = self.head.iter_mut().map(|column| column as &mut dyn Fill);
+        head.chain(self.sides.iter_mut().flat_map(Side::fields)).collect()
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// A Parquet file of changes while it is made. It is not there unless [`Sheet::finish`] was called.
+pub struct Sheet {
+    out: PathBuf,
+    part: PathBuf,
+    columns: Changes,
+    table: Option<Sink<Changes>>,
+}
+
+impl Sheet {
+    /// A file that is to be called `out`, in the place of what may be called that.
+    ///
+    /// # Errors
+    /// If it cannot be made, or if there is one that was begun and not ended.
+    pub fn create(out: &Path) -> Result<Self, Error> {
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        let part = out.with_file_name(name);
+        let table = Sink::create(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
+        Ok(Self { out: out.to_owned(), part, columns: Changes::default(), table: Some(table) })
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn push(&mut self, change: &Change) -> Result<(), Error> {
+        self.columns.push(change);
+        if self.columns.rows < GROUP_ROWS { Ok(()) } else { self.write() }
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let written = self.table.as_mut().map_or(Ok(()), |table| table.write(&mut self.columns));
+        written.map_err(|error| Error::new(Op::Write, &self.part, error))
+    }
+
+    /// Gives the file its name, once the disk has all of it.
+    ///
+    /// # Errors
+    /// If it cannot be written or renamed.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.write()?;
+        let Some(table) = self.table.take() else { return Ok(()) };
+        let finished = table.finish().map_err(|error| Error::new(Op::Write, &self.part, error));
+        let renamed = finished.and_then(|_| {
+            fs::rename(&self.part, &self.out).map_err(|error| Error::new(Op::Rename, &self.part, error))
+        });
+        if renamed.is_err() {
+            let _ = fs::remove_file(&self.part);
+        }
+        renamed?;
+        let parent = self.out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let synced = File::open(parent.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| Error::new(Op::Rename, &self.out, error))
+    }
+}
+
+impl Drop for Sheet {
+    fn drop(&mut self) {
+        if self.table.take().is_some() {
+            // Nobody has asked for half of it.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}

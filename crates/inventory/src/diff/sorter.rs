@@ -1,0 +1,283 @@
+//! Sorts more than memory should hold: records that take [`ROOM_BYTES`] go, sorted, to a file without a name, and all such
+//! runs are merged at the end. Owns that file; what the records are is theirs to say.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::store::{Error, Op};
+
+/// What records may take in memory before they go to the file.
+const ROOM_BYTES: usize = 64 << 20;
+/// Read at once of a run.
+const READ_BYTES: usize = 64 << 10;
+
+/// What can be sorted.
+pub(super) trait Record: Ord + Sized {
+    /// Appends all of it.
+    fn put(&self, out: &mut Vec<u8>);
+    /// What was appended; none if it is something else.
+    fn get(input: &mut &[u8]) -> Option<Self>;
+    /// What it takes besides itself.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// Takes records in any order.
+pub(super) struct Sorter<R> {
+    scratch: PathBuf,
+    room: usize,
+    kept: Vec<R>,
+    bytes: usize,
+    runs: Option<Runs>,
+    /// Why some could not be kept; none is, from then on.
+    failed: Option<io::Error>,
+}
+
+/// A file of sorted runs, one behind the other.
+struct Runs {
+    file: Arc<File>,
+    ends: Vec<u64>,
+}
+
+impl<R: Record> Sorter<R> {
+    /// What does not fit into memory goes to the directory `scratch`.
+    pub(super) fn new(scratch: &Path) -> Self {
+        Self::with_room(scratch, ROOM_BYTES)
+    }
+
+    fn with_room(scratch: &Path, room: usize) -> Self {
+        Self { scratch: scratch.to_owned(), room, kept: Vec::new(), bytes: 0, runs: None, failed: None }
+    }
+
+    /// Adds a record. If that fails, [`Sorter::sorted`] says so.
+    pub(super) fn push(&mut self, record: R) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.bytes += size_of::<R>() + record.heap_bytes();
+        self.kept.push(record);
+        if self.bytes >= self.room {
+            self.failed = self.spill().err();
+        }
+    }
+
+    /// Puts what is kept into the file.
+    fn spill(&mut self) -> io::Result<()> {
+        let mut kept = std::mem::take(&mut self.kept);
+        self.bytes = 0;
+        kept.sort_unstable();
+        let runs = match &mut self.runs {
+            Some(runs) => runs,
+            None => {
+                let file = Arc::new(tempfile::tempfile_in(&self.scratch)?);
+                self.runs.insert(Runs { file, ends: Vec::new() })
+            }
+        };
+        let mut end = runs.ends.last().copied().unwrap_or(0);
+        let mut writer = BufWriter::with_capacity(READ_BYTES, &*runs.file);
+        let mut text = Vec::new();
+        for record in kept {
+            text.clear();
+            record.put(&mut text);
+            let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+            writer.write_all(&length.to_le_bytes())?;
+            writer.write_all(&text)?;
+            end += 4 + u64::from(length);
+        }
+        writer.flush()?;
+        runs.ends.push(end);
+        Ok(())
+    }
+
+    /// All records, the least first.
+    pub(super) fn sorted(mut self) -> Result<Sorted<R>, Error> {
+        let scratch = self.scratch.clone();
+        let failed = |error| Error::new(Op::Write, &scratch, error);
+        if self.runs.is_some() && self.failed.is_none() {
+            self.failed = self.spill().err();
+        }
+        if let Some(error) = self.failed {
+            return Err(failed(error));
+        }
+        self.kept.sort_unstable();
+        let mut sorted = Sorted {
+            scratch: self.scratch,
+            kept: self.kept.into_iter(),
+            heads: BinaryHeap::new(),
+            runs: Vec::new(),
+            next: None,
+        };
+        if let Some(runs) = self.runs {
+            sorted.open(&runs).map_err(failed)?;
+        }
+        Ok(sorted)
+    }
+}
+
+/// Records in their order.
+pub(super) struct Sorted<R> {
+    scratch: PathBuf,
+    kept: std::vec::IntoIter<R>,
+    /// The next of each run, the least on top.
+    heads: BinaryHeap<Reverse<(R, usize)>>,
+    runs: Vec<BufReader<Run>>,
+    /// The one that comes next, if it has been looked at.
+    next: Option<R>,
+}
+
+impl<R: Record> Sorted<R> {
+    fn open(&mut self, runs: &Runs) -> io::Result<()> {
+        let starts = std::iter::once(0).chain(runs.ends.iter().copied());
+        for (at, end) in starts.zip(&runs.ends) {
+            let run = Run { file: Arc::clone(&runs.file), at, end: *end };
+            self.runs.push(BufReader::with_capacity(READ_BYTES, run));
+            self.advance(self.runs.len() - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next record of a run among the heads.
+    fn advance(&mut self, place: usize) -> io::Result<()> {
+        let mut length = [0; 4];
+        let run = &mut self.runs[place];
+        if run.get_ref().at == run.get_ref().end && run.buffer().is_empty() {
+            return Ok(());
+        }
+        run.read_exact(&mut length)?;
+        let mut text = vec![0; u32::from_le_bytes(length) as usize];
+        run.read_exact(&mut text)?;
+        let record = R::get(&mut text.as_slice()).ok_or(io::ErrorKind::InvalidData)?;
+        self.heads.push(Reverse((record, place)));
+        Ok(())
+    }
+
+    /// The next record.
+    pub(super) fn next(&mut self) -> Result<Option<R>, Error> {
+        if let Some(next) = self.next.take().or_else(|| self.kept.next()) {
+            return Ok(Some(next));
+        }
+        let Some(Reverse((record, place))) = self.heads.pop() else { return Ok(None) };
+        self.advance(place).map_err(|error| Error::new(Op::Read, &self.scratch, error))?;
+        Ok(Some(record))
+    }
+
+    /// The next record if it is what is wanted.
+    pub(super) fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
+        self.next = self.next()?;
+        Ok(self.next.take_if(|next| wanted(next)))
+    }
+}
+
+/// A part of a file.
+struct Run {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Run {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let found = self.file.read_at(&mut buffer[..wanted], self.at)?;
+        self.at += found as u64;
+        Ok(found)
+    }
+}
+
+/// Appends a number: seven bits a byte, those of small ones first, whatever their sign.
+pub(super) fn put_number(number: i64, out: &mut Vec<u8>) {
+    let mut bits = ((number << 1) ^ (number >> 63)).cast_unsigned();
+    while bits >= 0x80 {
+        out.push(bits as u8 | 0x80);
+        bits >>= 7;
+    }
+    out.push(bits as u8);
+}
+
+pub(super) fn get_number(input: &mut &[u8]) -> Option<i64> {
+    let mut bits = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *input.split_off_first()?;
+        bits |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed());
+        }
+    }
+    None
+}
+
+/// Appends bytes, with their number in front.
+pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    put_number(bytes.len() as i64, out);
+    out.extend_from_slice(bytes);
+}
+
+pub(super) fn get_bytes(input: &mut &[u8]) -> Option<Vec<u8>> {
+    let length = usize::try_from(get_number(input)?).ok()?;
+    input.split_off(..length).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Record for (i64, Vec<u8>) {
+        fn put(&self, out: &mut Vec<u8>) {
+            put_number(self.0, out);
+            put_bytes(&self.1, out);
+        }
+
+        fn get(input: &mut &[u8]) -> Option<Self> {
+            Some((get_number(input)?, get_bytes(input)?))
+        }
+
+        fn heap_bytes(&self) -> usize {
+            self.1.capacity()
+        }
+    }
+
+    fn all(mut sorted: Sorted<(i64, Vec<u8>)>) -> Vec<(i64, Vec<u8>)> {
+        std::iter::from_fn(|| sorted.next().unwrap()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn records_come_in_their_order_whatever_fits(
+            records in prop::collection::vec((prop_oneof![any::<i64>(), -2i64..2], prop::collection::vec(any::<u8>(), 0..40)), 0..300),
+            room in 1usize..20_000,
+        ) {
+            let scratch = tempfile::tempdir().unwrap();
+            let mut sorter = Sorter::with_room(scratch.path(), room);
+            records.iter().cloned().for_each(|record| sorter.push(record));
+            let mut expected = records;
+            expected.sort();
+            prop_assert_eq!(all(sorter.sorted().unwrap()), expected);
+            prop_assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_not_wanted_stays_the_next() {
+        let mut sorter = Sorter::with_room(Path::new("/"), 1 << 20);
+        [2, 1].into_iter().for_each(|number| sorter.push((number, Vec::new())));
+        let mut sorted = sorter.sorted().unwrap();
+        assert_eq!(sorted.next_if(|record| record.0 == 2).unwrap(), None);
+        assert_eq!(sorted.next_if(|record| record.0 == 1).unwrap(), Some((1, vec![])));
+        assert_eq!(all(sorted), [(2, vec![])]);
+    }
+
+    #[test]
+    fn nowhere_to_put_records_is_an_error_at_the_end() {
+        let mut sorter = Sorter::with_room(Path::new("/nonexistent"), 100);
+        (0..100).for_each(|number| sorter.push((number, Vec::new())));
+        assert_eq!(sorter.sorted().err().map(|error| error.op()), Some(Op::Write));
+    }
+}
