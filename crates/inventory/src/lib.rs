@@ -10,6 +10,7 @@
 //! system calls for single entries (a caller gives them as a [`Lookup`]), standard output. Prints nothing.
 
 mod entry;
+pub mod estimate;
 pub mod filter;
 pub mod format;
 pub mod ignores;

@@ -20,7 +20,7 @@ use crate::Owners;
 use crate::store::{Completeness, Error, Manifest, Op, Root, VERSION, Writer};
 use consume::Taker;
 use journal::Journal;
-use pace::Pace;
+pub(crate) use pace::Pace;
 use visit::{Known, Maker};
 
 /// What to scan, and how.
