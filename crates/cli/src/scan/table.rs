@@ -10,6 +10,8 @@ pub(crate) enum Key {
     Output,
     OneFileSystem,
     Resume,
+    Estimate,
+    Json,
     Deadline,
     Rate,
     MaxInFlight,
@@ -40,6 +42,13 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
             "It may have been interrupted, come to its deadline, or lost the machine. The operands and `-x` are those of \
              that scan; what it had put on the disk is kept as it is.",
         ),
+    long(Key::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`10s`, `5m`)")
+        .required("TIME", Kind::Text)
+        .more(
+            "Entries, sizes and the largest subtrees, each with a range that holds the truth in 95 of 100 cases. If the time is \
+             enough for all of it, the answer is exact, and says so.",
+        ),
+    long(Key::Json, "json", SCANNED, "write the estimate as JSON, an object a line"),
     long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
         "On average: each thread may look at up to 1,024 entries of a directory at once.",
     ),
@@ -64,21 +73,27 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
 pub(crate) const SCAN: Command<Key> = Command {
     name: "fathom scan",
     brief: "make an inventory of file trees, to be asked later",
-    usage: &["[OPTION]... -o INVENTORY PATH...", "[OPTION]... -o INVENTORY --resume"],
+    usage: &[
+        "[OPTION]... -o INVENTORY PATH...",
+        "[OPTION]... -o INVENTORY --resume",
+        "[OPTION]... --estimate TIME PATH...",
+    ],
     about: &[
         "Writes what each PATH and everything below it is (names, types, sizes, owners, times) to a directory of \
          Parquet files, which `fathom query` and every other program that reads Parquet can ask. It has a row for each \
          directory, too, with the sums of all that is below.",
+        "With `--estimate`, samples the trees instead, and says about what an inventory of them would have.",
     ],
     sections: &[SCANNED, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[INCOMPLETE, MODELS, STATUS],
+    notes: &[INCOMPLETE, ESTIMATES, MODELS, STATUS],
     examples: &[
         ("fathom scan -o home.inv ~", "an inventory of the home directory"),
         ("fathom scan -x -o root.inv /", "of one file system"),
         ("fathom scan --deadline 8h -o nfs.inv /mnt/nfs", "what can be had in a night"),
         ("fathom scan --deadline 8h -o nfs.inv --resume", "and the next night, from there on"),
+        ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],
     see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list"],
 };
@@ -94,6 +109,22 @@ const INCOMPLETE: Note = Note {
     man_only: true,
 };
 
+const ESTIMATES: Note = Note {
+    title: "Estimates",
+    text: &[
+        "Directories that seem to hold most, by their link counts and sizes, are read for good until half of the time is over; \
+         of those known by then and not read, some are drawn at random, read, and counted for as many times as the odds of drawing \
+         them say. On average that is right, whatever the tree is like. The ranges are honest where much of the tree is many \
+         directories; a single one that holds most of the tree, deep down below others that look like all the rest, \
+         may be missed by a short sample, and then the ranges do not hold.",
+        "A file with several names counts for its share of the file's size under each: right in sum if all of its names are in what is \
+         estimated.",
+        "After Ctrl-C there is the last estimate, which may be of the time until a tenth or a third of TIME was over; before \
+         that, only what was counted.",
+    ],
+    man_only: true,
+};
+
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
@@ -101,6 +132,7 @@ const STATUS: Note = Note {
         "1: there is an inventory, but something is missing in it.",
         "2: there is none: the command line was wrong, or it could not be written.",
         "130: interrupted; there is an inventory of what was found until then.",
+        "For an estimate, likewise: 1 if something could not be read, which is missing in it.",
     ],
     man_only: true,
 };

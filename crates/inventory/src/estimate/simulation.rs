@@ -201,10 +201,10 @@ fn record(forest: &Forest, budget: f64, runs: u64) -> Record {
 fn assert_honest(name: &str, forest: &Forest, share: f64, least: f64) {
     let budget = share * forest.dirs.len() as f64;
     let Record { held, mean, error, width } = record(forest, budget, 200);
-    println!("{name:20} {share:4} held {held:.3?} mean {mean:.3?} +- {error:.3?} width {width:.2?}");
+    let shown = format!("{name}, {share}: held {held:.3?} mean {mean:.3?} +- {error:.3?} width {width:.2?}");
     for kind in 0..5 {
-        assert!(held[kind] >= least, "{name}, {share}, {kind}: {held:?}");
-        assert!((mean[kind] - 1.0).abs() < 4.0 * error[kind] + 1e-9, "{name}, {share}, {kind}: {mean:?}");
+        assert!(held[kind] >= least, "{kind}: {shown}");
+        assert!((mean[kind] - 1.0).abs() < 4.0 * error[kind] + 1e-9, "{kind}: {shown}");
     }
     let reads = run(forest, budget, 0).reads as f64;
     assert!(reads < 1.1 * budget + 100.0, "{name}: {reads} of {budget}");
@@ -301,7 +301,6 @@ fn the_largest_subtrees_have_ranges_too() {
             count += 1;
         }
     }
-    println!("largest subtrees: {held} of {count} held");
     assert!(count == 300 && held * 100 >= count * 90, "{held} of {count}");
 }
 
