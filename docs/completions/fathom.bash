@@ -62,10 +62,11 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= -x --one-file-system --resume --since= --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= -x --one-file-system --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
                 --since|--since=) return ;;
+                --estimate|--estimate=) compopt +o default 2>/dev/null; return ;;
                 --rate|--rate=) compopt +o default 2>/dev/null; return ;;
                 --max-in-flight|--max-in-flight=) compopt +o default 2>/dev/null; return ;;
                 --checkpoint|--checkpoint=) compopt +o default 2>/dev/null; return ;;

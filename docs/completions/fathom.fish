@@ -81,6 +81,8 @@ complete -c fathom -n '__fish_seen_subcommand_from scan' -s o -l output -r -F -d
 complete -c fathom -n '__fish_seen_subcommand_from scan' -s x -l one-file-system -d 'nothing that is on another file system'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l resume -d 'go on with the scan that was to make INVENTORY and did not end'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l since -r -F -d 'read only directories that have changed since the inventory PREVIOUS'
+complete -c fathom -n '__fish_seen_subcommand_from scan' -l estimate -x -d 'no inventory: estimate what there is, within TIME (10s, 5m)'
+complete -c fathom -n '__fish_seen_subcommand_from scan' -l json -d 'write the estimate as JSON, an object a line'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l rate -x -d 'look at N entries a second at most'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l max-in-flight -x -d 'never have more than N system calls waiting at once'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l checkpoint -x -d 'put what there is on the disk after every N entries (1000000)'

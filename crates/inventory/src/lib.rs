@@ -12,6 +12,7 @@
 
 pub mod diff;
 mod entry;
+pub mod estimate;
 pub mod export;
 pub mod filter;
 pub mod format;

@@ -1,6 +1,7 @@
 //! A walk in no order: the worker that executed a part tells what came of it, and counts what is still to come of each directory.
 //! The calling thread hands in roots and looks after the workers.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         let mut over = Some(node);
         while let Some(node) = over.filter(|node| node.end_below()) {
             self.tell(Event::Done(node));
-            over = node.parent();
+            over = node.parent().filter(|_| !node.is_apart());
         }
     }
 }
@@ -77,6 +78,7 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
                     schedule.push_wanted(Part::new(Job::Root(root)), false);
                     count += 1;
                 }
+                NextRoot::Below(dir, name) => schedule.push_wanted(below(&dir, &name), false),
                 NextRoot::Note => {}
                 NextRoot::NotNow => break,
                 NextRoot::End => ended = true,
@@ -90,4 +92,10 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
         }
         std::thread::park_timeout(NAP);
     }
+}
+
+/// Lists a directory apart from the one it is in, whose descriptor it needs.
+fn below<T>(dir: &Arc<Node>, name: &CStr) -> Arc<Part<T>> {
+    dir.add_users(1);
+    Part::new(Job::List(Arc::new(Node::apart(dir, name))))
 }

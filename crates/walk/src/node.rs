@@ -27,6 +27,8 @@ pub struct Node {
     path_len: usize,
     root: Arc<Root>,
     follow: Follow,
+    /// Walked by itself: the end of its parent does not wait for it.
+    is_apart: bool,
     /// Number of its device's lane; before it is opened, its parent's.
     lane: AtomicUsize,
     /// Device and inode number, once opened.
@@ -51,13 +53,35 @@ impl Node {
         Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow)
     }
 
+    /// A directory that is walked although its parent's end may have been told.
+    pub(crate) fn apart(parent: &Arc<Self>, name: &CStr) -> Self {
+        let mut node = Self::child(parent, name, Follow::No);
+        node.is_apart = true;
+        node
+    }
+
     fn new(parent: Option<Arc<Self>>, name: CString, depth: usize, root: Arc<Root>, follow: Follow) -> Self {
         let path_len =
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
         let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
         let (parts, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
-        Self { parent, name, depth, path_len, root, follow, lane, id, fd, users, parts, below, note }
+        Self {
+            parent,
+            name,
+            depth,
+            path_len,
+            root,
+            follow,
+            is_apart: false,
+            lane,
+            id,
+            fd,
+            users,
+            parts,
+            below,
+            note,
+        }
     }
 
     /// The name in its parent directory; of a root, the path it was given by.
@@ -145,6 +169,10 @@ impl Node {
         if self.parent.is_none() {
             let _ = self.root.dev.set(id.0);
         }
+    }
+
+    pub(crate) fn is_apart(&self) -> bool {
+        self.is_apart
     }
 
     pub(crate) fn lane(&self) -> usize {

@@ -199,6 +199,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
                     self.schedule.push_wanted(part, false);
                 }
                 NextRoot::Note => self.roots.push_back(Root::Note(root)),
+                NextRoot::Below(..) => continue,
                 NextRoot::NotNow => return,
                 NextRoot::End => {
                     self.roots_end = true;

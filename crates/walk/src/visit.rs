@@ -200,6 +200,9 @@ pub enum NextRoot {
     Path(CString),
     /// Nothing to walk, but [`Consume::note`] wants its turn in the order.
     Note,
+    /// Walk the directory of this name in one that was entered before, and from which it was not gone on to. The end of those above
+    /// it does not wait for it. Passed over in a walk in order.
+    Below(Arc<Node>, CString),
     /// None is known without waiting for it.
     NotNow,
     /// There are no more.

@@ -24,6 +24,8 @@ pub(crate) struct Meter {
     shown: Cell<bool>,
     /// Entries and time at the last look, for the rate.
     last: RefCell<(u64, Duration)>,
+    /// Entries there are in all, if that is known.
+    whole: Option<u64>,
 }
 
 impl Meter {
@@ -34,7 +36,14 @@ impl Meter {
             When::Never => false,
         };
         let (next, shown) = (Cell::new(QUIET), Cell::new(false));
-        Self { enabled, start: Instant::now(), next, shown, last: RefCell::new((0, Duration::ZERO)) }
+        let last = RefCell::new((0, Duration::ZERO));
+        Self { enabled, start: Instant::now(), next, shown, last, whole: None }
+    }
+
+    /// The same for so many entries, about, as `count` says; it is asked only if that is shown.
+    pub(crate) fn of(self, count: impl FnOnce() -> Option<u64>) -> Self {
+        let whole = if self.enabled { count() } else { None };
+        Self { whole, ..self }
     }
 
     /// Shows `progress`, if it is time to.
@@ -53,8 +62,11 @@ impl Meter {
         let size = String::from_utf8_lossy(&size);
         let rate = self.rate(progress.entries, now);
         let Progress { entries, busy, .. } = progress;
+        let share = self.whole.and_then(|whole| share(entries, whole, now));
+        let (share, left) = share.unwrap_or_default();
         self.shown.set(true);
-        complain(format!("\r\x1b[K{entries} entries, {size}{rate}/s, {busy} in flight").as_bytes());
+        let line = format!("\r\x1b[K{entries} entries{share}, {size}{rate}/s, {busy} in flight{left}");
+        complain(line.as_bytes());
     }
 
     fn rate(&self, entries: u64, now: Duration) -> u64 {
@@ -68,5 +80,56 @@ impl Meter {
         if self.shown.replace(false) {
             complain(b"\r\x1b[K");
         }
+    }
+}
+
+/// No guess of the time left is made before so much is over, or of so little done.
+const GUESS_AFTER: Duration = Duration::from_secs(5);
+const GUESS_PER_MILLE: u64 = 10;
+
+/// What share of `whole` so many entries are, and after `elapsed`, how long the rest will take; nothing if there are more of them
+/// than there should be, as where files have several names.
+fn share(entries: u64, whole: u64, elapsed: Duration) -> Option<(String, String)> {
+    let done = entries.saturating_mul(1000).checked_div(whole).filter(|done| *done <= 1000)?;
+    let share = format!(" of about {whole} ({}%)", done / 10);
+    if elapsed < GUESS_AFTER || done < GUESS_PER_MILLE {
+        return Some((share, String::new()));
+    }
+    let left = elapsed.as_secs_f64() * (whole - entries) as f64 / entries as f64;
+    Some((share, format!(", about {} left", words(left))))
+}
+
+/// So many seconds, in one unit.
+fn words(seconds: f64) -> String {
+    match seconds {
+        90.0.. if seconds >= 5400.0 => format!("{:.0} h", seconds / 3600.0),
+        90.0.. => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{seconds:.0} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(entries: u64, whole: u64, seconds: u64) -> Option<String> {
+        share(entries, whole, Duration::from_secs(seconds)).map(|(share, left)| share + &left)
+    }
+
+    #[test]
+    fn a_share_is_shown_and_later_the_time_left() {
+        assert_eq!(shown(250, 1000, 2).unwrap(), " of about 1000 (25%)");
+        assert_eq!(shown(250, 1000, 10).unwrap(), " of about 1000 (25%), about 30 s left");
+        assert_eq!(shown(250, 1000, 100).unwrap(), " of about 1000 (25%), about 5 min left");
+        assert_eq!(shown(100, 1000, 3600).unwrap(), " of about 1000 (10%), about 9 h left");
+        assert_eq!(shown(1000, 1000, 10).unwrap(), " of about 1000 (100%), about 0 s left");
+        assert_eq!(shown(9, 1000, 10).unwrap(), " of about 1000 (0%)", "too early for a guess");
+    }
+
+    #[test]
+    fn no_share_is_shown_of_more_than_there_should_be() {
+        assert_eq!(shown(1002, 1000, 10), None);
+        assert_eq!(shown(5, 0, 10), None);
+        assert!(shown(u64::MAX, u64::MAX, 1).is_some());
     }
 }

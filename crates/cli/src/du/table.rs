@@ -163,7 +163,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .required("INVENTORY", Kind::File)
         .added()
         .more(
-            "INVENTORY is what `fathom scan` makes. A FILE is a path as it was scanned, or relative to what was; without any,              everything that was scanned. Lines are those of a run at the time of the scan, but files of one directory may come in              another order. Where no file gets a line and no time, size or name of a file matters, the answer comes from the              rows of directories alone, in a moment. Links are not followed; directories that the scan was to leave out are              not counted.",
+            "INVENTORY is what `fathom scan` makes. A FILE is a path as it was scanned, or relative to what was; \
+             without any, everything that was scanned. Lines are those of a run at the time of the scan, but \
+             files of one directory may come in another order. Where no file gets a line and no time, size or \
+             name of a file matters, the answer comes from the rows of directories alone, in a moment. Links are \
+             not followed; directories that the scan was to leave out are not counted.",
         ),
     long(Key::Json, "json", VIEWS, "the result as JSON, one object a line").added().more(
         "What a line or row shows becomes an object: `path`, `depth`, `type`, `bytes` (exact; `inodes` with \

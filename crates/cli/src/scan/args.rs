@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
+use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use fathom_inventory::estimate::{Budget, Survey};
 use fathom_inventory::filter::period;
 use fathom_inventory::scan::Scan;
 use fathom_text::quote::{Charset, quote};
@@ -24,6 +27,7 @@ pub(crate) enum Asked {
     Help,
     Version,
     Scan(Box<ScanArgs>),
+    Estimate(Box<EstimateArgs>),
 }
 
 /// Everything a run needs.
@@ -35,6 +39,18 @@ pub(crate) struct ScanArgs {
     pub(crate) stats: bool,
     pub(crate) progress: When,
 }
+
+/// Everything an estimate needs.
+#[derive(Debug)]
+pub(crate) struct EstimateArgs {
+    pub(crate) survey: Survey,
+    pub(crate) json: bool,
+    pub(crate) stats: bool,
+    pub(crate) progress: When,
+}
+
+/// The largest subtrees that an estimate tells of.
+const LARGEST: usize = 10;
 
 /// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
 pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
@@ -48,7 +64,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
             key => reader.take(key, option, charset)?,
         }
     }
-    reader.finish(getopt.into_operands()).map(|args| Asked::Scan(Box::new(args)))
+    reader.finish(getopt.into_operands())
 }
 
 /// What is known so far.
@@ -56,6 +72,10 @@ struct Reader {
     scan: Scan,
     output: Option<PathBuf>,
     resume: bool,
+    estimate: Option<Duration>,
+    json: bool,
+    /// The first option that is for inventories alone.
+    inventory_only: Option<String>,
     stats: bool,
     progress: When,
 }
@@ -75,22 +95,31 @@ impl Reader {
             options: BTreeMap::new(),
             stop: Arc::default(),
         };
-        Self { scan, output: None, resume: false, stats: false, progress: When::Auto }
+        Self {
+            scan,
+            output: None,
+            resume: false,
+            estimate: None,
+            json: false,
+            inventory_only: None,
+            stats: false,
+            progress: When::Auto,
+        }
     }
 
     fn take(&mut self, key: Key, option: Match<Key>, charset: Charset) -> Result<(), Vec<u8>> {
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
         let refused = |refusal: extra::Refusal| refusal.message(&spelling, &value, charset);
+        if matches!(key, Key::Output | Key::Resume | Key::Since | Key::Deadline | Key::Checkpoint) {
+            self.inventory_only.get_or_insert_with(|| spelling.clone());
+        }
         match key {
             Key::Output => self.output = Some(OsString::from_vec(value).into()),
             Key::OneFileSystem => self.scan.one_file_system = true,
-            Key::Deadline => {
-                let deadline = period(&value).ok_or_else(|| {
-                    [b"invalid time ", &quote(&value, charset)[..], b" for '--deadline'"].concat()
-                })?;
-                self.scan.deadline = Some(deadline);
-            }
+            Key::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
+            Key::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
+            Key::Json => self.json = true,
             Key::Resume => self.resume = true,
             Key::Since => self.scan.since = Some(OsString::from_vec(value).into()),
             Key::Rate => self.scan.rate = Some(number(&value, &spelling, charset)?),
@@ -109,29 +138,68 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(mut self, operands: Vec<OsString>) -> Result<ScanArgs, Vec<u8>> {
-        let output = self.output.filter(|output| output.file_name().is_some());
-        let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
-        match (operands.is_empty(), self.resume) {
-            (true, false) => return Err(b"missing operand: what to scan".to_vec()),
-            (false, true) => {
-                return Err(b"--resume takes no operands: they are those of the earlier scan".to_vec());
-            }
-            (true, true) if self.scan.since.is_some() => {
-                return Err(b"--resume takes no --since: it is that of the earlier scan".to_vec());
-            }
-            _ => {}
+    fn finish(mut self, operands: Vec<OsString>) -> Result<Asked, Vec<u8>> {
+        if operands.is_empty() && !self.resume {
+            return Err(b"missing operand: what to scan".to_vec());
         }
         if self.scan.in_flight_max.is_some() && !is_blocking(self.scan.choice) {
             return Err(b"--max-in-flight is for the I/O models sync, threads and auto".to_vec());
         }
-        let path = |word: OsString| CString::new(word.into_vec()).ok().filter(|path| !path.is_empty());
-        let roots = operands.into_iter().map(path).collect::<Option<_>>();
+        let path =
+            |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
+        let roots = operands.iter().map(path).collect::<Option<_>>();
         self.scan.roots = roots.ok_or_else(|| b"invalid zero-length file name".to_vec())?;
+        match self.estimate {
+            Some(time) => self.into_estimate(time),
+            None => self.into_scan(),
+        }
+    }
+
+    fn into_estimate(self, time: Duration) -> Result<Asked, Vec<u8>> {
+        if let Some(option) = self.inventory_only {
+            return Err(
+                [b"--estimate makes no inventory: ", option.as_bytes(), b" does not go with it"].concat()
+            );
+        }
+        let Self { scan, json, stats, progress, .. } = self;
+        let survey = Survey {
+            roots: scan.roots,
+            budget: Budget::Time(time),
+            choice: scan.choice,
+            threads: scan.threads,
+            in_flight_max: scan.in_flight_max,
+            rate: scan.rate,
+            one_file_system: scan.one_file_system,
+            largest: LARGEST,
+            // Another run is to be another sample.
+            seed: RandomState::new().hash_one(0),
+            stop: scan.stop,
+        };
+        Ok(Asked::Estimate(Box::new(EstimateArgs { survey, json, stats, progress })))
+    }
+
+    fn into_scan(mut self) -> Result<Asked, Vec<u8>> {
+        if self.json {
+            return Err(b"--json goes with --estimate".to_vec());
+        }
+        let output = self.output.filter(|output| output.file_name().is_some());
+        let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
+        if self.resume && !self.scan.roots.is_empty() {
+            return Err(b"--resume takes no operands: they are those of the earlier scan".to_vec());
+        }
+        if self.resume && self.scan.since.is_some() {
+            return Err(b"--resume takes no --since: it is that of the earlier scan".to_vec());
+        }
         self.scan.options = options(&self.scan);
         let Self { scan, resume, stats, progress, .. } = self;
-        Ok(ScanArgs { scan, output, resume, stats, progress })
+        Ok(Asked::Scan(Box::new(ScanArgs { scan, output, resume, stats, progress })))
     }
+}
+
+fn time(value: &[u8], option: &str, charset: Charset) -> Result<Duration, Vec<u8>> {
+    let message =
+        || [b"invalid time ", &quote(value, charset)[..], b" for '", option.as_bytes(), b"'"].concat();
+    period(value).ok_or_else(message)
 }
 
 /// Whether each worker has one call under way at a time.

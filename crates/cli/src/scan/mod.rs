@@ -1,6 +1,8 @@
 //! `fathom scan`: from the command line to the exit status.
 
 mod args;
+mod estimate;
+mod inodes;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -29,6 +31,7 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let charset = locale::charset(&env);
     match args::parse(words, charset) {
         Ok(Asked::Scan(args)) => run(*args, charset),
+        Ok(Asked::Estimate(args)) => estimate::run(*args, charset),
         Ok(Asked::Help) => print(NAME, &help::render(&table::SCAN, NAME, Scope::Full)),
         Ok(Asked::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
@@ -63,7 +66,7 @@ impl Watch for Shown<'_> {
 fn run(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
     scan.stop = stop_on_interrupt();
-    let meter = Meter::new(progress);
+    let meter = Meter::new(progress).of(|| inodes::expected(&scan.roots, scan.one_file_system));
     let begin = if resume { self::resume } else { self::scan };
     let ended = begin(&scan, &output, &mut Shown { meter: &meter, charset });
     meter.clear();

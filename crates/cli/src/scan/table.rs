@@ -11,6 +11,8 @@ pub(crate) enum Key {
     OneFileSystem,
     Resume,
     Since,
+    Estimate,
+    Json,
     Deadline,
     Rate,
     MaxInFlight,
@@ -44,8 +46,17 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Since, "since", SCANNED, "read only directories that have changed since the inventory PREVIOUS")
         .required("PREVIOUS", Kind::File)
         .more(
-            "Of any other directory the entries are taken from there, with what was known of them then: names, types and inode              numbers are right, but sizes, times, owners and modes are as old as the directory's `scanned` says. See              Scanning again, below.",
+            "Of any other directory the entries are taken from there, with what was known of them then: names, \
+             types and inode numbers are right, but sizes, times, owners and modes are as old as the directory's \
+             `scanned` says. See Scanning again, below.",
         ),
+    long(Key::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`10s`, `5m`)")
+        .required("TIME", Kind::Text)
+        .more(
+            "Entries, sizes and the largest subtrees, each with a range that holds the truth in 95 of 100 cases. If the time is \
+             enough for all of it, the answer is exact, and says so.",
+        ),
+    long(Key::Json, "json", SCANNED, "write the estimate as JSON, an object a line"),
     long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
         "On average: each thread may look at up to 1,024 entries of a directory at once.",
     ),
@@ -70,16 +81,21 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
 pub(crate) const SCAN: Command<Key> = Command {
     name: "fathom scan",
     brief: "make an inventory of file trees, to be asked later",
-    usage: &["[OPTION]... -o INVENTORY PATH...", "[OPTION]... -o INVENTORY --resume"],
+    usage: &[
+        "[OPTION]... -o INVENTORY PATH...",
+        "[OPTION]... -o INVENTORY --resume",
+        "[OPTION]... --estimate TIME PATH...",
+    ],
     about: &[
         "Writes what each PATH and everything below it is (names, types, sizes, owners, times) to a directory of \
          Parquet files, which `fathom query` and every other program that reads Parquet can ask. It has a row for each \
          directory, too, with the sums of all that is below.",
+        "With `--estimate`, samples the trees instead, and says about what an inventory of them would have.",
     ],
     sections: &[SCANNED, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[INCOMPLETE, AGAIN, MODELS, STATUS],
+    notes: &[INCOMPLETE, AGAIN, ESTIMATES, MODELS, STATUS],
     examples: &[
         ("fathom scan -o home.inv ~", "an inventory of the home directory"),
         ("fathom scan -x -o root.inv /", "of one file system"),
@@ -89,6 +105,7 @@ pub(crate) const SCAN: Command<Key> = Command {
             "fathom scan --since nfs.inv -o nfs-2.inv /mnt/nfs",
             "what has changed since, in a fraction of the time",
         ),
+        ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],
     see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list"],
 };
@@ -107,9 +124,32 @@ const INCOMPLETE: Note = Note {
 const AGAIN: Note = Note {
     title: "Scanning again",
     text: &[
-        "With `--since` each directory is looked at, but read only if its inode number or its time of modification or change          is not what PREVIOUS has. A file that is made, removed or renamed modifies its directory, so no such change is missed.          A file that is written to, or whose owner or mode is changed, does not: of directories that were not read, the size,          blocks, times, owner, group, mode and number of links of entries other than directories are those of PREVIOUS, and sums          of them are as old. The column `scanned` of a directory says how old that is.",
-        "A directory is read in any case if it was changed less than two seconds before PREVIOUS was begun or later, or if          anything in it was unknown to PREVIOUS. What is relied on: the filesystem keeps times of directories as POSIX has them,          and its clock is no more than two seconds from this machine's.",
+        "With `--since` each directory is looked at, but read only if its inode number or its time of \
+         modification or change is not what PREVIOUS has. A file that is made, removed or renamed modifies \
+         its directory, so no such change is missed. A file that is written to, or whose owner or mode is \
+         changed, does not: of directories that were not read, the size, blocks, times, owner, group, mode \
+         and number of links of entries other than directories are those of PREVIOUS, and sums of them are as \
+         old. The column `scanned` of a directory says how old that is.",
+        "A directory is read in any case if it was changed less than two seconds before PREVIOUS was begun or \
+         later, or if anything in it was unknown to PREVIOUS. What is relied on: the filesystem keeps times \
+         of directories as POSIX has them, and its clock is no more than two seconds from this machine's.",
         "At the end it is said how much was not read; the manifest has it as `since`.",
+    ],
+    man_only: true,
+};
+
+const ESTIMATES: Note = Note {
+    title: "Estimates",
+    text: &[
+        "Directories that seem to hold most, by their link counts and sizes, are read for good until half of the time is over; \
+         of those known by then and not read, some are drawn at random, read, and counted for as many times as the odds of drawing \
+         them say. On average that is right, whatever the tree is like. The ranges are honest where much of the tree is many \
+         directories; a single one that holds most of the tree, deep down below others that look like all the rest, \
+         may be missed by a short sample, and then the ranges do not hold.",
+        "A file with several names counts for its share of the file's size under each: right in sum if all of its names are in what is \
+         estimated.",
+        "After Ctrl-C there is the last estimate, which may be of the time until a tenth or a third of TIME was over; before \
+         that, only what was counted.",
     ],
     man_only: true,
 };
@@ -121,6 +161,7 @@ const STATUS: Note = Note {
         "1: there is an inventory, but something is missing in it.",
         "2: there is none: the command line was wrong, or it could not be written.",
         "130: interrupted; there is an inventory of what was found until then.",
+        "For an estimate, likewise: 1 if something could not be read, which is missing in it.",
     ],
     man_only: true,
 };

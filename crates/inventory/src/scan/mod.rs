@@ -22,7 +22,7 @@ use crate::Owners;
 use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer};
 use consume::Taker;
 use journal::Journal;
-use pace::Pace;
+pub(crate) use pace::Pace;
 use past::Past;
 use visit::{Known, Maker};
 

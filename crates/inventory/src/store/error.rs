@@ -22,6 +22,8 @@ pub enum Op {
     Walk,
     /// Going on with a scan.
     Resume,
+    /// Estimating what is in a tree.
+    Estimate,
 }
 
 /// Why an inventory cannot be written or read.
@@ -72,6 +74,7 @@ impl fmt::Display for Error {
             Op::Read => "read",
             Op::Walk => "scan into",
             Op::Resume => "go on with",
+            Op::Estimate => "estimate",
         };
         write!(f, "cannot {deed} '{}': ", self.path.display())?;
         let errno = self.io_error().and_then(Errno::from_io_error);

@@ -1,0 +1,166 @@
+//! `fathom scan --estimate`: how an estimate looks, and what is said of what it lacks.
+
+use fathom_inventory::estimate::{Figures, Outcome, Range, estimate};
+use fathom_text::human::BlockSize;
+use fathom_text::quote::Charset;
+
+use super::args::EstimateArgs;
+use super::{NAME, NOTHING, Shown, say};
+use crate::du::extra::When;
+use crate::du::progress::Meter;
+use crate::du::view::json::Object;
+use crate::du::view::screen::Screen;
+use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::output::Output;
+
+/// Makes the estimate and shows it; the exit status.
+pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
+    let EstimateArgs { mut survey, json, stats, progress } = args;
+    survey.stop = stop_on_interrupt();
+    let meter = Meter::new(progress);
+    let ended = estimate(&survey, &mut Shown { meter: &meter, charset });
+    meter.clear();
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            say(error.to_string().as_bytes());
+            return NOTHING;
+        }
+    };
+    if stats {
+        let (reads, ms) = (outcome.reads, outcome.elapsed.as_secs_f64() * 1e3);
+        say(format!("{reads} directories read, {ms:.1} ms").as_bytes());
+    }
+    let interrupted = outcome.stopped && survey.stop.load(std::sync::atomic::Ordering::Relaxed);
+    let mut out = Output::new();
+    if json {
+        write_json(&outcome, &mut out);
+    } else {
+        write_text(&outcome, &Screen::new(When::Never, charset), &mut out);
+    }
+    let written = out.finish(NAME);
+    match status(&outcome, interrupted) {
+        0 => written,
+        status => status,
+    }
+}
+
+/// Says what is missing, if anything is.
+fn status(outcome: &Outcome, interrupted: bool) -> u8 {
+    if outcome.errors > 0 {
+        let count = outcome.errors;
+        let words = if count == 1 { "entry that was met is" } else { "entries that were met are" };
+        say(format!("{count} {words} missing in the estimate").as_bytes());
+    }
+    if outcome.stopped {
+        let why = if interrupted { "interrupted" } else { "given up, as some directory takes too long" };
+        let what =
+            if outcome.total.entries.high.is_finite() { "the last estimate" } else { "what was counted" };
+        say(format!("{why}: this is {what} before that").as_bytes());
+    }
+    match (interrupted, outcome.stopped || outcome.errors > 0) {
+        (true, _) => INTERRUPTED,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+/// Of each row, its words and name, its numbers, and whether those are bytes.
+fn rows(figures: &Figures) -> [(&'static str, &'static str, Range, bool); 5] {
+    [
+        ("entries", "entries", figures.entries, false),
+        ("files", "files", figures.files, false),
+        ("directories", "dirs", figures.dirs, false),
+        ("apparent size", "apparent", figures.apparent, true),
+        ("disk usage", "bytes", figures.allocated, true),
+    ]
+}
+
+fn write_text(outcome: &Outcome, screen: &Screen, out: &mut Output) {
+    let (reads, seconds) = (outcome.reads, outcome.elapsed.as_secs_f64());
+    let what = match (outcome.exact, outcome.total.entries.high.is_finite()) {
+        (true, _) if outcome.errors > 0 => {
+            format!("exact but for what cannot be read, of {reads} directories in {seconds:.1} s")
+        }
+        (true, _) => format!("exact: all of {reads} directories were read in {seconds:.1} s"),
+        (_, true) => format!("estimated from {reads} directories read in {seconds:.1} s; 95 % confidence"),
+        (_, false) => format!("counted in {reads} directories read in {seconds:.1} s; there is more"),
+    };
+    out.buffer().extend_from_slice(format!("{what}\n").as_bytes());
+    for (words, _, range, is_bytes) in rows(&outcome.total) {
+        out.buffer().extend_from_slice(format!("{words:14}{}\n", shown(range, is_bytes)).as_bytes());
+    }
+    if !outcome.largest.is_empty() {
+        out.buffer().extend_from_slice(b"\nlargest directories, by disk usage\n");
+    }
+    for (path, figures) in &outcome.largest {
+        let buffer = out.buffer();
+        buffer.extend_from_slice(format!("{:26}  ", shown(figures.allocated, true)).as_bytes());
+        buffer.extend_from_slice(&screen.name(path));
+        buffer.push(b'\n');
+        out.relieve();
+    }
+}
+
+/// A number, and its range if it has one.
+fn shown(range: Range, is_bytes: bool) -> String {
+    let number = |number: f64| match is_bytes {
+        true => human(number),
+        false => whole(number).to_string(),
+    };
+    let Range { estimate, low, high } = range;
+    let (low, high) = match is_bytes {
+        true => (number(low), number(high)),
+        false => (number(low.floor()), number(high.ceil())),
+    };
+    match range {
+        Range { low, high, .. } if low >= high => number(estimate),
+        Range { high, .. } if high.is_infinite() => format!("{} or more", number(range.low)),
+        _ => format!("{} ({low} to {high})", number(estimate)),
+    }
+}
+
+/// The nearest whole number.
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
+
+fn human(bytes: f64) -> String {
+    let mut text = Vec::new();
+    BlockSize::HUMAN.write(whole(bytes), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn write_json(outcome: &Outcome, out: &mut Output) {
+    for (path, figures) in &outcome.largest {
+        let mut object = Object::new(out.buffer());
+        object.text("path", path);
+        write_figures(figures, &mut object);
+        object.end();
+        out.relieve();
+    }
+    let mut object = Object::new(out.buffer());
+    object.nested("total", |total| write_figures(&outcome.total, total));
+    object.flag("exact", outcome.exact);
+    object.flag("complete", !outcome.stopped && outcome.errors == 0);
+    object.per_mille("confidence", 950);
+    object.number("directories_read", outcome.reads);
+    object.number("errors", outcome.errors);
+    object.number("elapsed_ms", u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX));
+    object.end();
+}
+
+fn write_figures(figures: &Figures, object: &mut Object<'_>) {
+    for (_, name, range, _) in rows(figures) {
+        object.nested(name, |object| {
+            object.number("estimate", whole(range.estimate));
+            let is_exact = range.low >= range.high;
+            object.number("low", if is_exact { whole(range.low) } else { range.low.floor() as u64 });
+            match (is_exact, range.high.is_finite()) {
+                (true, _) => object.number("high", whole(range.high)),
+                (_, true) => object.number("high", range.high.ceil() as u64),
+                (_, false) => object.null("high"),
+            }
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! Chance, from a seed: the same draws for the same seed, on every machine.
+
+/// `SplitMix64` (Steele, Lea and Flood 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to below 1.
+    pub(super) fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, (self.fraction() * (last + 1) as f64) as usize);
+        }
+    }
+
+    /// Draws about `count` of as many things as there are `sizes`, with probabilities proportional to those and none above 1:
+    /// systematic sampling (Madow 1949), for which neighbours share a draw and those that are alike are better next to each
+    /// other. Which are drawn, in order, and each one's probability.
+    pub(super) fn draw(&mut self, sizes: &[f64], count: f64) -> Vec<(usize, f64)> {
+        if count >= sizes.len() as f64 {
+            return (0..sizes.len()).map(|index| (index, 1.0)).collect();
+        }
+        let scale = scale(sizes, count);
+        let start = self.fraction();
+        let (mut sum, mut drawn) = (0.0_f64, Vec::new());
+        for (index, size) in sizes.iter().enumerate() {
+            let probability = size * scale;
+            if probability >= 1.0 {
+                drawn.push((index, 1.0));
+                continue;
+            }
+            let before = (sum - start).ceil();
+            sum += probability;
+            if (sum - start).ceil() > before {
+                drawn.push((index, probability));
+            }
+        }
+        drawn
+    }
+}
+
+/// What sizes are multiplied by so that probabilities add up to `count`, where none counts for more than 1.
+fn scale(sizes: &[f64], count: f64) -> f64 {
+    let mut scale = 0.0;
+    loop {
+        let (mut certain, mut rest) = (0.0, 0.0);
+        for size in sizes {
+            if size * scale >= 1.0 {
+                certain += 1.0;
+            } else {
+                rest += size;
+            }
+        }
+        let next = (count - certain) / rest;
+        if !next.is_finite() || next <= scale {
+            return scale;
+        }
+        scale = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_drawn_as_often_as_its_probability_says() {
+        let sizes = [1.0, 1.0, 2.0, 4.0, 100.0, 1.0, 3.0];
+        let (mut random, mut times, rounds) = (Random::new(1), [0_u32; 7], 40_000);
+        for _ in 0..rounds {
+            let drawn = random.draw(&sizes, 3.0);
+            assert!(
+                (2..=4).contains(&drawn.len()) && drawn.iter().any(|(index, p)| (*index, *p) == (4, 1.0))
+            );
+            drawn.iter().for_each(|(index, _)| times[*index] += 1);
+        }
+        for (size, times) in sizes.iter().zip(times) {
+            let expected = (size / 6.0).min(1.0);
+            assert!((f64::from(times) / f64::from(rounds) - expected).abs() < 0.01, "{size}: {times}");
+        }
+    }
+
+    #[test]
+    fn with_room_for_all_all_are_drawn_and_with_less_than_one_sometimes_none() {
+        let mut random = Random::new(2);
+        assert_eq!(random.draw(&[1.0, 9.0], 2.0), [(0, 1.0), (1, 1.0)]);
+        assert_eq!(random.draw(&[], 1.0), []);
+        let some = (0..10_000).filter(|_| !random.draw(&[1.0, 2.0, 3.0], 0.5).is_empty()).count();
+        assert!((4_800..5_200).contains(&some), "{some}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Estimates of a real tree, with a budget of directories: right on average, and their ranges hold the truth.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_inventory::estimate::{Budget, Figures, Outcome, Range, Survey, estimate};
+use fathom_inventory::scan::{Problem, Watch};
+use fathom_walk::{Choice, Progress};
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn progress(&mut self, _progress: Progress) {}
+
+    fn problem(&mut self, problem: &Problem) {
+        panic!("{problem:?}");
+    }
+}
+
+fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
+    Survey {
+        roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
+        budget,
+        choice: Choice::Auto,
+        threads: Some(2),
+        in_flight_max: None,
+        rate: None,
+        one_file_system: false,
+        largest: 5,
+        seed,
+        stop: Default::default(),
+    }
+}
+
+fn sample(root: &Path, budget: u64, seed: u64) -> Outcome {
+    estimate(&survey(root, Budget::Directories(budget), seed), &mut Nobody).unwrap()
+}
+
+/// Entries, files, directories, apparent size and disk usage, with each inode counted once.
+fn truth(path: &Path, seen: &mut HashSet<u64>) -> [f64; 5] {
+    let metadata = path.symlink_metadata().unwrap();
+    let usage = if seen.insert(metadata.ino()) { metadata.blocks() as f64 * 512.0 } else { 0.0 };
+    if !metadata.is_dir() {
+        let size = if usage > 0.0 || metadata.nlink() == 1 { metadata.len() as f64 } else { 0.0 };
+        return [1.0, 1.0, 0.0, size, usage];
+    }
+    let mut sums = [1.0, 0.0, 1.0, 0.0, usage];
+    for entry in fs::read_dir(path).unwrap() {
+        let below = truth(&entry.unwrap().path(), seen);
+        sums.iter_mut().zip(below).for_each(|(sum, below)| *sum += below);
+    }
+    sums
+}
+
+fn ranges(figures: &Figures) -> [Range; 5] {
+    let Figures { entries, files, dirs, apparent, allocated } = *figures;
+    [entries, files, dirs, apparent, allocated]
+}
+
+/// Directories of very unlike sizes: 3,000 of them, one with a tenth of all files.
+fn skewed(root: &Path) {
+    let mut made = vec![root.join("t")];
+    fs::create_dir(&made[0]).unwrap();
+    let mut state = 7_u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end
+    };
+    for number in 1..3_000 {
+        let dir = made[below(made.len())].join(format!("d{number}"));
+        fs::create_dir(&dir).unwrap();
+        for file in 0..below(5) {
+            fs::write(dir.join(format!("f{file}")), vec![b'x'; below(100) * below(100)]).unwrap();
+        }
+        made.push(dir);
+    }
+    for file in 0..700 {
+        fs::write(made[1].join(format!("many{file}")), b"x").unwrap();
+    }
+    fs::hard_link(made[1].join("many0"), made[2].join("another name")).unwrap();
+    fs::write(made[2].join("three"), vec![b'y'; 9_000]).unwrap();
+    fs::hard_link(made[2].join("three"), made[3].join("three")).unwrap();
+    fs::hard_link(made[2].join("three"), made[4].join("three")).unwrap();
+}
+
+#[test]
+fn ranges_hold_the_truth_and_what_is_read_in_full_is_exact() {
+    let temp = tempfile::tempdir().unwrap();
+    skewed(temp.path());
+    let root = temp.path().join("t");
+    let truth = truth(&root, &mut HashSet::new());
+
+    let whole = sample(&root, 6_000, 1);
+    assert!(whole.exact && !whole.stopped && whole.errors == 0, "{whole:?}");
+    for (range, truth) in ranges(&whole.total).iter().zip(truth) {
+        assert_eq!((range.estimate.round(), range.low.round(), range.high.round()), (truth, truth, truth));
+    }
+    assert_eq!(whole.reads, truth[2] as u64);
+
+    let (mut held, mut mean, runs) = ([0; 5], [0.0; 5], 40);
+    for seed in 0..runs {
+        let outcome = sample(&root, 1_000, seed);
+        assert!(!outcome.exact && !outcome.stopped && outcome.reads < 1_300, "{outcome:?}");
+        for (kind, range) in ranges(&outcome.total).iter().enumerate() {
+            held[kind] += usize::from(range.low <= truth[kind] && truth[kind] <= range.high);
+            mean[kind] += range.estimate / truth[kind] / runs as f64;
+        }
+    }
+    println!("held {held:?} of {runs}, mean {mean:.3?}");
+    assert!(held.iter().all(|held| *held >= 36), "{held:?}");
+    assert!(mean.iter().all(|mean| (0.9..1.1).contains(mean)), "{mean:?}");
+}
+
+#[test]
+fn the_same_seed_and_budget_give_the_same_estimate() {
+    let temp = tempfile::tempdir().unwrap();
+    skewed(temp.path());
+    let root = temp.path().join("t");
+    let shown = |threads: usize, seed: u64| {
+        let survey = Survey { threads: Some(threads), ..survey(&root, Budget::Directories(700), seed) };
+        let outcome = estimate(&survey, &mut Nobody).unwrap();
+        let paths: Vec<_> = outcome.largest.into_iter().map(|(path, _)| path).collect();
+        (ranges(&outcome.total).map(|range| (range.estimate.round(), range.high.round())), paths)
+    };
+    assert_eq!(shown(1, 3), shown(4, 3));
+    assert_ne!(shown(1, 3), shown(1, 4));
+}
+
+#[test]
+fn of_a_wide_directory_not_all_names_are_looked_at_where_time_is_short() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().join("t");
+    fs::create_dir_all(root.join("wide")).unwrap();
+    (0..60_000).for_each(|file| drop(fs::File::create(root.join(format!("wide/{file}"))).unwrap()));
+    (0..600)
+        .for_each(|file| fs::write(root.join(format!("wide/{}", 100 * file)), vec![b'x'; 5_000]).unwrap());
+    let whole = sample(&root, 10, 1);
+    assert!(whole.exact && whole.total.entries == Range::exact(60_002.0), "{whole:?}");
+    let (mut mean, mut drawn) = (0.0, 0);
+    for seed in 0..40 {
+        // With no time at all, the directory is drawn or not.
+        let survey = survey(&root, Budget::Time(Duration::ZERO), seed);
+        let outcome = estimate(&survey, &mut Nobody).unwrap();
+        assert!(!outcome.stopped && !outcome.exact, "{outcome:?}");
+        if outcome.reads == 2 {
+            drawn += 1;
+            assert_eq!(outcome.total.files.estimate, 120_000.0);
+            mean += outcome.total.apparent.estimate / 2.0 / 3e6;
+        }
+    }
+    mean /= f64::from(drawn);
+    assert!((8..=32).contains(&drawn) && mean != 1.0 && (mean - 1.0).abs() < 0.05, "{drawn} {mean}");
+}
