@@ -10,7 +10,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-test posix-test slowfs-test bench-test fuzz bench-du bench-list docs install
+.PHONY: help run build test check fmt clippy doc rust-test posix-test slowfs-test bench-test fuzz bench-du bench-list bench-inventory docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -61,6 +61,9 @@ bench-du: build ## Compare `fathom du` with its rivals; options in ARGS
 
 bench-list: build ## Compare `fathom list` with find, bfs and fd; options in ARGS
 	python3 benches/list.py --fathom $(target)/release/fathom $(ARGS)
+
+bench-inventory: build ## Compare `fathom scan` with find, and its answers with du's; options in ARGS
+	python3 benches/inventory.py --fathom $(target)/release/fathom $(ARGS)
 
 docs: ## Write man pages and completions anew
 	UPDATE_DOCS=1 $(cargo) test -p fathomfs --test docs

@@ -94,7 +94,7 @@ class Floor(unittest.TestCase):
                 self.assertIsNone(arm.answer.complaint(self.output(scratch, arm), "tree", expected))
 
     def output(self, directory, arm):
-        command = arm.argv("tree", "", checking=True)
+        command = arm.argv({"TREE": "tree"}, checking=True)
         return subprocess.run(command, cwd=directory, check=True, stdout=subprocess.PIPE).stdout
 
 

@@ -161,8 +161,8 @@ class Admission(unittest.TestCase):
 
     def test_another_command_may_be_checked(self):
         arm = cases.Arm("a", "rival", ("x", "TREE"), None, checked=("x", "-0", "TREE"))
-        self.assertEqual(arm.argv("t", "e"), ["x", "t"])
-        self.assertEqual(arm.argv("t", "e", checking=True), ["x", "-0", "t"])
+        self.assertEqual(arm.argv({"TREE": "t"}), ["x", "t"])
+        self.assertEqual(arm.argv({"TREE": "t"}, checking=True), ["x", "-0", "t"])
 
 
 class Cold(unittest.TestCase):

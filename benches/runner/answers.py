@@ -85,6 +85,34 @@ class Paths:
         return f"{len(paths):,} paths, SHA-256 of them sorted {digest(together)}"
 
 
+@dataclass(frozen=True)
+class SameTotal:
+    """The bytes that the baseline, a du, prints rounded up to KiB, as the last number that fits the pattern."""
+
+    pattern: bytes
+
+    def complaint(self, output, tree, expected):
+        found = re.findall(self.pattern, output)
+        if not found:
+            return f"no total in its output: {output[-80:]!r}"
+        ours, theirs = -(-int(found[-1]) // 1024), int(expected.split()[0])
+        return None if ours == theirs else f"its total is {ours} KiB, expected {theirs}"
+
+    def summary(self, output):
+        return ""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Anything: what it prints is checked by another comparison."""
+
+    def complaint(self, output, tree, expected):
+        return None if output else "it prints nothing"
+
+    def summary(self, output):
+        return ""
+
+
 def in_order(output):
     return sorted(output.split(b"\0")[:-1])
 

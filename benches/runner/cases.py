@@ -11,15 +11,17 @@ class Arm:
     name: str
     # baseline, rival, tuned, fathom, ordered, fixed (a model or thread count), floor, again
     group: str
-    command: tuple  # "TREE" stands for the tree's name, "EMPTY" for an empty directory's
+    # "TREE" stands for the tree's name, "EMPTY" for an empty directory's, "OUT" for a path where there is nothing, which goes
+    # after the run, and "MADE" for what the case prepared
+    command: tuple
     answer: object  # of answers.py: what its output must be
     checked: tuple = ()  # what is run to check it, where that is not `command` itself; prints as many bytes
     note: str = ""
 
-    def argv(self, tree, empty, checking=False):
-        """The command for one tree."""
+    def argv(self, names, checking=False):
+        """The command, with `names` for words that stand for something."""
         words = self.checked if checking and self.checked else self.command
-        return [{"TREE": tree, "EMPTY": empty}.get(word, word) for word in words]
+        return [names.get(word, word) for word in words]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Figure:
 class Need:
     """What one case must reach. Made by the functions below, which say what each kind is."""
 
-    kind: str  # faster, within, memory, memory-below, published
+    kind: str  # faster, within, memory, memory-below, size, published
     limit: float
     text: str
     than: str = ""  # the group, or the arm, to compare with
@@ -68,6 +70,11 @@ def memory_below(than, whom):
     return Need("memory-below", 0, f"peak memory below {whom}", than)
 
 
+def size(limit):
+    """An output of at most `limit` bytes an entry of the tree."""
+    return Need("size", limit, f"at most {limit} bytes an entry")
+
+
 def published(limit, whom, figure):
     """`limit` times as fast as somebody was elsewhere: information, for nothing was interleaved with it."""
     milliseconds = f"{figure.seconds * 1000:.0f} ms"
@@ -87,6 +94,7 @@ class Case:
     cold: bool = False
     slow: bool = False  # mounted through slowfs
     drain: bool = False  # standard output is a pipe that is read
+    prepare: tuple = ()  # a command that makes "MADE", once
     blocks_factor: float = 1  # for runs so short that many are cheap and needed, or so long that few must do
     reload: bool = False  # programs come from the disk first: one just written is cached in small pieces, and starts slower
 

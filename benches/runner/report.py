@@ -80,6 +80,9 @@ class Report:
             return self.measure_published(result, need.figure, ours), None, True
         if need.kind.startswith("memory"):
             return measure_memory(result, need, ours)
+        if need.kind == "size":
+            each = result.made[ours] / result.entries
+            return f"{each:.1f} bytes", 0 < each <= need.limit, True
         other = best(result, need.than)
         if other is None:
             return "-", None, True

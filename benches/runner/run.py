@@ -8,6 +8,7 @@ import contextlib
 import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ SLOW_FACTOR = 4
 SLOW_S = 1
 SLOW_BLOCKS = 3
 PROGRESS_S = 5
+NOWHERE = Path(os.devnull, "none")
 # No variables that would change what a program prints, and a home without anybody's configuration.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/nonexistent"}
 
@@ -53,6 +55,7 @@ class Result:
     load: str = ""
     answer: str = ""  # what the baseline printed, summed up
     printed: dict = field(default_factory=dict)  # arm -> bytes of its output when it was checked
+    made: dict = field(default_factory=dict)  # arm -> bytes of what it made when it was checked, if it makes something
 
     def add(self, sample):
         """Keeps one run."""
@@ -71,16 +74,17 @@ class Runner:
     def __init__(self, tools, corpora, random, say):
         self.tools, self.corpora, self.random, self.say = tools, corpora, random, say
         self.said_s = -PROGRESS_S
+        self.out = self.made = NOWHERE
 
     def run(self, case, blocks):
         """Measures one case."""
         blocks = max(1, round(blocks * case.blocks_factor))
         if case.cold and os.geteuid() != 0:
             raise Failure("dropping caches needs root")
-        with self.tree(case) as place:
+        with self.tree(case) as place, self.scratch(case, place):
             result = Result(case, self.corpora.facts_of(case.corpus)["entries"], blocks=blocks)
             if case.reload and os.geteuid() == 0:
-                self.drop_caches([word for arm in case.arms for word in arm.argv(place[1], self.empty())])
+                self.drop_caches([word for arm in case.arms for word in arm.argv(self.names(place[1]))])
             before = noise()
             present = self.admitted(result, place)
             for block in range(blocks):
@@ -98,8 +102,37 @@ class Runner:
         with mounted(self.tools.slowfs, path) as mount:
             yield mount.parent, mount.name
 
-    def empty(self):
-        return str(self.corpora.corpus("empty"))
+    @contextlib.contextmanager
+    def scratch(self, case, place):
+        """Room for what arms make, on the filesystem of the trees, and for what the case prepares."""
+        with tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=self.corpora.ROOT) as scratch:
+            self.out, self.made = Path(scratch) / "out", Path(scratch) / "made"
+            if case.prepare:
+                self.say(f"{case.name}: preparing")
+                names = self.names(place[1])
+                command = [names.get(word, word) for word in case.prepare]
+                _, stderr, status = self.communicate(command, place[0])
+                if status != 0:
+                    raise Failure(f"preparing it failed: {stderr.decode(errors='replace').strip()}")
+            yield
+
+    def names(self, tree):
+        """What words in commands stand for."""
+        return {
+            "TREE": tree,
+            "EMPTY": str(self.corpora.corpus("empty")),
+            "OUT": str(self.out),
+            "MADE": str(self.made),
+        }
+
+    def clear(self):
+        """Removes what a run made; how many bytes that was."""
+        if not self.out.exists():
+            return 0
+        files = [path for path in (self.out, *self.out.rglob("*")) if path.is_file()]
+        size = sum(path.stat().st_size for path in files)
+        shutil.rmtree(self.out) if self.out.is_dir() else self.out.unlink()
+        return size
 
     def admitted(self, result, place):
         """The arms that work here and give the right answer; of the others, `result` keeps the reason."""
@@ -109,6 +142,7 @@ class Runner:
         for arm in sorted(case.arms, key=lambda arm: arm.group != "baseline"):
             try:
                 output = self.answer(arm, place)
+                result.made[arm.name] = self.clear()
                 if expected is None:
                     expected = self.first_answer(result, arm, output)
                 complaint = arm.answer.complaint(output, place[1], expected)
@@ -130,7 +164,7 @@ class Runner:
 
     def answer(self, arm, place):
         directory, tree = place
-        command = arm.argv(tree, self.empty(), checking=True)
+        command = arm.argv(self.names(tree), checking=True)
         stdout, stderr, status = self.communicate(command, directory)
         if status != 0:
             lines = stderr.decode(errors="replace").strip().splitlines()
@@ -152,11 +186,12 @@ class Runner:
 
     def sample(self, result, arm, block, place):
         case, (directory, tree) = result.case, place
-        command = arm.argv(tree, self.empty())
+        command = arm.argv(self.names(tree))
         if case.cold:
             self.drop_caches(command)
         timer = [self.tools.timed, *(["--drain"] if case.drain else []), *command]
         stdout, stderr, status = self.communicate(timer, directory)
+        self.clear()
         if status != 0:
             raise Failure(stderr.decode(errors="replace").strip())
         seconds, user, system, maxrss, code, count = stdout.split()

@@ -23,5 +23,8 @@ pub use linux::{
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use names::{Name, Names};
-pub use process::{Usage, cpus_allowed, fd_limit, fs_magic, machine_idle, read_link, tune_allocator, usage};
+pub use process::{
+    Usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, read_link, tune_allocator,
+    usage,
+};
 pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};

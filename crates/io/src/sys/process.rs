@@ -51,6 +51,17 @@ pub fn tune_allocator() {
     }
 }
 
+/// Has the C library's allocator keep what is freed, up to 64 MiB, where large buffers come and go all the time: to get each from the
+/// system takes a fault a page, which holds up the system calls of all threads.
+pub fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt(3) takes two integers; at worst it refuses them.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
+    }
+}
+
 /// How many descriptors this process may have open (RLIMIT_NOFILE, soft).
 #[must_use]
 pub fn fd_limit() -> usize {

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Measures `fathom scan` and what is asked of inventories, and writes a run directory.
+
+Owns the cases: trees, who is timed on them, and what each must show. How it is done is in runner/, the trees in corpora.py.
+Run it on a machine that does nothing else.
+"""
+
+from runner.answers import Exactly, Paths, Runs, SameTotal
+from runner.cases import Arm, Case, faster, memory, size, within
+from runner.main import Comparison, main
+
+DEFAULT = ("scan-small", "scan-five", "ask-five")
+# What an inventory has of an entry, as find prints it.
+FIELDS = r"%p\t%y\t%D\t%i\t%#m\t%U\t%G\t%n\t%s\t%b\t%A@\t%T@\t%C@\t%l\n"
+REPORTS = ("dir", "depth", "user", "group", "ext", "age", "size", "type", "file")
+SCAN, LIVE, FROM = "fathom scan", "fathom du -s", "fathom du -s --from"
+
+
+def all_cases(tools):
+    """Every case of DEFAULT; `tools` are the programs that were found."""
+    needs = (within(1.5, "live", LIVE), faster(2, "baseline", "find -fprintf"), memory(120), size(40))
+    scans = scanners(tools)
+    live = "a live fathom du -s"
+    asked = [within(0.1, LIVE, live, ours=name, what=f"{name} ") for name in (FROM, *map(top_name, REPORTS))]
+    return [
+        Case("scan-small", "an inventory of 1.01 M small files, warm", "small", scans, needs),
+        Case("scan-five", "an inventory of 5.05 M small files, warm", "five", scans, needs, blocks_factor=0.5),
+        Case(
+            "ask-five",
+            "questions to an inventory of 5.05 M entries",
+            "five",
+            askers(tools),
+            tuple(asked),
+            prepare=(str(tools.fathom), "scan", "-o", "MADE", "TREE"),
+            blocks_factor=0.5,
+        ),
+    ]
+
+
+def scanners(tools):
+    """Who writes down everything; and who only adds it up."""
+    find, fathom = tools.baseline, str(tools.fathom)
+    checked = ("sh", "-c", '"$0" scan -o "$2" "$1" && "$0" export --to nul "$2"', fathom, "TREE", "OUT")
+    command = (fathom, "scan", "-o", "OUT", "TREE")
+    return [
+        Arm(
+            "find -fprintf",
+            "baseline",
+            (*find, "TREE", "-fprintf", "OUT", FIELDS),
+            Paths(),
+            checked=(*find, "TREE", "-print0"),
+            note="writes the same fields as text to a file, and is not asked to put it on the disk",
+        ),
+        Arm(SCAN, "fathom", command, Paths(), checked=checked, note="ends when all is on the disk (fsync)"),
+        Arm(f"{SCAN} (again)", "again", command, Paths(), checked=checked),
+        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), Runs()),
+    ]
+
+
+def top_name(report):
+    return f"fathom top --by {report}"
+
+
+def askers(tools):
+    """GNU du and fathom on the tree, and fathom on its inventory."""
+    fathom = str(tools.fathom)
+    total = SameTotal(rb'"total":{"bytes":(\d+)')
+    return [
+        Arm("GNU du -s", "baseline", ("du", "-s", "TREE"), Exactly()),
+        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), Exactly()),
+        Arm(FROM, "from", (fathom, "du", "-s", "--from", "MADE"), Exactly()),
+        *(
+            Arm(top_name(report), "top", (fathom, "top", "--json", "--by", report, "MADE"), total)
+            for report in REPORTS
+        ),
+    ]
+
+
+COMPARISON = Comparison(
+    script="inventory.py",
+    title="fathom scan against find, and answers from an inventory against those from the tree",
+    summary="Measures `fathom scan` and what is asked of inventories, and writes a run directory.",
+    method="""\
+Before timing, the paths of an inventory must be find's, and the totals of its answers GNU du's. (That every field is right is
+a test's to show.) What an arm writes goes to the filesystem of the trees and is removed after each run.""",
+    baseline="the baseline",
+    option="--find",
+    command="find",
+    floor="names",
+    cases=all_cases,
+    names=DEFAULT,
+    default=DEFAULT,
+    quick=("scan-small",),
+    rivals=lambda options: ({}, {}),
+    suffix="-inventory",
+)
+
+if __name__ == "__main__":
+    main(COMPARISON)

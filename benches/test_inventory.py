@@ -1,0 +1,64 @@
+"""Tests of who `inventory.py` measures, and of what a run does with what arms make."""
+
+import random
+import tempfile
+import types
+import unittest
+from pathlib import Path
+
+import inventory
+from runner import answers, build, cases, report, run
+
+TOOLS = build.Tools(("find",), "fathom", "names", "timed", None, {}, {})
+
+
+class Cases(unittest.TestCase):
+    def test_every_case_can_be_asked_for_and_compares_with_what_is_in_it(self):
+        known = inventory.all_cases(TOOLS)
+        self.assertEqual([case.name for case in known], list(inventory.DEFAULT))
+        for case in known:
+            words = {word for arm in case.arms for word in (arm.name, arm.group)}
+            self.assertEqual(len(case.arms), len({arm.name for arm in case.arms}))
+            for need in case.needs:
+                with self.subTest(case=case.name, need=need.text):
+                    self.assertIn(need.ours, words)
+                    self.assertTrue(need.kind in ("memory", "size") or need.than in words)
+
+
+class Answers(unittest.TestCase):
+    def test_a_total_is_the_last_one_rounded_up(self):
+        answer = answers.SameTotal(rb'"bytes":(\d+)')
+        output = b'{"bytes":7}\n{"total":{"bytes":2049}}\n'
+        self.assertIsNone(answer.complaint(output, "t", b"3\tt\n"))
+        self.assertIn("its total is 3 KiB, expected 2", answer.complaint(output, "t", b"2\tt\n"))
+        self.assertIn("no total", answer.complaint(b"{}", "t", b"2\tt\n"))
+
+    def test_silence_is_no_answer(self):
+        self.assertIsNotNone(answers.Runs().complaint(b"", "t", b""))
+
+
+class Made(unittest.TestCase):
+    def test_what_arms_make_is_measured_and_gone_before_the_next_run(self):
+        make = ("sh", "-c", 'test ! -e "$0" && mkdir "$0" && cat "$2" >"$0/copy" && ls "$1"', "OUT", "TREE", "MADE")
+        arm = cases.Arm("maker", "baseline", make, answers.Exactly())
+        prepare = ("sh", "-c", 'printf 12345678 >"$0"', "MADE")
+        case = cases.Case("case", "a case", "tree", [arm], (cases.size(4), cases.size(3)), prepare=prepare)
+        with tempfile.TemporaryDirectory() as root:
+            tree = Path(root) / "tree"
+            tree.mkdir()
+            (tree / "file").touch()
+            corpora = types.SimpleNamespace(
+                ROOT=root, corpus=lambda name: Path(root) / name, facts_of=lambda name: {"entries": 2}
+            )
+            tools = types.SimpleNamespace(timed=build.compile_c("timed", Path(root)))
+            runner = run.Runner(tools, corpora, random.Random(1), lambda text: None)
+            result = runner.run(case, 2)
+            self.assertEqual((result.excluded, result.made, len(result.samples["maker"])), ({}, {"maker": 8}, 2))
+            self.assertEqual(sorted(path.name for path in Path(root).iterdir() if path.name != "timed"), ["tree"])
+        needs = [cases.Need(need.kind, need.limit, need.text, ours="maker") for need in case.needs]
+        made = report.Report([result], random.Random(1))
+        self.assertEqual([made.measure(result, need)[:2] for need in needs], [("4.0 bytes", True), ("4.0 bytes", False)])
+
+
+if __name__ == "__main__":
+    unittest.main()
