@@ -41,6 +41,9 @@ fn main() -> ExitCode {
 
 fn dispatch(mut words: std::env::ArgsOs) -> u8 {
     let Some(word) = words.next() else { return misuse(b"missing command") };
+    if let b"scan" | b"top" | b"diff" | b"export" = word.as_bytes() {
+        fathom_io::sys::keep_freed_memory();
+    }
     match word.as_bytes() {
         b"du" => du::main(b"fathom du", Scope::Full, words),
         b"list" => list::main(words),

@@ -30,6 +30,7 @@ pub(super) fn tell<R: Report>(
     if options.follow != Follow::Never {
         return Err(b"links cannot be followed in an inventory (--from)".to_vec());
     }
+    fathom_io::sys::keep_freed_memory();
     let refused = |failure| top::refusal(&failure, None, charset).0;
     let inventory = Inventory::open(path).map_err(|error| refused(Failure::Unreadable(error)))?;
     let teller = Teller { inventory: &inventory, options, charset };

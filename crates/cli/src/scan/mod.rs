@@ -65,7 +65,6 @@ impl Watch for Shown<'_> {
 
 fn run(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
-    fathom_io::sys::keep_freed_memory();
     scan.stop = stop_on_interrupt();
     let meter = Meter::new(progress).of(|| inodes::expected(&scan.roots, scan.one_file_system));
     let begin = if resume { self::resume } else { self::scan };

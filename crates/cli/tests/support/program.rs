@@ -145,3 +145,17 @@ fn uring_is_allowed() -> bool {
         !refused
     })
 }
+
+/// A command whose arguments are those of `fathom`, run without the rights of root. The program is reached by a descriptor: the
+/// directories above it may be root's alone.
+pub(crate) fn unprivileged() -> Command {
+    let fathom = Program::AsDu.bin().join("fathom");
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(fathom);
+    }
+    let script =
+        r#"exec 3<"$0"; exec setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/3 "$@""#;
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).arg(fathom);
+    command
+}

@@ -92,29 +92,75 @@ fn age(then: i64, now: i64) -> Key {
     Key::Age(AGES.partition_point(|end| *end <= days))
 }
 
+/// Sums that are found by looking at each: quicker than by a hash while they are few, as those of ages, sizes and types are.
+const FEW: usize = 16;
+
+/// Sums by key.
+#[derive(Debug)]
+struct Sums<K> {
+    few: Vec<(K, Sum)>,
+    many: HashMap<K, Sum>,
+}
+
+impl<K> Default for Sums<K> {
+    fn default() -> Self {
+        Self { few: Vec::new(), many: HashMap::new() }
+    }
+}
+
+impl<K: Hash + Eq> Sums<K> {
+    fn len(&self) -> usize {
+        self.few.len() + self.many.len()
+    }
+
+    fn into_rows(self) -> impl Iterator<Item = (K, Sum)> {
+        self.few.into_iter().chain(self.many)
+    }
+
+    /// Whether there was a sum for it, or room for a new one.
+    fn add<Q>(&mut self, key: &Q, sum: &Sum, has_room: bool) -> bool
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,
+    {
+        if let Some((_, group)) = self.few.iter_mut().find(|(known, _)| known.borrow() == key) {
+            group.add(sum);
+        } else if let Some(group) = self.many.get_mut(key) {
+            group.add(sum);
+        } else if !has_room {
+            return false;
+        } else if self.few.len() < FEW {
+            self.few.push((key.to_owned(), *sum));
+        } else {
+            self.many.insert(key.to_owned(), *sum);
+        }
+        true
+    }
+}
+
 #[derive(Debug, Default)]
 struct Groups {
-    extensions: HashMap<Vec<u8>, Sum>,
-    fixed: HashMap<Key, Sum>,
+    extensions: Sums<Vec<u8>>,
+    fixed: Sums<Key>,
 }
 
 impl Groups {
     fn add(&mut self, key: Result<Key, &[u8]>, sum: &Sum) {
         let has_room = self.extensions.len() + self.fixed.len() < GROUPS_MAX;
         let counted = match key {
-            Ok(key) => add(&mut self.fixed, &key, sum, has_room),
-            Err(extension) => add(&mut self.extensions, extension, sum, has_room),
+            Ok(key) => self.fixed.add(&key, sum, has_room),
+            Err(extension) => self.extensions.add(extension, sum, has_room),
         };
         if !counted {
-            add(&mut self.fixed, &Key::Other, sum, true);
+            self.fixed.add(&Key::Other, sum, true);
         }
     }
 
     /// The largest first, equal ones in the order of their keys; or all in that order.
     fn report(self, by_key: bool) -> Report {
         let row = |key, text, sum| Row { key, text, sum };
-        let extensions = self.extensions.into_iter().map(|(text, sum)| row(Key::Extension, text, sum));
-        let fixed = self.fixed.into_iter().map(|(key, sum)| row(key, Vec::new(), sum));
+        let extensions = self.extensions.into_rows().map(|(text, sum)| row(Key::Extension, text, sum));
+        let fixed = self.fixed.into_rows().map(|(key, sum)| row(key, Vec::new(), sum));
         let mut rows: Vec<_> = extensions.chain(fixed).collect();
         rows.sort_unstable_by(|left, right| {
             let size = right.sum.allocated.cmp(&left.sum.allocated);
@@ -125,22 +171,6 @@ impl Groups {
         rows.iter().for_each(|row| total.add(&row.sum));
         Report { rows, total }
     }
-}
-
-/// Whether there was a group for it, or room for a new one.
-fn add<K, Q>(groups: &mut HashMap<K, Sum>, key: &Q, sum: &Sum, has_room: bool) -> bool
-where
-    K: Borrow<Q> + Hash + Eq,
-    Q: ToOwned<Owned = K> + Hash + Eq + ?Sized,
-{
-    if let Some(group) = groups.get_mut(key) {
-        group.add(sum);
-    } else if has_room {
-        groups.insert(key.to_owned(), *sum);
-    } else {
-        return false;
-    }
-    true
 }
 
 #[cfg(test)]
