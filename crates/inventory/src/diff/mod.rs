@@ -1,8 +1,8 @@
 //! What changed between two inventories of the same trees.
 //!
-//! Directories of both are held in memory ([`tree`]) and paired ([`pairs`]). The rest is streamed: one pass over each inventory gives
+//! Directories of both are held in memory (`tree.rs`) and paired (`pairs.rs`). The rest is streamed: one pass over each inventory gives
 //! every directory a digest of what is right in it, and only directories whose digests differ are read again and compared
-//! ([`compare`]), by sorting with a bounded buffer ([`sorter`]). So memory grows with directories, not with entries.
+//! (`compare.rs`), by sorting with a bounded buffer (`sorter.rs`). So memory grows with directories, not with entries.
 //!
 //! Owns what counts as which change, and their order. Does not own how a change looks on a screen.
 
