@@ -39,6 +39,7 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         threads: None,
         one_file_system: false,
         deadline: None,
+        since: None,
         options: Default::default(),
         stop: Default::default(),
     };
