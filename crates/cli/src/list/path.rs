@@ -1,7 +1,9 @@
 //! A listing in traversal order: the workers make lines, and the calling thread writes them in their turn.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use bytes::{Bytes, BytesMut};
 use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, Meta, Names, NextRoot, Node, Opened, Visit};
 
 use super::operands::Operands;
@@ -11,18 +13,41 @@ use super::vcs;
 
 /// What entries next to each other come to.
 pub(crate) enum Piece {
-    Lines(Vec<u8>, u64),
+    Lines(Bytes, u64),
     Problem(Problem),
 }
 
 /// The workers' side.
 pub(crate) struct Maker(pub(crate) Arc<Plan>);
 
-fn put(lines: &mut Lines, emit: &mut Emit<'_, Piece>) {
-    if lines.count > 0 {
-        let count = std::mem::take(&mut lines.count);
-        emit.item(Piece::Lines(std::mem::take(&mut lines.text), count));
+/// Bytes of lines that are allocated at once.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// Where a worker makes lines. What it hands on is let go of by another thread, and each allocation that is has both of them meet
+/// at the allocator's lock: so lines of many directories share one.
+#[derive(Default)]
+struct Bench {
+    lines: Lines,
+    chunk: BytesMut,
+}
+
+impl Bench {
+    fn hand_on(&mut self, emit: &mut Emit<'_, Piece>) {
+        let Lines { text, count, .. } = &mut self.lines;
+        if *count == 0 {
+            return;
+        }
+        if text.len() > self.chunk.capacity() {
+            self.chunk = BytesMut::with_capacity(text.len().max(CHUNK_BYTES));
+        }
+        self.chunk.extend_from_slice(text);
+        text.clear();
+        emit.item(Piece::Lines(self.chunk.split().freeze(), std::mem::take(count)));
     }
+}
+
+thread_local! {
+    static BENCH: RefCell<Bench> = RefCell::default();
 }
 
 impl Visit for Maker {
@@ -42,27 +67,28 @@ impl Visit for Maker {
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Piece>,
     ) {
-        let mut lines = Lines::default();
-        self.0.begin(dir, &mut lines);
-        for entry in entries {
-            match self.0.entry(&entry, dir, &mut lines) {
-                Next::Nothing => {}
-                Next::Descend => {
-                    put(&mut lines, emit);
-                    emit.descend(&entry);
-                }
-                Next::Problem(problem) => {
-                    put(&mut lines, emit);
-                    emit.item(Piece::Problem(problem));
+        BENCH.with_borrow_mut(|bench| {
+            self.0.begin(dir, &mut bench.lines);
+            for entry in entries {
+                match self.0.entry(&entry, dir, &mut bench.lines) {
+                    Next::Nothing => {}
+                    Next::Descend => {
+                        bench.hand_on(emit);
+                        emit.descend(&entry);
+                    }
+                    Next::Problem(problem) => {
+                        bench.hand_on(emit);
+                        emit.item(Piece::Problem(problem));
+                    }
                 }
             }
-        }
-        put(&mut lines, emit);
+            bench.hand_on(emit);
+        });
     }
 
     fn weight(item: &Piece) -> usize {
         match item {
-            Piece::Lines(lines, _) => lines.capacity(),
+            Piece::Lines(lines, _) => lines.len(),
             Piece::Problem(problem) => problem.heap_bytes(),
         }
     }
