@@ -1,0 +1,14 @@
+//! Benchmarks of I/O models: the same work under every model, on the user's machine and filesystem.
+//!
+//! A *sample* is one execution of an *arm* (a method with its parameters) on a *cell* (a workload with its size, block, cache state and
+//! flags), in a process of its own; it gives one [`Row`]. A *block* is one repetition: every arm of the cell once, in shuffled order.
+//! A [`Run`] is all of it: rows, what the statistics make of them, and what was not available and why.
+//!
+//! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
+//! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
+
+mod row;
+mod run;
+
+pub use row::Row;
+pub use run::{Interval, Noise, Run, Summary, Unavailable};
