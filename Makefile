@@ -10,7 +10,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-test posix-test slowfs-test bench-test fuzz bench-du bench-list bench-inventory docs install
+.PHONY: help run build test check fmt clippy doc rust-test posix-test sanitize slowfs-test bench-test fuzz bench-du bench-list bench-inventory docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -45,6 +45,11 @@ rust-test: ## The Rust tests alone
 posix-test: ## The tests of crates/io with POSIX calls alone
 	RUSTFLAGS='$(RUSTFLAGS) --cfg fathom_posix' $(cargo) test -p fathom-io --no-fail-fast $(LOCKED) \
 		--target-dir $(target)/posix -- --show-output
+
+# The compiler has sanitizers, but calls them unstable. They do not see what the kernel writes: the tests look for that.
+sanitize: ## The tests of the data models, with every use of memory checked
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS='$(RUSTFLAGS) -Zsanitizer=address' $(cargo) test -p fathom-io --test data $(LOCKED) \
+		--target $(shell $(cargo) -vV | sed -n 's/^host: //p') --target-dir $(target)/sanitize -- --show-output
 
 slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests mount
 	$(cargo) clippy $(slowfs) --all-targets $(LOCKED) -- -D warnings

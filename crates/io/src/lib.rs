@@ -6,11 +6,15 @@
 //! tokio models send each through the runtime's blocking pool ([`tokio_fs`]); io_uring batches them in one ring a
 //! worker (`uring`); [`sim`] injects faults into any of the calls, from a seed.
 //!
+//! The data seam is the trait [`data::Data`]: read, write and sync byte ranges of open files with owned buffers, under the same models
+//! and a few more (a pool with a hand-off an operation, memory maps, reads that do not wait).
+//!
 //! Owns: system calls, dirent parsing, the mount table ([`mounts`]), what a model is called and whether it can run here.
 //! Does not own: order, scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
 
 pub mod blocking;
 pub mod calls;
+pub mod data;
 mod dirent;
 mod meta;
 mod model;

@@ -10,6 +10,8 @@ mod linux;
 mod linux;
 
 mod file;
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+mod map;
 mod names;
 mod process;
 mod startup;
@@ -22,6 +24,8 @@ pub use linux::{
 };
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub(crate) use map::Map;
 pub use names::{Name, Names};
 pub use process::{
     Usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, read_link, tune_allocator,

@@ -4,14 +4,19 @@
 //! tries a statx in place: each goes to one of the ring's kernel threads, so a warm cache is slower this way than with
 //! plain calls, and slow storage is where the depth pays.
 //!
+//! Reading, writing and syncing files is in `data.rs`.
+//!
 //! Owns: the ring, its set-up (`setup.rs`), and every buffer the kernel may write (`reactor.rs`). Does not own: what is
 //! opened or in which order. Dropping a future cancels nothing in the kernel: the operation ends in its own time, and
 //! what it returns is dropped.
 
 #![allow(unsafe_code)]
 
+mod data;
 mod reactor;
 mod setup;
+
+pub use data::{Completion, Ring, RingOptions};
 
 use std::cell::RefCell;
 use std::ffi::CStr;

@@ -7,27 +7,60 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{Errno, Unavailable};
 
-/// Operations the model cannot do without, all since Linux 5.6.
-const NEEDED: [(u8, &str); 3] =
+/// Operations the metadata model cannot do without, all since Linux 5.6.
+const FOR_METADATA: [(u8, &str); 3] =
     [(opcode::OpenAt::CODE, "openat"), (opcode::Statx::CODE, "statx"), (opcode::Close::CODE, "close")];
+/// The same for data.
+const FOR_DATA: [(u8, &str); 4] = [
+    (opcode::Read::CODE, "read"),
+    (opcode::Write::CODE, "write"),
+    (opcode::Fsync::CODE, "fsync"),
+    (opcode::AsyncCancel::CODE, "cancel"),
+];
+/// How long a polling thread of the kernel's looks before it sleeps.
+const POLL_IDLE_MS: u32 = 50;
+
+/// Who does the kernel's part of an operation, and when its completion can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The thread itself, in its next system call on the ring: fewest interrupts.
+    Deferred,
+    /// At once, whatever the thread does.
+    Prompt,
+    /// A thread of the kernel's looks for submissions.
+    Polled,
+}
 
 /// A ring with at least `depth` entries that has been seen to work.
 pub(super) fn ring(depth: usize) -> Result<IoUring, Unavailable> {
     let entries = u32::try_from(depth).unwrap_or(u32::MAX);
-    let ring = build(entries).map_err(|error| refused("set up io_uring", &error))?;
-    probe(&ring)?;
+    let ring = build(entries, Shape::Deferred).map_err(|error| refused("set up io_uring", &error))?;
+    probe(&ring, &FOR_METADATA)?;
     // The kernel's own bound is four threads a CPU, which on slow storage would be the true depth. Before 5.15 it stays.
     let _ = ring.submitter().register_iowq_max_workers(&mut [entries, 0]);
     Ok(ring)
 }
 
+/// A ring for data with at least `depth` entries, that has been seen to work. The kernel's bound on its own threads stays.
+pub(super) fn data_ring(depth: usize, shape: Shape) -> Result<IoUring, Unavailable> {
+    let entries = u32::try_from(depth).unwrap_or(u32::MAX);
+    let ring = build(entries, shape).map_err(|error| refused("set up io_uring", &error))?;
+    probe(&ring, &FOR_DATA)?;
+    Ok(ring)
+}
+
 /// With the newest flags the kernel takes: they save interrupts of the one thread that uses the ring.
-fn build(entries: u32) -> io::Result<IoUring> {
+fn build(entries: u32, shape: Shape) -> io::Result<IoUring> {
     let [mut since_6_1, mut since_5_19, mut plain] = [(); 3].map(|()| IoUring::builder());
     since_6_1.setup_submit_all().setup_single_issuer().setup_defer_taskrun();
     since_5_19.setup_submit_all().setup_coop_taskrun();
     let build = |builder: &mut Builder| builder.dontfork().build(entries);
     let unknown_flag = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    match shape {
+        Shape::Deferred => {}
+        Shape::Prompt => return build(&mut plain),
+        Shape::Polled => return build(plain.setup_sqpoll(POLL_IDLE_MS)),
+    }
     for builder in [&mut since_6_1, &mut since_5_19] {
         match build(builder) {
             Err(error) if unknown_flag(&error) => {}
@@ -37,10 +70,10 @@ fn build(entries: u32) -> io::Result<IoUring> {
     build(&mut plain)
 }
 
-fn probe(ring: &IoUring) -> Result<(), Unavailable> {
+fn probe(ring: &IoUring, needed: &[(u8, &str)]) -> Result<(), Unavailable> {
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe).map_err(|error| refused("use io_uring", &error))?;
-    if let Some((_, missing)) = NEEDED.iter().find(|(code, _)| !probe.is_supported(*code)) {
+    if let Some((_, missing)) = needed.iter().find(|(code, _)| !probe.is_supported(*code)) {
         let cause = format!("kernel {} has no {missing} for it", release());
         return Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause });
     }
@@ -50,7 +83,7 @@ fn probe(ring: &IoUring) -> Result<(), Unavailable> {
     entered.map(drop).map_err(|error| refused("use io_uring", &error))
 }
 
-fn refused(deed: &'static str, error: &io::Error) -> Unavailable {
+pub(super) fn refused(deed: &'static str, error: &io::Error) -> Unavailable {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
     Unavailable { deed, errno, cause: cause(errno, &release(), disabled().as_deref()) }
 }

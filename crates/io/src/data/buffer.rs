@@ -1,0 +1,68 @@
+//! Memory for one operation at a time, aligned as `O_DIRECT` wants it.
+
+use std::ops::{Deref, DerefMut};
+
+/// Every buffer begins at a multiple of this: no device has larger logical blocks.
+pub const ALIGN_BYTES: usize = 4096;
+
+/// Bytes on the heap that stay where they are, however often this is moved.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    /// What was allocated: `len` and room to begin at an aligned address.
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+    /// Number of the ring these bytes are registered with, and the index there.
+    #[cfg_attr(
+        any(not(target_os = "linux"), fathom_posix),
+        expect(dead_code, reason = "there are no rings")
+    )]
+    pub(crate) registered: Option<(u64, u16)>,
+}
+
+impl Buffer {
+    /// `len` bytes, all zero.
+    #[must_use]
+    pub fn new(len: usize) -> Self {
+        if len == 0 {
+            return Self::default();
+        }
+        let bytes = vec![0; len + ALIGN_BYTES];
+        let start = bytes.as_ptr().align_offset(ALIGN_BYTES);
+        // `align_offset` may decline, in theory: then the kernel refuses `O_DIRECT`, and all else works.
+        Self { bytes, start: if start <= ALIGN_BYTES { start } else { 0 }, len, registered: None }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_zeroed_and_stay_where_they_are() {
+        for len in [1, 511, 4096, 4097, 1 << 20] {
+            let mut buffer = Buffer::new(len);
+            let address = buffer.as_ptr() as usize;
+            assert_eq!((address % ALIGN_BYTES, buffer.len()), (0, len));
+            assert!(buffer.iter().all(|byte| *byte == 0));
+            buffer[len - 1] = 7;
+            let moved = Box::new(buffer);
+            assert_eq!((moved.as_ptr() as usize, moved[len - 1]), (address, 7));
+        }
+        assert!(Buffer::new(0).is_empty());
+    }
+}

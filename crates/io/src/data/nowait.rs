@@ -1,0 +1,109 @@
+//! Reads of what is in memory on the thread that asks, everything else by a pool: preadv2(2) with `RWF_NOWAIT` tells which is which.
+//!
+//! A filesystem that does not know the flag (EOPNOTSUPP: tmpfs before 6.11, overlayfs, FUSE) is asked once; its reads go to the pool.
+//! Writes are tried as well, where the filesystem has it: ext4 refuses buffered ones.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::{ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
+
+use super::{Data, Done, FileId, Files, Kind, Op, Pool};
+use crate::Errno;
+
+/// The model.
+#[derive(Debug)]
+pub struct Nowait {
+    pool: Pool,
+    files: Files,
+    /// By file: whether reads, and writes, are worth a try.
+    tries: Vec<(bool, bool)>,
+    done: Vec<Done>,
+    at_once: u64,
+}
+
+impl Nowait {
+    /// With `pool` for what would have to wait.
+    #[must_use]
+    pub fn new(pool: Pool) -> Self {
+        Self { pool, files: Files::default(), tries: Vec::new(), done: Vec::new(), at_once: 0 }
+    }
+
+    /// Operations that did not need the pool.
+    #[must_use]
+    pub fn at_once(&self) -> u64 {
+        self.at_once
+    }
+
+    /// The result of `op`, if there is one at once.
+    fn attempt(&mut self, op: &mut Op) -> Option<Result<usize, Errno>> {
+        let (read, write) = *self.tries.get(op.file.0 as usize)?;
+        let file = self.files.get(op.file).ok()?.as_fd();
+        let offset = op.offset;
+        let result = match op.kind {
+            Kind::Read if read => {
+                let bytes = op.bytes_mut();
+                retry_on_intr(|| preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT))
+            }
+            Kind::Write if write => {
+                let bytes = op.bytes();
+                retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], offset, ReadWriteFlags::NOWAIT))
+            }
+            _ => return None,
+        };
+        match result {
+            Err(Errno::AGAIN) => None,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                let tries = &mut self.tries[op.file.0 as usize];
+                *(if op.kind == Kind::Read { &mut tries.0 } else { &mut tries.1 }) = false;
+                None
+            }
+            result => Some(result),
+        }
+    }
+}
+
+impl Data for Nowait {
+    fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
+        let id = self.files.add(file.clone())?;
+        // Both tables are changed together, so the numbers are the same.
+        let pooled = self.pool.attach(file)?;
+        debug_assert_eq!(pooled, id);
+        self.tries.resize(self.tries.len().max(id.0 as usize + 1), (true, true));
+        self.tries[id.0 as usize] = (true, true);
+        Ok(id)
+    }
+
+    fn detach(&mut self, file: FileId) {
+        self.files.remove(file);
+        self.pool.detach(file);
+    }
+
+    fn depth(&self) -> usize {
+        self.pool.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.pool.in_flight() + self.done.len()
+    }
+
+    fn submit(&mut self, mut op: Op) {
+        assert!(self.in_flight() < self.depth(), "no more operations than the depth");
+        match self.attempt(&mut op) {
+            Some(result) => {
+                self.at_once += 1;
+                self.done.push(Done { op, result });
+            }
+            None => self.pool.submit(op),
+        }
+    }
+
+    fn complete(&mut self, done: &mut Vec<Done>) {
+        if self.done.is_empty() {
+            self.pool.complete(done);
+        } else {
+            done.append(&mut self.done);
+        }
+    }
+}

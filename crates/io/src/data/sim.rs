@@ -1,0 +1,166 @@
+//! Faults between a caller and any model, from a seed: short results, interruptions, errors. What is moved is moved by the model, so the
+//! bytes stay right.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Buffer, Data, DataCalls, Done, FileId, Kind, Op};
+use crate::Errno;
+
+/// What goes wrong, each about once in this many operations; 0 is never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Seed of the choice.
+    pub seed: u64,
+    /// A result shorter than asked for.
+    pub short: u64,
+    /// This error, without anything being moved.
+    pub error: Option<(Errno, u64)>,
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): enough for choosing.
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Faults {
+    fn number(&self, index: u64, salt: u64) -> u64 {
+        mix(self.seed ^ mix(index ^ (salt << 56)))
+    }
+
+    fn error(&self, index: u64) -> Option<Errno> {
+        let (errno, one_in) = self.error?;
+        self.number(index, 1).checked_rem(one_in).filter(|rest| *rest == 0).map(|_| errno)
+    }
+
+    /// How many of `len` bytes are moved, at least one.
+    fn len(&self, index: u64, len: usize) -> usize {
+        let is_short = self.number(index, 2).checked_rem(self.short) == Some(0);
+        if is_short && len > 1 { 1 + (self.number(index, 3) % (len as u64 - 1)) as usize } else { len }
+    }
+}
+
+/// A model whose operations go wrong.
+#[derive(Debug)]
+pub struct Flaky<D> {
+    model: D,
+    faults: Faults,
+    count: u64,
+    /// What failed, and ends of operations that were shortened, by tag.
+    failed: Vec<Done>,
+    ends: Vec<(u64, u64, usize)>,
+}
+
+impl<D: Data> Flaky<D> {
+    /// `model` with `faults`.
+    pub fn new(model: D, faults: Faults) -> Self {
+        Self { model, faults, count: 0, failed: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Gives operations back as they came.
+    fn restore(&mut self, done: &mut [Done]) {
+        for Done { op, .. } in done {
+            if let Some(index) = self.ends.iter().position(|(number, ..)| *number == op.tag) {
+                let (_, tag, end) = self.ends.swap_remove(index);
+                (op.tag, op.end) = (tag, end);
+            }
+        }
+    }
+}
+
+impl<D: Data> Data for Flaky<D> {
+    fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
+        self.model.attach(file)
+    }
+
+    fn detach(&mut self, file: FileId) {
+        self.model.detach(file);
+    }
+
+    fn buffers(&mut self, count: usize, bytes: usize) -> Result<Vec<Buffer>, Errno> {
+        self.model.buffers(count, bytes)
+    }
+
+    fn depth(&self) -> usize {
+        self.model.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.model.in_flight() + self.failed.len()
+    }
+
+    fn submit(&mut self, mut op: Op) {
+        self.count += 1;
+        if let Some(errno) = self.faults.error(self.count) {
+            self.failed.push(Done { op, result: Err(errno) });
+            return;
+        }
+        if matches!(op.kind, Kind::Read | Kind::Write) {
+            self.ends.push((self.count, op.tag, op.end));
+            op.end = op.start + self.faults.len(self.count, op.len());
+            op.tag = self.count;
+        }
+        self.model.submit(op);
+    }
+
+    fn complete(&mut self, done: &mut Vec<Done>) {
+        if !self.failed.is_empty() {
+            done.append(&mut self.failed);
+            return;
+        }
+        let before = done.len();
+        self.model.complete(done);
+        self.restore(&mut done[before..]);
+    }
+}
+
+/// Blocking calls that go wrong, for what is below a model.
+#[derive(Clone, Debug)]
+pub struct FlakyCalls<C> {
+    calls: C,
+    faults: Faults,
+    count: Arc<AtomicU64>,
+}
+
+impl<C> FlakyCalls<C> {
+    /// `calls` with `faults`.
+    pub fn new(calls: C, faults: Faults) -> Self {
+        Self { calls, faults, count: Arc::default() }
+    }
+
+    fn next(&self) -> Result<u64, Errno> {
+        let index = self.count.fetch_add(1, Ordering::Relaxed);
+        self.faults.error(index).map_or(Ok(index), Err)
+    }
+}
+
+impl<C: DataCalls> DataCalls for FlakyCalls<C> {
+    fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let len = self.faults.len(self.next()?, bytes.len());
+        self.calls.pread(file, &mut bytes[..len], offset)
+    }
+
+    fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+        let len = self.faults.len(self.next()?, bytes.len());
+        self.calls.pwrite(file, &bytes[..len], offset)
+    }
+
+    fn read(&self, file: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let len = self.faults.len(self.next()?, bytes.len());
+        self.calls.read(file, &mut bytes[..len])
+    }
+
+    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+        let len = self.faults.len(self.next()?, bytes.len());
+        self.calls.write(file, &bytes[..len])
+    }
+
+    fn sync(&self, file: BorrowedFd<'_>, all: bool) -> Result<(), Errno> {
+        self.next()?;
+        self.calls.sync(file, all)
+    }
+}

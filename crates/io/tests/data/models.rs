@@ -1,0 +1,57 @@
+//! The models the suite is about.
+
+use fathom_io::Unavailable;
+use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::uring::{Completion, Ring, RingOptions};
+
+/// Operations under way at once, where a model has more than one.
+const DEPTH: usize = 8;
+
+type Make = Box<dyn Fn() -> Result<Box<dyn Data>, Unavailable>>;
+
+fn pool(batch: usize) -> Pool {
+    Pool::new(NativeData, 3, DEPTH, batch).unwrap()
+}
+
+fn ring(options: RingOptions) -> Make {
+    Box::new(move || Ring::new(options).map(|ring| Box::new(ring) as Box<dyn Data>))
+}
+
+fn plain<D: Data + 'static>(make: impl Fn() -> D + 'static) -> Make {
+    Box::new(move || Ok(Box::new(make())))
+}
+
+/// Every model with its name; those that keep to one operation at a time first.
+pub(crate) fn models() -> Vec<(&'static str, Make)> {
+    let deep = RingOptions { depth: DEPTH, ..RingOptions::default() };
+    vec![
+        ("blocking", plain(|| Blocking::new(NativeData, Position::Explicit))),
+        ("blocking at its own position", plain(|| Blocking::new(NativeData, Position::Own))),
+        ("mmap", plain(Mapped::default)),
+        ("pool", plain(|| pool(1))),
+        ("pool in batches", plain(|| pool(4))),
+        ("nowait", plain(|| Nowait::new(pool(1)))),
+        ("tokio", Box::new(|| TokioFile::new(DEPTH).map(|model| Box::new(model) as Box<dyn Data>))),
+        ("uring", ring(RingOptions { depth: 1, ..deep })),
+        ("uring, deep", ring(deep)),
+        ("uring in batches", ring(RingOptions { batch: 4, ..deep })),
+        ("uring, spinning", ring(RingOptions { completion: Completion::Spin, ..deep })),
+        ("uring, adaptive", ring(RingOptions { completion: Completion::Adaptive, batch: 3, ..deep })),
+        ("uring, registered", ring(RingOptions { registered: true, ..deep })),
+        ("uring, polled", ring(RingOptions { sqpoll: true, ..deep })),
+        (
+            "uring, polled and registered",
+            ring(RingOptions { sqpoll: true, registered: true, batch: 8, ..deep }),
+        ),
+    ]
+}
+
+/// Has `test` look at each model there is here.
+pub(crate) fn each(mut test: impl FnMut(&str, Box<dyn Data>)) {
+    for (name, make) in models() {
+        match make() {
+            Ok(model) => test(name, model),
+            Err(why) => println!("skipped: {name}: {why}"),
+        }
+    }
+}
