@@ -1,6 +1,7 @@
 //! The `fathom` binary: finds out which command is meant. Only this crate reads the command line, the environment and
 //! the terminal, and only this file ends the process.
 
+mod bench;
 mod command;
 mod diff;
 mod docs;
@@ -52,6 +53,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"diff" => diff::main(words),
         b"query" => query::main(words),
         b"export" => export::main(words),
+        b"bench" => bench::main(words),
         b"io" => offer::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
         b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),

@@ -38,6 +38,11 @@ impl Map {
         self.len
     }
 
+    /// Where it is; `None` if it is empty.
+    pub(super) fn address(&self) -> Option<NonNull<u8>> {
+        self.address
+    }
+
     /// Copies from the file's byte `offset`, as much as is mapped.
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
         let Some((address, count)) = self.part(offset, bytes.len()) else { return 0 };

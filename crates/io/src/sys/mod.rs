@@ -9,6 +9,8 @@ mod linux;
 #[path = "unix.rs"]
 mod linux;
 
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+mod cache;
 mod file;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 mod map;
@@ -18,6 +20,8 @@ mod startup;
 
 pub use rustix::fs::{CWD, major, makedev};
 
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub use cache::{Cached, cached, forget_cached, resident};
 pub use file::{born, context, read_file};
 pub use linux::{
     Dir, enter, is_at_hand, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir,

@@ -13,11 +13,15 @@ use crate::Errno;
 pub struct Usage {
     /// CPU time, in user mode and in the kernel.
     pub cpu: Duration,
+    /// Of this, in user mode.
+    pub cpu_user: Duration,
     /// How often a thread gave up its CPU because it had to wait.
     pub waits: u64,
+    /// How often it was taken from one.
+    pub preemptions: u64,
 }
 
-/// What this process has used so far (getrusage(2)).
+/// What this process has used so far (getrusage(2)). The kernel's own threads that work for its rings are threads of the process.
 #[must_use]
 pub fn usage() -> Usage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -29,7 +33,13 @@ pub fn usage() -> Usage {
     let duration = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
     };
-    Usage { cpu: duration(usage.ru_utime) + duration(usage.ru_stime), waits: usage.ru_nvcsw.unsigned_abs() }
+    let cpu_user = duration(usage.ru_utime);
+    Usage {
+        cpu: cpu_user + duration(usage.ru_stime),
+        cpu_user,
+        waits: usage.ru_nvcsw.unsigned_abs(),
+        preemptions: usage.ru_nivcsw.unsigned_abs(),
+    }
 }
 
 /// How long the CPUs of this machine have been idle, added up over all of them, in steps of 10 ms (proc_uptime(5)); `None` where

@@ -1,0 +1,206 @@
+//! The loop of one thread: keeps as many operations of its partition under way as the depth allows.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use fathom_io::Errno;
+use fathom_io::data::{Buffer, Data, Done, FileId, Kind, Op};
+
+use super::gate::Gate;
+use super::latency::Latencies;
+use super::model::{self, With};
+use super::order::Order;
+use super::spec::{Deed, Failure, Spec};
+use crate::pattern::Pattern;
+
+/// What a thread has done.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) ops: u64,
+    pub(super) bytes: u64,
+    pub(super) pages_ok: u64,
+    /// Of all threads together, if all had their most at once.
+    pub(super) in_flight_max: usize,
+    pub(super) nanoseconds: Vec<u64>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: Self) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.pages_ok += other.pages_ok;
+        self.in_flight_max += other.in_flight_max;
+        self.nanoseconds.extend(other.nanoseconds);
+    }
+}
+
+/// One thread's share.
+pub(super) struct Job<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) number: usize,
+    pub(super) file: Arc<OwnedFd>,
+    pub(super) gate: &'a Gate,
+}
+
+impl Job<'_> {
+    /// Gets ready, waits for the others, and does it.
+    pub(super) fn run(self) -> Result<Tally, Failure> {
+        let gate = self.gate;
+        let mut arrived = false;
+        let made = model::make(self.spec, Ready { job: self, arrived: &mut arrived });
+        if !arrived {
+            gate.arrive();
+        }
+        made.map_err(Failure::Unavailable)?
+    }
+
+    fn blocks(&self) -> Range<u64> {
+        let (blocks, number, threads) =
+            (u128::from(self.spec.blocks()), self.number as u128, self.spec.threads as u128);
+        let share = |number: u128| u64::try_from(number * blocks / threads).unwrap_or(u64::MAX);
+        share(number)..share(number + 1)
+    }
+}
+
+struct Ready<'a, 'b> {
+    job: Job<'a>,
+    arrived: &'b mut bool,
+}
+
+impl With for Ready<'_, '_> {
+    type Out = Result<Tally, Failure>;
+
+    fn with(self, mut model: impl Data) -> Result<Tally, Failure> {
+        let Self { job, arrived } = self;
+        let spec = job.spec;
+        let failed = |deed, errno: Errno| Failure::io(deed, &spec.path, errno.into());
+        let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
+        let buffers =
+            model.buffers(model.depth(), spec.block).map_err(|errno| failed("register memory for", errno))?;
+        let pattern = Pattern::new(spec.seed, spec.generation);
+        let order = Order::new(job.blocks(), (spec.deed == Deed::RandomRead).then_some(spec.seed));
+        let mut drive = Drive {
+            spec,
+            file,
+            pattern,
+            order,
+            free: buffers,
+            under_way: 0,
+            latencies: Latencies::default(),
+        };
+        drive.prepare();
+        *arrived = true;
+        if !job.gate.arrive() {
+            return Ok(Tally::default());
+        }
+        let mut tally = Tally::default();
+        drive.run(&mut model, &mut tally)?;
+        tally.nanoseconds = drive.latencies.nanoseconds;
+        Ok(tally)
+    }
+}
+
+struct Drive<'a> {
+    spec: &'a Spec,
+    file: FileId,
+    pattern: Pattern,
+    order: Order,
+    free: Vec<Buffer>,
+    under_way: usize,
+    latencies: Latencies,
+}
+
+impl Drive<'_> {
+    /// Fills buffers, where every block begins at the same byte of a page: only stamps are left to be written then.
+    fn prepare(&mut self) {
+        if self.spec.deed.writes() {
+            self.free.iter_mut().for_each(|buffer| self.pattern.fill(0, buffer));
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, model: &mut impl Data, tally: &mut Tally) -> Result<(), Failure> {
+        let mut done = Vec::with_capacity(self.spec.depth);
+        loop {
+            while let Some(op) = self.next() {
+                self.latencies.start(op.tag);
+                model.submit(op);
+                self.under_way += 1;
+            }
+            if self.under_way == 0 {
+                return Ok(());
+            }
+            tally.in_flight_max = tally.in_flight_max.max(self.under_way);
+            debug_assert!(self.under_way <= self.spec.depth);
+            model.complete(&mut done);
+            for Done { op, result } in done.drain(..) {
+                self.under_way -= 1;
+                tally.ops += 1;
+                self.end(op, result, model, tally)?;
+            }
+        }
+    }
+
+    /// The next block, if there is a buffer for it.
+    #[inline]
+    fn next(&mut self) -> Option<Op> {
+        let mut buffer = self.free.pop()?;
+        let Some(block) = self.order.next() else {
+            self.free.push(buffer);
+            return None;
+        };
+        let Spec { block: bytes, size, deed, .. } = *self.spec;
+        let offset = block * bytes as u64;
+        let len = bytes.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
+        if deed.writes() {
+            if bytes.is_multiple_of(crate::pattern::PAGE_BYTES) {
+                self.pattern.stamp(offset, &mut buffer);
+            } else {
+                self.pattern.fill(offset, &mut buffer);
+            }
+        }
+        let mut op = Op::new(if deed.writes() { Kind::Write } else { Kind::Read }, self.file, offset, buffer);
+        (op.end, op.tag) = (len, block);
+        Some(op)
+    }
+
+    #[inline]
+    fn end(
+        &mut self,
+        mut op: Op,
+        result: Result<usize, Errno>,
+        model: &mut impl Data,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let deed = self.spec.deed;
+        let verb = if deed.writes() { "write" } else { "read" };
+        let moved = result.map_err(|errno| Failure::io(verb, &self.spec.path, errno.into()))?;
+        if op.kind != Kind::SyncData {
+            if moved == 0 {
+                let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(Failure::io(verb, &self.spec.path, end));
+            }
+            tally.bytes += moved as u64;
+            if op.advance(moved) {
+                model.submit(op);
+                self.under_way += 1;
+                return Ok(());
+            }
+            if deed == Deed::AppendSync {
+                op.kind = Kind::SyncData;
+                model.submit(op);
+                self.under_way += 1;
+                return Ok(());
+            }
+        }
+        self.latencies.end(op.tag);
+        if !deed.writes() {
+            let start = op.offset - op.end as u64;
+            let stamps = self.pattern.check_stamps(start, &op.buffer[..op.end]);
+            tally.pages_ok += stamps.map_err(|page| Failure::Wrong(self.spec.path.clone(), page))?;
+        }
+        self.free.push(op.buffer);
+        Ok(())
+    }
+}

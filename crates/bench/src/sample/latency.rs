@@ -1,0 +1,37 @@
+//! Latencies of some operations: timing each would cost more than a hundredth of it.
+
+use std::time::Instant;
+
+/// One operation in so many is timed.
+const ONE_IN: u64 = 64;
+
+/// The latencies of one thread's timed operations.
+#[derive(Debug, Default)]
+pub(super) struct Latencies {
+    count: u64,
+    started: Vec<(u64, Instant)>,
+    pub(super) nanoseconds: Vec<u64>,
+}
+
+impl Latencies {
+    /// An operation is about to be submitted under `tag`.
+    #[inline]
+    pub(super) fn start(&mut self, tag: u64) {
+        if self.count.is_multiple_of(ONE_IN) {
+            self.started.push((tag, Instant::now()));
+        }
+        self.count += 1;
+    }
+
+    /// The operation of `tag` has ended.
+    #[inline]
+    pub(super) fn end(&mut self, tag: u64) {
+        if self.started.is_empty() {
+            return;
+        }
+        if let Some(index) = self.started.iter().position(|(started, _)| *started == tag) {
+            let (_, start) = self.started.swap_remove(index);
+            self.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+}

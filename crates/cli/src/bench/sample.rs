@@ -1,0 +1,102 @@
+//! `fathom bench sample`: one sample in a process of its own, with the command line of the playground's programs
+//! (playground/README.md). What runs samples starts it; people rarely do.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use fathom_bench::sample::{Deed, Failure, METHODS, Method, Spec, execute};
+use fathom_io::uring::Completion;
+
+use crate::output::{print, say};
+
+const NAME: &str = "fathom bench sample";
+
+/// Runs the command with `words`; the exit status.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+    let words: Vec<OsString> = words.collect();
+    if words == ["--list"] {
+        return print(NAME, &METHODS.map(|(name, _)| format!("{name}\tok\n")).concat());
+    }
+    match parse(&words).and_then(|spec| execute(&spec)) {
+        Ok(outcome) => print(NAME, &format!("{outcome}\n")),
+        Err(failure) => {
+            say(NAME, failure.to_string().as_bytes());
+            failure.status()
+        }
+    }
+}
+
+fn misuse(message: String) -> Failure {
+    Failure::Usage(message)
+}
+
+fn parse(words: &[OsString]) -> Result<Spec, Failure> {
+    let mut spec = Spec {
+        deed: Deed::Write,
+        method: Method::Blocking,
+        path: PathBuf::new(),
+        size: 0,
+        block: 0,
+        threads: 1,
+        depth: 1,
+        batch: 1,
+        completion: Completion::Wait,
+        direct: false,
+        seed: 1,
+        generation: 1,
+    };
+    for pair in words.chunks(2) {
+        let [name, value] = pair else {
+            return Err(misuse(format!("option '{}' requires an argument", pair[0].display())));
+        };
+        set(&mut spec, name, value)?;
+    }
+    if spec.path.as_os_str().is_empty() {
+        return Err(misuse("missing option --path".to_owned()));
+    }
+    Ok(spec)
+}
+
+fn set(spec: &mut Spec, name: &OsStr, value: &OsStr) -> Result<(), Failure> {
+    let refused = || misuse(format!("invalid argument '{}' for '{}'", value.display(), name.display()));
+    let text = value.to_str();
+    let number = || text.and_then(|text| text.parse::<u64>().ok()).ok_or_else(refused);
+    let count = || usize::try_from(number()?).map_err(|_| refused());
+    match name.to_str().unwrap_or_default() {
+        "--op" => spec.deed = text.and_then(Deed::named).ok_or_else(refused)?,
+        "--method" => spec.method = method(text).ok_or_else(refused)?,
+        "--path" => spec.path = value.into(),
+        "--size" => spec.size = number()?,
+        "--block" => spec.block = count()?,
+        "--threads" => spec.threads = count()?,
+        "--depth" => spec.depth = count()?,
+        "--batch" => spec.batch = count()?,
+        "--wait" => spec.completion = completion(text).ok_or_else(refused)?,
+        "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
+        "--seed" => spec.seed = number()?,
+        "--generation" => spec.generation = number()?,
+        _ => return Err(misuse(format!("unrecognized option '{}'", name.display()))),
+    }
+    Ok(())
+}
+
+fn method(name: Option<&str>) -> Option<Method> {
+    METHODS.iter().find(|(known, _)| Some(*known) == name).map(|(_, method)| *method)
+}
+
+fn completion(word: Option<&str>) -> Option<Completion> {
+    match word? {
+        "wait" => Some(Completion::Wait),
+        "spin" => Some(Completion::Spin),
+        "adaptive" => Some(Completion::Adaptive),
+        _ => None,
+    }
+}
+
+fn yes_or_no(word: Option<&str>) -> Option<bool> {
+    match word? {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
