@@ -1,0 +1,183 @@
+//! The arms: methods with their parameters, under the names that reports have.
+
+use fathom_io::uring::Completion;
+
+use crate::sample::{Deed, METHODS, Method};
+
+/// One way of doing a cell's work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arm {
+    /// `rust`, another language, or `control`.
+    pub lang: &'static str,
+    /// As reports call it.
+    pub name: String,
+    /// The I/O model, as `--models` has it.
+    pub model: &'static str,
+    /// What the sample's program calls it.
+    pub method: Method,
+    /// Threads.
+    pub threads: usize,
+    /// Operations each has under way.
+    pub depth: usize,
+    /// Operations submitted at once.
+    pub batch: usize,
+    /// How completions are waited for.
+    pub completion: Completion,
+}
+
+/// The values of `--models`.
+pub const MODELS: [&str; 9] =
+    ["blocking", "threads", "pool", "nowait", "tokio", "mmap", "uring", "uring-registered", "uring-polled"];
+
+impl Arm {
+    fn new(name: impl Into<String>, model: &'static str, method: Method) -> Self {
+        let completion = Completion::Wait;
+        Self { lang: "rust", name: name.into(), model, method, threads: 1, depth: 1, batch: 1, completion }
+    }
+
+    fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    fn deep(mut self, depth: usize, batch: usize) -> Self {
+        (self.depth, self.batch) = (depth, batch);
+        self
+    }
+
+    /// What the sample's program calls the method.
+    #[must_use]
+    pub fn method_name(&self) -> &'static str {
+        METHODS.iter().find(|(_, method)| *method == self.method).map_or("", |(name, _)| name)
+    }
+
+    /// The column's word for the way of waiting.
+    #[must_use]
+    pub fn wait(&self) -> &'static str {
+        match self.completion {
+            Completion::Wait => "wait",
+            Completion::Spin => "spin",
+            Completion::Adaptive => "adaptive",
+        }
+    }
+}
+
+/// The methods of the published comparison (io-playground), with the control for a hundred rings that it lacked.
+fn published() -> Vec<Arm> {
+    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    for threads in [1, 10, 100] {
+        arms.push(Arm::new(format!("{threads}_threads_pwrite"), "threads", Method::Pwrite).threads(threads));
+    }
+    for threads in [1, 10, 100] {
+        for entries in [1, 128] {
+            let name = format!("{threads}_threads_iouring_pwrite_{entries}_entries");
+            arms.push(Arm::new(name, "uring", Method::Uring).threads(threads).deep(entries, entries));
+        }
+    }
+    arms
+}
+
+/// One of each other model, and those whose way of waiting makes the difference.
+fn further() -> Vec<Arm> {
+    let spin = Arm { completion: Completion::Spin, ..Arm::new("iouring_spin_1", "uring", Method::Uring) };
+    let adaptive =
+        Arm { completion: Completion::Adaptive, ..Arm::new("iouring_adaptive_1", "uring", Method::Uring) };
+    vec![
+        spin,
+        adaptive,
+        Arm::new("iouring_registered_32", "uring-registered", Method::UringRegistered).deep(32, 8),
+        Arm::new("iouring_polled_32", "uring-polled", Method::UringPolled).deep(32, 8),
+        Arm::new("pool_1", "pool", Method::Pool),
+        Arm::new("pool_32", "pool", Method::Pool).deep(32, 1),
+        Arm::new("pool_32_batched", "pool", Method::Pool).deep(32, 8),
+        Arm::new("nowait_32", "nowait", Method::Nowait).deep(32, 1),
+        Arm::new("tokio_1", "tokio", Method::Tokio),
+        Arm::new("tokio_32", "tokio", Method::Tokio).deep(32, 1),
+        Arm::new("mmap", "mmap", Method::Mmap),
+    ]
+}
+
+/// The arms for reading: blocking, threads, and every depth worth knowing.
+fn reading() -> Vec<Arm> {
+    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    for threads in [1, 8, 32] {
+        arms.push(Arm::new(format!("{threads}_threads_pread"), "threads", Method::Pwrite).threads(threads));
+    }
+    for depth in [1, 8, 32, 128] {
+        arms.push(Arm::new(format!("iouring_{depth}"), "uring", Method::Uring).deep(depth, depth.min(32)));
+    }
+    arms
+}
+
+/// The Rust arms of `deed`: those of `models`, or if none are named the ones that answer the usual question.
+#[must_use]
+pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
+    let usual = match deed {
+        Deed::Write => published(),
+        Deed::Read | Deed::RandomRead => reading(),
+        Deed::AppendSync => {
+            vec![
+                Arm::new("blocking", "blocking", Method::Blocking),
+                Arm::new("iouring_1", "uring", Method::Uring),
+            ]
+        }
+    };
+    let alone = |arm: &Arm| deed != Deed::AppendSync || (arm.threads == 1 && arm.depth == 1);
+    let all = usual.iter().cloned().chain(further()).filter(alone);
+    if models.is_empty() {
+        let usual_names: Vec<&str> = usual.iter().map(|arm| arm.name.as_str()).collect();
+        let more = if deed == Deed::Write { 0 } else { usize::MAX };
+        let further = all.filter(|arm| !usual_names.contains(&arm.name.as_str())).take(more);
+        return usual.iter().cloned().chain(further).collect();
+    }
+    all.filter(|arm| arm.model == "blocking" || models.iter().any(|model| *model == arm.model)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(deed: Deed, models: &[&str]) -> Vec<String> {
+        let models: Vec<String> = models.iter().map(|model| (*model).to_owned()).collect();
+        arms(deed, &models).into_iter().map(|arm| arm.name).collect()
+    }
+
+    #[test]
+    fn writing_has_the_published_methods() {
+        let expected = [
+            "blocking",
+            "1_threads_pwrite",
+            "10_threads_pwrite",
+            "100_threads_pwrite",
+            "1_threads_iouring_pwrite_1_entries",
+            "1_threads_iouring_pwrite_128_entries",
+            "10_threads_iouring_pwrite_1_entries",
+            "10_threads_iouring_pwrite_128_entries",
+            "100_threads_iouring_pwrite_1_entries",
+            "100_threads_iouring_pwrite_128_entries",
+        ];
+        assert_eq!(names(Deed::Write, &[]), expected);
+    }
+
+    #[test]
+    fn every_model_can_be_named_and_brings_the_baseline() {
+        for deed in [Deed::Write, Deed::Read, Deed::RandomRead] {
+            for model in MODELS {
+                let arms = arms(deed, &[model.to_owned()]);
+                assert_eq!(arms[0].name, "blocking");
+                assert!(arms.iter().any(|arm| arm.model == model), "{model}");
+                assert!(arms.iter().all(|arm| ["blocking", model].contains(&arm.model)), "{model}");
+            }
+        }
+        assert!(arms(Deed::AppendSync, &[]).iter().all(|arm| arm.threads == 1 && arm.depth == 1));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for deed in [Deed::Write, Deed::Read, Deed::RandomRead, Deed::AppendSync] {
+            let all: Vec<String> = names(deed, &MODELS);
+            let unique: std::collections::HashSet<_> = all.iter().collect();
+            assert_eq!(unique.len(), all.len());
+        }
+    }
+}

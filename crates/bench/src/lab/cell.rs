@@ -1,0 +1,115 @@
+//! The work all arms of a comparison do.
+
+use std::path::PathBuf;
+
+use crate::arm::Arm;
+use crate::sample::{Deed, Spec};
+
+/// What the page cache has of the file before a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// All of it.
+    Warm,
+    /// Nothing.
+    Cold,
+    /// It makes no difference.
+    Any,
+}
+
+impl Cache {
+    /// The column's word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+            Self::Any => "none",
+        }
+    }
+}
+
+/// A workload with everything that is the same for all arms.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// What is done.
+    pub deed: Deed,
+    /// Bytes of the file.
+    pub size: u64,
+    /// Bytes of an operation.
+    pub block: usize,
+    /// Whether the page cache is passed by.
+    pub direct: bool,
+    /// Whether an fdatasync at the end is within the time.
+    pub sync: bool,
+    /// What the page cache has before.
+    pub cache: Cache,
+    /// Of data and order.
+    pub seed: u64,
+}
+
+impl Cell {
+    /// As reports call it: `write 1 GiB in 4 KiB blocks`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let mut label =
+            format!("{} {} in {} blocks", self.deed.name(), binary(self.size), binary(self.block as u64));
+        for (said, words) in [
+            (self.direct, ", O_DIRECT"),
+            (self.sync, ", synced"),
+            (self.cache == Cache::Warm, ", warm"),
+            (self.cache == Cache::Cold, ", cold"),
+        ] {
+            if said {
+                label.push_str(words);
+            }
+        }
+        label
+    }
+
+    /// What `arm` is to do with the file at `path`.
+    #[must_use]
+    pub fn spec(&self, arm: &Arm, path: PathBuf, generation: u64) -> Spec {
+        Spec {
+            deed: self.deed,
+            method: arm.method,
+            path,
+            size: self.size,
+            block: self.block,
+            threads: arm.threads,
+            depth: arm.depth,
+            batch: arm.batch,
+            completion: arm.completion,
+            direct: self.direct,
+            seed: self.seed,
+            generation,
+        }
+    }
+}
+
+/// A size in the largest binary unit that it is a multiple of.
+fn binary(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit) && bytes > 0);
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_say_what_differs() {
+        let mut cell = Cell {
+            deed: Deed::Write,
+            size: 1 << 30,
+            block: 4096,
+            direct: false,
+            sync: false,
+            cache: Cache::Any,
+            seed: 1,
+        };
+        assert_eq!(cell.label(), "write 1 GiB in 4 KiB blocks");
+        (cell.deed, cell.size, cell.cache, cell.direct) = (Deed::RandomRead, 1000, Cache::Cold, true);
+        assert_eq!(cell.label(), "random-read 1000 B in 4 KiB blocks, O_DIRECT, cold");
+    }
+}

@@ -1,0 +1,277 @@
+//! Where samples are made: the file is brought into the state the cell asks for and that is certified, a process of its own does the
+//! work, and an independent reader looks at what came of it.
+//!
+//! Owns: the directory with the files, their state, the generation of the data. Does not own: which sample is next, how processes are
+//! started, what counts.
+
+mod cache;
+mod cell;
+mod noise;
+mod room;
+mod verify;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use cell::{Cache, Cell};
+pub use room::Room;
+
+use crate::Row;
+use crate::arm::Arm;
+use crate::pattern::Pattern;
+use crate::sample::{Outcome, arguments};
+use noise::Ticks;
+
+/// Why there is no row.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The arm cannot run here, and why.
+    Unavailable(String),
+    /// The user has ended the run.
+    Stopped,
+    /// What failed, as a sentence.
+    Failed(String),
+}
+
+impl Refusal {
+    fn io(deed: &str, path: &Path, cause: &io::Error) -> Self {
+        let text = cause.to_string();
+        let words = text.split(" (os error").next().unwrap_or(&text);
+        Self::Failed(format!("cannot {deed} '{}': {words}", path.display()))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(why) | Self::Failed(why) => f.write_str(why),
+            Self::Stopped => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// Who starts the process of a sample.
+pub trait Start {
+    /// Runs the program of `arm` with `words`.
+    ///
+    /// # Errors
+    /// As [`Refusal`] says.
+    fn start(&mut self, arm: &Arm, words: &[OsString]) -> Result<Outcome, Refusal>;
+}
+
+/// A directory with the files of one cell. They are removed when it is dropped.
+#[derive(Debug)]
+pub struct Lab {
+    dir: tempfile::TempDir,
+    cell: Cell,
+    generation: u64,
+    /// The file that samples read has been written.
+    is_written: bool,
+}
+
+impl Lab {
+    /// In a new directory below `place`.
+    ///
+    /// # Errors
+    /// If that cannot be made.
+    pub fn new(place: &Path, cell: Cell) -> Result<Self, Refusal> {
+        let dir = tempfile::Builder::new().prefix(".fathom-bench-").tempdir_in(place);
+        let dir = dir.map_err(|error| Refusal::io("make a directory in", place, &error))?;
+        Ok(Self { dir, cell, generation: 1, is_written: false })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::new(self.cell.seed, self.generation)
+    }
+
+    /// Brings the file into the state in which a sample finds it; whether everything before is on the disk.
+    fn prepare(&mut self) -> io::Result<bool> {
+        let path = self.path();
+        if self.cell.deed.writes() {
+            self.generation += 1;
+            remove(&path)?;
+        } else if !self.is_written {
+            verify::write(&path, self.cell.size, &self.pattern())?;
+            self.is_written = true;
+        }
+        let settled = noise::settle(self.dir.path())?;
+        match self.cell.cache {
+            Cache::Warm => cache::warm(&path)?,
+            Cache::Cold => cache::cool(&path)?,
+            Cache::Any => {}
+        }
+        Ok(settled)
+    }
+
+    fn share(&self) -> Option<f64> {
+        cache::share(&self.path()).ok().flatten()
+    }
+
+    /// Makes a sample of `arm` in block `block`.
+    ///
+    /// # Errors
+    /// As [`Refusal`] says.
+    pub fn sample(&mut self, arm: &Arm, block: u32, program: &mut dyn Start) -> Result<Row, Refusal> {
+        let path = self.path();
+        let settled = self.prepare().map_err(|error| Refusal::io("prepare", &path, &error))?;
+        let reads = !self.cell.deed.writes();
+        let before = if reads { self.share() } else { None };
+        let ticks = Ticks::now();
+        let spec = self.cell.spec(arm, path.clone(), self.generation);
+        let outcome = program.start(arm, &arguments(&spec, arm.method_name()))?;
+        let steal = Ticks::now().stolen_since(ticks);
+        let after = self.share();
+        if let Some(what) = self.wrong(&outcome)? {
+            return Err(Refusal::Failed(format!("{} wrote wrong data: {what}", arm.name)));
+        }
+        let mut row = self.row(arm, block, &outcome);
+        (row.cached_before, row.cached_after, row.steal, row.verified) = (before, after, steal, true);
+        if !settled {
+            row.discarded = "the disk was still busy with earlier data".to_owned();
+        }
+        Ok(row)
+    }
+
+    /// What is wrong with what the sample has done.
+    fn wrong(&self, outcome: &Outcome) -> Result<Option<String>, Refusal> {
+        let size = self.cell.size;
+        if outcome.bytes != size {
+            return Ok(Some(format!("{} bytes were moved instead of {size}", outcome.bytes)));
+        }
+        let whole_pages = size / crate::pattern::PAGE_BYTES as u64;
+        let page_blocks = self.cell.block.is_multiple_of(crate::pattern::PAGE_BYTES);
+        if !self.cell.deed.writes() {
+            let missing = page_blocks && outcome.pages_ok < whole_pages;
+            return Ok(
+                missing.then(|| format!("{} pages were checked instead of {whole_pages}", outcome.pages_ok))
+            );
+        }
+        let path = self.path();
+        verify::wrong(&path, size, &self.pattern()).map_err(|error| Refusal::io("verify", &path, &error))
+    }
+
+    fn row(&self, arm: &Arm, block: u32, outcome: &Outcome) -> Row {
+        let (cell, writes) = (&self.cell, self.cell.deed.writes());
+        let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
+        let [p50, p95, p99, max] = outcome.latencies_us.map(Some);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let sync = match cell.deed {
+            crate::sample::Deed::AppendSync => "each",
+            _ if cell.sync => "data",
+            _ => "none",
+        };
+        Row {
+            workload: cell.deed.name().to_owned(),
+            lang: arm.lang.to_owned(),
+            method: arm.name.clone(),
+            model: arm.model.to_owned(),
+            threads: count(arm.threads),
+            depth: count(arm.depth),
+            batch: count(arm.batch),
+            wait: arm.wait().to_owned(),
+            block_bytes: cell.block as u64,
+            size_bytes: cell.size,
+            cache: cell.cache.name().to_owned(),
+            direct: cell.direct,
+            sync: sync.to_owned(),
+            block,
+            seconds,
+            bytes_per_s: outcome.bytes as f64 / seconds,
+            cpu_s: outcome.cpu_user_s + outcome.cpu_sys_s,
+            cpu_user_s: outcome.cpu_user_s,
+            cpu_sys_s: outcome.cpu_sys_s,
+            sync_s: writes.then_some(outcome.sync_s),
+            close_s: writes.then_some(outcome.close_s),
+            ops: outcome.ops,
+            ops_per_s: outcome.ops as f64 / seconds,
+            in_flight_max: count(outcome.in_flight_max),
+            p50_us: p50,
+            p95_us: p95,
+            p99_us: p99,
+            max_us: max,
+            switches: Some(outcome.switches),
+            switches_forced: Some(outcome.switches_forced),
+            ..Row::default()
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Deed, execute};
+
+    /// Executes samples in this process, and damages what they have written.
+    struct Here<F>(F);
+
+    impl<F: FnMut(&Path)> Start for Here<F> {
+        fn start(&mut self, arm: &Arm, words: &[OsString]) -> Result<Outcome, Refusal> {
+            let path = PathBuf::from(&words[5]);
+            let cell = cell(if words[1] == "write" { Deed::Write } else { Deed::RandomRead });
+            let number = |index: usize| words[index].to_str().and_then(|word| word.parse().ok()).unwrap();
+            let spec = cell.spec(arm, path.clone(), number(words.len() - 1));
+            let outcome = execute(&spec).map_err(|failure| Refusal::Failed(failure.to_string()))?;
+            (self.0)(&path);
+            Ok(outcome)
+        }
+    }
+
+    fn cell(deed: Deed) -> Cell {
+        let cache = if deed.writes() { Cache::Any } else { Cache::Warm };
+        Cell { deed, size: 1 << 20, block: 4096, direct: false, sync: false, cache, seed: 9 }
+    }
+
+    #[test]
+    fn samples_of_every_arm_are_verified_rows() {
+        let temp = tempfile::tempdir().unwrap();
+        for deed in [Deed::Write, Deed::RandomRead] {
+            let mut lab = Lab::new(temp.path(), cell(deed)).unwrap();
+            for arm in crate::arm::arms(deed, &crate::arm::MODELS.map(str::to_owned)) {
+                let row = match lab.sample(&arm, 3, &mut Here(|_: &Path| {})) {
+                    Ok(row) => row,
+                    Err(refusal) => panic!("{}: {refusal}", arm.name),
+                };
+                assert!(row.verified && row.seconds > 0.0, "{row:?}");
+                assert_eq!((row.block, row.ops, row.size_bytes), (3, 256, 1 << 20), "{}", arm.name);
+                assert!(row.in_flight_max as usize <= arm.threads * arm.depth, "{row:?}");
+            }
+        }
+        assert_eq!(temp.path().read_dir().unwrap().count(), 0, "files are left");
+    }
+
+    #[test]
+    fn a_wrong_byte_fails_the_sample() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut lab = Lab::new(temp.path(), cell(Deed::Write)).unwrap();
+        let arm = &crate::arm::arms(Deed::Write, &[])[0];
+        let mut damage = Here(|path: &Path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[777] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        });
+        let refusal = lab.sample(arm, 1, &mut damage).unwrap_err();
+        assert_eq!(refusal.to_string(), "blocking wrote wrong data: byte 777 is not what was to be written");
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_an_error() {
+        let refusal = Lab::new(Path::new("/no/such/place"), cell(Deed::Write)).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "cannot make a directory in '/no/such/place': No such file or directory"
+        );
+    }
+}

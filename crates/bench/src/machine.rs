@@ -1,0 +1,92 @@
+//! The fingerprint of the conditions under which a run holds: the kernel, processors, memory, the filesystem and its device.
+
+use std::fs::read_to_string;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+
+/// Names and values, of what is known about the machine and the directory `dir`.
+#[must_use]
+pub fn fingerprint(dir: &Path) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("kernel".to_owned(), kernel()),
+        ("cpu".to_owned(), cpu()),
+        ("cpus".to_owned(), fathom_io::sys::cpus_allowed().to_string()),
+        ("memory".to_owned(), memory()),
+        ("clock".to_owned(), line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("io_uring_disabled".to_owned(), line("/proc/sys/kernel/io_uring_disabled")),
+    ];
+    facts.extend(filesystem(dir));
+    facts.extend(device(dir));
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}
+
+fn line(path: &str) -> String {
+    read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn kernel() -> String {
+    let uname = rustix::system::uname();
+    format!("{} {}", uname.release().to_string_lossy(), uname.machine().to_string_lossy())
+}
+
+fn value_of(path: &str, name: &str) -> Option<String> {
+    let text = read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_once(':').map(|(_, value)| value.trim().to_owned())
+}
+
+fn cpu() -> String {
+    value_of("/proc/cpuinfo", "model name").unwrap_or_default()
+}
+
+fn memory() -> String {
+    value_of("/proc/meminfo", "MemTotal").unwrap_or_default()
+}
+
+/// The last mount over `dir`, of those that stand for its device (proc_pid_mountinfo(5)).
+fn filesystem(dir: &Path) -> Vec<(String, String)> {
+    let Ok(meta) = dir.metadata() else { return Vec::new() };
+    let device = format!("{}:{}", major(meta.dev()), minor(meta.dev()));
+    let table = read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let found = table.lines().rev().find_map(|line| {
+        let (mount, after) = line.split_once(" - ")?;
+        let options = mount.split(' ').nth(5)?;
+        (mount.split(' ').nth(2)? == device).then(|| (after.split(' ').next().unwrap_or_default(), options))
+    });
+    found.map_or_else(Vec::new, |(kind, options)| {
+        vec![("filesystem".to_owned(), kind.to_owned()), ("mount options".to_owned(), options.to_owned())]
+    })
+}
+
+fn device(dir: &Path) -> Vec<(String, String)> {
+    let Ok(meta) = dir.metadata() else { return Vec::new() };
+    let base = format!("/sys/dev/block/{}:{}", major(meta.dev()), minor(meta.dev()));
+    // A partition has no queue of its own: its disk, above it, has.
+    let queue = ["queue", "../queue"].map(|part| format!("{base}/{part}"));
+    let Some(queue) = queue.iter().find(|path| Path::new(path).is_dir()) else { return Vec::new() };
+    let name =
+        std::fs::canonicalize(&base).ok().and_then(|path| Some(path.file_name()?.display().to_string()));
+    let fact = |name: &str, file: &str| (name.to_owned(), line(&format!("{queue}/{file}")));
+    vec![
+        ("device".to_owned(), name.unwrap_or_default()),
+        fact("rotational", "rotational"),
+        fact("scheduler", "scheduler"),
+        fact("queue requests", "nr_requests"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel_processors_and_a_filesystem() {
+        let facts = fingerprint(&std::env::temp_dir());
+        for name in ["kernel", "cpus", "memory", "filesystem"] {
+            assert!(facts.iter().any(|(known, value)| known == name && !value.is_empty()), "{name}");
+        }
+    }
+}
