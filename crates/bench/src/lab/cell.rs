@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::arm::Arm;
+use crate::arms::Arm;
 use crate::sample::{Deed, Spec};
 
 /// What the page cache has of the file before a sample.
@@ -37,6 +37,8 @@ pub struct Cell {
     pub size: u64,
     /// Bytes of an operation.
     pub block: usize,
+    /// Files of the tree, for workloads of trees.
+    pub files: u64,
     /// Whether the page cache is passed by.
     pub direct: bool,
     /// Whether an fdatasync at the end is within the time.
@@ -51,8 +53,12 @@ impl Cell {
     /// As reports call it: `write 1 GiB in 4 KiB blocks`.
     #[must_use]
     pub fn label(&self) -> String {
-        let mut label =
-            format!("{} {} in {} blocks", self.deed.name(), binary(self.size), binary(self.block as u64));
+        let name = self.deed.name();
+        let mut label = if self.deed.is_of_tree() {
+            format!("{name} {} files", self.files)
+        } else {
+            format!("{name} {} in {} blocks", binary(self.size), binary(self.block as u64))
+        };
         for (said, words) in [
             (self.direct, ", O_DIRECT"),
             (self.sync, ", synced"),
@@ -103,6 +109,7 @@ mod tests {
             deed: Deed::Write,
             size: 1 << 30,
             block: 4096,
+            files: 100,
             direct: false,
             sync: false,
             cache: Cache::Any,
@@ -111,5 +118,7 @@ mod tests {
         assert_eq!(cell.label(), "write 1 GiB in 4 KiB blocks");
         (cell.deed, cell.size, cell.cache, cell.direct) = (Deed::RandomRead, 1000, Cache::Cold, true);
         assert_eq!(cell.label(), "random-read 1000 B in 4 KiB blocks, O_DIRECT, cold");
+        (cell.deed, cell.direct) = (Deed::Stat, false);
+        assert_eq!(cell.label(), "stat 100 files, cold");
     }
 }

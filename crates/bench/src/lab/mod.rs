@@ -8,6 +8,7 @@ mod cache;
 mod cell;
 mod noise;
 mod room;
+mod tree;
 mod verify;
 
 use std::ffi::OsString;
@@ -19,7 +20,7 @@ pub use cell::{Cache, Cell};
 pub use room::Room;
 
 use crate::Row;
-use crate::arm::Arm;
+use crate::arms::Arm;
 use crate::pattern::Pattern;
 use crate::sample::{Outcome, arguments};
 use noise::Ticks;
@@ -93,6 +94,9 @@ impl Lab {
     /// Brings the file into the state in which a sample finds it; whether everything before is on the disk.
     fn prepare(&mut self) -> io::Result<bool> {
         let path = self.path();
+        if self.cell.deed.is_of_tree() {
+            return self.prepare_tree(&path);
+        }
         if self.cell.deed.writes() {
             self.generation += 1;
             remove(&path)?;
@@ -109,8 +113,23 @@ impl Lab {
         Ok(settled)
     }
 
+    fn prepare_tree(&mut self, path: &Path) -> io::Result<bool> {
+        if !self.is_written {
+            tree::make(path, self.cell.files)?;
+            self.is_written = true;
+        }
+        let settled = noise::settle(self.dir.path())?;
+        match self.cell.cache {
+            Cache::Warm | Cache::Any => tree::warm(path)?,
+            Cache::Cold => tree::cool()?,
+        }
+        Ok(settled)
+    }
+
+    /// What of the file is in the page cache. Of a tree, nobody tells.
     fn share(&self) -> Option<f64> {
-        cache::share(&self.path()).ok().flatten()
+        let is_file = !self.cell.deed.is_of_tree();
+        is_file.then(|| cache::share(&self.path()).ok().flatten()).flatten()
     }
 
     /// Makes a sample of `arm` in block `block`.
@@ -140,6 +159,9 @@ impl Lab {
 
     /// What is wrong with what the sample has done.
     fn wrong(&self, outcome: &Outcome) -> Result<Option<String>, Refusal> {
+        if self.cell.deed.is_of_tree() {
+            return Ok(tree::wrong(self.cell.files, self.cell.deed, outcome));
+        }
         let size = self.cell.size;
         if outcome.bytes != size {
             return Ok(Some(format!("{} bytes were moved instead of {size}", outcome.bytes)));
@@ -159,7 +181,8 @@ impl Lab {
     fn row(&self, arm: &Arm, block: u32, outcome: &Outcome) -> Row {
         let (cell, writes) = (&self.cell, self.cell.deed.writes());
         let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
-        let [p50, p95, p99, max] = outcome.latencies_us.map(Some);
+        let of_tree = cell.deed.is_of_tree();
+        let [p50, p95, p99, max] = outcome.latencies_us.map(|latency| (!of_tree).then_some(latency));
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sync = match cell.deed {
             crate::sample::Deed::AppendSync => "each",
@@ -175,14 +198,14 @@ impl Lab {
             depth: count(arm.depth),
             batch: count(arm.batch),
             wait: arm.wait().to_owned(),
-            block_bytes: cell.block as u64,
-            size_bytes: cell.size,
+            block_bytes: if of_tree { 0 } else { cell.block as u64 },
+            size_bytes: if of_tree { 0 } else { cell.size },
             cache: cell.cache.name().to_owned(),
             direct: cell.direct,
             sync: sync.to_owned(),
             block,
             seconds,
-            bytes_per_s: outcome.bytes as f64 / seconds,
+            bytes_per_s: if of_tree { 0.0 } else { outcome.bytes as f64 / seconds },
             cpu_s: outcome.cpu_user_s + outcome.cpu_sys_s,
             cpu_user_s: outcome.cpu_user_s,
             cpu_sys_s: outcome.cpu_sys_s,
@@ -220,7 +243,7 @@ mod tests {
     impl<F: FnMut(&Path)> Start for Here<F> {
         fn start(&mut self, arm: &Arm, words: &[OsString]) -> Result<Outcome, Refusal> {
             let path = PathBuf::from(&words[5]);
-            let cell = cell(if words[1] == "write" { Deed::Write } else { Deed::RandomRead });
+            let cell = cell(words[1].to_str().and_then(Deed::named).unwrap());
             let number = |index: usize| words[index].to_str().and_then(|word| word.parse().ok()).unwrap();
             let spec = cell.spec(arm, path.clone(), number(words.len() - 1));
             let outcome = execute(&spec).map_err(|failure| Refusal::Failed(failure.to_string()))?;
@@ -231,22 +254,26 @@ mod tests {
 
     fn cell(deed: Deed) -> Cell {
         let cache = if deed.writes() { Cache::Any } else { Cache::Warm };
-        Cell { deed, size: 1 << 20, block: 4096, direct: false, sync: false, cache, seed: 9 }
+        Cell { deed, size: 1 << 20, block: 4096, files: 1234, direct: false, sync: false, cache, seed: 9 }
     }
 
     #[test]
     fn samples_of_every_arm_are_verified_rows() {
         let temp = tempfile::tempdir().unwrap();
-        for deed in [Deed::Write, Deed::RandomRead] {
+        for deed in [Deed::Write, Deed::RandomRead, Deed::Walk, Deed::Stat] {
             let mut lab = Lab::new(temp.path(), cell(deed)).unwrap();
-            for arm in crate::arm::arms(deed, &crate::arm::MODELS.map(str::to_owned)) {
+            for arm in crate::arms::arms(deed, &crate::arms::MODELS.map(str::to_owned)) {
                 let row = match lab.sample(&arm, 3, &mut Here(|_: &Path| {})) {
                     Ok(row) => row,
                     Err(refusal) => panic!("{}: {refusal}", arm.name),
                 };
                 assert!(row.verified && row.seconds > 0.0, "{row:?}");
-                assert_eq!((row.block, row.ops, row.size_bytes), (3, 256, 1 << 20), "{}", arm.name);
-                assert!(row.in_flight_max as usize <= arm.threads * arm.depth, "{row:?}");
+                let expected = if deed.is_of_tree() { (3, 1247, 0) } else { (3, 256, 1 << 20) };
+                assert_eq!((row.block, row.ops, row.size_bytes), expected, "{}", arm.name);
+                assert!(
+                    arm.name == "auto" || row.in_flight_max as usize <= arm.threads * arm.depth,
+                    "{row:?}"
+                );
             }
         }
         assert_eq!(temp.path().read_dir().unwrap().count(), 0, "files are left");
@@ -256,7 +283,7 @@ mod tests {
     fn a_wrong_byte_fails_the_sample() {
         let temp = tempfile::tempdir().unwrap();
         let mut lab = Lab::new(temp.path(), cell(Deed::Write)).unwrap();
-        let arm = &crate::arm::arms(Deed::Write, &[])[0];
+        let arm = &crate::arms::arms(Deed::Write, &[])[0];
         let mut damage = Here(|path: &Path| {
             let mut bytes = std::fs::read(path).unwrap();
             bytes[777] ^= 1;

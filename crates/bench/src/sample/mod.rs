@@ -10,6 +10,7 @@ mod model;
 mod order;
 mod outcome;
 mod spec;
+mod tree;
 
 pub use model::METHODS;
 pub use outcome::Outcome;
@@ -34,6 +35,9 @@ use gate::Gate;
 /// [`Failure::Io`] for what fails.
 pub fn execute(spec: &Spec) -> Result<Outcome, Failure> {
     spec.check()?;
+    if spec.deed.is_of_tree() {
+        return tree::walk(spec);
+    }
     let file: Arc<OwnedFd> = Arc::new(open(spec)?.into());
     let gate = Gate::default();
     let (start, usage_before, results) = thread::scope(|scope| {

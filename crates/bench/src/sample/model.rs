@@ -7,7 +7,7 @@ use fathom_io::uring::{Ring, RingOptions};
 use super::spec::{Method, Spec};
 
 /// What `--method` takes, and `--list` shows.
-pub const METHODS: [(&str, Method); 9] = [
+pub const METHODS: [(&str, Method); 14] = [
     ("blocking", Method::Blocking),
     ("pwrite", Method::Pwrite),
     ("uring", Method::Uring),
@@ -17,6 +17,11 @@ pub const METHODS: [(&str, Method); 9] = [
     ("nowait", Method::Nowait),
     ("tokio", Method::Tokio),
     ("mmap", Method::Mmap),
+    ("sync", Method::Sync),
+    ("threads", Method::Threads),
+    ("async-seq", Method::AsyncSeq),
+    ("async-par", Method::AsyncPar),
+    ("auto", Method::Auto),
 ];
 
 /// Somebody who goes on with a model, whichever it is: each has its own copy of the loop, so that a blocking call is nothing else.
@@ -41,6 +46,9 @@ pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable>
         Method::Nowait => with.with(Nowait::new(pool()?)),
         Method::Tokio => with.with(TokioFile::new(depth)?),
         Method::Mmap => with.with(Mapped::default()),
+        Method::Sync | Method::Threads | Method::AsyncSeq | Method::AsyncPar | Method::Auto => {
+            unreachable!("a specification that was checked has no walk of a file")
+        }
     })
 }
 

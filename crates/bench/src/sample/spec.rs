@@ -19,13 +19,26 @@ pub enum Deed {
     RandomRead,
     /// Blocks one after the other, each synced (fdatasync) before the next.
     AppendSync,
+    /// Reads all names of a tree.
+    Walk,
+    /// The same, with all metadata.
+    Stat,
 }
 
 impl Deed {
+    const ALL: [Self; 6] =
+        [Self::Write, Self::Read, Self::RandomRead, Self::AppendSync, Self::Walk, Self::Stat];
+
     /// Whether the file is made by it.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AppendSync)
+    }
+
+    /// Whether it is about a tree, not a file.
+    #[must_use]
+    pub fn is_of_tree(self) -> bool {
+        matches!(self, Self::Walk | Self::Stat)
     }
 
     /// As it is spelled.
@@ -36,15 +49,15 @@ impl Deed {
             Self::Read => "read",
             Self::RandomRead => "random-read",
             Self::AppendSync => "append-sync",
+            Self::Walk => "walk",
+            Self::Stat => "stat",
         }
     }
 
     /// The deed of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Write, Self::Read, Self::RandomRead, Self::AppendSync]
-            .into_iter()
-            .find(|deed| deed.name() == name)
+        Self::ALL.into_iter().find(|deed| deed.name() == name)
     }
 }
 
@@ -69,6 +82,31 @@ pub enum Method {
     Tokio,
     /// A memory map.
     Mmap,
+    /// For trees: blocking calls on one thread.
+    Sync,
+    /// For trees: blocking calls on threads.
+    Threads,
+    /// For trees: tokio, one call after another.
+    AsyncSeq,
+    /// For trees: tokio, many calls under way.
+    AsyncPar,
+    /// For trees: as many threads as the storage rewards.
+    Auto,
+}
+
+impl Method {
+    /// Whether a tree can be walked with it.
+    fn walks(self) -> bool {
+        matches!(
+            self,
+            Self::Sync | Self::Threads | Self::AsyncSeq | Self::AsyncPar | Self::Auto | Self::Uring
+        )
+    }
+
+    /// Whether bytes can be moved with it.
+    fn moves(self) -> bool {
+        self == Self::Uring || !self.walks()
+    }
 }
 
 /// A sample.
@@ -115,8 +153,12 @@ impl Spec {
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
         let alone = matches!(self.method, Method::Blocking | Method::Mmap);
         match self {
-            Self { size: 0, .. } => wrong("the size is zero"),
-            Self { block: 0 | BLOCK_MAX.., .. } => wrong("the block is zero, or 1 GiB or more"),
+            _ if self.deed.is_of_tree() && !self.method.walks() => wrong("this method is not for trees"),
+            _ if !self.deed.is_of_tree() && !self.method.moves() => wrong("this method is for trees"),
+            Self { size: 0, .. } if !self.deed.is_of_tree() => wrong("the size is zero"),
+            Self { block: 0 | BLOCK_MAX.., .. } if !self.deed.is_of_tree() => {
+                wrong("the block is zero, or 1 GiB or more")
+            }
             Self { threads: 0, .. } | Self { depth: 0, .. } | Self { batch: 0, .. } => {
                 wrong("threads, depth and batch are at least 1")
             }
@@ -140,6 +182,8 @@ pub enum Failure {
     Usage(String),
     /// The method cannot run here.
     Unavailable(Unavailable),
+    /// The same, in the walk's words.
+    Refused(String),
     /// Something failed: the deed, the file, the cause.
     Io(&'static str, PathBuf, io::Error),
     /// The data of this file is wrong: at this offset.
@@ -157,7 +201,7 @@ impl Failure {
         match self {
             Self::Io(..) | Self::Wrong(..) => 1,
             Self::Usage(_) => 2,
-            Self::Unavailable(_) => 3,
+            Self::Unavailable(_) | Self::Refused(_) => 3,
         }
     }
 }
@@ -165,7 +209,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(what) => f.write_str(what),
+            Self::Usage(what) | Self::Refused(what) => f.write_str(what),
             Self::Unavailable(why) => why.fmt(f),
             Self::Io(deed, path, cause) => write!(f, "cannot {deed} '{}': {}", path.display(), words(cause)),
             Self::Wrong(path, offset) => {

@@ -26,8 +26,21 @@ pub struct Arm {
 }
 
 /// The values of `--models`.
-pub const MODELS: [&str; 9] =
-    ["blocking", "threads", "pool", "nowait", "tokio", "mmap", "uring", "uring-registered", "uring-polled"];
+pub const MODELS: [&str; 13] = [
+    "blocking",
+    "threads",
+    "pool",
+    "nowait",
+    "tokio",
+    "mmap",
+    "uring",
+    "uring-registered",
+    "uring-polled",
+    "sync",
+    "async-seq",
+    "async-par",
+    "auto",
+];
 
 impl Arm {
     fn new(name: impl Into<String>, model: &'static str, method: Method) -> Self {
@@ -109,12 +122,28 @@ fn reading() -> Vec<Arm> {
     arms
 }
 
+/// The models of a walk. The first one is the baseline, under the name it has everywhere.
+fn walking() -> Vec<Arm> {
+    let mut arms = vec![Arm::new("blocking", "sync", Method::Sync)];
+    for threads in [2, 8, 32, 128] {
+        arms.push(Arm::new(format!("{threads}_threads"), "threads", Method::Threads).threads(threads));
+    }
+    arms.push(Arm::new("async_seq", "async-seq", Method::AsyncSeq));
+    arms.push(Arm::new("async_par", "async-par", Method::AsyncPar));
+    for depth in [32, 128] {
+        arms.push(Arm::new(format!("iouring_{depth}"), "uring", Method::Uring).deep(depth, 1));
+    }
+    arms.push(Arm::new("auto", "auto", Method::Auto));
+    arms
+}
+
 /// The Rust arms of `deed`: those of `models`, or if none are named the ones that answer the usual question.
 #[must_use]
 pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
     let usual = match deed {
         Deed::Write => published(),
         Deed::Read | Deed::RandomRead => reading(),
+        Deed::Walk | Deed::Stat => walking(),
         Deed::AppendSync => {
             vec![
                 Arm::new("blocking", "blocking", Method::Blocking),
@@ -123,14 +152,15 @@ pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
         }
     };
     let alone = |arm: &Arm| deed != Deed::AppendSync || (arm.threads == 1 && arm.depth == 1);
-    let all = usual.iter().cloned().chain(further()).filter(alone);
+    let further = if deed.is_of_tree() { Vec::new() } else { further() };
+    let all = usual.iter().cloned().chain(further).filter(alone);
     if models.is_empty() {
         let usual_names: Vec<&str> = usual.iter().map(|arm| arm.name.as_str()).collect();
         let more = if deed == Deed::Write { 0 } else { usize::MAX };
         let further = all.filter(|arm| !usual_names.contains(&arm.name.as_str())).take(more);
         return usual.iter().cloned().chain(further).collect();
     }
-    all.filter(|arm| arm.model == "blocking" || models.iter().any(|model| *model == arm.model)).collect()
+    all.filter(|arm| arm.name == "blocking" || models.iter().any(|model| *model == arm.model)).collect()
 }
 
 #[cfg(test)]
@@ -161,13 +191,15 @@ mod tests {
 
     #[test]
     fn every_model_can_be_named_and_brings_the_baseline() {
-        for deed in [Deed::Write, Deed::Read, Deed::RandomRead] {
-            for model in MODELS {
+        for model in MODELS {
+            let mut found = 0;
+            for deed in [Deed::Write, Deed::Read, Deed::RandomRead, Deed::Walk, Deed::Stat] {
                 let arms = arms(deed, &[model.to_owned()]);
                 assert_eq!(arms[0].name, "blocking");
-                assert!(arms.iter().any(|arm| arm.model == model), "{model}");
-                assert!(arms.iter().all(|arm| ["blocking", model].contains(&arm.model)), "{model}");
+                assert!(arms[1..].iter().all(|arm| arm.model == model), "{model}");
+                found += arms.iter().filter(|arm| arm.model == model).count();
             }
+            assert!(found > 0, "{model}");
         }
         assert!(arms(Deed::AppendSync, &[]).iter().all(|arm| arm.threads == 1 && arm.depth == 1));
     }

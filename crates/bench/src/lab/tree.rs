@@ -1,0 +1,54 @@
+//! The tree that samples walk: directories of a hundred files, whose sizes are numbers that can be added up.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use crate::sample::{Deed, Outcome};
+
+/// Files of a directory.
+const WIDTH: u64 = 100;
+/// Sizes of files go up to this.
+const SIZES: u64 = 5000;
+
+/// Makes a tree of `files` files at `path`.
+pub(super) fn make(path: &Path, files: u64) -> io::Result<()> {
+    fs::create_dir(path)?;
+    for first in (0..files).step_by(WIDTH as usize) {
+        let dir = path.join(format!("{:04}", first / WIDTH));
+        fs::create_dir(&dir)?;
+        for number in first..files.min(first + WIDTH) {
+            File::create(dir.join(format!("file-{number}")))?.set_len(number % SIZES)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the metadata of everything in it.
+pub(super) fn warm(path: &Path) -> io::Result<()> {
+    for dir in path.read_dir()? {
+        for file in dir?.path().read_dir()? {
+            file?.metadata()?;
+        }
+    }
+    Ok(())
+}
+
+/// Has the kernel forget all metadata, of everything. It takes root.
+pub(super) fn cool() -> io::Result<()> {
+    fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
+        let why = format!("metadata can be made cold by root alone (/proc/sys/vm/drop_caches): {error}");
+        io::Error::new(error.kind(), why)
+    })
+}
+
+/// What is wrong with what a sample has counted.
+pub(super) fn wrong(files: u64, deed: Deed, outcome: &Outcome) -> Option<String> {
+    let entries = files + files.div_ceil(WIDTH);
+    let bytes = (0..files).map(|number| number % SIZES).sum();
+    if outcome.ops != entries {
+        return Some(format!("{} entries were counted instead of {entries}", outcome.ops));
+    }
+    let counted = deed == Deed::Stat && outcome.bytes != bytes;
+    counted.then(|| format!("sizes came to {} instead of {bytes}", outcome.bytes))
+}
