@@ -7,6 +7,7 @@ mod drive;
 mod gate;
 mod latency;
 mod model;
+mod null;
 mod order;
 mod outcome;
 mod spec;

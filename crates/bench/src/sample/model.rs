@@ -4,10 +4,11 @@ use fathom_io::Unavailable;
 use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Ring, RingOptions};
 
+use super::null::Null;
 use super::spec::{Method, Spec};
 
 /// What `--method` takes, and `--list` shows.
-pub const METHODS: [(&str, Method); 14] = [
+pub const METHODS: [(&str, Method); 15] = [
     ("blocking", Method::Blocking),
     ("pwrite", Method::Pwrite),
     ("uring", Method::Uring),
@@ -17,6 +18,7 @@ pub const METHODS: [(&str, Method); 14] = [
     ("nowait", Method::Nowait),
     ("tokio", Method::Tokio),
     ("mmap", Method::Mmap),
+    ("null", Method::Null),
     ("sync", Method::Sync),
     ("threads", Method::Threads),
     ("async-seq", Method::AsyncSeq),
@@ -46,6 +48,7 @@ pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable>
         Method::Nowait => with.with(Nowait::new(pool()?)),
         Method::Tokio => with.with(TokioFile::new(depth)?),
         Method::Mmap => with.with(Mapped::default()),
+        Method::Null => with.with(Null::default()),
         Method::Sync | Method::Threads | Method::AsyncSeq | Method::AsyncPar | Method::Auto => {
             unreachable!("a specification that was checked has no walk of a file")
         }

@@ -82,6 +82,8 @@ pub enum Method {
     Tokio,
     /// A memory map.
     Mmap,
+    /// No call at all: what the loop around the calls costs.
+    Null,
     /// For trees: blocking calls on one thread.
     Sync,
     /// For trees: blocking calls on threads.
@@ -151,7 +153,7 @@ impl Spec {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let wrong = |what: &str| Err(Failure::Usage(what.to_owned()));
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
-        let alone = matches!(self.method, Method::Blocking | Method::Mmap);
+        let alone = matches!(self.method, Method::Blocking | Method::Mmap | Method::Null);
         match self {
             _ if self.deed.is_of_tree() && !self.method.walks() => wrong("this method is not for trees"),
             _ if !self.deed.is_of_tree() && !self.method.moves() => wrong("this method is for trees"),

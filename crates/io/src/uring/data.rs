@@ -112,7 +112,7 @@ impl Ring {
         let op = self.slots[index].as_mut().expect("an entry is made of a slot in use");
         let file = self.files.get(op.file)?.as_raw_fd();
         let (offset, len) = (op.offset, u32::try_from(op.len()).map_err(|_| Errno::INVAL)?);
-        let fixed = op.buffer.registered.filter(|(ring, _)| *ring == self.number).map(|(_, index)| index);
+        let fixed = op.buffer.registered_with(self.number);
         let start = op.start;
         let memory = op.buffer[start..].as_mut_ptr();
         // The builders take one type of file each.
@@ -267,7 +267,7 @@ impl Data for Ring {
         registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
         self.has_buffers = true;
         for (index, buffer) in buffers.iter_mut().enumerate() {
-            buffer.registered = u16::try_from(index).ok().map(|index| (self.number, index));
+            u16::try_from(index).into_iter().for_each(|index| buffer.set_registered(self.number, index));
         }
         Ok(buffers)
     }
