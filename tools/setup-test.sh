@@ -19,6 +19,8 @@ zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
 ncdu         ncdu        what it reads of an export
 sqlite3      sqlite3     the same
+chromium     chromium    reports of benchmarks
+chromedriver chromium-driver  the same
 '
 
 packages=
