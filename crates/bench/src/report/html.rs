@@ -41,7 +41,7 @@ pub fn html(run: &Run) -> String {
         in_short(&cells, &json, is_polyglot),
         cells.iter().enumerate().map(|(at, cell)| section(at, cell, &json, is_polyglot)).collect(),
         warmth(&cells, is_polyglot),
-        conditions(run),
+        conditions(run, &json),
         all_samples(&cells, &strays, &json),
     ];
     format!(
@@ -81,8 +81,6 @@ fn header(run: &Run, cells: &[Cell], json: &Value, title: &str) -> String {
         ("blocks", number(json, "blocks")),
         ("samples", run.rows.len().to_string()),
         ("discarded", discarded.to_string()),
-        ("seed", number(json, "seed")),
-        ("format", number(json, "schema")),
     ];
     let facts = facts.map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).concat();
     format!(
@@ -143,7 +141,7 @@ fn warmth(cells: &[Cell], is_polyglot: bool) -> String {
 }
 
 /// Under which conditions all this holds.
-fn conditions(run: &Run) -> String {
+fn conditions(run: &Run, json: &Value) -> String {
     let part = |title: &str, is_there: bool, body: String| match is_there {
         true => format!("<section>\n<h2>{title}</h2>\n{body}</section>\n"),
         false => String::new(),
@@ -159,13 +157,21 @@ fn conditions(run: &Run) -> String {
         part("Not available", !run.unavailable.is_empty(), table::unavailable(&run.unavailable)),
         part("Discarded", has_discards, table::discards(run)),
         part("Machine", !machine.is_empty(), format!("<dl class=\"machine\">\n{machine}</dl>\n")),
-        part(
-            "Run it again",
-            !run.command.is_empty(),
-            format!("<pre><code>{}</code></pre>\n", Text(&run.command)),
-        ),
+        part("Run it again", true, again(run, json)),
     ]
     .concat()
+}
+
+fn again(run: &Run, json: &Value) -> String {
+    let command = match run.command.as_str() {
+        "" => String::new(),
+        command => format!("<pre><code>{}</code></pre>\n", Text(command)),
+    };
+    let [seed, schema] = ["seed", "schema"].map(|key| number(json, key));
+    format!(
+        "{command}<p class=\"note\" data-at=\"\">Seed {seed}. The page contains the run as JSON, format {schema}, in the element \
+         <code>run</code>.</p>\n"
+    )
 }
 
 /// Every sample, folded away.

@@ -42,8 +42,12 @@ for (const line of document.querySelectorAll('.line')) {
       overlaps.push(line.textContent + ': ' + a + ' | ' + b);
   }));
 }
-return {drawings: visible.length, empty: empty.length, overlaps,
-        sideways: root.scrollWidth - root.clientWidth, height: root.scrollHeight};
+const height = root.scrollHeight;
+const folded = document.querySelectorAll('details');
+folded.forEach(e => { e.open = true; });
+const sideways = root.scrollWidth - root.clientWidth;
+folded.forEach(e => { e.open = false; });
+return {drawings: visible.length, empty: empty.length, overlaps, sideways, height};
 """
 # The least contrast of a text with what is behind it (WCAG 2.2, 1.4.3), with the text.
 CONTRAST = """
@@ -133,12 +137,14 @@ def compare_numbers(found, wanted):
     return problems + [f"{pointer}: not on the page" for pointer in sorted(missing)]
 
 
-def requests(browser):
-    """Addresses that the page asked for, beside its own."""
+def requests(browser, page):
+    """Addresses that the page asked for, beside its own. The browser's first tab asks for some before."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [message for message in messages if message["method"] == "Network.requestWillBeSent"]
-    addresses = [message["params"]["request"]["url"] for message in sent]
-    return sorted({address for address in addresses if not address.startswith(("file:", "data:"))})
+    sent = [message["params"] for message in sent if message["params"]["documentURL"] == page.as_uri()]
+    addresses = {request["request"]["url"] for request in sent}
+    assert page.as_uri() in addresses
+    return sorted(address for address in addresses - {page.as_uri()} if not address.startswith("data:"))
 
 
 def screenshot(browser, path, width, height):
@@ -178,7 +184,7 @@ def main(page, data, directory):
                 "wrong": compare_numbers(found, leaves(wanted)),
                 "embedded": json.loads(embedded) == json.loads(data.read_text()),
                 "console": [entry["message"] for entry in browser.get_log("browser")],
-                "requests": requests(browser),
+                "requests": requests(browser, page),
                 "scripts": browser.execute_script("return document.querySelectorAll('script').length"),
             }
         finally:

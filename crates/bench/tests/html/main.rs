@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod run;
+mod structure;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

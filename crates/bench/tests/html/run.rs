@@ -88,7 +88,9 @@ fn machine() -> Vec<(String, String)> {
 
 /// Pools and rings from 1 to 128 in flight: of no use where the file is cached.
 fn read_arms(is_cold: bool) -> Vec<Arm> {
-    let gain = |in_flight: u32| if is_cold { f64::from(in_flight).powf(-0.62) } else { 1.1 };
+    let gain = |in_flight: u32| {
+        if is_cold { f64::from(in_flight).powf(-0.62) } else { 1.06 + f64::from(in_flight).ln() * 0.02 }
+    };
     let depths = [1, 2, 4, 8, 16, 32, 64, 128];
     let rings =
         depths.map(|depth| ("uring", "uring", 1, depth, gain(depth) * if is_cold { 1.04 } else { 1.0 }));

@@ -49,7 +49,7 @@ impl<'a> Cell<'a> {
 
 /// The first word of a cell's name.
 fn workload(cell: &str) -> &str {
-    cell.split(' ').next().unwrap_or(cell)
+    cell.split([' ', ',']).next().unwrap_or(cell)
 }
 
 /// The cells in the order of their first arms, and the places of samples that belong to none.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::cells::{Arm, Cell};
 use super::figure::{Shape, tick_labels};
 use super::markup::Text;
-use super::number::Unit;
+use super::number::{Unit, label};
 use super::scale::Scale;
 
 const SHAPES: [Shape; 5] = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle, Shape::Plus];
@@ -126,7 +126,7 @@ fn grid(x: &Scale, y: &Scale) -> String {
 
 fn y_labels(scale: &Scale, unit: Unit) -> String {
     let ticks =
-        scale.ticks().into_iter().filter_map(|tick| Some((100.0 - scale.place(tick)?, unit.show(tick))));
+        scale.ticks().into_iter().filter_map(|tick| Some((100.0 - scale.place(tick)?, label(unit, tick))));
     let label =
         |(y, label): (f64, String)| format!(r#"<text x="100%" y="{y:.2}%" dy="0.35em">{label}</text>"#);
     format!(

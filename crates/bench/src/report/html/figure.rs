@@ -2,8 +2,8 @@
 //! as wide as there is room, placed in percent, so that marks keep their shape on any screen.
 
 use super::cells::{Arm, Cell};
-use super::markup::Text;
-use super::number::Unit;
+use super::markup::{Text, name};
+use super::number::{Unit, label};
 use super::scale::Scale;
 
 /// One line of a figure. All three are HTML.
@@ -62,7 +62,7 @@ fn grid(scale: &Scale) -> String {
 
 /// An SVG with the labels of a horizontal axis.
 pub(super) fn tick_labels(scale: &Scale, unit: Unit) -> String {
-    let ticks = scale.ticks().into_iter().filter_map(|tick| Some((scale.place(tick)?, unit.show(tick))));
+    let ticks = scale.ticks().into_iter().filter_map(|tick| Some((scale.place(tick)?, label(unit, tick))));
     let labels: String =
         ticks.map(|(x, label)| format!(r#"<text x="{x:.2}%" y="1em">{label}</text>"#)).collect();
     format!(r#"<svg class="labels" aria-hidden="true">{labels}</svg>"#)
@@ -125,5 +125,5 @@ pub(super) fn arm_name(cell: &Cell, arm: &Arm, is_polyglot: bool) -> String {
     let flight = cell.is_ambiguous(arm).then(|| format!("{}\u{a0}×\u{a0}{}", summary.threads, summary.depth));
     let more: Vec<String> = [lang, flight].into_iter().flatten().collect();
     let more = if more.is_empty() { String::new() } else { format!(" <small>{}</small>", more.join(", ")) };
-    format!("<code>{}</code>{more}", Text(&summary.method))
+    format!("<code>{}</code>{more}", name(&summary.method))
 }

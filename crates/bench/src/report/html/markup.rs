@@ -23,6 +23,11 @@ impl Display for Text<'_> {
     }
 }
 
+/// A name as the content of an element; a long one may break after an underscore.
+pub(super) fn name(name: &str) -> String {
+    Text(name).to_string().replace('_', "_<wbr>")
+}
+
 /// JSON as the content of a `script` element. A `<` stands in strings only, where JSON has another way to write it.
 pub(super) fn json_for_script(json: &str) -> String {
     json.replace('<', "\\u003c")

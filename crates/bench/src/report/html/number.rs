@@ -51,13 +51,23 @@ impl Unit {
     }
 }
 
+/// A round number as a label: without zeros that say nothing.
+pub(super) fn label(unit: Unit, value: f64) -> String {
+    let shown = unit.show(value);
+    let end = shown.find('\u{a0}').unwrap_or(shown.len());
+    let (digits, unit) = shown.split_at(end);
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{digits}{unit}")
+}
+
 /// Three significant digits, or as many more as stand before the point.
 fn three_digits(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0" } else { NONE }.to_owned();
     }
     // Rounded first: 9.996 has one digit before the point and 10.0 two.
-    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let rounded = rounded(value);
     let before_point = rounded.abs().log10().floor() as i32 + 1;
     match before_point {
         -5..=3 => format!("{rounded:.*}", (3 - before_point) as usize),
@@ -66,10 +76,15 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// To three digits; what has no such neighbour stays as it is.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
+}
+
 fn with_prefix(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 8] =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
-    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let rounded = rounded(value);
     let fits = PREFIXES.iter().find(|(size, _)| rounded.abs() >= *size);
     // Zero has no prefix; what is smaller than all of them has the last.
     let (size, prefix) = fits.copied().unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
@@ -106,9 +121,24 @@ mod tests {
 
     #[test]
     fn three_digits_are_kept() {
-        let shown =
-            [0.0, 0.071_26, 0.999_6, 1.0, 9.996, 99.96, 123.4, 123_456.7, 1e300, 2e-9].map(three_digits);
-        assert_eq!(shown, ["0", "0.0713", "1.00", "1.00", "10.0", "100", "123", "123457", "1e300", "2e-9"]);
+        let shown = [0.0, 0.071_26, 0.999_6, 1.0, 9.996, 99.96, 123.4, 123_456.7, 1e300, 2e-9, f64::MAX]
+            .map(three_digits);
+        assert_eq!(
+            shown,
+            [
+                "0",
+                "0.0713",
+                "1.00",
+                "1.00",
+                "10.0",
+                "100",
+                "123",
+                "123457",
+                "1e300",
+                "2e-9",
+                "1.7976931348623157e308"
+            ]
+        );
     }
 
     #[test]
@@ -121,6 +151,13 @@ mod tests {
         assert_eq!(shown(Unit::Seconds(1.0), 1e-12), "0.00100 ns");
         assert_eq!(shown(Unit::Share, 0.125), "12.5 %");
         assert_eq!(shown(Unit::Plain, f64::NAN), NONE);
+    }
+
+    #[test]
+    fn labels_are_short() {
+        let labels = [0.8, 10.0, 100.0, 1e3].map(|value| label(Unit::Plain, value));
+        assert_eq!(labels, ["0.8", "10", "100", "1000"]);
+        assert_eq!(label(Unit::Seconds(1.0), 0.01), "10\u{a0}ms");
     }
 
     #[test]

@@ -123,6 +123,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn places_are_inside_and_ticks_are_few(values in prop::collection::vec(any::<f64>(), 1..6), near in 1e-12..1e17) {
             for scale in [Scale::over(values.clone()), Scale::over([near, near * 1.000_001]), Scale::log_over(values.clone())] {

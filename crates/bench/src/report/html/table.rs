@@ -30,10 +30,13 @@ const COLUMNS: [(&str, &str, bool); 17] = [
 
 /// All numbers of the cell's arms.
 pub(super) fn arms(cell: &Cell, json: &Value) -> String {
-    let heads = ["arm", "language", "model"].into_iter().chain(COLUMNS.map(|(head, ..)| head));
+    let texts = ["arm", "language", "model"].map(|head| (head, true));
+    let heads = texts.into_iter().chain(COLUMNS.map(|(head, ..)| (head, false)));
     let rows = cell.arms.iter().map(|arm| {
         let summary = arm.summary;
-        let names = [&summary.lang, &summary.model].map(|name| format!("<td>{}</td>", Text(name))).concat();
+        let names = [&summary.lang, &summary.model]
+            .map(|name| format!("<td class=\"text\">{}</td>", Text(name)))
+            .concat();
         let best = if summary.among_best { " class=\"best\"" } else { "" };
         let numbers = numbers_of_arm(json.pointer(&format!("/arms/{}", arm.at)).unwrap_or(&Value::Null));
         format!(
@@ -54,8 +57,8 @@ fn numbers_of_arm(object: &Value) -> String {
 /// Samples by their places in the run, with all columns of the JSON.
 pub(super) fn samples(title: &str, rows: &[usize], json: &Value) -> String {
     let object = |at: &usize| json.pointer(&format!("/rows/{at}")).and_then(Value::as_object);
-    let heads =
-        rows.first().and_then(object).into_iter().flat_map(|object| object.keys().map(String::as_str));
+    let heads = rows.first().and_then(object).into_iter().flatten();
+    let heads = heads.map(|(key, value)| (key.as_str(), value.is_string()));
     let lines = rows.iter().filter_map(|at| Some((at, object(at)?)));
     let lines = lines.map(|(at, object)| {
         let whole = Value::Object(object.clone());
@@ -78,31 +81,35 @@ fn sample_cell(row: &Value, key: &str, value: &Value) -> String {
 pub(super) fn discards(run: &Run) -> String {
     let discarded = run.rows.iter().filter(|row| !row.discarded.is_empty());
     let lines = discarded.map(|row| {
-        let texts = [&row.workload, &row.cache, &row.lang, &row.method, &row.discarded];
-        let texts = texts.map(|text| format!("<td class=\"text\">{}</td>", Text(text))).concat();
-        format!("<tr><td>{}</td>{texts}</tr>\n", row.block)
+        let flight = format!("{} × {}", row.threads, row.depth);
+        let (workload, arm) =
+            (format!("{}, {}", row.workload, row.cache), format!("{} {}", row.lang, row.method));
+        text_row(&[&workload, &arm, &flight, &row.block.to_string(), &row.discarded])
     });
-    scrolled(
-        "Discarded samples",
-        ["block", "workload", "cache", "language", "arm", "reason"],
-        lines.collect(),
-    )
+    let heads = ["workload", "arm", "threads × depth", "block", "reason"].map(|head| (head, true));
+    scrolled("They are drawn as crosses and not counted anywhere", heads, lines.collect())
 }
 
 /// Arms that could not run, and why.
 pub(super) fn unavailable(arms: &[Unavailable]) -> String {
-    let lines = arms.iter().map(|arm| {
-        let texts = [&arm.lang, &arm.method, &arm.reason]
-            .map(|text| format!("<td class=\"text\">{}</td>", Text(text)));
-        format!("<tr>{}</tr>\n", texts.concat())
-    });
-    scrolled("Arms that could not run", ["language", "arm", "reason"], lines.collect())
+    let lines = arms.iter().map(|arm| text_row(&[&arm.lang, &arm.method, &arm.reason]));
+    let heads = ["language", "arm", "reason"].map(|head| (head, true));
+    scrolled("Arms that could not run here", heads, lines.collect())
 }
 
-/// A table in a box of its own that scrolls, also from the keyboard. `title` and `heads` are text, `body` is HTML.
-fn scrolled<'h>(title: &str, heads: impl IntoIterator<Item = &'h str>, body: String) -> String {
-    let heads: String =
-        heads.into_iter().map(|head| format!("<th scope=\"col\">{}</th>", Text(head))).collect();
+fn text_row(texts: &[&str]) -> String {
+    let cells: String = texts.iter().map(|text| format!("<td class=\"text\">{}</td>", Text(text))).collect();
+    format!("<tr>{cells}</tr>\n")
+}
+
+/// A table in a box of its own that scrolls, also from the keyboard. `title` is text, `body` is HTML, and of each head it is
+/// told whether its column has text.
+fn scrolled<'h>(title: &str, heads: impl IntoIterator<Item = (&'h str, bool)>, body: String) -> String {
+    let head = |(head, is_text)| {
+        let class = if is_text { " class=\"text\"" } else { "" };
+        format!("<th scope=\"col\"{class}>{}</th>", Text(head))
+    };
+    let heads: String = heads.into_iter().map(head).collect();
     let title = Text(title);
     format!(
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table>\n<caption>{title}</caption>\n\
