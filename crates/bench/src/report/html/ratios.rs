@@ -73,7 +73,11 @@ fn line(cell: &Cell, arm: &Arm, scale: &Scale, json: &Value, is_polyglot: bool) 
 
 fn track(arm: &Arm, scale: &Scale, ratio: Interval) -> String {
     let class = if arm.summary.among_best { "best" } else { "other" };
-    let hint = Unit::Plain.show(ratio.median);
+    let (bar, hint) = (format!("bar {class}"), Unit::Plain.show(ratio.median));
     let mark = scale.place(ratio.median).map(|x| Shape::Circle.mark((x, 50.0), class, &hint));
-    stroke(scale, (ratio.low, ratio.high), 50.0, &format!("bar {class}")) + &mark.unwrap_or_default()
+    // The ends stick out above and below the mark, so that a narrow interval does not hide behind it.
+    let end = |x: f64| format!(r#"<line class="{bar}" x1="{x:.2}%" x2="{x:.2}%" y1="28%" y2="72%"/>"#);
+    let ends = [ratio.low, ratio.high].into_iter().filter_map(|value| scale.place(value)).map(end);
+    let stroke = stroke(scale, (ratio.low, ratio.high), 50.0, &bar);
+    ends.collect::<String>() + &stroke + &mark.unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cells::Cell;
-use super::markup::Text;
+use super::markup::{Text, name};
 use super::number::{NONE, interval, number};
 use crate::{Run, Unavailable};
 
@@ -35,14 +35,14 @@ pub(super) fn arms(cell: &Cell, json: &Value) -> String {
     let rows = cell.arms.iter().map(|arm| {
         let summary = arm.summary;
         let names = [&summary.lang, &summary.model]
-            .map(|name| format!("<td class=\"text\">{}</td>", Text(name)))
+            .map(|text| format!("<td class=\"text\">{}</td>", Text(text)))
             .concat();
         let best = if summary.among_best { " class=\"best\"" } else { "" };
         let numbers = numbers_of_arm(json.pointer(&format!("/arms/{}", arm.at)).unwrap_or(&Value::Null));
         format!(
             "<tr data-at=\"/arms/{}\"{best}><th scope=\"row\"><code>{}</code></th>{names}{numbers}</tr>\n",
             arm.at,
-            Text(&summary.method)
+            name(&summary.method)
         )
     });
     scrolled(&format!("All numbers of {}", cell.name), heads, rows.collect())
@@ -65,7 +65,7 @@ pub(super) fn samples(title: &str, rows: &[usize], json: &Value) -> String {
         let cells: String = object.iter().map(|(key, value)| sample_cell(&whole, key, value)).collect();
         format!("<tr data-at=\"/rows/{at}\">{cells}</tr>\n")
     });
-    scrolled(title, heads, lines.collect())
+    scrolled(&format!("{title}: every column"), heads, lines.collect())
 }
 
 fn sample_cell(row: &Value, key: &str, value: &Value) -> String {
