@@ -11,7 +11,7 @@ c++          g++         the fuzz targets
 git          git         the list of files that are checked
 unshare      util-linux  mounts that only a test sees
 fusermount3  fuse3       the slow filesystem
-python3      python3     the benchmarks, DuckDB
+python3      python3     the benchmarks, DuckDB, a browser
 groff        groff-base  the man pages
 bash         bash        completions
 fish         fish        completions
@@ -19,6 +19,8 @@ zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
 ncdu         ncdu        what it reads of an export
 sqlite3      sqlite3     the same
+chromium     chromium    reports of benchmarks
+chromedriver chromium-driver  the same
 '
 
 packages=

@@ -11,6 +11,7 @@ pub mod arms;
 pub mod lab;
 pub mod machine;
 pub mod pattern;
+pub mod report;
 mod row;
 mod run;
 pub mod sample;

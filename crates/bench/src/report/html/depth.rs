@@ -1,0 +1,136 @@
+//! Throughput against operations in flight, where arms of one model differ in nothing but threads or depth.
+
+use std::collections::BTreeSet;
+
+use super::cells::{Arm, Cell};
+use super::figure::{Shape, tick_labels};
+use super::markup::Text;
+use super::number::{Unit, label};
+use super::scale::Scale;
+
+const SHAPES: [Shape; 5] = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle, Shape::Plus];
+/// Colours of `style.css`: with the shapes, 35 series look different.
+const COLOURS: usize = 7;
+
+/// Arms that make one curve.
+struct Series {
+    /// HTML.
+    name: String,
+    /// Operations in flight, and bytes or operations a second; ascending.
+    points: Vec<(f64, f64)>,
+}
+
+/// The figure; empty where no arms differ in threads or depth.
+pub(super) fn figure(cell: &Cell) -> String {
+    let series = series(cell);
+    let points = || series.iter().flat_map(|series| &series.points);
+    if !series.iter().any(|series| series.points.len() > 1) {
+        return String::new();
+    }
+    let (x, y) = (Scale::log_over(points().map(|point| point.0)), Scale::over(points().map(|point| point.1)));
+    let (Some(x), Some(y)) = (x, y) else { return String::new() };
+    let curves: String = series.iter().enumerate().map(|(at, series)| curve(at, series, &x, &y)).collect();
+    let keys = series.iter().enumerate().map(|(at, series)| look(at).0.key(&look(at).1, &series.name));
+    let log = if y.is_log() { "; both axes are logarithmic" } else { "; the horizontal axis is logarithmic" };
+    format!(
+        "<figure>\n<h3>Throughput against operations in flight</h3>\n<figcaption>Threads times depth{log}. Methods of one model are joined.\
+         <span class=\"keys\">{}</span></figcaption>\n<div class=\"chart\">{}<div class=\"plot\"><svg role=\"img\" \
+         aria-label=\"Throughput against operations in flight; the table below has the numbers\">{}{curves}</svg></div>{}\
+         <p class=\"label\">operations in flight</p></div>\n</figure>\n",
+        keys.collect::<String>(),
+        y_labels(&y, unit(cell)),
+        grid(&x, &y),
+        tick_labels(&x, Unit::Plain)
+    )
+}
+
+/// Bytes a second, or operations where no bytes are moved.
+fn throughput(cell: &Cell, arm: &Arm) -> f64 {
+    if has_bytes(cell) { arm.summary.bytes_per_s } else { arm.summary.ops_per_s }
+}
+
+fn has_bytes(cell: &Cell) -> bool {
+    cell.counted().any(|arm| arm.summary.bytes_per_s > 0.0)
+}
+
+fn unit(cell: &Cell) -> Unit {
+    Unit::of(if has_bytes(cell) { "bytes_per_s" } else { "ops_per_s" })
+}
+
+fn series(cell: &Cell) -> Vec<Series> {
+    let mut models: Vec<(&str, &str)> = Vec::new();
+    for arm in cell.counted() {
+        let model = (arm.summary.lang.as_str(), arm.summary.model.as_str());
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    let is_polyglot = models.iter().any(|model| model.0 != models[0].0);
+    models.into_iter().flat_map(|model| of_model(cell, model, is_polyglot)).collect()
+}
+
+/// One curve; where both threads and depth differ, one for each depth.
+fn of_model(cell: &Cell, (lang, model): (&str, &str), is_polyglot: bool) -> Vec<Series> {
+    let arms = || {
+        cell.counted().filter(|arm| (arm.summary.lang.as_str(), arm.summary.model.as_str()) == (lang, model))
+    };
+    let threads: BTreeSet<u32> = arms().map(|arm| arm.summary.threads).collect();
+    let depths: BTreeSet<u32> = arms().map(|arm| arm.summary.depth).collect();
+    let name = if is_polyglot { format!("{} {}", Text(lang), Text(model)) } else { Text(model).to_string() };
+    if threads.len() < 2 || depths.len() < 2 {
+        return vec![Series { name, points: points(cell, arms()) }];
+    }
+    let of_depth = |depth: u32| Series {
+        name: format!("{name}, depth {depth}"),
+        points: points(cell, arms().filter(|arm| arm.summary.depth == depth)),
+    };
+    depths.into_iter().map(of_depth).collect()
+}
+
+fn points<'c, 'a: 'c>(cell: &Cell, arms: impl Iterator<Item = &'c Arm<'a>>) -> Vec<(f64, f64)> {
+    let point =
+        |arm: &Arm| (f64::from(arm.summary.threads) * f64::from(arm.summary.depth), throughput(cell, arm));
+    let mut points: Vec<(f64, f64)> = arms.map(point).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+fn look(at: usize) -> (Shape, String) {
+    (SHAPES[at % SHAPES.len()], format!("s{}", at % COLOURS))
+}
+
+fn curve(at: usize, series: &Series, x: &Scale, y: &Scale) -> String {
+    let (shape, class) = look(at);
+    let place = |point: &(f64, f64)| Some((x.place(point.0)?, 100.0 - y.place(point.1)?));
+    let places: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
+    let joint = |pair: &[(f64, f64)]| {
+        let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
+        format!(r#"<line class="curve {class}" x1="{x1:.2}%" y1="{y1:.2}%" x2="{x2:.2}%" y2="{y2:.2}%"/>"#)
+    };
+    let joints: String = places.windows(2).map(joint).collect();
+    joints + &places.iter().map(|place| shape.mark(*place, &class, &series.name)).collect::<String>()
+}
+
+fn grid(x: &Scale, y: &Scale) -> String {
+    let line = |x1: f64, y1: f64, x2: f64, y2: f64| {
+        format!(r#"<line class="grid" x1="{x1:.2}%" y1="{y1:.2}%" x2="{x2:.2}%" y2="{y2:.2}%"/>"#)
+    };
+    let upright = x.ticks().into_iter().filter_map(|tick| x.place(tick)).map(|at| line(at, 0.0, at, 100.0));
+    let level = y
+        .ticks()
+        .into_iter()
+        .filter_map(|tick| y.place(tick))
+        .map(|at| line(0.0, 100.0 - at, 100.0, 100.0 - at));
+    upright.chain(level).collect()
+}
+
+fn y_labels(scale: &Scale, unit: Unit) -> String {
+    let ticks =
+        scale.ticks().into_iter().filter_map(|tick| Some((100.0 - scale.place(tick)?, label(unit, tick))));
+    let label =
+        |(y, label): (f64, String)| format!(r#"<text x="100%" y="{y:.2}%" dy="0.35em">{label}</text>"#);
+    format!(
+        r#"<div class="side"><svg aria-hidden="true">{}</svg></div>"#,
+        ticks.map(label).collect::<String>()
+    )
+}

@@ -1,0 +1,175 @@
+//! Numbers of the run as a reader sees them, each with its exact value and its place in the JSON beside it.
+
+use serde_json::Value;
+
+/// What stands where there is no number.
+pub(super) const NONE: &str = "–";
+
+/// What a number counts, and so how it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unit {
+    /// Every digit.
+    Exact,
+    /// Three digits.
+    Plain,
+    /// Seconds times the factor.
+    Seconds(f64),
+    /// Bytes or operations a second, or whatever has a decimal prefix.
+    Of(&'static str),
+    /// A part of 1.
+    Share,
+}
+
+impl Unit {
+    /// The unit of a number with this name in [`Row`](crate::Row) or [`Summary`](crate::Summary).
+    pub(super) fn of(name: &str) -> Unit {
+        match name {
+            "bytes_per_s" => Unit::Of("B/s"),
+            "ops_per_s" => Unit::Of("/s"),
+            "punted" | "steal" | "cached_before" | "cached_after" => Unit::Share,
+            "seconds" => Unit::Seconds(1.0),
+            name if name.ends_with("_us") => Unit::Seconds(1e-6),
+            name if name.ends_with("_s") => Unit::Seconds(1.0),
+            "cpu_s_per_gb" | "cpu_s_per_million_ops" | "switches_per_op" | "floor" => Unit::Plain,
+            name if name.starts_with("ratio") => Unit::Plain,
+            _ => Unit::Exact,
+        }
+    }
+
+    /// The number in this unit. One that is not finite has no digits.
+    pub(super) fn show(self, value: f64) -> String {
+        if !value.is_finite() {
+            return NONE.to_owned();
+        }
+        match self {
+            Unit::Exact => value.to_string(),
+            Unit::Plain => three_digits(value),
+            Unit::Seconds(factor) => with_prefix(value * factor, "s"),
+            Unit::Of(unit) => with_prefix(value, unit),
+            Unit::Share => format!("{}\u{a0}%", three_digits(value * 100.0)),
+        }
+    }
+}
+
+/// A round number as a label: without zeros that say nothing.
+pub(super) fn label(unit: Unit, value: f64) -> String {
+    let shown = unit.show(value);
+    let end = shown.find('\u{a0}').unwrap_or(shown.len());
+    let (digits, unit) = shown.split_at(end);
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{digits}{unit}")
+}
+
+/// Three significant digits, or as many more as stand before the point.
+fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0" } else { NONE }.to_owned();
+    }
+    // Rounded first: 9.996 has one digit before the point and 10.0 two.
+    let rounded = rounded(value);
+    let before_point = rounded.abs().log10().floor() as i32 + 1;
+    match before_point {
+        -5..=3 => format!("{rounded:.*}", (3 - before_point) as usize),
+        4..=6 => format!("{value:.0}"),
+        _ => format!("{rounded:e}"),
+    }
+}
+
+/// To three digits; what has no such neighbour stays as it is.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
+}
+
+fn with_prefix(value: f64, unit: &str) -> String {
+    const PREFIXES: [(f64, &str); 8] =
+        [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
+    let rounded = rounded(value);
+    let fits = PREFIXES.iter().find(|(size, _)| rounded.abs() >= *size);
+    // Zero has no prefix; what is smaller than all of them has the last.
+    let (size, prefix) = fits.copied().unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
+    format!("{}\u{a0}{prefix}{unit}", three_digits(rounded / size))
+}
+
+/// The number at `key` of `object`, as in `ratio/low`; an element around it must tell in `data-at` where the object is.
+pub(super) fn number(object: &Value, key: &str) -> String {
+    match object.pointer(&format!("/{key}")) {
+        Some(Value::Number(exact)) => {
+            let unit = Unit::of(key.split('/').next().unwrap_or(key));
+            let shown = match unit {
+                Unit::Exact => exact.to_string(),
+                unit => unit.show(exact.as_f64().unwrap_or(f64::NAN)),
+            };
+            format!(r#"<span class="n" data-key="{key}" data-value="{exact}">{shown}</span>"#)
+        }
+        _ => NONE.to_owned(),
+    }
+}
+
+/// The interval at `key`: the estimate, and both ends in brackets.
+pub(super) fn interval(object: &Value, key: &str) -> String {
+    if object.pointer(&format!("/{key}/median")).is_none() {
+        return NONE.to_owned();
+    }
+    let [median, low, high] = ["median", "low", "high"].map(|part| number(object, &format!("{key}/{part}")));
+    format!(r#"{median} <span class="ci">[{low}, {high}]</span>"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_kept() {
+        let shown = [0.0, 0.071_26, 0.999_6, 1.0, 9.996, 99.96, 123.4, 123_456.7, 1e300, 2e-9, f64::MAX]
+            .map(three_digits);
+        assert_eq!(
+            shown,
+            [
+                "0",
+                "0.0713",
+                "1.00",
+                "1.00",
+                "10.0",
+                "100",
+                "123",
+                "123457",
+                "1e300",
+                "2e-9",
+                "1.7976931348623157e308"
+            ]
+        );
+    }
+
+    #[test]
+    fn units_follow_the_size() {
+        let shown = |unit: Unit, value| unit.show(value).replace('\u{a0}', " ");
+        assert_eq!(shown(Unit::Seconds(1.0), 0.000_999_9), "1.00 ms");
+        assert_eq!(shown(Unit::Seconds(1e-6), 2.5), "2.50 µs");
+        assert_eq!(shown(Unit::Of("B/s"), 1.3e9), "1.30 GB/s");
+        assert_eq!(shown(Unit::Of("B/s"), 0.0), "0 B/s");
+        assert_eq!(shown(Unit::Seconds(1.0), 1e-12), "0.00100 ns");
+        assert_eq!(shown(Unit::Share, 0.125), "12.5 %");
+        assert_eq!(shown(Unit::Plain, f64::NAN), NONE);
+    }
+
+    #[test]
+    fn labels_are_short() {
+        let labels = [0.8, 10.0, 100.0, 1e3].map(|value| label(Unit::Plain, value));
+        assert_eq!(labels, ["0.8", "10", "100", "1000"]);
+        assert_eq!(label(Unit::Seconds(1.0), 0.01), "10\u{a0}ms");
+    }
+
+    #[test]
+    fn the_exact_value_stands_beside() {
+        let object =
+            serde_json::json!({"p50_us": 1234.567, "ratio": {"median": 0.5, "low": 0.4}, "seed": u64::MAX});
+        assert_eq!(
+            number(&object, "p50_us"),
+            "<span class=\"n\" data-key=\"p50_us\" data-value=\"1234.567\">1.23\u{a0}ms</span>"
+        );
+        assert!(number(&object, "seed").contains(">18446744073709551615<"));
+        assert_eq!(number(&object, "ratio/high"), NONE);
+        assert_eq!(interval(&object, "seconds"), NONE);
+    }
+}

@@ -1,0 +1,118 @@
+//! Tables: all numbers of the arms, all columns of the samples, what was discarded and what was not available.
+
+use serde_json::Value;
+
+use super::cells::Cell;
+use super::markup::{Text, name};
+use super::number::{NONE, interval, number};
+use crate::{Run, Unavailable};
+
+/// Columns of the table of arms: head, key in the JSON, and whether it is an interval.
+const COLUMNS: [(&str, &str, bool); 17] = [
+    ("threads", "threads", false),
+    ("depth", "depth", false),
+    ("counted", "runs", false),
+    ("discarded", "discarded", false),
+    ("time", "seconds", true),
+    ("÷ baseline", "ratio", true),
+    ("÷ fastest", "ratio_to_best", true),
+    ("÷ blocking, same language", "ratio_to_own", true),
+    ("throughput", "bytes_per_s", false),
+    ("operations", "ops_per_s", false),
+    ("CPU s a GB", "cpu_s_per_gb", false),
+    ("CPU s a million operations", "cpu_s_per_million_ops", false),
+    ("p50", "p50_us", false),
+    ("p95", "p95_us", false),
+    ("p99", "p99_us", false),
+    ("switches an operation", "switches_per_op", false),
+    ("punted", "punted", false),
+];
+
+/// All numbers of the cell's arms.
+pub(super) fn arms(cell: &Cell, json: &Value) -> String {
+    let texts = ["arm", "language", "model"].map(|head| (head, true));
+    let heads = texts.into_iter().chain(COLUMNS.map(|(head, ..)| (head, false)));
+    let rows = cell.arms.iter().map(|arm| {
+        let summary = arm.summary;
+        let names = [&summary.lang, &summary.model]
+            .map(|text| format!("<td class=\"text\">{}</td>", Text(text)))
+            .concat();
+        let best = if summary.among_best { " class=\"best\"" } else { "" };
+        let numbers = numbers_of_arm(json.pointer(&format!("/arms/{}", arm.at)).unwrap_or(&Value::Null));
+        format!(
+            "<tr data-at=\"/arms/{}\"{best}><th scope=\"row\"><code>{}</code></th>{names}{numbers}</tr>\n",
+            arm.at,
+            name(&summary.method)
+        )
+    });
+    scrolled(&format!("All numbers of {}", cell.name), heads, rows.collect())
+}
+
+fn numbers_of_arm(object: &Value) -> String {
+    let shown = COLUMNS
+        .map(|(_, key, is_interval)| if is_interval { interval(object, key) } else { number(object, key) });
+    shown.map(|shown| format!("<td>{shown}</td>")).concat()
+}
+
+/// Samples by their places in the run, with all columns of the JSON.
+pub(super) fn samples(title: &str, rows: &[usize], json: &Value) -> String {
+    let object = |at: &usize| json.pointer(&format!("/rows/{at}")).and_then(Value::as_object);
+    let heads = rows.first().and_then(object).into_iter().flatten();
+    let heads = heads.map(|(key, value)| (key.as_str(), value.is_string()));
+    let lines = rows.iter().filter_map(|at| Some((at, object(at)?)));
+    let lines = lines.map(|(at, object)| {
+        let whole = Value::Object(object.clone());
+        let cells: String = object.iter().map(|(key, value)| sample_cell(&whole, key, value)).collect();
+        format!("<tr data-at=\"/rows/{at}\">{cells}</tr>\n")
+    });
+    scrolled(&format!("{title}: every column"), heads, lines.collect())
+}
+
+fn sample_cell(row: &Value, key: &str, value: &Value) -> String {
+    match value {
+        Value::Number(_) => format!("<td>{}</td>", number(row, key)),
+        Value::String(text) => format!("<td class=\"text\">{}</td>", Text(text)),
+        Value::Bool(yes) => format!("<td>{}</td>", if *yes { "yes" } else { "no" }),
+        _ => format!("<td>{NONE}</td>"),
+    }
+}
+
+/// Samples that do not count, and why.
+pub(super) fn discards(run: &Run) -> String {
+    let discarded = run.rows.iter().filter(|row| !row.discarded.is_empty());
+    let lines = discarded.map(|row| {
+        let flight = format!("{} × {}", row.threads, row.depth);
+        let (workload, arm) =
+            (format!("{}, {}", row.workload, row.cache), format!("{} {}", row.lang, row.method));
+        text_row(&[&workload, &arm, &flight, &row.block.to_string(), &row.discarded])
+    });
+    let heads = ["workload", "arm", "threads × depth", "block", "reason"].map(|head| (head, true));
+    scrolled("They are drawn as crosses and not counted anywhere", heads, lines.collect())
+}
+
+/// Arms that could not run, and why.
+pub(super) fn unavailable(arms: &[Unavailable]) -> String {
+    let lines = arms.iter().map(|arm| text_row(&[&arm.lang, &arm.method, &arm.reason]));
+    let heads = ["language", "arm", "reason"].map(|head| (head, true));
+    scrolled("Arms that could not run here", heads, lines.collect())
+}
+
+fn text_row(texts: &[&str]) -> String {
+    let cells: String = texts.iter().map(|text| format!("<td class=\"text\">{}</td>", Text(text))).collect();
+    format!("<tr>{cells}</tr>\n")
+}
+
+/// A table in a box of its own that scrolls, also from the keyboard. `title` is text, `body` is HTML, and of each head it is
+/// told whether its column has text.
+fn scrolled<'h>(title: &str, heads: impl IntoIterator<Item = (&'h str, bool)>, body: String) -> String {
+    let head = |(head, is_text)| {
+        let class = if is_text { " class=\"text\"" } else { "" };
+        format!("<th scope=\"col\"{class}>{}</th>", Text(head))
+    };
+    let heads: String = heads.into_iter().map(head).collect();
+    let title = Text(title);
+    format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table>\n<caption>{title}</caption>\n\
+         <thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
+    )
+}
