@@ -45,7 +45,7 @@ pub(super) fn cool() -> io::Result<()> {
 /// What is wrong with what a sample has counted.
 pub(super) fn wrong(files: u64, deed: Deed, outcome: &Outcome) -> Option<String> {
     let entries = files + files.div_ceil(WIDTH);
-    let bytes = (0..files).map(|number| number % SIZES).sum();
+    let bytes: u64 = (0..files).map(|number| number % SIZES).sum();
     if outcome.ops != entries {
         return Some(format!("{} entries were counted instead of {entries}", outcome.ops));
     }
