@@ -1,0 +1,411 @@
+/*
+ * Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+ *
+ * A worker is a thread with its own partition of the file. It has slots: a slot is one operation that is under way, or could
+ * be. Calls need one slot; a ring has as many as --depth allows, and a block is only begun when there is a free one. That is
+ * the bound; the submission queue is none, for the kernel empties it at each submission.
+ */
+#define _GNU_SOURCE
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <liburing.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, RING_MAX = 32768 };
+
+enum exit_status { FAILED = 1, MISUSED = 2, UNAVAILABLE = 3 };
+
+struct slot {
+    unsigned char *buffer; /* begins where the block's first page does, so the page's stamp is at its start */
+    uint64_t offset;
+    uint32_t length, moved;
+    uint64_t start_ns; /* 0: not timed */
+};
+
+struct worker {
+    pthread_t thread;
+    uint64_t first, next, end; /* blocks */
+    struct slot *slots, **free;
+    uint64_t slot_count, free_count;
+    uint64_t ops, bytes, pages_ok, timed;
+    uint64_t *latency_ns;
+};
+
+static struct {
+    const char *op, *method, *path, *wait, *direct;
+    uint64_t size, block, threads, depth, batch, seed, generation;
+    bool writes, rings, spins;
+} options = {.wait = "wait", .direct = "no", .threads = 1, .depth = 1, .batch = 1, .seed = 1, .generation = 1};
+
+static int file;
+static pthread_barrier_t barrier; /* all workers, and main */
+static atomic_uint_fast64_t in_flight, in_flight_max;
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+__attribute__((format(printf, 2, 3))) static _Noreturn void quit(enum exit_status status, const char *format, ...) {
+    /* Never unlocked: of threads that fail together, one speaks. */
+    static pthread_mutex_t speaking = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&speaking);
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    exit(status);
+}
+
+static _Noreturn void fail(const char *deed, int error) { quit(FAILED, "%s '%s': %s", deed, options.path, strerror(error)); }
+
+static void *allocated(void *memory) {
+    if (!memory) quit(FAILED, "cannot allocate buffers: %s", strerror(ENOMEM));
+    return memory;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Operations are counted before they can begin and until their end is known: what is under way is never more than that. */
+static void count_begun(uint64_t operations) {
+    uint64_t now = atomic_fetch_add(&in_flight, operations) + operations, max = atomic_load(&in_flight_max);
+    while (now > max && !atomic_compare_exchange_weak(&in_flight_max, &max, now)) {}
+}
+
+static void count_ended(uint64_t operations) { atomic_fetch_sub(&in_flight, operations); }
+
+/* The pattern */
+
+static void fill(unsigned char *buffer, uint64_t bytes) {
+    uint64_t x = options.seed ^ options.generation * 0x9E3779B97F4A7C15, page[PAGE / 8] = {0};
+    if (x == 0) x = 1;
+    for (int i = STAMP / 8; i < PAGE / 8; i++) {
+        x ^= x >> 12, x ^= x << 25, x ^= x >> 27;
+        page[i] = htole64(x * 0x2545F4914F6CDD1D);
+    }
+    for (uint64_t at = 0; at < bytes; at += PAGE) memcpy(buffer + at, page, PAGE);
+}
+
+static void stamp(const struct slot *slot) {
+    uint64_t page = slot->offset / PAGE * PAGE, end = slot->offset + slot->length;
+    for (unsigned char *at = slot->buffer; page < end; page += PAGE, at += PAGE)
+        memcpy(at, (uint64_t[]){htole64(page), htole64(options.generation)}, STAMP);
+}
+
+/* Gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part. */
+static uint64_t verify(const struct slot *slot) {
+    uint64_t page = slot->offset / PAGE * PAGE, end = slot->offset + slot->length, begun = 0;
+    for (unsigned char *at = slot->buffer; page < end; page += PAGE, at += PAGE) {
+        uint64_t words[] = {htole64(page), htole64(options.generation)};
+        uint64_t from = page < slot->offset ? slot->offset - page : 0, to = least(STAMP, end - page);
+        if (from < to && memcmp(at + from, (unsigned char *)words + from, to - from) != 0)
+            quit(FAILED, "cannot verify '%s': page at %" PRIu64 " is not what was written", options.path, page);
+        begun += from == 0;
+    }
+    return begun;
+}
+
+/* One block, whatever makes the calls */
+
+static struct slot *begin(struct worker *w) {
+    struct slot *slot = w->free[--w->free_count];
+    uint64_t number = w->next++;
+    slot->offset = number * options.block;
+    slot->length = least(options.block, options.size - slot->offset);
+    slot->moved = 0;
+    if (options.writes) stamp(slot);
+    slot->start_ns = (number - w->first) % TIMED_EVERY == 0 ? now_ns() : 0;
+    return slot;
+}
+
+static unsigned char *rest(const struct slot *slot) { return slot->buffer + slot->offset % PAGE + slot->moved; }
+
+/* Takes what a system call or an operation gave (bytes, or minus the errno); whether the block is done with it. */
+static bool advance(struct worker *w, struct slot *slot, int64_t result) {
+    if (result == -EINTR || result == -EAGAIN) return false;
+    const char *deed = options.writes ? "cannot write" : "cannot read";
+    if (result < 0) fail(deed, -result);
+    if (result == 0) quit(FAILED, "%s '%s': unexpected end of file", deed, options.path);
+    w->ops++;
+    w->bytes += result;
+    slot->moved += result;
+    if (slot->moved < slot->length) return false;
+    if (slot->start_ns) w->latency_ns[w->timed++] = now_ns() - slot->start_ns;
+    if (!options.writes) w->pages_ok += verify(slot);
+    w->free[w->free_count++] = slot;
+    return true;
+}
+
+/* Methods: blocking and pwrite */
+
+static int64_t call(const struct slot *slot) {
+    uint64_t offset = slot->offset + slot->moved, length = slot->length - slot->moved;
+    ssize_t moved;
+    if (options.method[0] == 'b') moved = options.writes ? write(file, rest(slot), length) : read(file, rest(slot), length);
+    else if (options.writes) moved = pwrite(file, rest(slot), length, offset);
+    else moved = pread(file, rest(slot), length, offset);
+    return moved < 0 ? -errno : moved;
+}
+
+static void run_calls(struct worker *w) {
+    while (w->next < w->end) {
+        struct slot *slot = begin(w);
+        count_begun(1);
+        while (!advance(w, slot, call(slot))) {}
+        count_ended(1);
+    }
+}
+
+/* Method: uring */
+
+/* Entries are --depth so that the kernel may use as many workers; its completion queue is twice that and cannot overflow. */
+static int make_ring(struct io_uring *ring) {
+    /* Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do. */
+    struct io_uring_params params = {.flags = options.spins ? 0 : IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN};
+    int error = io_uring_queue_init_params(options.depth, ring, &params);
+    /* Linux before 6.1 does not know these flags. */
+    return error == -EINVAL ? io_uring_queue_init(options.depth, ring, 0) : error;
+}
+
+static void need_ring(struct io_uring *ring) {
+    int error = make_ring(ring);
+    if (error < 0) quit(UNAVAILABLE, "cannot make a ring: %s", strerror(-error));
+}
+
+static void queue(struct io_uring *ring, struct slot *slot) {
+    struct io_uring_sqe *sqe = io_uring_get_sqe(ring); /* there is one: no slot is queued twice */
+    uint64_t offset = slot->offset + slot->moved, length = slot->length - slot->moved;
+    io_uring_prep_rw(options.writes ? IORING_OP_WRITE : IORING_OP_READ, sqe, file, rest(slot), length, offset);
+    io_uring_sqe_set_data(sqe, slot);
+}
+
+/* The blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free. */
+static uint64_t startable(const struct worker *w) {
+    uint64_t batch = least(least(options.batch, w->slot_count), w->end - w->next);
+    return batch <= w->free_count ? batch : 0;
+}
+
+static void submit(struct io_uring *ring, bool wait) {
+    if (!wait && io_uring_sq_ready(ring) == 0) return;
+    int result = io_uring_submit_and_wait(ring, wait);
+    if (result >= 0 || result == -EINTR) return;
+    if (result != -EAGAIN && result != -EBUSY) fail("cannot submit operations on", -result);
+    /* The kernel has no memory for more. What it did not take stays queued until it has ended some. */
+    io_uring_get_events(ring);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void reap(struct worker *w, struct io_uring *ring) {
+    unsigned head, seen = 0, ended = 0;
+    struct io_uring_cqe *cqe;
+    io_uring_for_each_cqe(ring, head, cqe) {
+        struct slot *slot = io_uring_cqe_get_data(cqe);
+        if (advance(w, slot, cqe->res)) ended++;
+        else queue(ring, slot);
+        seen++;
+    }
+    io_uring_cq_advance(ring, seen);
+    if (ended) count_ended(ended);
+}
+
+static void run_ring(struct worker *w, struct io_uring *ring) {
+    while (w->next < w->end || w->free_count < w->slot_count) {
+        uint64_t batch = startable(w);
+        for (uint64_t i = 0; i < batch; i++) queue(ring, begin(w));
+        if (batch) count_begun(batch);
+        submit(ring, !options.spins && startable(w) == 0);
+        reap(w, ring);
+    }
+}
+
+/* Workers */
+
+static void prepare(struct worker *w) {
+    uint64_t blocks = w->end - w->first;
+    /* A block that begins inside a page is preceded by that page's begin, and may end inside one more. */
+    uint64_t span = options.block % PAGE ? (options.block / PAGE + 2) * PAGE : options.block;
+    w->slot_count = w->free_count = least(options.rings ? options.depth : 1, blocks);
+    w->slots = allocated(calloc(w->slot_count + 1, sizeof *w->slots));
+    w->free = allocated(calloc(w->slot_count + 1, sizeof *w->free));
+    w->latency_ns = allocated(calloc(blocks / TIMED_EVERY + 1, sizeof *w->latency_ns));
+    unsigned char *buffers = allocated(aligned_alloc(PAGE, w->slot_count * span + PAGE));
+    fill(buffers, w->slot_count * span);
+    for (uint64_t i = 0; i < w->slot_count; i++) {
+        w->slots[i].buffer = buffers + i * span;
+        w->free[i] = &w->slots[i];
+    }
+}
+
+static void *work(void *argument) {
+    struct worker *w = argument;
+    struct io_uring ring;
+    prepare(w);
+    if (options.rings) need_ring(&ring);
+    pthread_barrier_wait(&barrier); /* everybody is ready */
+    pthread_barrier_wait(&barrier); /* the clock runs */
+    if (options.rings) run_ring(w, &ring);
+    else run_calls(w);
+    pthread_barrier_wait(&barrier); /* the last operation has ended */
+    if (options.rings) io_uring_queue_exit(&ring);
+    return NULL;
+}
+
+static void start(struct worker *workers, uint64_t count) {
+    uint64_t blocks = (options.size + options.block - 1) / options.block;
+    pthread_barrier_init(&barrier, NULL, count + 1);
+    for (uint64_t i = 0; i < count; i++) {
+        workers[i].first = workers[i].next = i * blocks / count;
+        workers[i].end = (i + 1) * blocks / count;
+        int error = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        if (error) quit(FAILED, "cannot start a thread: %s", strerror(error));
+    }
+}
+
+/* The row */
+
+static int by_value(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double seconds(struct timeval from, struct timeval to) {
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_usec - from.tv_usec) / 1e6;
+}
+
+static void print_row(const uint64_t clocks_ns[3], const struct rusage usage[2], struct worker *workers, uint64_t count) {
+    struct worker all = {0};
+    for (uint64_t i = 0; i < count; i++) all.timed += workers[i].timed;
+    all.latency_ns = allocated(calloc(all.timed, sizeof *all.latency_ns));
+    all.timed = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct worker *w = &workers[i];
+        all.ops += w->ops, all.bytes += w->bytes, all.pages_ok += w->pages_ok;
+        memcpy(all.latency_ns + all.timed, w->latency_ns, w->timed * sizeof *w->latency_ns);
+        all.timed += w->timed;
+    }
+    qsort(all.latency_ns, all.timed, sizeof *all.latency_ns, by_value);
+    printf("seconds=%.9f\tsync_s=%.9f\tclose_s=%.9f", clocks_ns[0] / 1e9, clocks_ns[1] / 1e9, clocks_ns[2] / 1e9);
+    printf("\tops=%" PRIu64 "\tbytes=%" PRIu64 "\tpages_ok=%" PRIu64, all.ops, all.bytes, all.pages_ok);
+    printf("\tin_flight_max=%" PRIuFAST64, atomic_load(&in_flight_max));
+    printf("\tcpu_user_s=%.6f", seconds(usage[0].ru_utime, usage[1].ru_utime));
+    printf("\tcpu_sys_s=%.6f", seconds(usage[0].ru_stime, usage[1].ru_stime));
+    printf("\tswitches=%ld", usage[1].ru_nvcsw - usage[0].ru_nvcsw);
+    printf("\tswitches_forced=%ld", usage[1].ru_nivcsw - usage[0].ru_nivcsw);
+    static const struct { const char *name; uint64_t percent; } ranks[] = {{"p50", 50}, {"p95", 95}, {"p99", 99}, {"max", 100}};
+    for (int i = 0; i < 4; i++)
+        printf("\t%s_us=%.3f", ranks[i].name, all.latency_ns[(all.timed * ranks[i].percent + 99) / 100 - 1] / 1e3);
+    putchar('\n');
+    if (fflush(stdout) != 0) quit(FAILED, "cannot write the row: %s", strerror(errno));
+}
+
+/* The command line */
+
+static const struct setting {
+    const char *name;
+    uint64_t *number, from, to;
+    const char **word, *words[4]; /* without words: any */
+} settings[] = {
+    {"--op", .word = &options.op, .words = {"write", "read"}},
+    {"--method", .word = &options.method, .words = {"blocking", "pwrite", "uring"}},
+    {"--path", .word = &options.path},
+    {"--size", .number = &options.size, 1, (uint64_t)1 << 47},
+    {"--block", .number = &options.block, 1, 1 << 30},
+    {"--threads", .number = &options.threads, 1, RING_MAX},
+    {"--depth", .number = &options.depth, 1, RING_MAX},
+    {"--batch", .number = &options.batch, 1, RING_MAX},
+    {"--wait", .word = &options.wait, .words = {"wait", "spin"}},
+    {"--direct", .word = &options.direct, .words = {"yes", "no"}},
+    {"--seed", .number = &options.seed, 0, UINT64_MAX},
+    {"--generation", .number = &options.generation, 0, UINT64_MAX},
+};
+
+static bool set_number(const struct setting *s, const char *text) {
+    errno = 0;
+    *s->number = strtoull(text, NULL, 10);
+    return text[0] && !text[strspn(text, "0123456789")] && !errno && s->from <= *s->number && *s->number <= s->to;
+}
+
+static bool set_word(const struct setting *s, const char *text) {
+    *s->word = text;
+    for (int i = 0; s->words[i]; i++)
+        if (strcmp(text, s->words[i]) == 0) return true;
+    return !s->words[0];
+}
+
+static void set(const char *name, const char *text) {
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const struct setting *s = &settings[i];
+        if (strcmp(name, s->name) != 0) continue;
+        if (s->number ? set_number(s, text) : set_word(s, text)) return;
+        quit(MISUSED, "cannot use '%s': %s has no such value", text, name);
+    }
+    quit(MISUSED, "cannot use '%s': no such option", name);
+}
+
+static void parse(int count, char **words) {
+    for (int i = 1; i < count; i += 2) {
+        if (i + 1 == count) quit(MISUSED, "cannot use '%s': no value after it", words[i]);
+        set(words[i], words[i + 1]);
+    }
+    if (!options.op || !options.method || !options.path || !options.size || !options.block)
+        quit(MISUSED, "cannot start: one of --op, --method, --path, --size, --block is missing");
+    if (options.direct[0] == 'y' && (options.size % 512 || options.block % 512))
+        quit(MISUSED, "cannot use '--direct': --size or --block is no multiple of 512");
+    options.writes = options.op[0] == 'w';
+    options.rings = options.method[0] == 'u';
+    options.spins = options.wait[0] == 's';
+}
+
+static void list(void) {
+    struct io_uring ring;
+    int error = make_ring(&ring);
+    printf("blocking\tok\npwrite\tok\nuring\t%s\n", error < 0 ? strerror(-error) : "ok");
+}
+
+static void open_file(void) {
+    struct io_uring ring;
+    /* Before the file is truncated: a method that cannot run leaves everything as it is. */
+    if (options.rings) need_ring(&ring), io_uring_queue_exit(&ring);
+    int flags = options.writes ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
+    file = open(options.path, flags | O_CLOEXEC | (options.direct[0] == 'y' ? O_DIRECT : 0), 0666);
+    if (file < 0) fail("cannot open", errno);
+}
+
+int main(int count, char **words) {
+    if (count == 2 && strcmp(words[1], "--list") == 0) return list(), 0;
+    parse(count, words);
+    open_file();
+    uint64_t threads = options.method[0] == 'b' ? 1 : options.threads, clocks_ns[3];
+    struct worker *workers = allocated(calloc(threads, sizeof *workers));
+    struct rusage usage[2];
+    start(workers, threads);
+    pthread_barrier_wait(&barrier);
+    getrusage(RUSAGE_SELF, &usage[0]);
+    uint64_t start_ns = now_ns();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    clocks_ns[0] = clocks_ns[1] = now_ns() - start_ns;
+    getrusage(RUSAGE_SELF, &usage[1]);
+    if (options.writes) {
+        if (fdatasync(file) != 0) fail("cannot sync", errno);
+        clocks_ns[1] = now_ns() - start_ns;
+    }
+    if (close(file) != 0) fail("cannot close", errno);
+    clocks_ns[2] = now_ns() - start_ns;
+    for (uint64_t i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
+    print_row(clocks_ns, usage, workers, threads);
+    return 0;
+}

@@ -1,0 +1,632 @@
+// Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+//
+// A worker is a goroutine with its own partition of the file; for every method but `goroutines` it has a thread of its own too.
+// It has slots: a slot is one operation that is under way, or could be. Calls need one slot; a ring has as many as --depth
+// allows, and a block is only begun when there is a free one. That is the bound; the submission queue is none, for the kernel
+// empties it at each submission.
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	page       = 4096
+	stampBytes = 16
+	timedEvery = 64
+	ringMax    = 32768
+)
+
+// Exit statuses.
+const (
+	failed = 1 + iota
+	misused
+	unavailable
+)
+
+type options struct {
+	op, method, path, wait, direct                       string
+	size, block, threads, depth, batch, seed, generation uint64
+}
+
+var methods = []string{"blocking", "pwrite", "uring", "goroutines"}
+
+func (o *options) writes() bool { return o.op == "write" }
+func (o *options) rings() bool  { return o.method == "uring" }
+func (o *options) spins() bool  { return o.wait == "spin" }
+
+// speaking is never unlocked: of goroutines that fail together, one speaks.
+var speaking sync.Mutex
+
+func quit(status int, format string, arguments ...any) {
+	speaking.Lock()
+	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), fmt.Sprintf(format, arguments...))
+	os.Exit(status)
+}
+
+// words gives an errno's text as the C library has it, which begins with a capital.
+func words(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// job is what all workers share.
+type job struct {
+	options
+	file                  int
+	pattern               [page]byte // a page without its stamp
+	inFlight, inFlightMax atomic.Int64
+}
+
+func (j *job) fail(deed string, err error) { quit(failed, "%s '%s': %s", deed, j.path, words(err)) }
+
+// countBegun counts operations before they can begin. As they are counted until their end is known, what is under way is never
+// more than that.
+func (j *job) countBegun(operations int) {
+	now := j.inFlight.Add(int64(operations))
+	for most := j.inFlightMax.Load(); now > most && !j.inFlightMax.CompareAndSwap(most, now); {
+		most = j.inFlightMax.Load()
+	}
+}
+
+func (j *job) countEnded(operations int) { j.inFlight.Add(-int64(operations)) }
+
+func (j *job) makePattern() {
+	x := j.seed ^ j.generation*0x9E3779B97F4A7C15
+	if x == 0 {
+		x = 1
+	}
+	for at := stampBytes; at < page; at += 8 {
+		x ^= x >> 12
+		x ^= x << 25
+		x ^= x >> 27
+		binary.LittleEndian.PutUint64(j.pattern[at:], x*0x2545F4914F6CDD1D)
+	}
+}
+
+func (j *job) stampOf(offset uint64) (stamp [stampBytes]byte) {
+	binary.LittleEndian.PutUint64(stamp[:], offset)
+	binary.LittleEndian.PutUint64(stamp[8:], j.generation)
+	return stamp
+}
+
+type slot struct {
+	number         uint64
+	buffer         []byte // begins where the block's first page does, so the page's stamp is at its start
+	offset, length uint64
+	moved          uint64
+	timed          bool
+	start          time.Time
+}
+
+// rest is what of the block is still to be moved.
+func (s *slot) rest() []byte { return s.buffer[s.offset%page+s.moved : s.offset%page+s.length] }
+
+func (s *slot) stamp(j *job) {
+	base := s.offset - s.offset%page
+	for at := uint64(0); base+at < s.offset+s.length; at += page {
+		stamp := j.stampOf(base + at)
+		copy(s.buffer[at:], stamp[:])
+	}
+}
+
+// verify gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part.
+func (s *slot) verify(j *job) (begun uint64) {
+	base, end := s.offset-s.offset%page, s.offset+s.length
+	for at := uint64(0); base+at < end; at += page {
+		stamp := j.stampOf(base + at)
+		from := max(base+at, s.offset) - base - at
+		to := min(stampBytes, end-base-at)
+		if from < to && !bytes.Equal(s.buffer[at+from:at+to], stamp[from:to]) {
+			quit(failed, "cannot verify '%s': page at %d is not what was written", j.path, base+at)
+		}
+		if from == 0 {
+			begun++
+		}
+	}
+	return begun
+}
+
+type worker struct {
+	*job
+	first, next, end    uint64 // blocks
+	slots               []slot
+	free                []*slot
+	ops, bytes, pagesOK uint64
+	latencies           []time.Duration
+}
+
+// prepare maps the buffers outside Go's heap: pages of their own, which the kernel may write to at any time.
+func (w *worker) prepare() {
+	span := w.block
+	if w.block%page != 0 {
+		// A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+		span = (w.block/page + 2) * page
+	}
+	blocks := w.end - w.first
+	count := uint64(1)
+	if w.rings() {
+		count = w.depth
+	}
+	count = min(count, blocks)
+	w.latencies = make([]time.Duration, 0, blocks/timedEvery+1)
+	w.slots = make([]slot, count)
+	memory, err := unix.Mmap(-1, 0, int(count*span+page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		quit(failed, "cannot allocate buffers: %s", words(err))
+	}
+	for i := range w.slots {
+		w.slots[i].number, w.slots[i].buffer, memory = uint64(i), memory[:span], memory[span:]
+		for at := uint64(0); at < span; at += page {
+			copy(w.slots[i].buffer[at:], w.pattern[:])
+		}
+		w.free = append(w.free, &w.slots[i])
+	}
+}
+
+// begin takes a free slot for the next block.
+func (w *worker) begin() *slot {
+	s := w.free[len(w.free)-1]
+	w.free = w.free[:len(w.free)-1]
+	s.offset = w.next * w.block
+	s.length = min(w.block, w.size-s.offset)
+	s.moved = 0
+	if w.writes() {
+		s.stamp(w.job)
+	}
+	if s.timed = (w.next-w.first)%timedEvery == 0; s.timed {
+		s.start = time.Now()
+	}
+	w.next++
+	return s
+}
+
+// advance takes what a system call or an operation gave; it tells whether the block is done with it.
+func (w *worker) advance(s *slot, moved int, err error) bool {
+	switch {
+	case err == unix.EINTR || err == unix.EAGAIN:
+		return false
+	case err != nil:
+		w.fail("cannot "+w.op, err)
+	case moved == 0:
+		quit(failed, "cannot %s '%s': unexpected end of file", w.op, w.path)
+	}
+	w.ops++
+	w.bytes += uint64(moved)
+	s.moved += uint64(moved)
+	if s.moved < s.length {
+		return false
+	}
+	if s.timed {
+		w.latencies = append(w.latencies, time.Since(s.start))
+	}
+	if !w.writes() {
+		w.pagesOK += s.verify(w.job)
+	}
+	w.free = append(w.free, s)
+	return true
+}
+
+func (w *worker) call(s *slot) (int, error) {
+	offset := int64(s.offset + s.moved)
+	switch {
+	case w.method == "blocking" && w.writes():
+		return unix.Write(w.file, s.rest())
+	case w.method == "blocking":
+		return unix.Read(w.file, s.rest())
+	case w.writes():
+		return unix.Pwrite(w.file, s.rest(), offset)
+	}
+	return unix.Pread(w.file, s.rest(), offset)
+}
+
+func (w *worker) runCalls() {
+	for w.next < w.end {
+		s := w.begin()
+		w.countBegun(1)
+		for moved, err := w.call(s); !w.advance(s, moved, err); moved, err = w.call(s) {
+		}
+		w.countEnded(1)
+	}
+}
+
+// The ring's structures are linux/io_uring.h's.
+type (
+	sqOffsets struct{ head, tail, mask, entries, flags, dropped, array, _, _, _ uint32 }
+	cqOffsets struct{ head, tail, mask, entries, overflow, cqes, flags, _, _, _ uint32 }
+	ringSetup struct {
+		sqEntries, cqEntries, flags, _, _, features, _, _, _, _ uint32
+		sq                                                      sqOffsets
+		cq                                                      cqOffsets
+	}
+	sqe struct {
+		opcode, flags   uint8
+		priority        uint16
+		fd              int32
+		offset, address uint64
+		length, rwFlags uint32
+		userData        uint64
+		_               [3]uint64
+	}
+	cqe struct {
+		userData uint64
+		result   int32
+		flags    uint32
+	}
+)
+
+const (
+	opRead            = 22
+	opWrite           = 23
+	offSqes           = 0x10000000
+	setupSingleIssuer = 1 << 12
+	setupDeferTaskrun = 1 << 13
+	featSingleMmap    = 1
+	enterGetevents    = 1
+)
+
+type ring struct {
+	fd int
+	// Shared with the kernel. Only this side moves sqTail and cqHead.
+	sqHead, sqTail, cqHead, cqTail *uint32
+	sqes                           []sqe
+	cqes                           []cqe
+	shared, entries                []byte
+}
+
+// at gives the thing that the kernel keeps at an offset of the memory that it shares.
+func at[T any](memory []byte, offset uint32) *T { return (*T)(unsafe.Pointer(&memory[offset])) }
+
+// makeRing makes one of --depth entries, so that the kernel may use as many workers; its completion queue is twice that and
+// cannot overflow.
+func makeRing(depth uint32, spins bool) (*ring, error) {
+	setup := ringSetup{flags: setupSingleIssuer | setupDeferTaskrun}
+	if spins {
+		// Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do.
+		setup.flags = 0
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&setup)), 0)
+	if errno == unix.EINVAL && setup.flags != 0 { // Linux before 6.1
+		setup = ringSetup{}
+		fd, _, errno = unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&setup)), 0)
+	}
+	if errno != 0 {
+		return nil, errno
+	}
+	r := &ring{fd: int(fd)}
+	if err := r.share(&setup); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// share maps the two queues, which have one mapping together since Linux 5.4, and the submission entries.
+func (r *ring) share(setup *ringSetup) (err error) {
+	if setup.features&featSingleMmap == 0 {
+		return unix.ENOSYS
+	}
+	length := max(setup.sq.array+4*setup.sqEntries, setup.cq.cqes+uint32(unsafe.Sizeof(cqe{}))*setup.cqEntries)
+	r.shared, err = unix.Mmap(r.fd, 0, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return err
+	}
+	length = uint32(unsafe.Sizeof(sqe{})) * setup.sqEntries
+	r.entries, err = unix.Mmap(r.fd, offSqes, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return err
+	}
+	r.sqHead, r.sqTail = at[uint32](r.shared, setup.sq.head), at[uint32](r.shared, setup.sq.tail)
+	r.cqHead, r.cqTail = at[uint32](r.shared, setup.cq.head), at[uint32](r.shared, setup.cq.tail)
+	r.sqes = unsafe.Slice(at[sqe](r.entries, 0), setup.sqEntries)
+	r.cqes = unsafe.Slice(at[cqe](r.shared, setup.cq.cqes), setup.cqEntries)
+	// The indirection between the queue and the entries is not used: place i always means entry i.
+	for i, array := uint32(0), unsafe.Slice(at[uint32](r.shared, setup.sq.array), setup.sqEntries); i < setup.sqEntries; i++ {
+		array[i] = i
+	}
+	return nil
+}
+
+func (r *ring) close() {
+	for _, memory := range [][]byte{r.shared, r.entries} {
+		if memory != nil {
+			unix.Munmap(memory)
+		}
+	}
+	unix.Close(r.fd)
+}
+
+// push has always room, for no slot is queued twice.
+func (r *ring) push(e sqe) {
+	tail := *r.sqTail
+	r.sqes[tail&uint32(len(r.sqes)-1)] = e
+	atomic.StoreUint32(r.sqTail, tail+1)
+}
+
+// pop gives the next completion. It makes no system call.
+func (r *ring) pop() (c cqe, found bool) {
+	head := *r.cqHead
+	if head == atomic.LoadUint32(r.cqTail) {
+		return c, false
+	}
+	c = r.cqes[head&uint32(len(r.cqes)-1)]
+	atomic.StoreUint32(r.cqHead, head+1)
+	return c, true
+}
+
+func (r *ring) queued() uint32 { return *r.sqTail - atomic.LoadUint32(r.sqHead) }
+
+// enter submits what is queued, or nothing, and sleeps until there are some completions.
+func (r *ring) enter(submit, completions uint32, flags uintptr) unix.Errno {
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(completions), flags, 0, 0)
+	return errno
+}
+
+func (w *worker) makeRing() *ring {
+	r, err := makeRing(uint32(w.depth), w.spins())
+	if err != nil {
+		quit(unavailable, "cannot make a ring: %s", words(err))
+	}
+	return r
+}
+
+func (w *worker) queue(r *ring, s *slot) {
+	opcode, rest := uint8(opRead), s.rest()
+	if w.writes() {
+		opcode = opWrite
+	}
+	address := uint64(uintptr(unsafe.Pointer(&rest[0])))
+	r.push(sqe{opcode: opcode, fd: int32(w.file), offset: s.offset + s.moved, address: address,
+		length: uint32(len(rest)), userData: s.number})
+}
+
+// startable gives the blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free.
+func (w *worker) startable() int {
+	batch := int(min(w.batch, uint64(len(w.slots)), w.end-w.next))
+	if batch > len(w.free) {
+		return 0
+	}
+	return batch
+}
+
+func (w *worker) submit(r *ring, wait bool) {
+	var errno unix.Errno
+	switch queued := r.queued(); {
+	case wait:
+		errno = r.enter(queued, 1, enterGetevents)
+	case queued > 0:
+		errno = r.enter(queued, 0, 0)
+	}
+	switch errno {
+	case 0, unix.EINTR:
+	case unix.EAGAIN, unix.EBUSY:
+		// The kernel has no memory for more. What it did not take stays queued until it has ended some.
+		r.enter(0, 0, enterGetevents)
+		time.Sleep(time.Millisecond)
+	default:
+		w.fail("cannot submit operations on", errno)
+	}
+}
+
+func (w *worker) reap(r *ring) {
+	ended := 0
+	for c, found := r.pop(); found; c, found = r.pop() {
+		s := &w.slots[c.userData]
+		var err error
+		if c.result < 0 {
+			err = unix.Errno(-c.result)
+		}
+		if w.advance(s, int(c.result), err) {
+			ended++
+		} else {
+			w.queue(r, s)
+		}
+	}
+	if ended > 0 {
+		w.countEnded(ended)
+	}
+}
+
+func (w *worker) runRing(r *ring) {
+	for w.next < w.end || len(w.free) < len(w.slots) {
+		batch := w.startable()
+		for range batch {
+			w.queue(r, w.begin())
+		}
+		if batch > 0 {
+			w.countBegun(batch)
+		}
+		w.submit(r, !w.spins() && w.startable() == 0)
+		w.reap(r)
+	}
+}
+
+// work runs one worker; `ready` and `ended` are told when it is, and `start` is closed when the clock runs.
+func (w *worker) work(ready, ended *sync.WaitGroup, start <-chan struct{}) {
+	if w.method != "goroutines" {
+		runtime.LockOSThread()
+	}
+	w.prepare()
+	run := w.runCalls
+	if w.rings() {
+		r := w.makeRing()
+		defer r.close()
+		run = func() { w.runRing(r) }
+	}
+	ready.Done()
+	<-start
+	run()
+	ended.Done()
+}
+
+func usage() (u unix.Rusage) {
+	unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return u
+}
+
+func (j *job) startWorkers() (workers []*worker, start func(), ended *sync.WaitGroup) {
+	count, blocks := j.threads, (j.size+j.block-1)/j.block
+	if j.method == "blocking" {
+		count = 1
+	}
+	var ready sync.WaitGroup
+	ended = new(sync.WaitGroup)
+	ready.Add(int(count))
+	ended.Add(int(count))
+	running := make(chan struct{})
+	for i := range count {
+		w := &worker{job: j, first: i * blocks / count, next: i * blocks / count, end: (i + 1) * blocks / count}
+		workers = append(workers, w)
+		go w.work(&ready, ended, running)
+	}
+	ready.Wait()
+	return workers, func() { close(running) }, ended
+}
+
+func (j *job) run() {
+	workers, start, ended := j.startWorkers()
+	before, began := usage(), time.Now()
+	start()
+	ended.Wait()
+	moved := time.Since(began)
+	after, synced := usage(), moved
+	if j.writes() {
+		if err := unix.Fdatasync(j.file); err != nil {
+			j.fail("cannot sync", err)
+		}
+		synced = time.Since(began)
+	}
+	if err := unix.Close(j.file); err != nil {
+		j.fail("cannot close", err)
+	}
+	j.printRow([3]time.Duration{moved, synced, time.Since(began)}, before, after, workers)
+}
+
+func seconds(from, to unix.Timeval) float64 { return float64(to.Nano()-from.Nano()) / 1e9 }
+
+func (j *job) printRow(clocks [3]time.Duration, before, after unix.Rusage, workers []*worker) {
+	var ops, moved, pagesOK uint64
+	var latencies []time.Duration
+	for _, w := range workers {
+		ops, moved, pagesOK = ops+w.ops, moved+w.bytes, pagesOK+w.pagesOK
+		latencies = append(latencies, w.latencies...)
+	}
+	slices.Sort(latencies)
+	rank := func(percent int) float64 { return float64(latencies[(len(latencies)*percent+99)/100-1]) / 1e3 }
+	_, err := fmt.Printf("seconds=%.9f\tsync_s=%.9f\tclose_s=%.9f\tops=%d\tbytes=%d\tpages_ok=%d\tin_flight_max=%d\t"+
+		"cpu_user_s=%.6f\tcpu_sys_s=%.6f\tswitches=%d\tswitches_forced=%d\tp50_us=%.3f\tp95_us=%.3f\tp99_us=%.3f\tmax_us=%.3f\n",
+		clocks[0].Seconds(), clocks[1].Seconds(), clocks[2].Seconds(), ops, moved, pagesOK, j.inFlightMax.Load(),
+		seconds(before.Utime, after.Utime), seconds(before.Stime, after.Stime), after.Nvcsw-before.Nvcsw, after.Nivcsw-before.Nivcsw,
+		rank(50), rank(95), rank(99), rank(100))
+	if err != nil {
+		quit(failed, "cannot write the row: %s", err)
+	}
+}
+
+func (o *options) parse(arguments []string) error {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	number := func(name string, value *uint64, least, most uint64) {
+		set.Func(name, "", func(text string) (err error) {
+			if *value, err = strconv.ParseUint(text, 10, 64); err != nil || *value < least || *value > most {
+				return fmt.Errorf("not a number from %d to %d", least, most)
+			}
+			return nil
+		})
+	}
+	word := func(name string, value *string, known ...string) {
+		set.Func(name, "", func(text string) error {
+			if *value = text; len(known) > 0 && !slices.Contains(known, text) {
+				return errors.New("no such value")
+			}
+			return nil
+		})
+	}
+	word("op", &o.op, "write", "read")
+	word("method", &o.method, methods...)
+	word("path", &o.path)
+	number("size", &o.size, 1, 1<<47)
+	number("block", &o.block, 1, 1<<30)
+	number("threads", &o.threads, 1, ringMax)
+	number("depth", &o.depth, 1, ringMax)
+	number("batch", &o.batch, 1, ringMax)
+	word("wait", &o.wait, "wait", "spin")
+	word("direct", &o.direct, "yes", "no")
+	number("seed", &o.seed, 0, 1<<64-1)
+	number("generation", &o.generation, 0, 1<<64-1)
+	err := set.Parse(arguments)
+	switch {
+	case err != nil:
+		return err
+	case set.NArg() > 0:
+		return fmt.Errorf("'%s' is no option", set.Arg(0))
+	case o.op == "" || o.method == "" || o.path == "" || o.size == 0 || o.block == 0:
+		return errors.New("one of --op, --method, --path, --size, --block is missing")
+	case o.direct == "yes" && (o.size%512 != 0 || o.block%512 != 0):
+		return errors.New("with --direct, --size or --block is no multiple of 512")
+	}
+	return nil
+}
+
+func (j *job) open() {
+	flags := unix.O_RDONLY | unix.O_CLOEXEC
+	if j.writes() {
+		flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC | unix.O_CLOEXEC
+	}
+	if j.direct == "yes" {
+		flags |= unix.O_DIRECT
+	}
+	var err error
+	if j.file, err = unix.Open(j.path, flags, 0o666); err != nil {
+		j.fail("cannot open", err)
+	}
+}
+
+func list() {
+	for _, method := range methods {
+		verdict := "ok"
+		if method == "uring" {
+			if r, err := makeRing(1, false); err != nil {
+				verdict = words(err)
+			} else {
+				r.close()
+			}
+		}
+		fmt.Printf("%s\t%s\n", method, verdict)
+	}
+}
+
+func main() {
+	if slices.Equal(os.Args[1:], []string{"--list"}) {
+		list()
+		return
+	}
+	j := &job{options: options{wait: "wait", direct: "no", threads: 1, depth: 1, batch: 1, seed: 1, generation: 1}}
+	if err := j.parse(os.Args[1:]); err != nil {
+		quit(misused, "cannot use the command line: %v", err)
+	}
+	if j.rings() {
+		// Before the file is truncated: a method that cannot run leaves everything as it is.
+		(&worker{job: j}).makeRing().close()
+	}
+	j.makePattern()
+	j.open()
+	j.run()
+}

@@ -1,0 +1,559 @@
+"""Every program of the playground, built and held to README.md: the bytes of its files, its rows, its refusals.
+
+    python3 playground/test_playground.py [LANGUAGE...] [unittest's options]
+
+A language that is named and cannot be built fails; without names, all whose toolchain is here are tested and the others
+skipped, each with the reason. The pattern is made anew here, from README.md alone.
+"""
+
+import collections
+import contextlib
+import ctypes
+import functools
+import itertools
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILDS = Path(os.environ.get("CARGO_TARGET_DIR") or HERE.parent / "target").resolve() / "playground"
+PAGE = 4096
+MASK = 2**64 - 1
+
+
+# Languages
+
+
+@dataclass(frozen=True)
+class Language:
+    """A toolchain is there if each of `needs` succeeds. `{out}` is the build's directory, `{python}` one that has Zig."""
+
+    source: str
+    methods: tuple
+    needs: tuple
+    build: tuple
+    run: tuple
+
+
+LANGUAGES = {
+    "c": Language(
+        "c/playground.c",
+        ("blocking", "pwrite", "uring"),
+        (("cc", "-xc", "-include", "liburing.h", "-fsyntax-only", "/dev/null"),),
+        ("cc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "{out}/playground-c", "c/playground.c",
+         "-luring"),
+        ("{out}/playground-c",),
+    ),
+    "go": Language(
+        "go/main.go",
+        ("blocking", "pwrite", "uring", "goroutines"),
+        (("go", "version"), ("go", "-C", "go", "mod", "download")),
+        ("go", "build", "-C", "go", "-buildvcs=false", "-o", "{out}/playground-go", "."),
+        ("{out}/playground-go",),
+    ),
+    "java": Language(
+        "java/Playground.java",
+        ("blocking", "pwrite", "virtual"),
+        (("javac", "-version"), ("java", "-version")),
+        ("javac", "-d", "{out}", "java/Playground.java"),
+        ("java", "-cp", "{out}", "Playground"),
+    ),
+    "node": Language(
+        "node/playground.mjs",
+        ("blocking", "promises", "workers"),
+        (("node", "--version"),),
+        (),
+        ("node", str(HERE / "node/playground.mjs")),
+    ),
+    "python": Language(
+        "python/playground.py",
+        ("blocking", "pwrite", "uring", "stream"),
+        (("{python}", "--version"),),
+        (),
+        ("{python}", str(HERE / "python/playground.py")),
+    ),
+    "zig": Language(
+        "zig/playground.zig",
+        ("blocking", "pwrite", "uring"),
+        (("{python}", "-c", "import importlib.metadata as m; assert m.version('ziglang') == '0.15.2', m.version('ziglang')"),),
+        ("{python}", "-m", "ziglang", "build-exe", "-O", "ReleaseFast", "-lc", "--cache-dir", "{out}/cache",
+         "--global-cache-dir", "{out}/cache", "-femit-bin={out}/playground-zig", "zig/playground.zig"),
+        ("{out}/playground-zig",),
+    ),
+}  # fmt: skip
+ASKED = set(LANGUAGES) & set(sys.argv[1:]) if __name__ == "__main__" else set()
+
+
+class Unavailable(Exception):
+    """Why a language cannot be tested here."""
+
+
+def run(command, **options):
+    return subprocess.run(command, cwd=HERE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, **options)
+
+
+@functools.cache
+def python_with_packages():
+    """The Python of the tests' own environment (tools/test-python.sh), if it has been made."""
+    own = BUILDS.parent / "python-env/bin/python3"
+    return str(own) if own.exists() else sys.executable
+
+
+def expand(command, out):
+    return [word.format(out=out, python=python_with_packages()) for word in command]
+
+
+@functools.cache
+def built(name):
+    """The command that runs a language's program."""
+    language, out = LANGUAGES[name], BUILDS / name
+    if not (HERE / language.source).exists():
+        raise Unavailable(f"{name}: there is no playground/{language.source}")
+    for need in language.needs:
+        try:
+            answer = run(expand(need, out))
+        except FileNotFoundError:
+            raise Unavailable(f"{name}: no {need[0]}") from None
+        if answer.returncode != 0:
+            raise Unavailable(f"{name}: {' '.join(need)}: {(answer.stderr or answer.stdout).strip()[-300:]}")
+    out.mkdir(parents=True, exist_ok=True)
+    if language.build:
+        answer = run(expand(language.build, out))
+        assert answer.returncode == 0, f"{name} does not build:\n{answer.stderr}"
+    return expand(language.run, out)
+
+
+# The pattern
+
+
+@functools.lru_cache(maxsize=4)
+def numbers(seed, generation):
+    x = (seed ^ generation * 0x9E3779B97F4A7C15) & MASK or 1
+    made = []
+    for _ in range(510):
+        x ^= x >> 12
+        x ^= x << 25 & MASK
+        x ^= x >> 27
+        made.append(x * 0x2545F4914F6CDD1D & MASK)
+    return struct.pack("<510Q", *made)
+
+
+def pattern(size, seed=1, generation=1):
+    page = numbers(seed, generation)
+    stamped = (struct.pack("<QQ", offset, generation) + page for offset in range(0, size, PAGE))
+    return b"".join(stamped)[:size]
+
+
+# Rows
+
+DIGITS = {"seconds": 9, "sync_s": 9, "close_s": 9, "cpu_user_s": 6, "cpu_sys_s": 6}
+DIGITS |= {"p50_us": 3, "p95_us": 3, "p99_us": 3, "max_us": 3}
+KEYS = ["seconds", "sync_s", "close_s", "ops", "bytes", "pages_ok", "in_flight_max", "cpu_user_s", "cpu_sys_s"]
+KEYS += ["switches", "switches_forced", "p50_us", "p95_us", "p99_us", "max_us"]
+
+
+def form(key):
+    if key in DIGITS:
+        return rf"\d+\.\d{{{DIGITS[key]}}}"
+    return r"\d+|-1" if key.startswith("switches") else r"\d+"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run's options."""
+
+    method: str
+    size: int
+    block: int = 4096
+    threads: int = 1
+    depth: int = 1
+    batch: int = 1
+    wait: str = "wait"
+    direct: str = "no"
+    seed: int = 1
+    generation: int = 1
+
+    def words(self, op, path):
+        given = [f"--{name}={value}" for name, value in vars(self).items()]
+        return [part for word in [f"--op={op}", f"--path={path}", *given] for part in word.split("=", 1)]
+
+    @property
+    def blocks(self):
+        return -(-self.size // self.block)
+
+    @property
+    def workers(self):
+        return 1 if self.method in ("blocking", "stream", "promises") else self.threads
+
+    @property
+    def in_flight_bound(self):
+        return self.workers * (self.depth if self.method in ("uring", "promises") else 1)
+
+
+THREADS, DEPTHS = (1, 3, 10), (1, 7, 128)
+BATCHES = ((1, "wait"), (16, "wait"), (1, "spin"), (16, "spin"))
+
+
+def sizes(block, step):
+    """Many blocks, many and a part, fewer than threads, and one; parts are multiples of `step`."""
+    many, part = (200 if block <= PAGE else 24), max(step, block // 2 // step * step)
+    return sorted({many * block, many * block + part, 2 * block + part, block})
+
+
+def cases(method, direct):
+    """What a method's options make of every size and block. A ring's last two take turns: they meet every depth and thread."""
+    blocks, step = ((512, 4096, 65536), 512) if direct else ((512, 4096, 65536, 1000), 1)
+    threads = (1,) if method in ("blocking", "stream", "promises") else THREADS
+    depths = DEPTHS if method in ("uring", "promises") else (1,)
+    turns = itertools.cycle(BATCHES if method == "uring" else BATCHES[:1])
+    shapes = ((size, block) for block in blocks for size in sizes(block, step))
+    for count, ((size, block), depth, thread) in enumerate(itertools.product(shapes, depths, threads), 1):
+        batch, wait = next(turns)
+        yield Case(method, size, block, thread, depth, batch, wait, "yes" if direct else "no", seed=count % 3, generation=count)
+
+
+def without_io_uring():
+    """In a child: io_uring_setup (425 on every machine) fails with EPERM, as under the seccomp filters of containers."""
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
+    program = struct.pack("HP", len(code), ctypes.addressof(filters))
+    libc = ctypes.CDLL(None)
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
+        os._exit(99)
+
+
+@functools.cache
+def can_trace():
+    strace = shutil.which("strace")
+    return bool(strace) and run([strace, "-f", "-o", "/dev/null", "true"]).returncode == 0
+
+
+# Tests
+
+
+class Held(unittest.TestCase):
+    """What all tests need. `name` is the language's."""
+
+    def setUp(self):
+        try:
+            self.command = built(self.name)
+        except Unavailable as why:
+            self.fail(str(why)) if self.name in ASKED else self.skipTest(str(why))
+        self.scratch = Path(self.enterContext(tempfile.TemporaryDirectory(dir=BUILDS)))
+        self.path, self.trace = self.scratch / "file", self.scratch / "trace"
+
+    def call(self, *words, before=(), **options):
+        return run([*before, *self.command, *map(str, words)], **options)
+
+    def row(self, op, case, path=None, **options):
+        """The row of a run that succeeds; whatever must be so for all of them is checked."""
+        answer = self.call(*case.words(op, path or self.path), **options)
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""), case)
+        lines = answer.stdout.split("\n")
+        self.assertEqual((len(lines), lines[-1]), (2, ""), answer.stdout)
+        row = dict(field.split("=") for field in lines[0].split("\t"))
+        self.assertEqual(list(row), KEYS)
+        for key, value in row.items():
+            self.assertRegex(value, rf"^({form(key)})$", key)
+        self.check(op, case, row)
+        return row
+
+    def traced(self, calls, op, case):
+        """What strace saw of the calls of a run that succeeds."""
+        if not can_trace():
+            self.skipTest("no strace that may trace")
+        self.row(op, case, before=["strace", "-f", "-e", f"trace={calls}", "-o", str(self.trace)])
+        return self.trace.read_text()
+
+    def check(self, op, case, row):
+        self.assertEqual(int(row["bytes"]), case.size)
+        self.assertEqual(int(row["pages_ok"]), -(-case.size // PAGE) if op == "read" else 0)
+        self.assertLessEqual(int(row["in_flight_max"]), case.in_flight_bound)
+        self.assertGreaterEqual(int(row["in_flight_max"]), 1)
+        for smaller, larger in itertools.pairwise(["seconds", "sync_s", "close_s"]):
+            self.assertLessEqual(float(row[smaller]), float(row[larger]))
+        for smaller, larger in itertools.pairwise(["p50_us", "p95_us", "p99_us", "max_us"]):
+            self.assertLessEqual(float(row[smaller]), float(row[larger]))
+        if op == "read":
+            self.assertEqual(row["sync_s"], row["seconds"])
+
+    def refused(self, status, cause, answer):
+        self.assertEqual((answer.returncode, answer.stdout), (status, ""), answer.stderr)
+        self.assertRegex(answer.stderr, rf"^[^\n]+: [^\n]*{cause}[^\n]*\n$")
+
+
+class Method(Held):
+    """A method writes and reads the right bytes, and says so when it cannot. `method` is its name."""
+
+    def setUp(self):
+        super().setUp()
+        verdicts = dict(line.split("\t") for line in self.call("--list").stdout.splitlines())
+        if verdicts.get(self.method) != "ok":
+            self.skipTest(f"{self.name}: {self.method}: {verdicts.get(self.method, 'not listed')}")
+
+    def write_and_read(self, case):
+        row = self.row("write", case)
+        self.assertTrue(self.path.read_bytes() == pattern(case.size, case.seed, case.generation), case)
+        again = self.row("read", case)
+        # A buffered file object gathers blocks, or takes a larger one apart.
+        if case.method != "stream":
+            self.assertEqual((int(row["ops"]), int(again["ops"])), (case.blocks, case.blocks), case)
+        if case.method == "uring":
+            at_once = min(case.batch, case.depth, -(-case.blocks // case.threads))
+            self.assertGreaterEqual(int(row["in_flight_max"]), at_once, case)
+
+    def test_files_have_the_pattern_and_are_read_back(self):
+        # What is left of a larger file would show.
+        self.path.write_bytes(b"\xff" * (2 << 20))
+        for case in cases(self.method, direct=False):
+            self.write_and_read(case)
+
+    def need_direct(self):
+        try:
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT))
+        except OSError as refusal:
+            self.skipTest(f"the filesystem of {BUILDS} has no O_DIRECT: {refusal.strerror}")
+
+    def test_files_have_the_pattern_past_the_page_cache(self):
+        self.need_direct()
+        for case in cases(self.method, direct=True):
+            self.write_and_read(case)
+
+    def test_the_page_cache_is_passed_by_only_when_asked(self):
+        self.need_direct()
+        for direct in ("no", "yes"):
+            for op in ("write", "read"):
+                opened = self.traced("open,openat", op, Case(self.method, 65536, direct=direct))
+                flags = re.findall(rf'"{self.path}", ([A-Z_|]+)', opened)
+                self.assertEqual(["O_DIRECT" in given for given in flags], [direct == "yes"], (op, direct))
+
+    def test_the_least_file_and_the_largest_numbers(self):
+        self.write_and_read(Case(self.method, 1))
+        self.write_and_read(Case(self.method, 5000, 7, threads=10, depth=128, batch=16))
+        self.write_and_read(Case(self.method, 5000, 1 << 20, seed=MASK, generation=MASK))
+        # These two make a state of 0, from which no other number comes.
+        self.write_and_read(Case(self.method, 5000, seed=0x9E3779B97F4A7C15, generation=1))
+
+    def test_a_wrong_byte_of_a_stamp_is_noticed(self):
+        # With blocks of 1,000 bytes, two share the stamp of page 52: 8 bytes each.
+        shared = 52 * PAGE
+        for block, offset in [(4096, 0), (4096, 7 * PAGE + 15), (65536, 59 * PAGE + 8), (1000, shared + 7), (1000, shared + 8)]:
+            case = Case(self.method, 60 * PAGE, block, threads=3, depth=7)
+            wrong = bytearray(pattern(case.size))
+            wrong[offset] ^= 1
+            self.path.write_bytes(wrong)
+            answer = self.call(*case.words("read", self.path))
+            page = offset // PAGE * PAGE
+            self.refused(1, f"cannot verify '{self.path}': page at {page} is not what was written", answer)
+
+    def test_another_generation_is_noticed(self):
+        self.path.write_bytes(pattern(1 << 20, generation=2))
+        answer = self.call(*Case(self.method, 1 << 20).words("read", self.path))
+        self.refused(1, f"cannot verify '{self.path}': page at ", answer)
+
+    def test_a_file_that_ends_early_is_an_error(self):
+        self.path.write_bytes(pattern(100_000))
+        answer = self.call(*Case(self.method, 120_000, depth=7).words("read", self.path))
+        self.refused(1, f"cannot read '{self.path}': unexpected end of file", answer)
+
+    def test_a_full_disk_has_the_errno_s_words(self):
+        answer = self.call(*Case(self.method, 1 << 20, threads=10, depth=7).words("write", "/dev/full"))
+        self.refused(1, "cannot (write|sync|close) '/dev/full': No space left on device", answer)
+
+    def test_a_disk_that_is_full_inside_the_last_block_is_an_error(self):
+        # The last write is short; only one that goes on with its rest meets the error.
+        if run(["unshare", "-rm", "true"]).returncode != 0:
+            self.skipTest("no namespaces for a mount of our own")
+        mount = f"mount -t tmpfs -o size={16 * 65536 + 5 * PAGE} none {self.scratch} && exec \"$@\""
+        case = Case(self.method, 17 * 65536, 65536, depth=7)
+        answer = self.call(*case.words("write", self.path), before=["unshare", "-rm", "sh", "-c", mount, "sh"])
+        self.refused(1, f"cannot (write|sync|close) '{self.path}': No space left on device", answer)
+
+    def test_no_such_directory_has_the_errno_s_words(self):
+        path = self.scratch / "none/file"
+        for op in ("read", "write"):
+            answer = self.call(*Case(self.method, 4096).words(op, path))
+            self.refused(1, f"cannot open '{path}': No such file or directory", answer)
+
+    def test_interrupted_calls_are_made_again(self):
+        if not can_trace():
+            self.skipTest("no strace that may trace")
+        calls, errors = ["write", "pwrite64", "read", "pread64"], ["EINTR"]
+        if self.method == "uring":
+            calls, errors = ["io_uring_enter"], ["EINTR", "EAGAIN", "EBUSY"]
+        only = [] if self.method == "uring" else ["-P", self.path]
+        case = Case(self.method, 300_000, 4096, threads=3, depth=7, batch=3)
+        for error in errors:
+            inject = f"inject={','.join(calls)}:error={error}:when=2+3"
+            before = ["strace", "-f", "-o", "/dev/null", *map(str, only), "-e", f"trace={','.join(calls)}", "-e", inject]
+            self.row("write", case, before=before)
+            self.assertTrue(self.path.read_bytes() == pattern(case.size), error)
+            self.row("read", case, before=before)
+
+
+class Pipes:
+    """Pipes move less than they are asked to. A ring or a single thread's calls can use them, for they need no offsets."""
+
+    CASE = dict(size=400_000, block=65536)
+
+    def test_short_reads_go_on_with_the_rest(self):
+        os.mkfifo(self.path)
+        case = Case(self.method, **self.CASE)
+        with self.fed(pattern(case.size)):
+            row = self.row("read", case)
+        self.assertGreater(int(row["ops"]), case.blocks)
+
+    @contextlib.contextmanager
+    def fed(self, data, once=lambda: True, each=lambda: None):
+        """Writes to the pipe in small pieces, as soon as `once` is so, and calls `each` after each of them."""
+
+        def feed():
+            with open(self.path, "wb", buffering=0) as pipe:
+                while not once():
+                    time.sleep(0.001)
+                for at in range(0, len(data), 1000):
+                    pipe.write(data[at : at + 1000])
+                    each()
+
+        # A program that fails before it opens the pipe leaves the other end waiting: a test does not wait with it.
+        writer = threading.Thread(target=feed, daemon=True)
+        writer.start()
+        yield
+        writer.join()
+
+
+class RingPipes(Pipes):
+    """A ring's write to a pipe is short when the pipe is full, and a signal ends its sleep."""
+
+    def test_short_writes_go_on_with_the_rest(self):
+        os.mkfifo(self.path)
+        case, got = Case(self.method, **self.CASE), []
+        reader = threading.Thread(target=lambda: got.append(self.path.read_bytes()), daemon=True)
+        reader.start()
+        answer = self.call(*case.words("write", self.path))
+        # A pipe has nothing to be synced: the error comes when all is written.
+        self.refused(1, f"cannot sync '{self.path}': Invalid argument", answer)
+        reader.join()
+        self.assertTrue(got[0] == pattern(case.size))
+
+    def test_a_sleep_that_a_signal_ends_goes_on(self):
+        os.mkfifo(self.path)
+        case = Case(self.method, **self.CASE)
+        streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([*self.command, *case.words("read", self.path)], **streams)
+        with self.fed(pattern(case.size), each=lambda: [child.send_signal(n) for n in (signal.SIGSTOP, signal.SIGCONT)]):
+            out, problems = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, problems), (0, ""))
+        self.assertIn(f"\tbytes={case.size}\tpages_ok={-(-case.size // PAGE)}\t", out)
+
+
+class Ring:
+    """A ring sleeps, or looks; it submits in batches; and it is not always allowed."""
+
+    def entered(self, case, op="write"):
+        """What each io_uring_enter of a run was asked: operations to submit, completions to wait for."""
+        asked = re.findall(r"io_uring_enter\(\d+, (\d+), (\d+), ", self.traced("io_uring_enter", op, case))
+        return [tuple(map(int, pair)) for pair in asked]
+
+    def test_submissions_are_batches_and_the_rest(self):
+        for batch, depth, most in [(1, 7, 1), (3, 7, 3), (16, 7, 7)]:
+            calls = self.entered(Case(self.method, 100 * 4096, depth=depth, batch=batch))
+            submitted = [count for count, _ in calls if count > 0]
+            self.assertEqual(submitted, [most] * (100 // most) + [100 % most] * (100 % most > 0))
+
+    def test_each_call_that_submits_nothing_sleeps(self):
+        for threads in (1, 3):
+            for submitted, awaited in self.entered(Case(self.method, 300 * 4096, threads=threads, depth=7)):
+                self.assertGreater(submitted + awaited, 0)
+
+    def test_one_that_spins_makes_no_call_but_to_submit(self):
+        # Nothing is in the pipe before the operation is under way, so that there is time to look in vain.
+        os.mkfifo(self.path)
+        with self.fed(pattern(100_000), once=lambda: "io_uring_enter" in self.trace.read_text()):
+            calls = self.entered(Case(self.method, 100_000, 100_000, wait="spin"), op="read")
+        self.assertEqual(set(calls), {(1, 0)})
+
+    def test_without_rings_it_cannot_run_and_leaves_the_file(self):
+        self.path.write_bytes(b"kept")
+        answer = self.call(*Case(self.method, 4096).words("write", self.path), preexec_fn=without_io_uring)
+        self.refused(3, "Operation not permitted", answer)
+        self.assertEqual(self.path.read_bytes(), b"kept")
+        listed = self.call("--list", preexec_fn=without_io_uring).stdout
+        self.assertRegex(listed, r"(?m)^uring\t.*Operation not permitted")
+
+
+class Program(Held):
+    """A program lists its methods and refuses what makes no sense."""
+
+    def test_the_list_has_every_method(self):
+        answer = self.call("--list")
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""))
+        names = [line.split("\t")[0] for line in answer.stdout.splitlines()]
+        self.assertEqual(names, list(LANGUAGES[self.name].methods))
+        self.assertTrue(answer.stdout.startswith("blocking\tok\n"))
+
+    def test_defaults_are_one_thread_one_operation_and_seed_and_generation_1(self):
+        answer = self.call("--op", "write", "--method", "blocking", "--path", self.path, "--size", 9999, "--block", 512)
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""))
+        self.assertTrue(self.path.read_bytes() == pattern(9999))
+
+    def test_wrong_options_are_misuse(self):
+        good = Case("blocking", 4096).words("write", self.path)
+        wrong = {"--op": ["", "append"], "--method": ["", "mmap"], "--wait": ["sleep"], "--direct": ["maybe"]}
+        for name in ("--size", "--block", "--threads", "--depth", "--batch"):
+            wrong[name] = ["", "0", "-1", "+1", "1e3", "0x10", "4k", " 1", "1_000", "99999999999999999999"]
+        for name in ("--seed", "--generation"):
+            wrong[name] = ["", "-1", "18446744073709551616"]
+        for name, value in ((name, value) for name, values in wrong.items() for value in values):
+            words = list(good)
+            words[words.index(name) + 1] = value
+            with self.subTest(name=name, value=value):
+                self.refused(2, "", self.call(*words))
+        for words in [[], ["--list", "now"], [*good, "--sync", "yes"], [*good, "more"], good[:-1], *self.without_one(good)]:
+            with self.subTest(words=words):
+                self.refused(2, "", self.call(*words))
+        self.assertFalse(self.path.exists())
+
+    @staticmethod
+    def without_one(good):
+        for name in ("--op", "--method", "--path", "--size", "--block"):
+            at = good.index(name)
+            yield good[:at] + good[at + 2 :]
+
+    def test_direct_needs_whole_sectors(self):
+        for size, block in [(1000, 512), (4096, 1000)]:
+            self.refused(2, "512", self.call(*Case("blocking", size, block, direct="yes").words("write", self.path)))
+        self.assertFalse(self.path.exists())
+
+
+def load_tests(loader, _tests, _pattern):
+    """A class for each language and for each of its methods."""
+    suite = unittest.TestSuite()
+    for name in sorted(ASKED or LANGUAGES):
+        kinds = [(Program,)] + [(kind, method) for method in LANGUAGES[name].methods for kind in [kind_of(method)]]
+        for kind, *method in kinds:
+            members = dict(name=name, method=method[0] if method else None, __doc__=kind.__doc__)
+            suite.addTests(loader.loadTestsFromTestCase(type("_".join([name, *method]), (kind,), members)))
+    return suite
+
+
+def kind_of(method):
+    mixins = {"uring": (Ring, RingPipes), "blocking": (Pipes,)}.get(method, ())
+    return type(method, (*mixins, Method), {"__doc__": Method.__doc__})
+
+
+if __name__ == "__main__":
+    result = unittest.main(argv=[sys.argv[0], *(word for word in sys.argv[1:] if word not in LANGUAGES)], exit=False).result
+    for reason, count in collections.Counter(reason for _, reason in result.skipped).items():
+        print(f"skipped: {reason} ({count} tests)")
+    sys.exit(not result.wasSuccessful())

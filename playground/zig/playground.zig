@@ -1,0 +1,462 @@
+//! Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+//!
+//! A worker is a thread with its own partition of the file. It has slots: a slot is one operation that is under way, or could
+//! be. Calls need one slot; a ring has as many as --depth allows, and a block is only begun when there is a free one. That is
+//! the bound; the submission queue is none, for the kernel empties it at each submission.
+//!
+//! For Zig 0.15.
+
+const std = @import("std");
+const linux = std.os.linux;
+
+const page = 4096;
+const Stamp = [16]u8;
+const timed_every = 64;
+const ring_max = 32768;
+
+const Op = enum { write, read };
+const Method = enum { blocking, pwrite, uring };
+const Status = enum(u8) { failed = 1, misused = 2, unavailable = 3 };
+
+/// What each field is called on the command line, with two dashes before it; a field without a default must be given.
+const Options = struct {
+    op: Op,
+    method: Method,
+    path: [:0]const u8,
+    size: u64,
+    block: u64,
+    threads: u64 = 1,
+    depth: u64 = 1,
+    batch: u64 = 1,
+    wait: enum { wait, spin } = .wait,
+    direct: enum { no, yes } = .no,
+    seed: u64 = 1,
+    generation: u64 = 1,
+
+    fn limits(comptime name: []const u8) [2]u64 {
+        if (std.mem.eql(u8, name, "size")) return .{ 1, 1 << 47 };
+        if (std.mem.eql(u8, name, "block")) return .{ 1, 1 << 30 };
+        if (std.mem.eql(u8, name, "seed") or std.mem.eql(u8, name, "generation")) return .{ 0, std.math.maxInt(u64) };
+        return .{ 1, ring_max };
+    }
+};
+
+var options: Options = undefined;
+var program: []const u8 = "playground";
+var file: linux.fd_t = undefined;
+var in_flight = std.atomic.Value(u64).init(0);
+var in_flight_max = std.atomic.Value(u64).init(0);
+const allocator = std.heap.page_allocator;
+
+/// Never unlocked: of threads that fail together, one speaks.
+var speaking: std.Thread.Mutex = .{};
+
+fn quit(status: Status, comptime format: []const u8, arguments: anytype) noreturn {
+    speaking.lock();
+    std.debug.print("{s}: " ++ format ++ "\n", .{program} ++ arguments);
+    std.process.exit(@intFromEnum(status));
+}
+
+extern fn strerror(errno: c_int) [*:0]const u8;
+
+fn words(errno: linux.E) [*:0]const u8 {
+    return strerror(@intFromEnum(errno));
+}
+
+fn fail(deed: []const u8, errno: linux.E) noreturn {
+    quit(.failed, "cannot {s} '{s}': {s}", .{ deed, options.path, words(errno) });
+}
+
+/// Gives what a system call gave, or ends the program.
+fn must(deed: []const u8, result: usize) usize {
+    const errno = linux.E.init(result);
+    return if (errno == .SUCCESS) result else fail(deed, errno);
+}
+
+fn allocate(comptime T: type, count: u64) []T {
+    return allocator.alignedAlloc(T, .fromByteUnits(page), count) catch
+        quit(.failed, "cannot allocate buffers: {s}", .{words(.NOMEM)});
+}
+
+/// Operations are counted before they can begin and until their end is known: what is under way is never more than that.
+fn countBegun(operations: u64) void {
+    const current = in_flight.fetchAdd(operations, .monotonic) + operations;
+    // Most of the time nothing is to be written, and a read does not take the line from the other threads.
+    if (current > in_flight_max.load(.monotonic)) _ = in_flight_max.fetchMax(current, .monotonic);
+}
+
+fn countEnded(operations: u64) void {
+    _ = in_flight.fetchSub(operations, .monotonic);
+}
+
+fn fill(buffers: []u8) void {
+    var pattern = [_]u8{0} ** page;
+    var x = options.seed ^ options.generation *% 0x9E3779B97F4A7C15;
+    if (x == 0) x = 1;
+    var at: usize = @sizeOf(Stamp);
+    while (at < page) : (at += 8) {
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        std.mem.writeInt(u64, pattern[at..][0..8], x *% 0x2545F4914F6CDD1D, .little);
+    }
+    at = 0;
+    while (at < buffers.len) : (at += page) @memcpy(buffers[at..][0..page], &pattern);
+}
+
+fn stampOf(offset: u64) Stamp {
+    var stamp: Stamp = undefined;
+    std.mem.writeInt(u64, stamp[0..8], offset, .little);
+    std.mem.writeInt(u64, stamp[8..16], options.generation, .little);
+    return stamp;
+}
+
+const Slot = struct {
+    /// Begins where the block's first page does, so the page's stamp is at its start.
+    buffer: []u8,
+    offset: u64,
+    length: u64,
+    moved: u64,
+    /// When it began, if it is timed.
+    start: ?std.time.Instant,
+
+    /// What of the block is still to be moved.
+    fn rest(slot: *const Slot) []u8 {
+        return slot.buffer[slot.offset % page ..][slot.moved..slot.length];
+    }
+
+    fn stamp(slot: *const Slot) void {
+        const base = slot.offset - slot.offset % page;
+        var at: u64 = 0;
+        while (base + at < slot.offset + slot.length) : (at += page)
+            slot.buffer[at..][0..@sizeOf(Stamp)].* = stampOf(base + at);
+    }
+
+    /// Gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part.
+    fn verify(slot: *const Slot) u64 {
+        const base = slot.offset - slot.offset % page;
+        const end = slot.offset + slot.length;
+        var begun: u64 = 0;
+        var at: u64 = 0;
+        while (base + at < end) : (at += page) {
+            const from = slot.offset -| (base + at);
+            const to = @min(@sizeOf(Stamp), end - base - at);
+            if (from < to and !std.mem.eql(u8, slot.buffer[at..][from..to], stampOf(base + at)[from..to]))
+                quit(.failed, "cannot verify '{s}': page at {d} is not what was written", .{ options.path, base + at });
+            if (from == 0) begun += 1;
+        }
+        return begun;
+    }
+};
+
+/// Where the workers and `main` wait for one another.
+const Gates = struct {
+    ready: std.Thread.WaitGroup = .{},
+    start: std.Thread.ResetEvent = .{},
+    ended: std.Thread.WaitGroup = .{},
+};
+
+const Worker = struct {
+    thread: std.Thread = undefined,
+    /// Blocks.
+    first: u64,
+    next: u64,
+    end: u64,
+    slots: []Slot = &.{},
+    free: std.ArrayList(*Slot) = .empty,
+    latencies_ns: std.ArrayList(u64) = .empty,
+    ops: u64 = 0,
+    bytes: u64 = 0,
+    pages_ok: u64 = 0,
+
+    fn run(w: *Worker, gates: *Gates) void {
+        w.prepare();
+        var ring = if (options.method == .uring) needRing() else undefined;
+        gates.ready.finish();
+        gates.start.wait();
+        if (options.method == .uring) w.runRing(&ring) else w.runCalls();
+        gates.ended.finish();
+        if (options.method == .uring) ring.deinit();
+    }
+
+    fn prepare(w: *Worker) void {
+        const blocks = w.end - w.first;
+        // A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+        const span = if (options.block % page == 0) options.block else (options.block / page + 2) * page;
+        w.slots = allocate(Slot, @min(if (options.method == .uring) options.depth else 1, blocks));
+        w.free = .initBuffer(allocate(*Slot, w.slots.len));
+        w.latencies_ns = .initBuffer(allocate(u64, blocks / timed_every + 1));
+        const buffers = allocate(u8, w.slots.len * span);
+        fill(buffers);
+        for (w.slots, 0..) |*slot, i| {
+            slot.buffer = buffers[i * span ..][0..span];
+            w.free.appendAssumeCapacity(slot);
+        }
+    }
+
+    /// Takes a free slot for the next block.
+    fn begin(w: *Worker) *Slot {
+        const slot = w.free.pop().?;
+        slot.offset = w.next * options.block;
+        slot.length = @min(options.block, options.size - slot.offset);
+        slot.moved = 0;
+        if (options.op == .write) slot.stamp();
+        slot.start = if ((w.next - w.first) % timed_every == 0) now() else null;
+        w.next += 1;
+        return slot;
+    }
+
+    /// Takes what a system call or an operation gave; whether the block is done with it.
+    fn advance(w: *Worker, slot: *Slot, result: usize) bool {
+        const errno = linux.E.init(result);
+        if (errno == .INTR or errno == .AGAIN) return false;
+        const moved = must(@tagName(options.op), result);
+        if (moved == 0) quit(.failed, "cannot {t} '{s}': unexpected end of file", .{ options.op, options.path });
+        w.ops += 1;
+        w.bytes += moved;
+        slot.moved += moved;
+        if (slot.moved < slot.length) return false;
+        if (slot.start) |began| w.latencies_ns.appendAssumeCapacity(now().since(began));
+        if (options.op == .read) w.pages_ok += slot.verify();
+        w.free.appendAssumeCapacity(slot);
+        return true;
+    }
+
+    fn runCalls(w: *Worker) void {
+        while (w.next < w.end) {
+            const slot = w.begin();
+            countBegun(1);
+            while (!w.advance(slot, call(slot))) {}
+            countEnded(1);
+        }
+    }
+
+    fn runRing(w: *Worker, ring: *linux.IoUring) void {
+        while (w.next < w.end or w.free.items.len < w.slots.len) {
+            const batch = w.startable();
+            for (0..batch) |_| queue(ring, w.begin());
+            if (batch > 0) countBegun(batch);
+            submit(ring, options.wait == .wait and w.startable() == 0);
+            w.reap(ring);
+        }
+    }
+
+    /// The blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free.
+    fn startable(w: *const Worker) u64 {
+        const batch = @min(options.batch, w.slots.len, w.end - w.next);
+        return if (batch <= w.free.items.len) batch else 0;
+    }
+
+    fn reap(w: *Worker, ring: *linux.IoUring) void {
+        var ended: u64 = 0;
+        const ready = ring.cq_ready();
+        for (0..ready) |i| {
+            const cqe = &ring.cq.cqes[(ring.cq.head.* +% @as(u32, @intCast(i))) & ring.cq.mask];
+            const slot: *Slot = @ptrFromInt(cqe.user_data);
+            // A negative result is minus an errno, as system calls give it.
+            if (w.advance(slot, @bitCast(@as(isize, cqe.res)))) ended += 1 else queue(ring, slot);
+        }
+        ring.cq_advance(ready);
+        if (ended > 0) countEnded(ended);
+    }
+};
+
+fn call(slot: *const Slot) usize {
+    const rest = slot.rest();
+    const offset: i64 = @intCast(slot.offset + slot.moved);
+    if (options.method == .blocking) return switch (options.op) {
+        .write => linux.write(file, rest.ptr, rest.len),
+        .read => linux.read(file, rest.ptr, rest.len),
+    };
+    return switch (options.op) {
+        .write => linux.pwrite(file, rest.ptr, rest.len, offset),
+        .read => linux.pread(file, rest.ptr, rest.len, offset),
+    };
+}
+
+/// Entries are --depth so that the kernel may use as many workers; its completion queue is twice that and cannot overflow.
+fn makeRing(depth: u64, spins: bool) !linux.IoUring {
+    const entries = std.math.ceilPowerOfTwoAssert(u16, @intCast(depth));
+    // Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do.
+    const flags: u32 = if (spins) 0 else linux.IORING_SETUP_SINGLE_ISSUER | linux.IORING_SETUP_DEFER_TASKRUN;
+    return linux.IoUring.init(entries, flags) catch |problem| switch (problem) {
+        // Linux before 6.1 does not know these flags.
+        error.ArgumentsInvalid => linux.IoUring.init(entries, 0),
+        else => problem,
+    };
+}
+
+fn needRing() linux.IoUring {
+    return makeRing(options.depth, options.wait == .spin) catch |problem|
+        quit(.unavailable, "cannot make a ring: {s}", .{ringProblem(problem)});
+}
+
+/// The words of the errno that `IoUring` has made an error of.
+fn ringProblem(problem: anyerror) []const u8 {
+    return std.mem.span(words(switch (problem) {
+        error.ArgumentsInvalid => .INVAL,
+        error.PermissionDenied => .PERM,
+        error.ProcessFdQuotaExceeded => .MFILE,
+        error.SystemFdQuotaExceeded => .NFILE,
+        error.SystemOutdated => .NOSYS,
+        error.SystemResources, error.OutOfMemory => .NOMEM,
+        else => return @errorName(problem),
+    }));
+}
+
+fn queue(ring: *linux.IoUring, slot: *Slot) void {
+    const sqe = ring.get_sqe() catch unreachable; // there is one: no slot is queued twice
+    const opcode: linux.IORING_OP = if (options.op == .write) .WRITE else .READ;
+    sqe.prep_rw(opcode, file, @intFromPtr(slot.rest().ptr), slot.rest().len, slot.offset + slot.moved);
+    sqe.user_data = @intFromPtr(slot);
+}
+
+fn submit(ring: *linux.IoUring, wait: bool) void {
+    if (!wait and ring.sq_ready() == 0) return;
+    _ = ring.submit_and_wait(@intFromBool(wait)) catch |problem| switch (problem) {
+        error.SignalInterrupt => {},
+        error.SystemResources, error.CompletionQueueOvercommitted => {
+            // The kernel has no memory for more. What it did not take stays queued until it has ended some.
+            _ = ring.enter(0, 0, linux.IORING_ENTER_GETEVENTS) catch {};
+            std.Thread.sleep(std.time.ns_per_ms);
+        },
+        else => quit(.failed, "cannot submit operations on '{s}': {t}", .{ options.path, problem }),
+    };
+}
+
+fn now() std.time.Instant {
+    return std.time.Instant.now() catch unreachable; // Linux always has a monotonic clock
+}
+
+fn startWorkers(gates: *Gates) []Worker {
+    const workers = allocate(Worker, if (options.method == .blocking) 1 else options.threads);
+    const blocks = std.math.divCeil(u64, options.size, options.block) catch unreachable; // a block is not empty
+    gates.ready.startMany(workers.len);
+    gates.ended.startMany(workers.len);
+    for (workers, 0..) |*w, i| {
+        const first = i * blocks / workers.len;
+        w.* = .{ .first = first, .next = first, .end = (i + 1) * blocks / workers.len };
+        w.thread = std.Thread.spawn(.{}, Worker.run, .{ w, gates }) catch |problem|
+            quit(.failed, "cannot start a thread: {t}", .{problem});
+    }
+    gates.ready.wait();
+    return workers;
+}
+
+fn transfer() !void {
+    var gates: Gates = .{};
+    const workers = startWorkers(&gates);
+    const before = std.posix.getrusage(linux.rusage.SELF);
+    const began = now();
+    gates.start.set();
+    gates.ended.wait();
+    var clocks = [_]u64{now().since(began)} ** 3;
+    const after = std.posix.getrusage(linux.rusage.SELF);
+    if (options.op == .write) {
+        _ = must("sync", linux.fdatasync(file));
+        clocks[1] = now().since(began);
+    }
+    _ = must("close", linux.close(file));
+    clocks[2] = now().since(began);
+    for (workers) |w| w.thread.join();
+    try printRow(clocks, before, after, workers);
+}
+
+fn seconds(from: linux.timeval, to: linux.timeval) f64 {
+    return @as(f64, @floatFromInt((to.sec - from.sec) * std.time.us_per_s + to.usec - from.usec)) / std.time.us_per_s;
+}
+
+fn printRow(clocks: [3]u64, before: linux.rusage, after: linux.rusage, workers: []const Worker) !void {
+    var ops: u64, var bytes: u64, var pages_ok: u64 = .{ 0, 0, 0 };
+    var latencies_ns: std.ArrayList(u64) = .empty;
+    for (workers) |w| {
+        ops, bytes, pages_ok = .{ ops + w.ops, bytes + w.bytes, pages_ok + w.pages_ok };
+        try latencies_ns.appendSlice(allocator, w.latencies_ns.items);
+    }
+    std.mem.sortUnstable(u64, latencies_ns.items, {}, std.sort.asc(u64));
+    var buffer: [1024]u8 = undefined;
+    var stdout = std.fs.File.stdout().writerStreaming(&buffer);
+    const out = &stdout.interface;
+    for ([_][]const u8{ "seconds", "sync_s", "close_s" }, clocks) |name, ns|
+        try out.print("{s}={d}.{d:0>9}\t", .{ name, ns / std.time.ns_per_s, ns % std.time.ns_per_s });
+    try out.print("ops={d}\tbytes={d}\tpages_ok={d}", .{ ops, bytes, pages_ok });
+    try out.print("\tin_flight_max={d}", .{in_flight_max.load(.monotonic)});
+    try out.print("\tcpu_user_s={d:.6}", .{seconds(before.utime, after.utime)});
+    try out.print("\tcpu_sys_s={d:.6}", .{seconds(before.stime, after.stime)});
+    try out.print("\tswitches={d}\tswitches_forced={d}", .{ after.nvcsw - before.nvcsw, after.nivcsw - before.nivcsw });
+    for ([_][]const u8{ "p50", "p95", "p99", "max" }, [_]usize{ 50, 95, 99, 100 }) |name, percent| {
+        const ns = latencies_ns.items[(latencies_ns.items.len * percent + 99) / 100 - 1];
+        try out.print("\t{s}_us={d}.{d:0>3}", .{ name, ns / 1000, ns % 1000 });
+    }
+    try out.writeAll("\n");
+    try out.flush();
+}
+
+/// The value of a field from its text, or nothing if it has no such value.
+fn valueOf(comptime T: type, comptime name: []const u8, text: [:0]const u8) ?T {
+    if (T == [:0]const u8) return text;
+    if (@typeInfo(T) == .@"enum") return std.meta.stringToEnum(T, text);
+    for (text) |c| if (!std.ascii.isDigit(c)) return null;
+    const value = std.fmt.parseUnsigned(T, text, 10) catch return null;
+    const limits = Options.limits(name);
+    return if (limits[0] <= value and value <= limits[1]) value else null;
+}
+
+fn parse(arguments: []const [:0]const u8) Options {
+    const fields = std.meta.fields(Options);
+    var given: Options = undefined;
+    var seen = [_]bool{false} ** fields.len;
+    var i: usize = 0;
+    next: while (i < arguments.len) : (i += 2) {
+        inline for (fields, &seen) |field, *found| if (std.mem.eql(u8, arguments[i], "--" ++ field.name)) {
+            if (i + 1 == arguments.len) quit(.misused, "cannot use '{s}': no value after it", .{arguments[i]});
+            @field(given, field.name) = valueOf(field.type, field.name, arguments[i + 1]) orelse
+                quit(.misused, "cannot use '{s}': {s} has no such value", .{ arguments[i + 1], arguments[i] });
+            found.* = true;
+            continue :next;
+        };
+        quit(.misused, "cannot use '{s}': no such option", .{arguments[i]});
+    }
+    inline for (fields, seen) |field, found| if (!found) {
+        @field(given, field.name) = field.defaultValue() orelse
+            quit(.misused, "cannot start: --" ++ field.name ++ " is missing", .{});
+    };
+    if (given.direct == .yes and (given.size % 512 != 0 or given.block % 512 != 0))
+        quit(.misused, "cannot use '--direct': --size or --block is no multiple of 512", .{});
+    return given;
+}
+
+fn ringVerdict() []const u8 {
+    var ring = makeRing(1, false) catch |problem| return ringProblem(problem);
+    ring.deinit();
+    return "ok";
+}
+
+fn list() !void {
+    var buffer: [256]u8 = undefined;
+    var stdout = std.fs.File.stdout().writerStreaming(&buffer);
+    for (std.enums.values(Method)) |method| {
+        const verdict = if (method == .uring) ringVerdict() else "ok";
+        try stdout.interface.print("{t}\t{s}\n", .{ method, verdict });
+    }
+    try stdout.interface.flush();
+}
+
+pub fn main() !void {
+    const arguments = try std.process.argsAlloc(allocator);
+    program = std.fs.path.basename(arguments[0]);
+    if (arguments.len == 2 and std.mem.eql(u8, arguments[1], "--list")) return list();
+    options = parse(arguments[1..]);
+    // Before the file is truncated: a method that cannot run leaves everything as it is.
+    if (options.method == .uring) {
+        var ring = needRing();
+        ring.deinit();
+    }
+    const direct = options.direct == .yes;
+    const flags: linux.O = switch (options.op) {
+        .write => .{ .ACCMODE = .WRONLY, .CREAT = true, .TRUNC = true, .CLOEXEC = true, .DIRECT = direct },
+        .read => .{ .CLOEXEC = true, .DIRECT = direct },
+    };
+    file = @intCast(must("open", linux.open(options.path, flags, 0o666)));
+    try transfer();
+}
