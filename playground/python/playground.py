@@ -7,7 +7,6 @@ could be. Calls need one slot; a ring has as many as --depth allows, and a block
 
 import argparse
 import errno
-import io
 import mmap
 import os
 import resource
@@ -185,15 +184,12 @@ class Worker:
             self.in_flight.end()
 
     def run_stream(self):
-        raw = CountedFile(self.file, "wb" if self.writes else "rb", closefd=False)
-        if self.writes:
-            stream = io.BufferedWriter(raw)
-            self.run_blocks(lambda view, _: stream.write(view))
-            stream.flush()  # the last blocks are written when they have left the buffer
-        else:
-            stream = io.BufferedReader(raw)
-            self.run_blocks(lambda view, _: stream.readinto(view))
-        self.ops = raw.ops
+        with open(self.file, "wb" if self.writes else "rb", closefd=False) as stream:
+            if self.writes:
+                self.run_blocks(lambda view, _: stream.write(view))
+                stream.flush()  # the last blocks are written when they have left the buffer
+            else:
+                self.run_blocks(lambda view, _: stream.readinto(view))
 
     # Method: uring
 
@@ -255,20 +251,6 @@ class Worker:
             if wait or liburing.io_uring_sq_ready(self.ring):
                 self.submit(wait)
             self.reap()
-
-
-class CountedFile(io.FileIO):
-    """The file below a stream's buffer: what arrives here are the system calls."""
-
-    ops = 0
-
-    def write(self, data):
-        self.ops += 1
-        return super().write(data)
-
-    def readinto(self, buffer):
-        self.ops += 1
-        return super().readinto(buffer)
 
 
 def make_ring(depth):
