@@ -7,8 +7,11 @@
 //! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
+mod error;
+pub mod lang;
 mod row;
 mod run;
 
+pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};
