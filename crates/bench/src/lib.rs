@@ -8,7 +8,9 @@
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
 pub mod arms;
+mod error;
 pub mod lab;
+pub mod lang;
 pub mod machine;
 pub mod pattern;
 pub mod report;
@@ -16,5 +18,6 @@ mod row;
 mod run;
 pub mod sample;
 
+pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};

@@ -1,0 +1,238 @@
+//! The row that a program prints, read as strictly as `playground/README.md` describes it.
+
+use std::str::{self, Split};
+
+use super::program::printable;
+
+/// Characters of a wrong row that an error shows.
+const SHOWN_MAX: usize = 300;
+
+/// What a program said of its one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// From the first operation's start to the last one's end.
+    pub seconds: f64,
+    /// The same to the end of an fdatasync after it; for reads, `seconds`.
+    pub sync_s: f64,
+    /// The same to the end of the close after that.
+    pub close_s: f64,
+    /// System calls or ring operations that moved data.
+    pub ops: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// For reads, the pages whose stamp was right.
+    pub pages_ok: u64,
+    /// Most operations under way at once, of all threads.
+    pub in_flight_max: u64,
+    /// The user's processor time by `seconds`.
+    pub cpu_user_s: f64,
+    /// The system's.
+    pub cpu_sys_s: f64,
+    /// Voluntary context switches by `seconds`; `None` where the language does not tell.
+    pub switches: Option<u64>,
+    /// Involuntary ones.
+    pub switches_forced: Option<u64>,
+    /// Latency of the timed operations: the median.
+    pub p50_us: f64,
+    /// The 95th percentile.
+    pub p95_us: f64,
+    /// The 99th percentile.
+    pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+impl Answer {
+    /// Reads all that a program printed.
+    pub(super) fn parse(stdout: &[u8]) -> Result<Self, String> {
+        Self::read(stdout).map_err(|problem| format!("{problem} in the row '{}'", shown(stdout)))
+    }
+
+    fn read(stdout: &[u8]) -> Result<Self, String> {
+        let text = str::from_utf8(stdout).map_err(|_| "a byte that is no text".to_owned())?;
+        let line = text.strip_suffix('\n').ok_or("no end of line")?;
+        let mut row = Fields(line.split('\t'));
+        let answer = Self {
+            seconds: row.decimal("seconds", 9)?,
+            sync_s: row.decimal("sync_s", 9)?,
+            close_s: row.decimal("close_s", 9)?,
+            ops: row.number("ops")?,
+            bytes: row.number("bytes")?,
+            pages_ok: row.number("pages_ok")?,
+            in_flight_max: row.number("in_flight_max")?,
+            cpu_user_s: row.decimal("cpu_user_s", 6)?,
+            cpu_sys_s: row.decimal("cpu_sys_s", 6)?,
+            switches: row.count("switches")?,
+            switches_forced: row.count("switches_forced")?,
+            p50_us: row.decimal("p50_us", 3)?,
+            p95_us: row.decimal("p95_us", 3)?,
+            p99_us: row.decimal("p99_us", 3)?,
+            max_us: row.decimal("max_us", 3)?,
+        };
+        match row.0.next() {
+            None => answer.in_order(),
+            Some(_) => Err("more fields than there should be".to_owned()),
+        }
+    }
+
+    /// Each clock runs on from the one before, and so do ranks.
+    fn in_order(self) -> Result<Self, String> {
+        let clocks = [self.seconds, self.sync_s, self.close_s];
+        let ranks = [self.p50_us, self.p95_us, self.p99_us, self.max_us];
+        if clocks.is_sorted() && ranks.is_sorted() { Ok(self) } else { Err("times out of order".to_owned()) }
+    }
+}
+
+/// What is left of a row.
+struct Fields<'a>(Split<'a, char>);
+
+impl<'a> Fields<'a> {
+    fn value(&mut self, key: &str) -> Result<&'a str, String> {
+        let field = self.0.next().and_then(|field| field.split_once('='));
+        field
+            .filter(|&(found, _)| found == key)
+            .map(|(_, value)| value)
+            .ok_or(format!("no '{key}' at its place"))
+    }
+
+    fn number(&mut self, key: &str) -> Result<u64, String> {
+        let value = self.value(key)?;
+        number(value).ok_or_else(|| format!("no number for '{key}'"))
+    }
+
+    fn count(&mut self, key: &str) -> Result<Option<u64>, String> {
+        match self.value(key)? {
+            "-1" => Ok(None),
+            value => number(value).map(Some).ok_or_else(|| format!("no number for '{key}'")),
+        }
+    }
+
+    fn decimal(&mut self, key: &str, digits: usize) -> Result<f64, String> {
+        let value = self.value(key)?;
+        let of_digits = |(whole, part): &(&str, &str)| {
+            number(whole).is_some() && part.len() == digits && part.bytes().all(|b| b.is_ascii_digit())
+        };
+        let whole = value.split_once('.').filter(of_digits).and_then(|_| value.parse().ok());
+        whole.ok_or_else(|| format!("no number with {digits} digits after the point for '{key}'"))
+    }
+}
+
+/// Rust's own reading takes a sign, and zeros before the first digit.
+fn number(text: &str) -> Option<u64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    printable(&line.chars().take(SHOWN_MAX).collect::<String>().replace('\t', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ROW: &str = "seconds=0.100000000\tsync_s=0.200000000\tclose_s=0.200000001\tops=3\tbytes=9000\tpages_ok=0\tin_flight_max=2\t\
+                       cpu_user_s=0.010000\tcpu_sys_s=0.020000\tswitches=5\tswitches_forced=-1\tp50_us=1.500\tp95_us=2.000\t\
+                       p99_us=2.000\tmax_us=9.125\n";
+
+    fn text(a: &Answer) -> String {
+        let count = |n: Option<u64>| n.map_or("-1".to_owned(), |n| n.to_string());
+        format!(
+            "seconds={:.9}\tsync_s={:.9}\tclose_s={:.9}\tops={}\tbytes={}\tpages_ok={}\tin_flight_max={}\tcpu_user_s={:.6}\t\
+             cpu_sys_s={:.6}\tswitches={}\tswitches_forced={}\tp50_us={:.3}\tp95_us={:.3}\tp99_us={:.3}\tmax_us={:.3}\n",
+            a.seconds,
+            a.sync_s,
+            a.close_s,
+            a.ops,
+            a.bytes,
+            a.pages_ok,
+            a.in_flight_max,
+            a.cpu_user_s,
+            a.cpu_sys_s,
+            count(a.switches),
+            count(a.switches_forced),
+            a.p50_us,
+            a.p95_us,
+            a.p99_us,
+            a.max_us,
+        )
+    }
+
+    #[test]
+    fn a_row_is_read() {
+        let answer = Answer::parse(ROW.as_bytes()).expect("a row");
+        assert_eq!((answer.seconds, answer.close_s, answer.max_us), (0.1, 0.200_000_001, 9.125));
+        assert_eq!((answer.ops, answer.bytes, answer.in_flight_max), (3, 9000, 2));
+        assert_eq!((answer.switches, answer.switches_forced), (Some(5), None));
+        assert_eq!(text(&answer), ROW);
+    }
+
+    #[test]
+    fn anything_else_is_an_error_that_quotes_it() {
+        let wrong = [
+            ("", "no end of line in the row ''"),
+            ("\n", "no 'seconds' at its place in the row ''"),
+            ("a=\u{1b}[2J\n", "no 'seconds' at its place in the row 'a=\\u{1b}[2J'"),
+        ];
+        for (row, problem) in wrong {
+            assert_eq!(Answer::parse(row.as_bytes()), Err(problem.to_owned()));
+        }
+        let changes = [
+            ("ops=3", "ops=+3", "no number for 'ops'"),
+            ("ops=3", "ops=-1", "no number for 'ops'"),
+            ("ops=3", "ops=03", "no number for 'ops'"),
+            ("ops=3", "ops=", "no number for 'ops'"),
+            ("ops=3", "ops=18446744073709551616", "no number for 'ops'"),
+            ("ops=3\tbytes=9000", "bytes=9000\tops=3", "no 'ops' at its place"),
+            ("seconds=0.1", "seconds=.1", "no number with 9 digits after the point for 'seconds'"),
+            ("seconds=0.1", "seconds=1e5.1", "no number with 9 digits after the point for 'seconds'"),
+            ("=0.100000000", "=inf", "no number with 9 digits after the point for 'seconds'"),
+            ("=0.010000", "=0.01", "no number with 6 digits after the point for 'cpu_user_s'"),
+            ("switches=5", "switches=-2", "no number for 'switches'"),
+            ("seconds=0.1", "seconds=0.3", "times out of order"),
+            ("p50_us=1.500", "p50_us=3.000", "times out of order"),
+            ("max_us=9.125", "max_us=9.125\tmore=1", "more fields than there should be"),
+            ("max_us=9.125\n", "max_us=9.125\r\n", "no number with 3 digits after the point for 'max_us'"),
+            ("max_us=9.125\n", "max_us=9.125\n\n", "no number with 3 digits after the point for 'max_us'"),
+        ];
+        for (from, to, problem) in changes {
+            let error = Answer::parse(ROW.replacen(from, to, 1).as_bytes()).expect_err(to);
+            assert!(error.starts_with(&format!("{problem} in the row 'seconds=")), "{to}: {error}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            prop_assert!(Answer::parse(&bytes).is_err());
+        }
+
+        #[test]
+        fn a_row_with_another_byte_is_wrong_or_another_row(at in 0..ROW.len(), byte in any::<u8>()) {
+            let mut bytes = ROW.as_bytes().to_vec();
+            bytes[at] = byte;
+            if let Ok(answer) = Answer::parse(&bytes) {
+                prop_assert_eq!(text(&answer).into_bytes(), bytes);
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(ns in 0..10_u64.pow(15), more in 0..10_u64.pow(9), counts in any::<[u64; 4]>()) {
+            let seconds = ns as f64 / 1e9;
+            let late = (ns + more) as f64 / 1e9;
+            let row = text(&Answer {
+                seconds, sync_s: seconds, close_s: late, ops: counts[0], bytes: counts[1], pages_ok: counts[2],
+                in_flight_max: counts[3], switches: Some(counts[0]), p50_us: seconds, p95_us: late, p99_us: late,
+                max_us: late, ..Answer::default()
+            });
+            let answer = Answer::parse(row.as_bytes()).expect("its own text");
+            prop_assert_eq!(text(&answer), row);
+        }
+    }
+}

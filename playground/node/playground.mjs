@@ -1,0 +1,394 @@
+#!/usr/bin/env node
+/*
+ * Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+ *
+ * A partition of the file belongs to one thread. It has slots: a slot is one operation that is under way, or could be. Calls
+ * that block need one slot; promises have as many as --depth allows, and each slot is one chain of awaited operations.
+ */
+import fs from "node:fs";
+import { basename } from "node:path";
+import process from "node:process";
+import { once } from "node:events";
+import { getSystemErrorMap } from "node:util";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+
+const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536;
+const FAILED = 1, MISUSED = 2, UNAVAILABLE = 3;
+const THREADS_MAX = 32768, UINT64_MAX = 2n ** 64n - 1n;
+const METHODS = ["blocking", "promises", "workers"];
+
+/** What ends the program with a status; `thing` may be empty. */
+class Stop extends Error {
+  constructor(status, deed, thing, cause) {
+    super(`${deed}${thing && ` '${thing}'`}: ${cause}`);
+    this.status = status;
+  }
+}
+
+/** The words for an errno alone, as others write them: what Node makes of an error names the call and the code as well. */
+function words(error) {
+  const known = getSystemErrorMap().get(error.errno)?.[1] ?? error.message;
+  return known[0].toUpperCase() + known.slice(1);
+}
+
+function failed(deed, path) {
+  return (error) => {
+    throw error instanceof Stop ? error : new Stop(FAILED, deed, path, words(error));
+  };
+}
+
+function attempt(deed, path, act) {
+  try {
+    return act();
+  } catch (error) {
+    return failed(deed, path)(error);
+  }
+}
+
+/** Nothing moved, if a signal interrupted the call: for reads, Node leaves it to the caller to make it again. */
+function unlessInterrupted(error) {
+  if (error.code !== "EINTR") throw error;
+  return null;
+}
+
+function uninterrupted(move) {
+  try {
+    return move();
+  } catch (error) {
+    return unlessInterrupted(error);
+  }
+}
+
+/** Counts operations under way, of all threads: before they can begin, and until their end is known. */
+class InFlight {
+  constructor(counts) {
+    this.counts = counts;
+  }
+
+  begin() {
+    const now = Atomics.add(this.counts, 0, 1) + 1;
+    let max = Atomics.load(this.counts, 1);
+    while (now > max) {
+      const seen = Atomics.compareExchange(this.counts, 1, max, now);
+      if (seen === max) return;
+      max = seen;
+    }
+  }
+
+  end() {
+    Atomics.sub(this.counts, 0, 1);
+  }
+}
+
+// The pattern
+
+function filledPage(seed, generation) {
+  const page = Buffer.alloc(PAGE);
+  let x = BigInt.asUintN(64, seed ^ (generation * 0x9e3779b97f4a7c15n)) || 1n;
+  for (let at = STAMP; at < PAGE; at += 8) {
+    x ^= x >> 12n;
+    x = BigInt.asUintN(64, x ^ (x << 25n));
+    x ^= x >> 27n;
+    page.writeBigUInt64LE(BigInt.asUintN(64, x * 0x2545f4914f6cdd1dn), at);
+  }
+  return page;
+}
+
+/**
+ * Memory for all slots, in which each page has the pattern but for its stamp. WebAssembly's memory is the one that begins at a
+ * page, as O_DIRECT needs it, and threads can share it.
+ */
+function makeMemory(options, bytes) {
+  const pages = Math.max(1, Math.ceil(bytes / WASM_PAGE));
+  let memory;
+  try {
+    memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer;
+  } catch {
+    throw new Stop(FAILED, "cannot allocate buffers", "", "Cannot allocate memory");
+  }
+  const page = filledPage(options.seed, options.generation), all = Buffer.from(memory);
+  for (let at = 0; at < bytes; at += PAGE) all.set(page, at);
+  return memory;
+}
+
+// One partition
+
+class Partition {
+  /** `slots` begin where the first page of their block does, so that the page's stamp is at its start. */
+  constructor(options, slots, first, end, inFlight) {
+    Object.assign(this, { options, slots, first, next: first, end, inFlight });
+    Object.assign(this, { ops: 0, bytes: 0, pages_ok: 0, latencies: [] });
+    this.writes = options.op === "write";
+    this.deed = `cannot ${options.op}`;
+    this.stamp = Buffer.alloc(STAMP);
+    this.stamp.writeBigUInt64LE(options.generation, 8);
+  }
+
+  setStamp(page) {
+    this.stamp.writeUInt32LE(page % 2 ** 32, 0);
+    this.stamp.writeUInt32LE(Math.floor(page / 2 ** 32), 4);
+  }
+
+  begin(buffer) {
+    const number = this.next++, offset = number * this.options.block;
+    const length = Math.min(this.options.block, this.options.size - offset);
+    if (this.writes) this.stampPages(buffer, offset, length);
+    const timed = (number - this.first) % TIMED_EVERY === 0;
+    this.inFlight.begin();
+    return { buffer, offset, length, moved: 0, start: timed ? process.hrtime.bigint() : null };
+  }
+
+  stampPages(buffer, offset, length) {
+    const first = offset - (offset % PAGE);
+    for (let page = first; page < offset + length; page += PAGE) {
+      this.setStamp(page);
+      buffer.set(this.stamp, page - first);
+    }
+  }
+
+  /** Counts the pages that begin in the block. Of a stamp that two blocks share, each compares its part. */
+  verify({ buffer, offset, length }) {
+    const first = offset - (offset % PAGE);
+    for (let page = first; page < offset + length; page += PAGE) {
+      const from = Math.max(offset - page, 0), to = Math.min(STAMP, offset + length - page), at = page - first;
+      this.setStamp(page);
+      if (from < to && buffer.compare(this.stamp, from, to, at + from, at + to) !== 0) {
+        throw new Stop(FAILED, "cannot verify", this.options.path, `page at ${page} is not what was written`);
+      }
+      if (from === 0) this.pages_ok++;
+    }
+  }
+
+  /** Takes the bytes that one call moved; whether the block is done with them. */
+  advance(block, moved) {
+    if (moved === null) return false;
+    if (moved === 0) throw new Stop(FAILED, this.deed, this.options.path, "unexpected end of file");
+    this.ops++;
+    this.bytes += moved;
+    block.moved += moved;
+    if (block.moved < block.length) return false;
+    this.inFlight.end();
+    if (block.start !== null) this.latencies.push(Number(process.hrtime.bigint() - block.start));
+    if (!this.writes) this.verify(block);
+    return true;
+  }
+
+  /** blocking and workers: the thread waits in each call. */
+  runCalls(fd) {
+    const call = this.writes ? fs.writeSync : fs.readSync, positioned = this.options.method === "workers";
+    attempt(this.deed, this.options.path, () => {
+      while (this.next < this.end) {
+        const block = this.begin(this.slots[0]), start = block.offset % PAGE;
+        const move = () => {
+          const position = positioned ? block.offset + block.moved : null; // null: where the file is
+          return call(fd, block.buffer, start + block.moved, block.length - block.moved, position);
+        };
+        while (!this.advance(block, uninterrupted(move))) {}
+      }
+    });
+  }
+
+  /** promises: each slot's next block begins when its last one has ended. */
+  async runPromises(handle) {
+    const chain = async (slot) => {
+      while (this.next < this.end) {
+        const block = this.begin(slot), start = block.offset % PAGE;
+        const move = async () => {
+          const where = [start + block.moved, block.length - block.moved, block.offset + block.moved];
+          if (this.writes) return (await handle.write(block.buffer, ...where)).bytesWritten;
+          return (await handle.read(block.buffer, ...where)).bytesRead;
+        };
+        while (!this.advance(block, await move().catch(unlessInterrupted))) {}
+      }
+    };
+    await Promise.all(this.slots.map(chain)).catch(failed(this.deed, this.options.path));
+  }
+
+  get counts() {
+    const { ops, bytes, pages_ok, latencies } = this;
+    return { ops, bytes, pages_ok, latencies };
+  }
+}
+
+/** The partitions of the file, with their memory. */
+function layOut(options) {
+  const { size, block, threads } = options, blocks = Math.ceil(size / block);
+  // A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+  const span = block % PAGE ? (Math.floor(block / PAGE) + 2) * PAGE : block;
+  const bound = (i) => Number((BigInt(i) * BigInt(blocks)) / BigInt(threads));
+  const parts = Array.from({ length: threads }, (_, i) => ({ first: bound(i), end: bound(i + 1) }));
+  let at = 0;
+  for (const part of parts) {
+    part.slots = Math.min(options.method === "promises" ? options.depth : 1, part.end - part.first);
+    part.at = at;
+    at += part.slots * span;
+  }
+  return { options, span, parts, memory: makeMemory(options, at), counts: new Int32Array(new SharedArrayBuffer(12)) };
+}
+
+function makePartition({ options, span, memory, counts }, part) {
+  const slots = Array.from({ length: part.slots }, (_, i) => Buffer.from(memory, part.at + i * span, span));
+  return new Partition(options, slots, part.first, part.end, new InFlight(counts));
+}
+
+// The clocks
+
+/** Runs `work` and gives the clocks (nanoseconds since the first one's start) and the processor's time. */
+async function measure(options, file, work) {
+  const before = process.resourceUsage(), start = process.hrtime.bigint();
+  const since = () => Number(process.hrtime.bigint() - start);
+  const end = await work();
+  const seconds = end ? Number(end - start) : since(), after = process.resourceUsage();
+  const sync = options.op === "write" ? (await file.sync(), since()) : seconds;
+  await file.close();
+  return { clocks: [seconds, sync, since()], before, after };
+}
+
+function openSync(options, flags) {
+  const fd = attempt("cannot open", options.path, () => fs.openSync(options.path, flags, 0o666));
+  return {
+    fd,
+    sync: () => attempt("cannot sync", options.path, () => fs.fdatasyncSync(fd)),
+    close: () => attempt("cannot close", options.path, () => fs.closeSync(fd)),
+  };
+}
+
+async function openHandle(options, flags) {
+  const handle = await fs.promises.open(options.path, flags, 0o666).catch(failed("cannot open", options.path));
+  return {
+    handle,
+    sync: () => handle.datasync().catch(failed("cannot sync", options.path)),
+    close: () => handle.close().catch(failed("cannot close", options.path)),
+  };
+}
+
+async function runOne(options, file) {
+  const layout = layOut(options), partition = makePartition(layout, layout.parts[0]);
+  const work = () => (file.handle ? partition.runPromises(file.handle) : partition.runCalls(file.fd));
+  return { ...(await measure(options, file, work)), all: [partition.counts], max: layout.counts[1] };
+}
+
+// Workers wait for counts[2], then all begin. Each tells when it has ended: a message takes its time to arrive.
+
+async function runWorkers(options, file) {
+  const layout = layOut(options), { parts, ...common } = layout;
+  const threads = parts.map((part) => new Worker(new URL(import.meta.url), { workerData: { ...common, part, fd: file.fd } }));
+  const message = async (thread) => (await once(thread, "message").catch(failedWorker))[0]; // an error comes instead of it
+  await Promise.all(threads.map(message));
+  let results;
+  const measured = await measure(options, file, async () => {
+    const ended = Promise.all(threads.map(message));
+    Atomics.store(layout.counts, 2, 1);
+    Atomics.notify(layout.counts, 2);
+    results = await ended;
+    return results.reduce((last, { end }) => (end > last ? end : last), 0n);
+  });
+  return { ...measured, all: results, max: layout.counts[1] };
+}
+
+function failedWorker(error) {
+  throw error.status ? error : new Stop(FAILED, "cannot run a worker", "", error.message);
+}
+
+function work() {
+  const { counts, part, fd } = workerData, partition = makePartition(workerData, part);
+  parentPort.postMessage("ready");
+  Atomics.wait(counts, 2, 0);
+  partition.runCalls(fd);
+  const end = process.hrtime.bigint();
+  parentPort.postMessage({ ...partition.counts, end });
+}
+
+// The row
+
+function row({ clocks, before, after, all, max }) {
+  const latencies = Float64Array.from(all.flatMap((counts) => counts.latencies)).sort();
+  const sum = (name) => all.reduce((total, counts) => total + counts[name], 0);
+  const used = (name) => after[name] - before[name];
+  const rank = (percent) => (latencies[Math.ceil((latencies.length * percent) / 100) - 1] / 1e3).toFixed(3);
+  return {
+    seconds: (clocks[0] / 1e9).toFixed(9),
+    sync_s: (clocks[1] / 1e9).toFixed(9),
+    close_s: (clocks[2] / 1e9).toFixed(9),
+    ops: sum("ops"),
+    bytes: sum("bytes"),
+    pages_ok: sum("pages_ok"),
+    in_flight_max: max,
+    cpu_user_s: (used("userCPUTime") / 1e6).toFixed(6),
+    cpu_sys_s: (used("systemCPUTime") / 1e6).toFixed(6),
+    switches: used("voluntaryContextSwitches"),
+    switches_forced: used("involuntaryContextSwitches"),
+    p50_us: rank(50),
+    p95_us: rank(95),
+    p99_us: rank(99),
+    max_us: rank(100),
+  };
+}
+
+// The command line
+
+const number = (least, most) => (name, text) => {
+  const value = /^[0-9]{1,20}$/.test(text) ? BigInt(text) : -1n;
+  if (value >= least && value <= most) return value;
+  throw new Stop(MISUSED, "cannot use", text, `${name} is a number from ${least} to ${most}`);
+};
+const count = (most) => (name, text) => Number(number(1n, most)(name, text));
+const word = (...known) => (name, text) => {
+  if (known.includes(text)) return text;
+  throw new Stop(MISUSED, "cannot use", text, `${name} is one of ${known.join(", ")}`);
+};
+
+const SETTINGS = {
+  op: word("write", "read"),
+  method: word(...METHODS),
+  path: (_, text) => text,
+  size: count(2n ** 47n),
+  block: count(2n ** 30n),
+  threads: count(BigInt(THREADS_MAX)),
+  depth: count(BigInt(THREADS_MAX)),
+  batch: count(BigInt(THREADS_MAX)),
+  wait: word("wait", "spin"),
+  direct: word("yes", "no"),
+  seed: number(0n, UINT64_MAX),
+  generation: number(0n, UINT64_MAX),
+};
+
+function parse(given) {
+  const options = { threads: 1, depth: 1, batch: 1, wait: "wait", direct: "no", seed: 1n, generation: 1n };
+  for (let i = 0; i < given.length; i += 2) {
+    const name = given[i].replace(/^--/, ""), read = given[i] !== name && Object.hasOwn(SETTINGS, name) && SETTINGS[name];
+    if (!read) throw new Stop(MISUSED, "cannot use", given[i], "no such option");
+    if (i + 1 === given.length) throw new Stop(MISUSED, "cannot use", given[i], "no value after it");
+    options[name] = read(given[i], given[i + 1]);
+  }
+  const missing = ["op", "method", "path", "size", "block"].find((name) => options[name] === undefined);
+  if (missing) throw new Stop(MISUSED, "cannot start", "", `--${missing} is missing`);
+  if (options.direct === "yes" && (options.size % 512 || options.block % 512)) {
+    throw new Stop(MISUSED, "cannot use", "--direct", "--size and --block are to be multiples of 512");
+  }
+  if (options.method !== "workers") options.threads = 1;
+  return options;
+}
+
+async function main(given) {
+  if (given.length === 1 && given[0] === "--list") return METHODS.map((method) => `${method}\tok\n`).join("");
+  const options = parse(given), { O_WRONLY, O_CREAT, O_TRUNC, O_RDONLY, O_DIRECT } = fs.constants;
+  if (options.direct === "yes" && !O_DIRECT) throw new Stop(UNAVAILABLE, "cannot use", "--direct", "no O_DIRECT here");
+  const flags = (options.op === "write" ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (options.direct === "yes" ? O_DIRECT : 0);
+  const file = options.method === "promises" ? await openHandle(options, flags) : openSync(options, flags);
+  const run = options.method === "workers" ? runWorkers : runOne;
+  const columns = Object.entries(row(await run(options, file)));
+  return columns.map(([key, value]) => `${key}=${value}`).join("\t") + "\n";
+}
+
+if (isMainThread) {
+  main(process.argv.slice(2)).then(
+    (text) => fs.writeSync(1, text),
+    (error) => {
+      fs.writeSync(2, `${basename(process.argv[1])}: ${error.status ? error.message : error.stack}\n`);
+      process.exit(error.status ?? FAILED); // whatever its threads still do
+    },
+  );
+} else {
+  work();
+}
