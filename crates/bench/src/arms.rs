@@ -2,6 +2,7 @@
 
 use fathom_io::uring::Completion;
 
+use crate::lang::{self, Lang};
 use crate::sample::{Deed, METHODS, Method};
 
 /// One way of doing a cell's work.
@@ -13,8 +14,10 @@ pub struct Arm {
     pub name: String,
     /// The I/O model, as `--models` has it.
     pub model: &'static str,
-    /// What the sample's program calls it.
+    /// What Rust's program calls it; others have their own.
     pub method: Method,
+    /// The same of the playground.
+    pub other: Option<(Lang, lang::Arm)>,
     /// Threads.
     pub threads: usize,
     /// Operations each has under way.
@@ -45,7 +48,19 @@ pub const MODELS: [&str; 13] = [
 impl Arm {
     fn new(name: impl Into<String>, model: &'static str, method: Method) -> Self {
         let completion = Completion::Wait;
-        Self { lang: "rust", name: name.into(), model, method, threads: 1, depth: 1, batch: 1, completion }
+        let name = name.into();
+        Self { lang: "rust", name, model, method, other: None, threads: 1, depth: 1, batch: 1, completion }
+    }
+
+    /// The arm of a program of the playground.
+    #[must_use]
+    pub fn of(lang: Lang, arm: lang::Arm) -> Self {
+        let mut own = Self::new(arm.to_string(), arm.method.model(), Method::Blocking);
+        (own.lang, own.other) = (lang.name(), Some((lang, arm)));
+        let size = |number: u32| number as usize;
+        (own.threads, own.depth, own.batch) = (size(arm.threads), size(arm.depth), size(arm.batch));
+        own.completion = if arm.spins { Completion::Spin } else { Completion::Wait };
+        own
     }
 
     fn threads(mut self, threads: usize) -> Self {

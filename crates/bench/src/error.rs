@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Op {
     /// Getting what an arm needs of the machine. Such an arm is left out, and the others go on.
     Start,
+    /// Bringing files and the page cache into the state a sample finds them in.
+    Prepare,
     /// Executing a sample.
     Execute,
     /// Reading back what a sample should have written, or checking what it read.
@@ -68,6 +70,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let deed = match self.op {
             Op::Start => "start",
+            Op::Prepare => "prepare",
             Op::Execute => "execute",
             Op::Verify => "verify",
             Op::Read => "read",

@@ -11,8 +11,6 @@ mod room;
 mod tree;
 mod verify;
 
-use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,45 +19,19 @@ pub use room::Room;
 
 use crate::Row;
 use crate::arms::Arm;
+use crate::lang::Answer;
 use crate::pattern::Pattern;
-use crate::sample::{Outcome, arguments};
+use crate::sample::Spec;
+use crate::{Error, Op};
 use noise::Ticks;
-
-/// Why there is no row.
-#[derive(Debug)]
-pub enum Refusal {
-    /// The arm cannot run here, and why.
-    Unavailable(String),
-    /// The user has ended the run.
-    Stopped,
-    /// What failed, as a sentence.
-    Failed(String),
-}
-
-impl Refusal {
-    fn io(deed: &str, path: &Path, cause: &io::Error) -> Self {
-        let text = cause.to_string();
-        let words = text.split(" (os error").next().unwrap_or(&text);
-        Self::Failed(format!("cannot {deed} '{}': {words}", path.display()))
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unavailable(why) | Self::Failed(why) => f.write_str(why),
-            Self::Stopped => f.write_str("interrupted"),
-        }
-    }
-}
 
 /// Who starts the process of a sample.
 pub trait Start {
-    /// Runs the program of `arm` with `words`.
+    /// Has the program of `arm` do what `spec` says.
     ///
     /// # Errors
-    /// As [`Refusal`] says.
-    fn start(&mut self, arm: &Arm, words: &[OsString]) -> Result<Outcome, Refusal>;
+    /// With [`Op::Start`] if the arm cannot run here, with another operation if it fails.
+    fn start(&mut self, arm: &Arm, spec: &Spec) -> Result<Answer, Error>;
 }
 
 /// A directory with the files of one cell. They are removed when it is dropped.
@@ -77,9 +49,9 @@ impl Lab {
     ///
     /// # Errors
     /// If that cannot be made.
-    pub fn new(place: &Path, cell: Cell) -> Result<Self, Refusal> {
+    pub fn new(place: &Path, cell: Cell) -> Result<Self, Error> {
         let dir = tempfile::Builder::new().prefix(".fathom-bench-").tempdir_in(place);
-        let dir = dir.map_err(|error| Refusal::io("make a directory in", place, &error))?;
+        let dir = dir.map_err(|error| Error::new(Op::Prepare, place.display().to_string(), error))?;
         Ok(Self { dir, cell, generation: 1, is_written: false })
     }
 
@@ -135,19 +107,19 @@ impl Lab {
     /// Makes a sample of `arm` in block `block`.
     ///
     /// # Errors
-    /// As [`Refusal`] says.
-    pub fn sample(&mut self, arm: &Arm, block: u32, program: &mut dyn Start) -> Result<Row, Refusal> {
+    /// With [`Op::Start`] if the arm cannot run here, with another operation if something fails or data is wrong.
+    pub fn sample(&mut self, arm: &Arm, block: u32, program: &mut dyn Start) -> Result<Row, Error> {
         let path = self.path();
-        let settled = self.prepare().map_err(|error| Refusal::io("prepare", &path, &error))?;
+        let settled = self.prepare().map_err(|error| self.failed(Op::Prepare, error))?;
         let reads = !self.cell.deed.writes();
         let before = if reads { self.share() } else { None };
         let ticks = Ticks::now();
         let spec = self.cell.spec(arm, path.clone(), self.generation);
-        let outcome = program.start(arm, &arguments(&spec, arm.method_name()))?;
+        let outcome = program.start(arm, &spec)?;
         let steal = Ticks::now().stolen_since(ticks);
         let after = self.share();
         if let Some(what) = self.wrong(&outcome)? {
-            return Err(Refusal::Failed(format!("{} wrote wrong data: {what}", arm.name)));
+            return Err(Error::new(Op::Verify, format!("{} {}", arm.lang, arm.name), what));
         }
         let mut row = self.row(arm, block, &outcome);
         (row.cached_before, row.cached_after, row.steal, row.verified) = (before, after, steal, true);
@@ -158,7 +130,7 @@ impl Lab {
     }
 
     /// What is wrong with what the sample has done.
-    fn wrong(&self, outcome: &Outcome) -> Result<Option<String>, Refusal> {
+    fn wrong(&self, outcome: &Answer) -> Result<Option<String>, Error> {
         if self.cell.deed.is_of_tree() {
             return Ok(tree::wrong(self.cell.files, self.cell.deed, outcome));
         }
@@ -175,14 +147,18 @@ impl Lab {
             );
         }
         let path = self.path();
-        verify::wrong(&path, size, &self.pattern()).map_err(|error| Refusal::io("verify", &path, &error))
+        verify::wrong(&path, size, &self.pattern()).map_err(|error| self.failed(Op::Verify, error))
     }
 
-    fn row(&self, arm: &Arm, block: u32, outcome: &Outcome) -> Row {
+    fn failed(&self, op: Op, error: io::Error) -> Error {
+        Error::new(op, self.path().display().to_string(), error)
+    }
+
+    fn row(&self, arm: &Arm, block: u32, outcome: &Answer) -> Row {
         let (cell, writes) = (&self.cell, self.cell.deed.writes());
         let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
         let of_tree = cell.deed.is_of_tree();
-        let [p50, p95, p99, max] = outcome.latencies_us.map(|latency| (!of_tree).then_some(latency));
+        let latency = |latency: f64| (!of_tree).then_some(latency);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sync = match cell.deed {
             crate::sample::Deed::AppendSync => "each",
@@ -213,13 +189,13 @@ impl Lab {
             close_s: writes.then_some(outcome.close_s),
             ops: outcome.ops,
             ops_per_s: outcome.ops as f64 / seconds,
-            in_flight_max: count(outcome.in_flight_max),
-            p50_us: p50,
-            p95_us: p95,
-            p99_us: p99,
-            max_us: max,
-            switches: Some(outcome.switches),
-            switches_forced: Some(outcome.switches_forced),
+            in_flight_max: u32::try_from(outcome.in_flight_max).unwrap_or(u32::MAX),
+            p50_us: latency(outcome.p50_us),
+            p95_us: latency(outcome.p95_us),
+            p99_us: latency(outcome.p99_us),
+            max_us: latency(outcome.max_us),
+            switches: outcome.switches,
+            switches_forced: outcome.switches_forced,
             ..Row::default()
         }
     }
@@ -241,14 +217,10 @@ mod tests {
     struct Here<F>(F);
 
     impl<F: FnMut(&Path)> Start for Here<F> {
-        fn start(&mut self, arm: &Arm, words: &[OsString]) -> Result<Outcome, Refusal> {
-            let path = PathBuf::from(&words[5]);
-            let cell = cell(words[1].to_str().and_then(Deed::named).unwrap());
-            let number = |index: usize| words[index].to_str().and_then(|word| word.parse().ok()).unwrap();
-            let spec = cell.spec(arm, path.clone(), number(words.len() - 1));
-            let outcome = execute(&spec).map_err(|failure| Refusal::Failed(failure.to_string()))?;
-            (self.0)(&path);
-            Ok(outcome)
+        fn start(&mut self, arm: &Arm, spec: &Spec) -> Result<Answer, Error> {
+            let outcome = execute(spec).map_err(|failure| Error::new(Op::Execute, &arm.name, failure))?;
+            (self.0)(&spec.path);
+            Ok(Answer::from(&outcome))
         }
     }
 
@@ -290,15 +262,13 @@ mod tests {
             std::fs::write(path, bytes).unwrap();
         });
         let refusal = lab.sample(arm, 1, &mut damage).unwrap_err();
-        assert_eq!(refusal.to_string(), "blocking wrote wrong data: byte 777 is not what was to be written");
+        let said = "cannot verify 'rust blocking': byte 777 is not what was to be written";
+        assert_eq!(refusal.to_string(), said);
     }
 
     #[test]
     fn a_place_that_is_not_there_is_an_error() {
         let refusal = Lab::new(Path::new("/no/such/place"), cell(Deed::Write)).unwrap_err();
-        assert_eq!(
-            refusal.to_string(),
-            "cannot make a directory in '/no/such/place': No such file or directory"
-        );
+        assert_eq!(refusal.to_string(), "cannot prepare '/no/such/place': No such file or directory");
     }
 }

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use crate::sample::{Deed, Outcome};
+use crate::lang::Answer;
+use crate::sample::Deed;
 
 /// Files of a directory.
 const WIDTH: u64 = 100;
@@ -43,7 +44,7 @@ pub(super) fn cool() -> io::Result<()> {
 }
 
 /// What is wrong with what a sample has counted.
-pub(super) fn wrong(files: u64, deed: Deed, outcome: &Outcome) -> Option<String> {
+pub(super) fn wrong(files: u64, deed: Deed, outcome: &Answer) -> Option<String> {
     let entries = files + files.div_ceil(WIDTH);
     let bytes: u64 = (0..files).map(|number| number % SIZES).sum();
     if outcome.ops != entries {

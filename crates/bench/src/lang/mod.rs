@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use answer::Answer;
 pub use build::Toolchain;
-pub use program::{Deed, Offer, Program, Request};
+pub use program::{Deed, Offer, Program, Request, execute};
 
 /// A language of the playground other than Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

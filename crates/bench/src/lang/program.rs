@@ -103,18 +103,11 @@ impl Program {
     /// With [`Op::Start`] and the program's reason if the method cannot run here, or if the program cannot be started; with
     /// [`Op::Execute`] if an operation failed, it printed anything but the row that was agreed on, or it was stopped.
     pub fn run(&self, request: &Request<'_>, stop: &AtomicBool) -> Result<Answer, Error> {
-        let failed = |op, cause: String| Error::new(op, format!("{} {}", self.lang, request.arm), cause);
+        let what = format!("{} {}", self.lang, request.arm);
         let mut command = self.command();
         command.args(words(request));
-        let ended = child::run(&mut command, stop).map_err(|error| failed(Op::Start, error.to_string()))?;
-        let ended = ended.ok_or_else(|| failed(Op::Execute, "stopped".to_owned()))?;
-        match ended.status.code() {
-            Some(0) => {}
-            Some(UNAVAILABLE) => return Err(failed(Op::Start, reason(&ended))),
-            _ => return Err(failed(Op::Execute, reason(&ended))),
-        }
-        let answer = Answer::parse(&ended.stdout).map_err(|cause| failed(Op::Execute, cause))?;
-        check(request, &answer).map_err(|cause| failed(Op::Execute, cause))?;
+        let answer = execute(&mut command, &what, stop)?;
+        check(request, &answer).map_err(|cause| Error::new(Op::Execute, what, cause))?;
         Ok(answer)
     }
 
@@ -123,6 +116,22 @@ impl Program {
         command.args(&self.command[1..]).env("PATH", &self.search);
         command
     }
+}
+
+/// Runs a program that behaves as playground/README.md has it, with its arguments. `what` is what errors call it.
+///
+/// # Errors
+/// As [`Program::run`].
+pub fn execute(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Answer, Error> {
+    let failed = |op, cause: String| Error::new(op, what, cause);
+    let ended = child::run(command, stop).map_err(|error| failed(Op::Start, error.to_string()))?;
+    let ended = ended.ok_or_else(|| failed(Op::Execute, "stopped".to_owned()))?;
+    match ended.status.code() {
+        Some(0) => {}
+        Some(UNAVAILABLE) => return Err(failed(Op::Start, reason(&ended))),
+        _ => return Err(failed(Op::Execute, reason(&ended))),
+    }
+    Answer::parse(&ended.stdout).map_err(|cause| failed(Op::Execute, cause))
 }
 
 fn words(request: &Request<'_>) -> Vec<OsString> {

@@ -5,6 +5,7 @@ use std::fmt;
 use fathom_io::sys::Usage;
 
 use super::drive::Tally;
+use crate::lang::Answer;
 
 /// The row of playground/README.md.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +61,29 @@ impl Tally {
     }
 }
 
+impl From<&Outcome> for Answer {
+    fn from(outcome: &Outcome) -> Self {
+        let [p50_us, p95_us, p99_us, max_us] = outcome.latencies_us;
+        Self {
+            seconds: outcome.seconds,
+            sync_s: outcome.sync_s,
+            close_s: outcome.close_s,
+            ops: outcome.ops,
+            bytes: outcome.bytes,
+            pages_ok: outcome.pages_ok,
+            in_flight_max: outcome.in_flight_max as u64,
+            cpu_user_s: outcome.cpu_user_s,
+            cpu_sys_s: outcome.cpu_sys_s,
+            switches: Some(outcome.switches),
+            switches_forced: Some(outcome.switches_forced),
+            p50_us,
+            p95_us,
+            p99_us,
+            max_us,
+        }
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seconds, sync_s, close_s, ops, bytes, pages_ok, in_flight_max, .. } = self;
@@ -68,7 +92,7 @@ impl fmt::Display for Outcome {
             "seconds={seconds:.9}\tsync_s={sync_s:.9}\tclose_s={close_s:.9}\tops={ops}\tbytes={bytes}"
         )?;
         write!(f, "\tpages_ok={pages_ok}\tin_flight_max={in_flight_max}")?;
-        write!(f, "\tcpu_user_s={:.9}\tcpu_sys_s={:.9}", self.cpu_user_s, self.cpu_sys_s)?;
+        write!(f, "\tcpu_user_s={:.6}\tcpu_sys_s={:.6}", self.cpu_user_s, self.cpu_sys_s)?;
         write!(f, "\tswitches={}\tswitches_forced={}", self.switches, self.switches_forced)?;
         let [p50, p95, p99, max] = self.latencies_us;
         write!(f, "\tp50_us={p50:.3}\tp95_us={p95:.3}\tp99_us={p99:.3}\tmax_us={max:.3}")
