@@ -7,8 +7,12 @@
 //! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
+mod arm;
 mod row;
 mod run;
+pub mod stats;
+pub mod summary;
 
+pub use arm::ArmName;
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};
