@@ -8,11 +8,14 @@
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
 mod arm;
+mod error;
 mod row;
 mod run;
+pub mod runner;
 pub mod stats;
 pub mod summary;
 
 pub use arm::ArmName;
+pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};
