@@ -8,7 +8,9 @@
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
 mod arm;
+mod compare;
 mod error;
+pub mod report;
 mod row;
 mod run;
 pub mod runner;
@@ -16,6 +18,7 @@ pub mod stats;
 pub mod summary;
 
 pub use arm::ArmName;
+pub use compare::{Compared, Comparison, Difference, Key, compare};
 pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};
