@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the Python environment that the tests of `fathom query` and of the benchmarks' reports use in the directory $1, unless
-# it is there already. Only wheels: nothing of a package runs while it is installed.
+# Makes the Python environment that tests of `fathom query` and `fathom bench` use in the directory $1, unless it is there
+# already. Only wheels: nothing of a package runs while it is installed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 dir=$1
 wanted=tools/test-requirements.txt
 
 cmp -s "$wanted" "$dir/requirements.txt" && exit 0
-command -v python3 >/dev/null || { echo 'setup: no python3 for DuckDB, Polars, pyarrow and Selenium' >&2; exit 1; }
+command -v python3 >/dev/null || { echo 'setup: no python3 for DuckDB, Polars, pyarrow, scipy and Selenium' >&2; exit 1; }
 
 # Puts the program itself where the package has a script, which would stand between it and its signals.
 link_program() {
@@ -21,7 +21,7 @@ END
 }
 
 rm -rf "$dir"
-echo "setup: making a Python environment with DuckDB, Polars, pyarrow and Selenium in $dir"
+echo "setup: making a Python environment with DuckDB, Polars, pyarrow, scipy and Selenium in $dir"
 if timeout 120 python3 -m venv "$dir" >/dev/null &&
   timeout 600 "$dir/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
     --requirement "$wanted" </dev/null &&
@@ -30,6 +30,6 @@ if timeout 120 python3 -m venv "$dir" >/dev/null &&
   cp "$wanted" "$dir/requirements.txt"
 else
   rm -rf "$dir"
-  echo 'setup: cannot make it; tests with DuckDB, Polars, pyarrow or a browser are skipped' >&2
+  echo 'setup: cannot make it; tests with DuckDB, Polars, pyarrow, scipy or a browser are skipped' >&2
   exit 1
 fi

@@ -7,7 +7,9 @@
 //! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
+mod arm;
 pub mod arms;
+mod compare;
 mod error;
 pub mod lab;
 pub mod lang;
@@ -16,8 +18,13 @@ pub mod pattern;
 pub mod report;
 mod row;
 mod run;
+pub mod runner;
 pub mod sample;
+pub mod stats;
+pub mod summary;
 
+pub use arm::ArmName;
+pub use compare::{Compared, Comparison, Difference, Key, compare};
 pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};

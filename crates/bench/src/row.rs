@@ -17,10 +17,6 @@ pub struct Row {
     pub threads: u32,
     /// Most operations each of them has in flight.
     pub depth: u32,
-    /// Operations submitted at once.
-    pub batch: u32,
-    /// How completions are waited for: `wait`, `spin` or `adaptive`.
-    pub wait: String,
     /// Bytes of one operation.
     pub block_bytes: u64,
     /// Bytes of all operations; for workloads of files, their number is `ops`.
@@ -39,6 +35,10 @@ pub struct Row {
     pub bytes_per_s: f64,
     /// Processor time, of user and system, kernel workers included.
     pub cpu_s: f64,
+    /// Operations submitted at once.
+    pub batch: u32,
+    /// How completions are waited for: `wait`, `spin` or `adaptive`.
+    pub wait: String,
     /// That of the user.
     pub cpu_user_s: f64,
     /// That of the system.

@@ -51,7 +51,7 @@ impl Lab {
     /// If that cannot be made.
     pub fn new(place: &Path, cell: Cell) -> Result<Self, Error> {
         let dir = tempfile::Builder::new().prefix(".fathom-bench-").tempdir_in(place);
-        let dir = dir.map_err(|error| Error::new(Op::Prepare, place.display().to_string(), error))?;
+        let dir = dir.map_err(|error| Error::new(Op::Prepare, place.display().to_string(), words(&error)))?;
         Ok(Self { dir, cell, generation: 1, is_written: false })
     }
 
@@ -199,6 +199,12 @@ impl Lab {
             ..Row::default()
         }
     }
+}
+
+/// The system's words, without the path that was tried.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -1,0 +1,83 @@
+//! Runs as JSON, and back. What is read back may be anybody's.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::{Error, Op, Run};
+
+/// The version of the format that is written and read.
+pub const SCHEMA: u32 = 1;
+
+/// `run`, indented.
+///
+/// # Errors
+/// If a number in it is none (NaN or infinite): JSON has no such thing, and what was saved could not be read.
+pub fn to_json(run: &Run) -> Result<String, Error> {
+    let failed = |error: serde_json::Error| Error::new(Op::Write, &run.command, error);
+    let text = serde_json::to_string_pretty(run).map_err(failed)? + "\n";
+    serde_json::from_str::<Run>(&text).map_err(failed)?;
+    Ok(text)
+}
+
+/// The run saved in the file `path`.
+///
+/// # Errors
+/// [`Op::Read`] if it cannot be read, is no JSON, has another version, or lacks something.
+pub fn read(path: &Path) -> Result<Run, Error> {
+    let named = path.display().to_string();
+    let text = fs::read(path).map_err(|error| Error::new(Op::Read, &named, error))?;
+    parse(&text).map_err(|cause| Error::new(Op::Read, named, cause))
+}
+
+/// The version alone, so that another one is not called a mistake in the text.
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
+fn parse(text: &[u8]) -> Result<Run, String> {
+    let malformed = |error: serde_json::Error| format!("not a run saved by fathom bench: {error}");
+    let Version { schema } = serde_json::from_slice(text).map_err(malformed)?;
+    if schema != SCHEMA {
+        return Err(format!("its format has version {schema}, and only version {SCHEMA} is known here"));
+    }
+    serde_json::from_slice(text).map_err(malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn another_version_is_said_whatever_else_there_is() {
+        let found = parse(br#"{"schema": 2, "everything": "different"}"#);
+        assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
+    }
+
+    #[test]
+    fn what_is_no_run_is_said_with_its_place() {
+        let cause = |text: &str| parse(text.as_bytes()).unwrap_err();
+        assert!(cause("").contains("EOF while parsing a value at line 1"));
+        assert!(cause("{}").contains("missing field `schema`"));
+        assert!(cause("{\"schema\": 1}").contains("missing field `program`"));
+        assert!(cause("{\"schema\": -1}").contains("invalid value: integer `-1`"));
+        assert!(cause(&"[".repeat(100_000)).contains("not a run"));
+    }
+
+    proptest! {
+        /// Any damage to a byte of a saved run is an error or another run, never a panic.
+        #[test]
+        fn damage_is_no_panic(at in 0_usize..10_000, byte: u8, end in 0_usize..10_000) {
+            let run = Run { schema: 1, rows: vec![crate::Row::default()], ..Run::default() };
+            let mut text = to_json(&run).unwrap().into_bytes();
+            let len = text.len();
+            text[at % len] = byte;
+            let _ = parse(&text);
+            prop_assert!(parse(&text[..end % len]).is_err() || end % len == len - 1);
+        }
+    }
+}

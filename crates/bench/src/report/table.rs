@@ -1,0 +1,130 @@
+//! A run as a table for a terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::{Align, aligned, interval, plain, significant};
+use crate::summary::MARGIN;
+use crate::{Noise, Run, Summary};
+
+/// `run`: of each cell its arms, and how much noise there was; then what did not count or run, and what should be known.
+#[must_use]
+pub fn table(run: &Run) -> String {
+    let parts = run.arms.chunk_by(|one, next| one.cell == next.cell).map(|arms| cell_part(run, arms));
+    parts.chain([remarks(run)]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn cell_part(run: &Run, arms: &[Summary]) -> String {
+    let cell = &arms[0].cell;
+    let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
+    let shape =
+        Shape { languages: languages.len() > 1, bytes: arms.iter().any(|arm| arm.cpu_s_per_gb.is_some()) };
+    let rows: Vec<Vec<String>> =
+        std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
+    let noise = run.noise.iter().find(|noise| noise.cell == *cell);
+    format!("{}\n\n{}\n{}", plain(cell), aligned(&shape.align(), &rows), legend(arms, noise))
+}
+
+/// Which columns a cell has.
+struct Shape {
+    /// Whether there is more than one.
+    languages: bool,
+    /// Whether bytes are moved.
+    bytes: bool,
+}
+
+impl Shape {
+    fn head(&self) -> Vec<String> {
+        let (rate, cpu) = if self.bytes { ("GB/s", "CPU-s/GB") } else { ("ops/s", "CPU-s/Mop") };
+        let columns = [
+            "",
+            "lang",
+            "arm",
+            "runs",
+            "seconds",
+            "ratio",
+            "to own",
+            rate,
+            cpu,
+            "p99 us",
+            "switches/op",
+            "punted %",
+        ];
+        columns.map(String::from).to_vec()
+    }
+
+    fn align(&self) -> Vec<Align> {
+        (0..self.head().len()).map(|at| if at < 3 { Align::Left } else { Align::Right }).collect()
+    }
+
+    fn row(&self, arm: &Summary) -> Vec<String> {
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| significant(value, 3));
+        let counted = |value: f64| (arm.runs > 0).then_some(value);
+        let (rate, cpu) = if self.bytes {
+            (counted(arm.bytes_per_s / 1e9), arm.cpu_s_per_gb)
+        } else {
+            (counted(arm.ops_per_s), counted(arm.cpu_s_per_million_ops))
+        };
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        vec![
+            if arm.among_best { "*" } else { " " }.to_owned(),
+            or_dash(self.languages.then(|| plain(&arm.lang))),
+            plain(&arm.method),
+            arm.runs.to_string(),
+            or_dash(counted(arm.seconds.median).map(|seconds| significant(seconds, 4))),
+            or_dash(arm.ratio.as_ref().map(interval)),
+            or_dash(arm.ratio_to_own.filter(|_| self.languages).as_ref().map(interval)),
+            number(rate),
+            number(cpu),
+            number(arm.p99_us),
+            number(arm.switches_per_op),
+            number(arm.punted.map(|share| share * 100.0)),
+        ]
+    }
+}
+
+fn legend(arms: &[Summary], noise: Option<&Noise>) -> String {
+    let mut text = String::new();
+    if arms.iter().any(|arm| arm.among_best) {
+        let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
+        let _ = writeln!(text, "* not shown to be more than {} % slower than the fastest", percent(margin));
+    }
+    // Of all that have samples, only the baseline has no ratio to itself.
+    if let Some(base) = arms.iter().find(|arm| arm.ratio.is_none() && arm.runs > 0) {
+        let base = format!("{} {}", plain(&base.lang), plain(&base.method));
+        let _ = writeln!(text, "ratio: time divided by that of {base}, median over blocks [95 % interval]");
+    }
+    if let Some(noise) = noise {
+        let (floor, ratio) = (percent(noise.floor), interval(&noise.ratio));
+        let _ =
+            writeln!(text, "noise floor: {floor} %: {} divided by itself is {ratio}", plain(&noise.method));
+    }
+    text
+}
+
+fn percent(share: f64) -> String {
+    significant(share * 100.0, 2)
+}
+
+fn remarks(run: &Run) -> String {
+    let mut text = String::new();
+    let mut discards: BTreeMap<(&str, &str, &str), u32> = BTreeMap::new();
+    for row in run.rows.iter().filter(|row| !row.discarded.is_empty()) {
+        *discards.entry((&row.discarded, &row.lang, &row.method)).or_default() += 1;
+    }
+    let _ = writeln!(text, "discarded: {} of {} samples", discards.values().sum::<u32>(), run.rows.len());
+    for ((reason, lang, method), count) in discards {
+        let _ = writeln!(text, "  {count} of {} {}: {}", plain(lang), plain(method), plain(reason));
+    }
+    for arm in &run.unavailable {
+        let _ = writeln!(
+            text,
+            "unavailable: {} {}: {}",
+            plain(&arm.lang),
+            plain(&arm.method),
+            plain(&arm.reason)
+        );
+    }
+    run.notes.iter().for_each(|note| text += &format!("note: {}\n", plain(note)));
+    text
+}

@@ -1,0 +1,149 @@
+//! The percentile bootstrap of a median, with blocks as what is drawn.
+//!
+//! Samples of one block share its drift, so whole blocks are drawn, the same ones for every arm (Efron and Tibshirani, An
+//! Introduction to the Bootstrap, sections 8 and 13). All draws are made once; a statistic only looks them up.
+
+use super::{Random, median, percentile};
+use crate::Interval;
+
+/// How often blocks are drawn.
+pub const DRAWS: usize = 10_000;
+
+/// How often an interval covers what it estimates.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// All draws of a number of blocks.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    blocks: usize,
+    /// How often each block is in each draw, draw by draw. It is 1 on average: 255 is never reached.
+    counts: Vec<u8>,
+}
+
+impl Bootstrap {
+    /// [`DRAWS`] draws of `blocks` from `blocks`, with replacement.
+    #[must_use]
+    pub fn new(blocks: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut counts = vec![0_u8; DRAWS * blocks];
+        for draw in counts.chunks_exact_mut(blocks.max(1)) {
+            for _ in 0..blocks {
+                let drawn = &mut draw[random.below(blocks)];
+                *drawn = drawn.saturating_add(1);
+            }
+        }
+        Self { blocks, counts }
+    }
+
+    /// The median of `values` in each draw. Each block has one value or `None`, those past the last block too; a draw
+    /// without any value has the median of all. Empty if there is no value at all.
+    #[must_use]
+    pub fn medians(&self, values: &[Option<f64>]) -> Vec<f64> {
+        let known = values.iter().take(self.blocks).enumerate();
+        let mut order: Vec<(f64, usize)> =
+            known.filter_map(|(at, value)| value.map(|value| (value, at))).collect();
+        order.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let Some(all) = median(&order.iter().map(|(value, _)| *value).collect::<Vec<_>>()) else {
+            return Vec::new();
+        };
+        let draws = self.counts.chunks_exact(self.blocks);
+        draws.map(|counts| median_of_draw(&order, counts).unwrap_or(all)).collect()
+    }
+
+    /// The median of `values`, as above, and the interval that it is in at [`CONFIDENCE`]; `None` if there is no value.
+    #[must_use]
+    pub fn interval(&self, values: &[Option<f64>]) -> Option<Interval> {
+        let known: Vec<f64> = values.iter().take(self.blocks).flatten().copied().collect();
+        let medians = self.medians(values);
+        let tail = (1.0 - CONFIDENCE) / 2.0;
+        Some(Interval {
+            median: median(&known)?,
+            low: percentile(&medians, tail)?,
+            high: percentile(&medians, 1.0 - tail)?,
+        })
+    }
+}
+
+/// The median of values in ascending order, each as often as its block was drawn; `None` if none of them was.
+fn median_of_draw(order: &[(f64, usize)], counts: &[u8]) -> Option<f64> {
+    let total: u32 = order.iter().map(|(_, block)| u32::from(counts[*block])).sum();
+    let (mut passed, mut lower) = (0, None);
+    for (value, block) in order {
+        passed += u32::from(counts[*block]);
+        if lower.is_none() && 2 * passed >= total && passed > 0 {
+            lower = Some(*value);
+        }
+        if 2 * passed > total {
+            return lower.map(|lower| f64::midpoint(lower, *value));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn known(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn a_draws_median_counts_each_value_as_often_as_it_was_drawn() {
+        let order = [(1.0, 2), (2.0, 0), (9.0, 1)];
+        assert_eq!(median_of_draw(&order, &[1, 1, 1]), Some(2.0));
+        assert_eq!(median_of_draw(&order, &[0, 3, 0]), Some(9.0));
+        assert_eq!(median_of_draw(&order, &[1, 2, 1]), Some(5.5));
+        assert_eq!(median_of_draw(&order, &[2, 0, 2]), Some(1.5));
+        assert_eq!(median_of_draw(&order, &[0, 0, 0]), None);
+    }
+
+    /// For an odd number of blocks the median of a draw is one of the values, the k-th smallest or a smaller one if
+    /// more than half of the draw are: a binomial tail. For 11 blocks the 2.5th and 97.5th percentiles are the 3rd and the 9th.
+    #[test]
+    fn the_interval_of_11_values_is_from_the_3rd_to_the_9th() {
+        let values: Vec<f64> = (1..=11).map(f64::from).collect();
+        for seed in 0..5 {
+            let interval = Bootstrap::new(11, seed).interval(&known(&values));
+            assert_eq!(interval, Some(Interval { median: 6.0, low: 3.0, high: 9.0 }), "{seed}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let bootstrap = Bootstrap::new(4, 1);
+        assert_eq!(bootstrap.interval(&[None, None, None, None]), None);
+        let one = bootstrap.interval(&[None, Some(3.0), None, None]);
+        assert_eq!(one, Some(Interval { median: 3.0, low: 3.0, high: 3.0 }));
+        assert_eq!(Bootstrap::new(0, 1).interval(&[]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn an_interval_is_around_its_median_and_within_the_values(
+            values in prop::collection::vec(prop::option::of(-1e6..1e6), 1..40), seed in 0_u64..9
+        ) {
+            let Some(interval) = Bootstrap::new(values.len(), seed).interval(&values) else {
+                prop_assert!(values.iter().all(Option::is_none));
+                return Ok(());
+            };
+            let least = values.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+            prop_assert!(least <= interval.low && interval.low <= interval.median);
+            prop_assert!(interval.median <= interval.high && interval.high <= most);
+        }
+
+        /// Multiplying by a power of two is exact, so the interval moves exactly with the values.
+        #[test]
+        fn an_interval_scales_with_its_values(values in prop::collection::vec(0.1..1e6, 1..40)) {
+            let bootstrap = Bootstrap::new(values.len(), 3);
+            let scaled: Vec<f64> = values.iter().map(|value| value * 8.0).collect();
+            let (one, eight) = (bootstrap.interval(&known(&values)).unwrap(), bootstrap.interval(&known(&scaled)).unwrap());
+            prop_assert_eq!([one.median * 8.0, one.low * 8.0, one.high * 8.0], [eight.median, eight.low, eight.high]);
+        }
+    }
+}

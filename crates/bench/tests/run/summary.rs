@@ -1,0 +1,188 @@
+//! What known samples come to.
+
+use fathom_bench::summary::{Cell, summarise};
+use fathom_bench::{ArmName, Interval, Row, Summary};
+
+use crate::made::{arm, row};
+
+fn of(rows: &[Row]) -> Cell {
+    summarise(rows, "write 1 GB", &arm("blocking"), 1)
+}
+
+fn find<'a>(cell: &'a Cell, method: &str) -> &'a Summary {
+    cell.arms.iter().find(|arm| arm.method == method).unwrap_or_else(|| panic!("no {method}"))
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{found}, expected {expected}");
+}
+
+/// Blocks in which everything takes `block` times as long.
+fn drifting(methods: &[(&str, f64)], blocks: u32) -> Vec<Row> {
+    let block = |block: u32| {
+        methods.iter().map(move |(method, seconds)| row(method, block, seconds * f64::from(block)))
+    };
+    (1..=blocks).flat_map(block).collect()
+}
+
+#[test]
+fn ratios_are_within_blocks_so_drift_cancels() {
+    let cell =
+        of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.0), ("fast", 0.5), ("slow", 2.0)], 11));
+    let methods: Vec<&str> = cell.arms.iter().map(|arm| arm.method.as_str()).collect();
+    assert_eq!(methods, ["fast", "blocking", "slow"]);
+    assert_eq!(find(&cell, "blocking").ratio, None);
+    assert_eq!(find(&cell, "fast").ratio_to_best, None);
+    for (method, ratio, to_best) in [("fast", 0.5, 1.0), ("slow", 2.0, 4.0)] {
+        let found = find(&cell, method);
+        let Interval { median, low, high } = found.ratio.unwrap();
+        [median, low, high].into_iter().for_each(|value| near(value, ratio));
+        found.ratio_to_best.into_iter().for_each(|interval| near(interval.median, to_best));
+        assert_eq!(found.ratio_to_own, found.ratio);
+    }
+    let seconds = find(&cell, "blocking").seconds;
+    assert_eq!(seconds, Interval { median: 6.0, low: 2.0, high: 10.0 });
+    let noise = cell.noise.unwrap();
+    assert_eq!((noise.method.as_str(), noise.ratio.median, noise.floor), ("blocking", 1.0, 0.0));
+    assert_eq!(cell.doubts, [""; 0]);
+}
+
+#[test]
+fn the_estimate_of_an_even_number_of_ratios_is_their_geometric_middle() {
+    let mut rows = Vec::new();
+    for (block, seconds) in (1..).zip([1.0, 2.0, 8.0, 9.0]) {
+        rows.extend([row("blocking", block, 1.0), row("x", block, seconds)]);
+    }
+    near(find(&of(&rows), "x").ratio.unwrap().median, 4.0);
+}
+
+#[test]
+fn discarded_samples_are_counted_but_not_used() {
+    let mut rows = drifting(&[("blocking", 1.0), ("x", 3.0)], 9);
+    let mut bad = row("x", 4, 1000.0);
+    bad.discarded = "steal above 2 %".into();
+    rows.push(bad.clone());
+    rows.retain(|row| row.method != "x" || row.block != 5);
+    rows.push(Row { block: 5, ..bad });
+    let cell = of(&rows);
+    let found = find(&cell, "x");
+    assert_eq!((found.runs, found.discarded), (8, 2));
+    near(found.ratio.unwrap().high, 3.0);
+    near(found.seconds.median, 3.0 * 5.0);
+}
+
+#[test]
+fn ratios_need_blocks_in_common() {
+    let mut rows = drifting(&[("blocking", 1.0)], 6);
+    rows.extend((7..=9).map(|block| row("x", block, 1.0)));
+    let cell = of(&rows);
+    assert_eq!(find(&cell, "x").ratio, None);
+    assert!(find(&cell, "x").among_best, "nothing shows that it is slower");
+    assert_eq!(cell.noise, None);
+}
+
+#[test]
+fn an_arm_without_a_sample_that_counts_is_last_and_not_among_the_best() {
+    let mut rows = drifting(&[("blocking", 1.0), ("a", 0.001)], 6);
+    rows.iter_mut().filter(|row| row.method == "a").for_each(|row| row.discarded = "steal above 2 %".into());
+    let cell = of(&rows);
+    let last = cell.arms.last().unwrap();
+    assert_eq!((last.method.as_str(), last.runs, last.discarded, last.among_best), ("a", 0, 6, false));
+    assert_eq!((last.ratio, last.ratio_to_best), (None, None));
+}
+
+#[test]
+fn ties_are_broken_by_name() {
+    let cell = of(&drifting(&[("c", 1.0), ("blocking", 1.0), ("a", 1.0)], 6));
+    assert!(cell.arms.iter().map(|arm| arm.method.as_str()).eq(["a", "blocking", "c"]));
+    assert!(cell.arms.iter().all(|arm| arm.among_best));
+}
+
+#[test]
+fn less_than_the_margin_is_no_reason_to_leave_the_best() {
+    let cell = of(&drifting(&[("blocking", 1.0), ("a", 1.049), ("b", 1.051)], 11));
+    assert!(find(&cell, "a").among_best);
+    assert!(!find(&cell, "b").among_best);
+}
+
+#[test]
+fn a_noise_floor_above_the_margin_takes_its_place() {
+    let mut rows = drifting(&[("blocking", 1.0), ("x", 1.15)], 11);
+    // The copy is a fifth slower or faster by turns.
+    rows.extend((1..=11).map(|block| {
+        row("blocking (again)", block, f64::from(block) * 1.2_f64.powi((block % 3) as i32 - 1))
+    }));
+    let cell = of(&rows);
+    assert!(cell.noise.as_ref().unwrap().floor > 0.15);
+    assert!(find(&cell, "x").among_best);
+}
+
+#[test]
+fn each_language_has_its_own_blocking() {
+    let mut rows = drifting(&[("blocking", 1.0), ("pwrite", 0.5)], 7);
+    let go: Vec<Row> = drifting(&[("blocking", 4.0), ("pwrite", 3.0)], 7);
+    rows.extend(go.into_iter().map(|row| Row { lang: "go".into(), ..row }));
+    let cell = of(&rows);
+    let go = |method: &str| {
+        cell.arms
+            .iter()
+            .find(|arm| ArmName::new(&arm.lang, &arm.method) == ArmName::new("go", method))
+            .unwrap()
+    };
+    near(go("pwrite").ratio_to_own.unwrap().median, 0.75);
+    near(go("pwrite").ratio.unwrap().median, 3.0);
+    near(go("blocking").ratio.unwrap().median, 4.0);
+    assert_eq!(go("blocking").ratio_to_own, None);
+    near(go("blocking").ratio_to_best.unwrap().median, 8.0);
+}
+
+#[test]
+fn rates_are_by_what_was_moved() {
+    let mut rows: Vec<Row> = [2.0, 1.0, 4.0]
+        .into_iter()
+        .zip(1..)
+        .map(|(seconds, block)| row("blocking", block, seconds))
+        .collect();
+    for (row, p99) in rows.iter_mut().zip([None, Some(30.0), Some(50.0)]) {
+        row.p99_us = p99;
+        row.switches = Some(1500);
+        row.switches_forced = Some(500);
+        row.punted = Some(0.25);
+    }
+    let cell = of(&rows);
+    let found = &cell.arms[0];
+    assert_eq!((found.bytes_per_s, found.ops_per_s), (0.5e9, 500.0));
+    assert_eq!((found.cpu_s_per_gb, found.cpu_s_per_million_ops), (Some(1.0), 1000.0));
+    assert_eq!((found.p50_us, found.p99_us), (None, Some(40.0)));
+    assert_eq!((found.switches_per_op, found.punted), (Some(2.0), Some(0.25)));
+
+    rows.iter_mut().for_each(|row| (row.size_bytes, row.ops, row.switches_forced) = (0, 0, None));
+    let found = of(&rows).arms.remove(0);
+    assert_eq!((found.cpu_s_per_gb, found.cpu_s_per_million_ops, found.switches_per_op), (None, 0.0, None));
+}
+
+#[test]
+fn doubts_are_said() {
+    let few = of(&drifting(&[("blocking", 1.0), ("x", 2.0)], 5)).doubts;
+    assert_eq!(few, ["5 blocks are too few to rank by: 6 are the least, 20 are good"]);
+    let biased = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.5)], 8)).doubts;
+    let expected =
+        "'blocking' differs from its own copy: ratio 1.500 [1.500, 1.500]; do not believe small differences";
+    assert_eq!(biased, [expected]);
+}
+
+/// Slower in 7 blocks of 8: the bootstrap would be sure, but coins fall like that in 7 % of cases.
+#[test]
+fn intervals_are_no_narrower_than_the_sign_tests() {
+    let mut rows = drifting(&[("blocking", 1.0), ("x", 2.0)], 8);
+    rows.iter_mut().filter(|row| row.method == "x" && row.block == 3).for_each(|row| row.seconds = 0.3);
+    let Interval { median, low, high } = find(&of(&rows), "x").ratio.unwrap();
+    near(median, 2.0);
+    near(low, 0.1);
+    near(high, 2.0);
+}
+
+#[test]
+fn nothing_comes_to_nothing() {
+    assert_eq!(of(&[]), Cell { doubts: of(&[]).doubts, ..Cell::default() });
+}

@@ -1,0 +1,208 @@
+//! Runs as a table, as CSV and as JSON.
+
+use std::fs;
+
+use fathom_bench::report::{SCHEMA, csv, read, table, to_json};
+use fathom_bench::summary::summarise;
+use fathom_bench::{Row, Run, Unavailable};
+use proptest::prelude::*;
+
+use crate::made::{arm, row};
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for block in 1..=11 {
+        let time = 0.68 + 0.004 * f64::from(block);
+        rows.push(row("blocking", block, time));
+        rows.push(row("blocking (again)", block, time * if block % 2 == 0 { 1.01 } else { 0.992 }));
+        let mut threads = row("10_threads_pwrite", block, time * 0.61);
+        (threads.p99_us, threads.switches) = (Some(12.345), Some(70));
+        rows.push(threads);
+        let mut ring =
+            row("10_threads_iouring_pwrite_128_entries", block, time * (1.9 + 0.01 * f64::from(block)));
+        (ring.p99_us, ring.switches, ring.punted) = (Some(1234.5), Some(2345), Some(0.998));
+        rows.push(ring);
+    }
+    let discarded = Row { discarded: "steal above 2 %".into(), ..row("blocking", 3, 9.0) };
+    rows.extend([discarded.clone(), discarded]);
+    rows
+}
+
+fn run() -> Run {
+    let rows = rows();
+    let cell = summarise(&rows, "write 1 GB in 1 MB blocks, warm", &arm("blocking"), 7);
+    let unavailable = Unavailable { lang: "zig".into(), method: "uring".into(), reason: "no zig".into() };
+    Run {
+        schema: SCHEMA,
+        program: "fathom 0.1.0".into(),
+        command: "fathom bench write".into(),
+        blocks: 11,
+        machine: vec![("kernel".into(), "6.18".into())],
+        notes: vec!["cold in the guest, \u{1b}[31mwarm on the host".into()],
+        arms: cell.arms,
+        noise: cell.noise.into_iter().collect(),
+        unavailable: vec![unavailable],
+        rows,
+        ..Run::default()
+    }
+}
+
+#[test]
+fn the_table_is_aligned_and_says_what_it_is_worth() {
+    let expected = "\
+write 1 GB in 1 MB blocks, warm
+
+   arm                                    runs  seconds                 ratio   GB/s  CPU-s/GB  p99 us  switches/op  punted %
+*  10_threads_pwrite                        11   0.4294  0.610 [0.610, 0.610]   2.33     0.215    12.3       0.0700         -
+   blocking                                 11   0.7040                     -   1.42     0.352       -            -         -
+   10_threads_iouring_pwrite_128_entries    11    1.380     1.96 [1.92, 2.00]  0.725     0.690    1230         2.35      99.8
+
+* not shown to be more than 5.0 % slower than the fastest
+ratio: time divided by that of rust blocking, median over blocks [95 % interval]
+noise floor: 0.90 %: blocking divided by itself is 0.992 [0.992, 1.01]
+
+discarded: 2 of 46 samples
+  2 of rust blocking: steal above 2 %
+unavailable: zig uring: no zig
+note: cold in the guest, \\u{1b}[31mwarm on the host
+";
+    assert_eq!(table(&run()), expected, "\n{}", table(&run()));
+}
+
+#[test]
+fn without_bytes_the_table_has_operations_and_languages_come_if_there_are_two() {
+    let stat = |lang: &str, block, seconds| Row {
+        lang: lang.into(),
+        size_bytes: 0,
+        ..row("blocking", block, seconds)
+    };
+    let rows: Vec<Row> =
+        (1..=6).flat_map(|block| [stat("rust", block, 0.001), stat("go", block, 0.004)]).collect();
+    let run = Run { arms: summarise(&rows, "stat", &arm("blocking"), 1).arms, rows, ..Run::default() };
+    let expected = "\
+stat
+
+   lang  arm       runs   seconds              ratio    ops/s  CPU-s/Mop
+*  rust  blocking     6  0.001000                  -  1000000      0.500
+   go    blocking     6  0.004000  4.00 [4.00, 4.00]   250000       2.00
+
+* not shown to be more than 5.0 % slower than the fastest
+ratio: time divided by that of rust blocking, median over blocks [95 % interval]
+
+discarded: 0 of 12 samples
+";
+    assert_eq!(table(&run), expected, "\n{}", table(&run));
+}
+
+#[test]
+fn a_table_of_nothing_says_so() {
+    assert_eq!(table(&Run::default()), "discarded: 0 of 0 samples\n");
+}
+
+#[test]
+fn the_columns_are_the_fields_in_their_order() {
+    let text = csv(&[]).unwrap();
+    assert!(text.starts_with(
+        "workload,lang,method,model,threads,depth,block_bytes,size_bytes,cache,direct,sync,block,seconds,bytes_per_s,cpu_s,"
+    ));
+    let mut reference = serde_json::to_string(&Row::default()).unwrap();
+    reference.retain(|c| !"{}".contains(c));
+    let names = reference.split(',').map(|field| field.split(':').next().unwrap().trim_matches('"'));
+    assert!(text.trim_end().split(',').eq(names), "{text}");
+}
+
+#[test]
+fn csv_has_a_line_a_sample_and_nothing_for_what_is_not_known() {
+    let row = Row { discarded: "a \"b\", c".into(), p50_us: Some(1.5), ..row("x", 1, 0.5) };
+    let text = csv(&[row.clone(), Row::default()]).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3);
+    let expected = "write,rust,x,threads,1,1,1000000,1000000000,warm,false,none,1,0.5,2000000000.0,0.25,1,wait,0.0,0.0,\
+                    ,,1000,2000.0,1,1.5,,,,,,,,,0.0,true,\"a \"\"b\"\", c\"";
+    assert_eq!(lines[1], expected);
+    assert!(lines[2].starts_with(",,,,0,0,0,0,,false,,0,0.0,"), "{}", lines[2]);
+}
+
+#[test]
+fn a_run_is_read_as_it_was_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.json");
+    // Numbers whose decimal digits are exact, as reading may be wrong in the last of 17.
+    let mut run = run();
+    run.rows
+        .iter_mut()
+        .for_each(|row| (row.seconds, row.bytes_per_s, row.ops_per_s, row.cpu_s) = (0.5, 1e9, 8.0, 0.25));
+    run.arms = summarise(&run.rows, "cell", &arm("blocking"), 1).arms;
+    run.noise.clear();
+    fs::write(&file, to_json(&run).unwrap()).unwrap();
+    assert_eq!(read(&file).unwrap(), run);
+}
+
+#[test]
+fn what_cannot_be_read_back_is_not_written() {
+    let mut run = run();
+    run.rows[0].steal = f64::NAN;
+    assert!(
+        to_json(&run)
+            .unwrap_err()
+            .to_string()
+            .starts_with("cannot write 'fathom bench write': invalid type: null")
+    );
+}
+
+#[test]
+fn a_file_that_is_no_run_is_said_with_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.json");
+    let cause = || read(&file).unwrap_err().to_string().replace(dir.path().to_str().unwrap(), "");
+    assert_eq!(cause(), "cannot read '/a.json': No such file or directory");
+    fs::write(&file, to_json(&run()).unwrap().replacen("\"schema\": 1", "\"schema\": 9", 1)).unwrap();
+    assert_eq!(cause(), "cannot read '/a.json': its format has version 9, and only version 1 is known here");
+    fs::write(&file, b"\xff").unwrap();
+    assert!(cause().starts_with("cannot read '/a.json': not a run saved by fathom bench: "), "{}", cause());
+}
+
+/// A record of CSV as RFC 4180 has it, read by its grammar.
+fn parse(text: &str) -> Vec<String> {
+    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, quoted) {
+            ('"', true) if chars.next_if_eq(&'"').is_some() => field.push('"'),
+            ('"', _) => quoted = !quoted,
+            (',', false) => fields.push(std::mem::take(&mut field)),
+            ('\n', false) => break,
+            _ => field.push(c),
+        }
+    }
+    fields.push(field);
+    fields
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_text_survives_csv(method in "\\PC*|[,\"\n\r a]*", reason in "[,\"\n\r a]*") {
+        let row = Row { method: method.clone(), discarded: reason.clone(), ..Row::default() };
+        let text = csv(&[row]).unwrap();
+        let (_, record) = text.split_once('\n').unwrap();
+        let fields = parse(record);
+        prop_assert_eq!(&fields[2], &method);
+        prop_assert_eq!(fields.last().unwrap(), &reason);
+    }
+
+    /// A saved run may be anybody's: whatever its numbers and names, there is a table of it.
+    #[test]
+    fn any_run_has_a_table(method in "\\PC{0,9}|[\n\u{1b}\u{7}]*", value in prop::num::f64::ANY, among_best: bool) {
+        let mut run = run();
+        let arm = &mut run.arms[0];
+        arm.method = method;
+        (arm.seconds.median, arm.bytes_per_s, arm.p99_us, arm.among_best) = (value, value, Some(value), among_best);
+        run.noise[0].floor = value;
+        let text = table(&run);
+        prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{}", text);
+        let without_legend = usize::from(!run.arms.iter().any(|arm| arm.among_best));
+        prop_assert_eq!(text.lines().count(), table(&self::run()).lines().count() - without_legend);
+    }
+}
