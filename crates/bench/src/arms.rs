@@ -2,6 +2,7 @@
 
 use fathom_io::uring::Completion;
 
+use crate::ArmName;
 use crate::lang::{self, Lang};
 use crate::sample::{Deed, METHODS, Method};
 
@@ -27,6 +28,9 @@ pub struct Arm {
     /// How completions are waited for.
     pub completion: Completion,
 }
+
+/// The language of programs of others.
+const CONTROL: &str = "control";
 
 /// The values of `--models`.
 pub const MODELS: [&str; 13] = [
@@ -61,6 +65,24 @@ impl Arm {
         (own.threads, own.depth, own.batch) = (size(arm.threads), size(arm.depth), size(arm.batch));
         own.completion = if arm.spins { Completion::Spin } else { Completion::Wait };
         own
+    }
+
+    /// dd, which writes zeros.
+    #[must_use]
+    pub fn control() -> Self {
+        Self { lang: CONTROL, ..Self::new("dd", "blocking", Method::Blocking) }
+    }
+
+    /// Whether it is a program of others, which knows no pattern.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        self.lang == CONTROL
+    }
+
+    /// Language and name.
+    #[must_use]
+    pub fn full_name(&self) -> ArmName {
+        ArmName::new(self.lang, &self.name)
     }
 
     fn threads(mut self, threads: usize) -> Self {

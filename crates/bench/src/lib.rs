@@ -10,6 +10,7 @@
 mod arm;
 pub mod arms;
 mod compare;
+mod desk;
 mod error;
 pub mod lab;
 pub mod lang;
@@ -25,6 +26,7 @@ pub mod summary;
 
 pub use arm::ArmName;
 pub use compare::{Compared, Comparison, Difference, Key, compare};
+pub use desk::{Desk, Programs};
 pub use error::{Error, Op};
 pub use row::Row;
 pub use run::{Interval, Noise, Run, Summary, Unavailable};

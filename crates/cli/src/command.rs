@@ -75,6 +75,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("diff", crate::diff::table::DIFF.brief),
         ("query", crate::query::table::QUERY.brief),
         ("export", crate::export::table::EXPORT.brief),
+        ("bench", crate::bench::table::BENCH.brief),
         ("io", IO.brief),
     ],
     notes: &[Note {
@@ -97,6 +98,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         "fathom-diff",
         "fathom-query",
         "fathom-export",
+        "fathom-bench",
         "fathom-io",
     ],
 };

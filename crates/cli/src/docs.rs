@@ -6,6 +6,7 @@ mod fish;
 mod roff;
 mod zsh;
 
+use crate::bench::table::BENCH;
 use crate::command::{FATHOM, IO};
 use crate::diff::table::DIFF;
 use crate::du::table::DU;
@@ -17,7 +18,7 @@ use crate::scan::table::SCAN;
 use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 9] = [
+pub(crate) const MAN_PAGES: [&str; 10] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -26,6 +27,7 @@ pub(crate) const MAN_PAGES: [&str; 9] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-bench",
     "fathom-io",
 ];
 
@@ -43,6 +45,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom-diff" => Some(roff::page(&DIFF)),
         "fathom-query" => Some(roff::page(&QUERY)),
         "fathom-export" => Some(roff::page(&EXPORT)),
+        "fathom-bench" => Some(roff::page(&BENCH)),
         "fathom-io" => Some(roff::page(&IO)),
         _ => None,
     }
@@ -58,6 +61,7 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
         Completed::new("diff", DIFF.brief, DIFF.flags),
         Completed::new("query", QUERY.brief, QUERY.flags),
         Completed::new("export", EXPORT.brief, EXPORT.flags),
+        Completed::new("bench", BENCH.brief, BENCH.flags),
         Completed::new("io", IO.brief, IO.flags),
     ];
     let global: Vec<_> = FATHOM.flags.iter().map(Choice::new).collect();

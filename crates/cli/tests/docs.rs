@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -15,6 +15,7 @@ const PAGES: [&str; 9] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-bench",
     "fathom-io",
 ];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];

@@ -118,8 +118,8 @@ impl Lab {
         let outcome = program.start(arm, &spec)?;
         let steal = Ticks::now().stolen_since(ticks);
         let after = self.share();
-        if let Some(what) = self.wrong(&outcome)? {
-            return Err(Error::new(Op::Verify, format!("{} {}", arm.lang, arm.name), what));
+        if let Some(what) = self.wrong(arm, &outcome)? {
+            return Err(Error::new(Op::Verify, arm.full_name().to_string(), what));
         }
         let mut row = self.row(arm, block, &outcome);
         (row.cached_before, row.cached_after, row.steal, row.verified) = (before, after, steal, true);
@@ -130,7 +130,7 @@ impl Lab {
     }
 
     /// What is wrong with what the sample has done.
-    fn wrong(&self, outcome: &Answer) -> Result<Option<String>, Error> {
+    fn wrong(&self, arm: &Arm, outcome: &Answer) -> Result<Option<String>, Error> {
         if self.cell.deed.is_of_tree() {
             return Ok(tree::wrong(self.cell.files, self.cell.deed, outcome));
         }
@@ -147,7 +147,8 @@ impl Lab {
             );
         }
         let path = self.path();
-        verify::wrong(&path, size, &self.pattern()).map_err(|error| self.failed(Op::Verify, error))
+        let pattern = (!arm.is_control()).then(|| self.pattern());
+        verify::wrong(&path, size, pattern.as_ref()).map_err(|error| self.failed(Op::Verify, error))
     }
 
     fn failed(&self, op: Op, error: io::Error) -> Error {
@@ -155,10 +156,10 @@ impl Lab {
     }
 
     fn row(&self, arm: &Arm, block: u32, outcome: &Answer) -> Row {
-        let (cell, writes) = (&self.cell, self.cell.deed.writes());
+        let (cell, writes) = (&self.cell, self.cell.deed.writes() && !arm.is_control());
         let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
         let of_tree = cell.deed.is_of_tree();
-        let latency = |latency: f64| (!of_tree).then_some(latency);
+        let latency = |latency: f64| (!of_tree && !arm.is_control()).then_some(latency);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sync = match cell.deed {
             crate::sample::Deed::AppendSync => "each",

@@ -9,11 +9,11 @@ use crate::pattern::Pattern;
 /// Bytes of one read, a multiple of a page.
 const READ_BYTES: usize = 1 << 20;
 
-/// What is wrong with the file at `path`, which should have `size` bytes of `pattern`; `None` if nothing is.
+/// What is wrong with the file at `path`, which should have `size` bytes of `pattern`, or zeros; `None` if nothing is.
 ///
 /// # Errors
 /// If it cannot be read.
-pub(super) fn wrong(path: &Path, size: u64, pattern: &Pattern) -> io::Result<Option<String>> {
+pub(super) fn wrong(path: &Path, size: u64, pattern: Option<&Pattern>) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let found = file.metadata()?.len();
     if found != size {
@@ -23,7 +23,9 @@ pub(super) fn wrong(path: &Path, size: u64, pattern: &Pattern) -> io::Result<Opt
     while offset < size {
         let len = READ_BYTES.min(usize::try_from(size - offset).unwrap_or(READ_BYTES));
         file.read_exact(&mut buffer[..len])?;
-        if let Some(byte) = pattern.first_wrong(offset, &buffer[..len]) {
+        let bytes = &buffer[..len];
+        let zeros = || bytes.iter().position(|byte| *byte != 0).map(|index| offset + index as u64);
+        if let Some(byte) = pattern.map_or_else(zeros, |pattern| pattern.first_wrong(offset, bytes)) {
             return Ok(Some(format!("byte {byte} is not what was to be written")));
         }
         offset += len as u64;
@@ -56,12 +58,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let (path, pattern, size) = (temp.path().join("file"), Pattern::new(3, 4), 3_000_001);
         write(&path, size, &pattern).unwrap();
-        assert_eq!(wrong(&path, size, &pattern).unwrap(), None);
-        assert!(wrong(&path, size + 1, &pattern).unwrap().unwrap().contains("3000001 bytes"));
-        assert!(wrong(&path, size, &Pattern::new(3, 5)).unwrap().unwrap().contains("byte 8 "));
+        assert_eq!(wrong(&path, size, Some(&pattern)).unwrap(), None);
+        assert!(wrong(&path, size + 1, Some(&pattern)).unwrap().unwrap().contains("3000001 bytes"));
+        assert!(wrong(&path, size, Some(&Pattern::new(3, 5))).unwrap().unwrap().contains("byte 8 "));
+        assert!(wrong(&path, size, None).unwrap().unwrap().contains("byte 8 "), "zeros");
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[2_999_999] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert!(wrong(&path, size, &pattern).unwrap().unwrap().contains("byte 2999999 "));
+        assert!(wrong(&path, size, Some(&pattern)).unwrap().unwrap().contains("byte 2999999 "));
     }
 }

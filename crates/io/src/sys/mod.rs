@@ -32,7 +32,7 @@ pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub(crate) use map::Map;
 pub use names::{Name, Names};
 pub use process::{
-    Usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, read_link, tune_allocator,
-    usage,
+    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, read_link,
+    tune_allocator, usage,
 };
 pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};

@@ -24,10 +24,20 @@ pub struct Usage {
 /// What this process has used so far (getrusage(2)). The kernel's own threads that work for its rings are threads of the process.
 #[must_use]
 pub fn usage() -> Usage {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// The same of its children that have ended and been waited for.
+#[must_use]
+pub fn children_usage() -> Usage {
+    usage_of(libc::RUSAGE_CHILDREN)
+}
+
+fn usage_of(who: libc::c_int) -> Usage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a buffer of the call's own type, all zeroes are a valid one, and the call keeps no pointer.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     };
     let duration = |time: libc::timeval| {

@@ -1,0 +1,318 @@
+//! From a command line to what a run of `fathom bench` needs, or to what it has to say instead. Prints nothing.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use fathom_bench::arms::MODELS;
+use fathom_bench::lab::Cache;
+use fathom_bench::sample::Deed;
+use fathom_text::number;
+use fathom_text::quote::{Charset, quote};
+
+use super::table::{CACHE_WORDS, FLAGS, Key};
+use crate::du::extra;
+use crate::getopt::{Getopt, Match, Order};
+
+/// The values of `--lang`, besides `all`.
+const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
+/// Largest file: what an offset can say.
+const SIZE_MAX: i128 = i64::MAX as i128;
+/// Most files of a tree.
+const FILES_MAX: u64 = 100_000_000;
+/// Most repetitions.
+const BLOCKS_MAX: u64 = 10_000;
+
+/// What a command line comes to.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Help,
+    Version,
+    Bench(Box<BenchArgs>),
+    Compare(CompareArgs),
+}
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Output,
+    File(PathBuf),
+}
+
+/// Everything a run needs.
+#[derive(Debug)]
+pub(crate) struct BenchArgs {
+    pub(crate) deed: Deed,
+    pub(crate) models: Vec<String>,
+    pub(crate) langs: Vec<String>,
+    pub(crate) size: u64,
+    pub(crate) block: usize,
+    pub(crate) files: u64,
+    pub(crate) direct: bool,
+    pub(crate) sync: bool,
+    /// In the order in which they are run.
+    pub(crate) caches: Vec<Cache>,
+    pub(crate) blocks: u32,
+    pub(crate) seed: Option<u64>,
+    pub(crate) path: PathBuf,
+    pub(crate) csv: Option<Target>,
+    pub(crate) json: Option<Target>,
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// Two runs to compare.
+#[derive(Debug)]
+pub(crate) struct CompareArgs {
+    pub(crate) old: PathBuf,
+    pub(crate) new: PathBuf,
+    pub(crate) json: Option<Target>,
+}
+
+/// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
+    let mut reader = Reader::default();
+    for step in getopt.by_ref() {
+        let option = step.map_err(|misuse| misuse.message())?;
+        match option.flag.key {
+            Key::Help => return Ok(Asked::Help),
+            Key::Version => return Ok(Asked::Version),
+            key => reader.take(key, option, charset)?,
+        }
+    }
+    reader.finish(getopt.into_operands(), charset)
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Reader {
+    models: Vec<String>,
+    langs: Vec<String>,
+    size: Option<u64>,
+    block: Option<u64>,
+    files: Option<u64>,
+    direct: bool,
+    sync: bool,
+    cache: Option<Cache>,
+    blocks: Option<u32>,
+    seed: Option<u64>,
+    path: Option<PathBuf>,
+    csv: Option<Target>,
+    json: Option<Target>,
+    html: Option<PathBuf>,
+}
+
+impl Reader {
+    fn take(&mut self, key: Key, option: Match<Key>, charset: Charset) -> Result<(), Vec<u8>> {
+        let given = option.value.is_some();
+        let value = option.value.unwrap_or_default();
+        let name = option.spelling.as_str();
+        let path = || path(&value);
+        let target = || if given { path().map(Target::File) } else { Ok(Target::Output) };
+        match key {
+            Key::Models => self.models = list(&value, &MODELS, name, charset)?,
+            Key::Lang => self.langs = langs(&value, name, charset)?,
+            Key::Size => self.size = Some(size(&value, name)?),
+            Key::Block => self.block = Some(size(&value, name)?),
+            Key::Files => self.files = Some(size(&value, name)?),
+            Key::Direct => self.direct = true,
+            Key::Sync => self.sync = true,
+            Key::Cache => {
+                let cache = extra::one_of(&value, CACHE_WORDS, &[Cache::Warm, Cache::Cold]);
+                self.cache = Some(cache.map_err(|refusal| refusal.message(name, &value, charset))?);
+            }
+            Key::Blocks => {
+                let count =
+                    extra::top(&value).map_err(|refusal| refusal.message(name, &value, charset))?.get();
+                self.blocks = u32::try_from(count.min(BLOCKS_MAX)).ok();
+            }
+            Key::Seed => self.seed = Some(whole(&value, name)?),
+            Key::Path => self.path = Some(path()?),
+            Key::Csv => self.csv = Some(target()?),
+            Key::Json => self.json = Some(target()?),
+            Key::Html => self.html = Some(path()?),
+            Key::Help | Key::Version => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
+        let mut operands = operands.into_iter();
+        let workload = operands.next().ok_or_else(|| b"missing operand: the workload".to_vec())?;
+        if workload == "compare" {
+            let mut run =
+                || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
+            let compared = CompareArgs { old: run()?, new: run()?, json: self.json };
+            no_more(operands, charset)?;
+            return Ok(Asked::Compare(compared));
+        }
+        let deed = workload.to_str().and_then(Deed::named);
+        let deed = deed.ok_or_else(|| {
+            [b"unknown workload ", &quote(workload.as_encoded_bytes(), charset)[..]].concat()
+        })?;
+        no_more(operands, charset)?;
+        self.bench(deed).map(|args| Asked::Bench(Box::new(args)))
+    }
+
+    fn bench(self, deed: Deed) -> Result<BenchArgs, Vec<u8>> {
+        if deed.writes() && self.cache.is_some() {
+            return Err(b"--cache is for workloads that read".to_vec());
+        }
+        if deed.is_of_tree() && (self.direct || self.sync || !self.langs.is_empty()) {
+            return Err(b"--direct, --sync and --lang are not for workloads of trees".to_vec());
+        }
+        if self.csv == Some(Target::Output) && self.json == Some(Target::Output) {
+            return Err(b"--csv and --json cannot both go to standard output".to_vec());
+        }
+        let (size, block) = (self.size.unwrap_or(default_size(deed)), self.block.unwrap_or(4096));
+        if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
+            return Err(b"with --direct, --size and --block must be multiples of 512".to_vec());
+        }
+        let caches = match self.cache {
+            _ if deed.writes() || self.direct => vec![Cache::Any],
+            None => vec![Cache::Warm, Cache::Cold],
+            Some(cache) => vec![cache],
+        };
+        Ok(BenchArgs {
+            deed,
+            models: self.models,
+            langs: self.langs,
+            size,
+            block: usize::try_from(block).map_err(|_| b"--block is too large".to_vec())?,
+            files: self.files.unwrap_or(100_000).min(FILES_MAX),
+            direct: self.direct,
+            sync: self.sync,
+            caches,
+            blocks: self.blocks.unwrap_or(10),
+            seed: self.seed,
+            path: self.path.unwrap_or_else(|| PathBuf::from(".")),
+            csv: self.csv,
+            json: self.json,
+            html: self.html,
+        })
+    }
+}
+
+/// Each sync of `append-sync` waits for the disk.
+fn default_size(deed: Deed) -> u64 {
+    match deed {
+        Deed::AppendSync => 4 << 20,
+        Deed::RandomRead => 256 << 20,
+        Deed::Write | Deed::Read | Deed::Walk | Deed::Stat => 1 << 30,
+    }
+}
+
+fn no_more(mut operands: impl Iterator<Item = OsString>, charset: Charset) -> Result<(), Vec<u8>> {
+    match operands.next() {
+        Some(more) => Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat()),
+        None => Ok(()),
+    }
+}
+
+fn path(value: &[u8]) -> Result<PathBuf, Vec<u8>> {
+    use std::os::unix::ffi::OsStringExt;
+    if value.is_empty() {
+        Err(b"invalid zero-length file name".to_vec())
+    } else {
+        Ok(OsString::from_vec(value.to_vec()).into())
+    }
+}
+
+fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
+    let reading = number::read(value, 0, SIZE_MAX, b"KMGTPE");
+    match (reading.error, u64::try_from(reading.value)) {
+        (None, Ok(0)) => Err([name.as_bytes(), b" must be at least 1"].concat()),
+        (None, Ok(size)) => Ok(size),
+        (error, _) => Err(error.unwrap_or(number::NumberError::Invalid).message(name, value)),
+    }
+}
+
+fn whole(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
+    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| number::NumberError::Invalid.message(name, value))
+}
+
+/// Words separated by commas, each one of `valid`.
+fn list(value: &[u8], valid: &[&str], name: &str, charset: Charset) -> Result<Vec<String>, Vec<u8>> {
+    let words = value.split(|byte| *byte == b',');
+    let known = |word: &[u8]| {
+        let found = valid.iter().find(|valid| valid.as_bytes() == word).map(|valid| (*valid).to_owned());
+        let refused = || {
+            let parts =
+                [b"invalid argument ", &quote(word, charset)[..], b" for ", &quote(name.as_bytes(), charset)];
+            [&parts.concat()[..], b"\nValid arguments are: ", valid.join(", ").as_bytes()].concat()
+        };
+        found.ok_or_else(refused)
+    };
+    words.map(known).collect()
+}
+
+fn langs(value: &[u8], name: &str, charset: Charset) -> Result<Vec<String>, Vec<u8>> {
+    if value == b"all" {
+        return Ok(LANGS.map(str::to_owned).to_vec());
+    }
+    list(value, &LANGS, name, charset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Asked, String> {
+        let words = line.split_whitespace().map(OsString::from);
+        parse(words, Charset::Ascii).map_err(|message| String::from_utf8_lossy(&message).into_owned())
+    }
+
+    fn bench(line: &str) -> BenchArgs {
+        match read(line) {
+            Ok(Asked::Bench(args)) => *args,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_the_published_protocol() {
+        let args = bench("write");
+        assert_eq!((args.size, args.block, args.direct, args.sync), (1 << 30, 4096, false, false));
+        assert_eq!((args.deed, args.blocks, args.caches), (Deed::Write, 10, vec![Cache::Any]));
+    }
+
+    #[test]
+    fn reading_is_both_warm_and_cold_unless_one_is_named() {
+        assert_eq!(bench("read").caches, [Cache::Warm, Cache::Cold]);
+        assert_eq!(bench("read --cache=cold").caches, [Cache::Cold]);
+        assert_eq!(bench("read --direct").caches, [Cache::Any]);
+    }
+
+    #[test]
+    fn sizes_lists_and_targets_are_read() {
+        let args = bench("write --size 64M --block=1kB --models uring,pool --lang c,zig --csv --json=x.json");
+        assert_eq!((args.size, args.block), (64 << 20, 1000));
+        assert_eq!(
+            (args.models, args.langs),
+            (vec!["uring".into(), "pool".into()], vec!["c".into(), "zig".into()])
+        );
+        assert_eq!((args.csv, args.json), (Some(Target::Output), Some(Target::File("x.json".into()))));
+        assert_eq!(bench("write --lang all").langs.len(), 7);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        for (line, said) in [
+            ("", "missing operand: the workload"),
+            ("wirte", "unknown workload 'wirte'"),
+            ("write more", "extra operand 'more'"),
+            ("write --size 0", "--size must be at least 1"),
+            ("write --size x", "invalid --size argument 'x'"),
+            ("write --block=5q", "invalid suffix in --block argument '5q'"),
+            ("write --cache warm", "--cache is for workloads that read"),
+            ("write --direct --block 1000", "with --direct, --size and --block must be multiples of 512"),
+            ("write --csv --json", "--csv and --json cannot both go to standard output"),
+            ("write --seed -1", "invalid --seed argument '-1'"),
+            ("compare one.json", "missing operand: two runs"),
+        ] {
+            assert_eq!(read(line).unwrap_err(), said, "{line}");
+        }
+        assert!(read("write --models uring,zfs").unwrap_err().contains("'zfs'"));
+        assert!(read("write --blocks 0").unwrap_err().contains("at least 1"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The options of `fathom bench`. Only names and texts; what they do is `args.rs`'s.
+
+use crate::command::{Command, Note};
+use crate::flag::{Flag, Kind, long};
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Models,
+    Lang,
+    Size,
+    Block,
+    Files,
+    Direct,
+    Sync,
+    Cache,
+    Blocks,
+    Seed,
+    Path,
+    Csv,
+    Json,
+    Html,
+    Help,
+    Version,
+}
+
+/// The values of `--cache`.
+pub(crate) const CACHE_WORDS: &[&str] = &["warm", "cold"];
+
+const WORK: &str = "What is done";
+const RUN: &str = "How often, and where";
+const SHOWN: &str = "What is shown";
+const ABOUT: &str = "About the program";
+
+/// Every option.
+pub(crate) const FLAGS: &[Flag<Key>] = &[
+    long(Key::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
+        .required("LIST", Kind::Text)
+        .more(
+            "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`. Without \
+             it, `write` has the methods of a published comparison, and the other workloads have all models. `walk` and `stat` have \
+             those of `--io`.",
+        ),
+    long(Key::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
+        .required("LIST", Kind::Text)
+        .more(
+            "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \
+             the same shuffled blocks. A language without a toolchain is reported and left out.",
+        ),
+    long(Key::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", Kind::Text),
+    long(Key::Block, "block", WORK, "bytes of one operation; otherwise 4K").required("SIZE", Kind::Text),
+    long(Key::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", Kind::Text),
+    long(Key::Direct, "direct", WORK, "pass the page cache by (`O_DIRECT`)"),
+    long(Key::Sync, "sync", WORK, "have an fdatasync at the end within the time that is compared"),
+    long(Key::Cache, "cache", WORK, "for reading: whether the page cache has the file before, `warm`, or nothing of it, `cold`; otherwise both, one after the other")
+        .required("STATE", Kind::Words(CACHE_WORDS)),
+    long(Key::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", Kind::Text),
+    long(Key::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", Kind::Text),
+    long(Key::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", Kind::File),
+    long(Key::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", Kind::File),
+    long(Key::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", Kind::File),
+    long(Key::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", Kind::File),
+    long(Key::Help, "help", ABOUT, "show this help and end"),
+    long(Key::Version, "version", ABOUT, "show the version and end"),
+];
+
+/// The command.
+pub(crate) const BENCH: Command<Key> = Command {
+    name: "fathom bench",
+    brief: "measure which I/O model fits a disk and a workload",
+    usage: &["WORKLOAD [OPTION]...", "compare [OPTION]... OLD.json NEW.json"],
+    about: &[
+        "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
+         chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, and `stat` takes the metadata of all of it as well.",
+        "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
+         repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every byte is verified, and \
+         the page cache's state is asked of the kernel before each sample.",
+    ],
+    sections: &[WORK, RUN, SHOWN, ABOUT],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[FILES, CLOCKS, STATUS],
+    examples: &[
+        ("fathom bench write --size 64M --blocks 3", "ways of writing a file, quickly"),
+        ("fathom bench random-read --cache cold --path /srv/data", "how deep this disk wants its queue"),
+        (
+            "fathom bench write --lang all --csv=out.csv --html out.html",
+            "the same in seven languages, with plots",
+        ),
+    ],
+    see_also: &["fathom", "fathom-io", "fathom-du"],
+};
+
+const FILES: Note = Note {
+    title: "Files",
+    text: &[
+        "Files are made in a directory `.fathom-bench-...` below DIR, which is removed afterwards, also on Ctrl-C and on errors. \
+         Before anything is written there must be room for it on the disk.",
+    ],
+    man_only: true,
+};
+
+const CLOCKS: Note = Note {
+    title: "Clocks",
+    text: &[
+        "What is compared is the time from the first operation to the end of the last one. For writes there are two more clocks, \
+         which go on to the end of an fdatasync and of the close: `sync_s` and `close_s` in CSV and JSON. Before each \
+         sample everything is synced, so that nobody pays for what another has written.",
+        "Processor time is that of the whole process, with the kernel's threads that work for its rings.",
+    ],
+    man_only: true,
+};
+
+const STATUS: Note = Note {
+    title: "Exit status",
+    text: &[
+        "0 if the question was answered. 1 if something failed, data was wrong, or no sample counted. 2 if the command line makes \
+         no sense or there is no room. 130 after Ctrl-C, with what is known by then.",
+    ],
+    man_only: true,
+};
