@@ -10,7 +10,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-test posix-test sanitize slowfs-test bench-test fuzz bench-du bench-list bench-inventory docs install
+.PHONY: help run build test check fmt clippy doc rust-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -57,6 +57,10 @@ slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests
 
 bench-test: ## The tests of the benchmarks' own statistics and reports
 	python3 -B -m unittest discover -s benches -p 'test_*.py'
+
+# The Python environment of the tests has Zig, and what Python's program needs.
+playground-test: ## The playground's programs in all languages, against what they agree on
+	PATH="$(abspath $(target))/python-env/bin:$$PATH" python3 -B playground/test_playground.py c go java node python zig
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

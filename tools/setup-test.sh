@@ -19,6 +19,10 @@ zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
 ncdu         ncdu        what it reads of an export
 sqlite3      sqlite3     the same
+strace       strace      what the playground's programs ask the kernel
+go           golang-go   the playground
+javac        default-jdk-headless  the same
+node         nodejs      the same
 chromium     chromium    reports of benchmarks
 chromedriver chromium-driver  the same
 '
@@ -30,6 +34,10 @@ while read -r program package use; do
   echo "setup: $program is missing ($package, for $use)"
   packages="$packages $package"
 done <<<"$needed"
+if ! [ -e /usr/include/liburing.h ]; then
+  echo 'setup: liburing.h is missing (liburing-dev, for the playground)'
+  packages="$packages liburing-dev"
+fi
 # Debian has a part of Python's standard library in a package of its own.
 if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then
   echo 'setup: python3 cannot make environments (python3-venv, for DuckDB)'

@@ -35,8 +35,9 @@ for name in fmt clippy doc rust-test posix-test sanitize slowfs-test; do
 done
 if command -v python3 >/dev/null; then
   step bench-test make bench-test
+  step playground-test make playground-test
 else
-  step bench-test sh -c 'echo "skipped: no python3"; exit 77'
+  step bench-test sh -c 'echo "skipped: no python3, for benches/ and playground/"; exit 77'
 fi
 step fuzz tools/fuzz.sh 10
 

@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff query export io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff query export bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -106,6 +106,23 @@ _fathom() {
                 --to|--to=) values='jsonl csv nul ncdu sql' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
+            esac
+            ;;
+        bench)
+            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --csv --csv= --json --json= --html= --help --version'
+            case $flag in
+                --models|--models=) compopt +o default 2>/dev/null; return ;;
+                --lang|--lang=) compopt +o default 2>/dev/null; return ;;
+                --size|--size=) compopt +o default 2>/dev/null; return ;;
+                --block|--block=) compopt +o default 2>/dev/null; return ;;
+                --files|--files=) compopt +o default 2>/dev/null; return ;;
+                --cache|--cache=) values='warm cold' ;;
+                --blocks|--blocks=) compopt +o default 2>/dev/null; return ;;
+                --seed|--seed=) compopt +o default 2>/dev/null; return ;;
+                --path|--path=) return ;;
+                --csv=) return ;;
+                --json=) return ;;
+                --html|--html=) return ;;
             esac
             ;;
         io)

@@ -15,3 +15,14 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
         .and_then(|_| signal_hook::flag::register(SIGINT, stop.clone()));
     stop
 }
+
+/// A flag that Ctrl-C sets, and so do the other polite ways of ending a process, however often: there are files to be removed.
+pub(crate) fn stop_and_clean_up() -> Arc<AtomicBool> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // As above.
+        let _ = signal_hook::flag::register(signal, stop.clone());
+    }
+    stop
+}

@@ -63,9 +63,18 @@ fn duckdb_works() -> bool {
 fn every_example_works_as_written() {
     let mut lines = readme();
     assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
-    for words in
-        [&[][..], &["du"], &["list"], &["scan"], &["top"], &["diff"], &["query"], &["export"], &["bench"], &["io"]]
-    {
+    for words in [
+        &[][..],
+        &["du"],
+        &["list"],
+        &["scan"],
+        &["top"],
+        &["diff"],
+        &["query"],
+        &["export"],
+        &["bench"],
+        &["io"],
+    ] {
         let examples = help(words);
         assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
         lines.extend(examples);

@@ -17,7 +17,7 @@ use fathom_bench::{Error, Run, compare, report};
 use self::args::{Asked, BenchArgs, CompareArgs, Target};
 use self::run::{Ended, Places};
 use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::interrupt::{INTERRUPTED, stop_and_clean_up};
 use crate::output::{print, reason, say, say_misuse};
 use crate::{help, locale};
 
@@ -73,7 +73,7 @@ fn places() -> Result<Places, String> {
 }
 
 fn bench(args: &BenchArgs, command: String) -> u8 {
-    let stop: Arc<AtomicBool> = stop_on_interrupt();
+    let stop: Arc<AtomicBool> = stop_and_clean_up();
     let ran = places().and_then(|places| run::run(args, command, places, &stop));
     let (run, ended) = match ran {
         Ok(ran) => ran,

@@ -81,11 +81,12 @@ pub(crate) const BENCH: Command<Key> = Command {
     commands: &[],
     notes: &[FILES, CLOCKS, STATUS],
     examples: &[
-        ("fathom bench write --size 64M --blocks 3", "ways of writing a file, quickly"),
-        ("fathom bench random-read --cache cold --path /srv/data", "how deep this disk wants its queue"),
+        ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
+        ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
+        ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
         (
-            "fathom bench write --lang all --csv=out.csv --html out.html",
-            "the same in seven languages, with plots",
+            "fathom bench write --lang c --size 4M --blocks 6 --csv=out.csv --html out.html",
+            "the same in C as well, for programs and with plots",
         ),
     ],
     see_also: &["fathom", "fathom-io", "fathom-du"],

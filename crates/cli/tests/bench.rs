@@ -1,0 +1,226 @@
+//! `fathom bench` on real files: what it prints and writes, what it leaves behind, and what it says when it cannot.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The work of a test that needs no more.
+const SMALL: &str = "--size 64K --blocks 2 --seed 7";
+
+fn bench(dir: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command.arg("bench").args(words.split_whitespace()).env("LC_ALL", "C").current_dir(dir);
+    command
+}
+
+fn run(dir: &Path, words: &str) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = bench(dir, words).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn temp() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn methods(run: &Value) -> Vec<&str> {
+    let mut methods: Vec<&str> =
+        run["arms"].as_array().unwrap().iter().map(|arm| arm["method"].as_str().unwrap()).collect();
+    methods.sort_unstable();
+    methods
+}
+
+#[test]
+fn writing_has_the_published_methods_a_control_and_its_copy() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), &format!("write {SMALL} --json"));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let expected = [
+        "100_threads_iouring_pwrite_128_entries",
+        "100_threads_iouring_pwrite_1_entries",
+        "100_threads_pwrite",
+        "10_threads_iouring_pwrite_128_entries",
+        "10_threads_iouring_pwrite_1_entries",
+        "10_threads_pwrite",
+        "1_threads_iouring_pwrite_128_entries",
+        "1_threads_iouring_pwrite_1_entries",
+        "1_threads_pwrite",
+        "blocking",
+        "dd",
+    ];
+    let unavailable = json["unavailable"].as_array().unwrap();
+    if unavailable.is_empty() {
+        assert_eq!(methods(&json), expected);
+    } else {
+        println!("skipped: {unavailable:?}");
+    }
+    assert_eq!((json["seed"].as_u64(), json["noise"][0]["method"].as_str()), (Some(7), Some("blocking")));
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["verified"] == true && row["seconds"].as_f64().unwrap() > 0.0));
+    let most = |row: &Value| row["threads"].as_u64().unwrap() * row["depth"].as_u64().unwrap();
+    assert!(rows.iter().all(|row| row["in_flight_max"].as_u64().unwrap() <= most(row)));
+    let clocks = |row: &Value| {
+        let clock = |name: &str| row[name].as_f64().unwrap();
+        clock("seconds") <= clock("sync_s") && clock("sync_s") <= clock("close_s")
+    };
+    assert!(rows.iter().filter(|row| row["lang"] == "rust").all(clocks));
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn reading_is_certified_warm_and_cold() {
+    let dir = temp();
+    for deed in ["read", "random-read"] {
+        let (status, out, err) =
+            run(dir.path(), &format!("{deed} {SMALL} --models threads,uring,pool,mmap --json"));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{deed}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let mut counted = 0;
+        for row in json["rows"].as_array().unwrap() {
+            let before = row["cached_before"].as_f64();
+            let right = if row["cache"] == "cold" { before == Some(0.0) } else { before == Some(1.0) };
+            let discarded = row["discarded"] != "";
+            assert!(right || discarded, "{row}");
+            counted += usize::from(!discarded && row["cache"] == "cold");
+        }
+        if counted == 0 {
+            println!("skipped: no file gets cold on this filesystem");
+        }
+        let cells: Vec<&str> =
+            json["noise"].as_array().unwrap().iter().map(|noise| noise["cell"].as_str().unwrap()).collect();
+        assert_eq!(cells[0], format!("{deed} 64 KiB in 4 KiB blocks, warm"));
+    }
+}
+
+#[test]
+fn trees_are_walked_and_counted_under_every_model() {
+    let dir = temp();
+    for deed in ["walk", "stat"] {
+        let (status, out, err) =
+            run(dir.path(), &format!("{deed} --files 250 --blocks 2 --cache warm --json"));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{deed}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["ops"] == 253 && row["size_bytes"] == 0), "{deed}");
+        assert!(methods(&json).contains(&"auto") && methods(&json).contains(&"async_par"));
+    }
+}
+
+#[test]
+fn each_report_goes_where_it_was_asked_to() {
+    let dir = temp();
+    let words = format!("append-sync {SMALL} --csv=o.csv --json=o.json --html o.html");
+    let (status, out, err) = run(dir.path(), &words);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(out.starts_with("append-sync 64 KiB in 4 KiB blocks\n") && out.contains("noise floor"), "{out}");
+    assert_eq!(names(dir.path()), ["o.csv", "o.html", "o.json"]);
+    let csv = fs::read_to_string(dir.path().join("o.csv")).unwrap();
+    let header = "workload,lang,method,model,threads,depth,block_bytes,size_bytes,cache,direct,sync,block,seconds,\
+                  bytes_per_s,cpu_s,";
+    assert!(csv.starts_with(header), "{csv}");
+    let json: Value = serde_json::from_slice(&fs::read(dir.path().join("o.json")).unwrap()).unwrap();
+    assert_eq!(json["rows"].as_array().unwrap().len() + 1, csv.lines().count());
+    assert!(json["command"].as_str().unwrap().starts_with("fathom bench append-sync --size 64K"));
+    assert!(fs::read_to_string(dir.path().join("o.html")).unwrap().starts_with("<!DOCTYPE html>"));
+
+    let (status, out, _) = run(dir.path(), "compare o.json o.json");
+    assert!(status == Some(0) && out.contains("blocking"), "{out}");
+    let (status, out, _) = run(dir.path(), "compare --json o.json o.json");
+    assert!(status == Some(0) && serde_json::from_str::<Value>(&out).is_ok(), "{out}");
+    let (status, _, err) = run(dir.path(), "compare o.json o.csv");
+    assert!(status == Some(1) && err.starts_with("fathom bench: cannot read 'o.csv': "), "{err}");
+}
+
+#[test]
+fn a_signal_ends_it_and_leaves_nothing() {
+    for signal in ["INT", "TERM"] {
+        let dir = temp();
+        let mut command = bench(dir.path(), "write --size 64M --blocks 1000");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let start = Instant::now();
+        while names(dir.path()).is_empty() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for _ in 0..2 {
+            Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        }
+        let status = child.wait().unwrap();
+        assert_eq!((status.code(), status.signal()), (Some(130), None), "{signal}");
+        assert_eq!(names(dir.path()), [] as [&str; 0], "{signal}: files are left");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_its_status() {
+    let dir = temp();
+    for (words, expected, said) in [
+        ("", 2, "missing operand: the workload"),
+        ("write --size 1Q", 2, "invalid suffix in --size argument '1Q'"),
+        ("write --models zfs", 2, "invalid argument 'zfs' for '--models'"),
+        ("write --size 4000T", 2, "no room in '.': "),
+        ("write --path no/such/place", 2, "cannot look at 'no/such/place': No such file or directory"),
+        (
+            "write --direct --size 64K --block 1000",
+            2,
+            "with --direct, --size and --block must be multiples of 512",
+        ),
+        ("sample --op write --method blocking --path x --size 1 --block 0", 2, "the block is zero"),
+        ("sample --op write --method blocking --path x --size 1 --block 1 --threads 0", 2, "at least 1"),
+        ("sample --op write --method nothing --path x --size 1 --block 1", 2, "invalid argument 'nothing'"),
+        (
+            "sample --op write --method blocking --path no/x --size 1 --block 1",
+            1,
+            "cannot open 'no/x': No such file",
+        ),
+        (
+            "sample --op write --method blocking --path /dev/full --size 1 --block 1",
+            1,
+            "No space left on device",
+        ),
+        (
+            "sample --op read --method blocking --path /dev/null --size 1 --block 1",
+            1,
+            "unexpected end of file",
+        ),
+    ] {
+        let (status, out, err) = run(dir.path(), words);
+        assert_eq!((status, out.as_str()), (Some(expected), ""), "{words}: {err}");
+        assert!(err.contains(said), "{words}: {err}");
+    }
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn a_place_that_may_not_be_written_is_an_error() {
+    let dir = Path::new("/proc/self");
+    let (status, out, err) = run(Path::new("/"), &format!("write {SMALL} --path {}", dir.display()));
+    assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.starts_with("fathom bench: "), "{err}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let dir = temp();
+    let (status, _, err) =
+        run(dir.path(), &format!("append-sync {SMALL} --models blocking --csv=no/such.csv"));
+    assert_eq!(status, Some(1));
+    assert!(err.contains("cannot write 'no/such.csv': No such file or directory"), "{err}");
+    let (status, _, err) =
+        run(dir.path(), &format!("append-sync {SMALL} --models blocking --json=/dev/full"));
+    assert_eq!(status, Some(1));
+    assert!(err.contains("cannot write '/dev/full': No space left on device"), "{err}");
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
