@@ -19,7 +19,7 @@ zsh          zsh         completions
 fdfind       fd-find     what it leaves out, to compare
 ncdu         ncdu        what it reads of an export
 sqlite3      sqlite3     the same
-strace       strace      what the playground's programs ask the kernel
+strace       strace      which calls the programs of the playground make
 go           golang-go   the playground
 javac        default-jdk-headless  the same
 node         nodejs      the same
