@@ -33,7 +33,7 @@ pub struct Arm {
 const CONTROL: &str = "control";
 
 /// The values of `--models`.
-pub const MODELS: [&str; 13] = [
+pub const MODELS: [&str; 16] = [
     "blocking",
     "threads",
     "pool",
@@ -47,6 +47,9 @@ pub const MODELS: [&str; 13] = [
     "async-seq",
     "async-par",
     "auto",
+    "copy-file-range",
+    "sendfile",
+    "splice",
 ];
 
 impl Arm {
@@ -174,6 +177,28 @@ fn walking() -> Vec<Arm> {
     arms
 }
 
+/// Ways of reading files that are one block each.
+fn small_files() -> Vec<Arm> {
+    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    for threads in [2, 8, 32] {
+        arms.push(Arm::new(format!("{threads}_threads"), "threads", Method::Pwrite).threads(threads));
+    }
+    arms.extend(
+        [1, 32].map(|depth| Arm::new(format!("tokio_{depth}"), "tokio", Method::Tokio).deep(depth, 1)),
+    );
+    arms
+}
+
+/// Ways of copying: through the process's memory, and three that stay in the kernel.
+fn copying() -> Vec<Arm> {
+    vec![
+        Arm::new("blocking", "blocking", Method::Blocking),
+        Arm::new("copy_file_range", "copy-file-range", Method::CopyFileRange),
+        Arm::new("sendfile", "sendfile", Method::Sendfile),
+        Arm::new("splice", "splice", Method::Splice),
+    ]
+}
+
 /// The Rust arms of `deed`: those of `models`, or if none are named the ones that answer the usual question.
 #[must_use]
 pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
@@ -181,6 +206,8 @@ pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
         Deed::Write => published(),
         Deed::Read | Deed::RandomRead => reading(),
         Deed::Walk | Deed::Stat => walking(),
+        Deed::SmallFiles => small_files(),
+        Deed::Copy => copying(),
         Deed::AppendSync => {
             vec![
                 Arm::new("blocking", "blocking", Method::Blocking),
@@ -189,7 +216,8 @@ pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
         }
     };
     let alone = |arm: &Arm| deed != Deed::AppendSync || (arm.threads == 1 && arm.depth == 1);
-    let further = if deed.is_of_tree() { Vec::new() } else { further() };
+    let of_bytes = !matches!(deed, Deed::Walk | Deed::Stat | Deed::SmallFiles | Deed::Copy);
+    let further = if of_bytes { further() } else { Vec::new() };
     let all = usual.iter().cloned().chain(further).filter(alone);
     if models.is_empty() {
         let usual_names: Vec<&str> = usual.iter().map(|arm| arm.name.as_str()).collect();
@@ -230,7 +258,15 @@ mod tests {
     fn every_model_can_be_named_and_brings_the_baseline() {
         for model in MODELS {
             let mut found = 0;
-            for deed in [Deed::Write, Deed::Read, Deed::RandomRead, Deed::Walk, Deed::Stat] {
+            for deed in [
+                Deed::Write,
+                Deed::Read,
+                Deed::RandomRead,
+                Deed::Walk,
+                Deed::Stat,
+                Deed::SmallFiles,
+                Deed::Copy,
+            ] {
                 let arms = arms(deed, &[model.to_owned()]);
                 assert_eq!(arms[0].name, "blocking");
                 assert!(arms[1..].iter().all(|arm| arm.model == model), "{model}");

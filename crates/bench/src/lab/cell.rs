@@ -56,6 +56,8 @@ impl Cell {
         let name = self.deed.name();
         let mut label = if self.deed.is_of_tree() {
             format!("{name} {} files", self.files)
+        } else if self.deed == Deed::SmallFiles {
+            format!("{name} {} of {} each", binary(self.size), binary(self.block as u64))
         } else {
             format!("{name} {} in {} blocks", binary(self.size), binary(self.block as u64))
         };

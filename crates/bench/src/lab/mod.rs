@@ -7,6 +7,7 @@
 mod cache;
 mod cell;
 mod noise;
+mod punt;
 mod room;
 mod tree;
 mod verify;
@@ -21,7 +22,7 @@ use crate::Row;
 use crate::arms::Arm;
 use crate::lang::Answer;
 use crate::pattern::Pattern;
-use crate::sample::Spec;
+use crate::sample::{Deed, Spec, copy_of};
 use crate::{Error, Op};
 use noise::Ticks;
 
@@ -42,6 +43,8 @@ pub struct Lab {
     generation: u64,
     /// The file that samples read has been written.
     is_written: bool,
+    /// Whether a ring's buffered writes all go to a thread of the kernel's.
+    hands_over: Option<bool>,
 }
 
 impl Lab {
@@ -52,7 +55,8 @@ impl Lab {
     pub fn new(place: &Path, cell: Cell) -> Result<Self, Error> {
         let dir = tempfile::Builder::new().prefix(".fathom-bench-").tempdir_in(place);
         let dir = dir.map_err(|error| Error::new(Op::Prepare, place.display().to_string(), words(&error)))?;
-        Ok(Self { dir, cell, generation: 1, is_written: false })
+        let hands_over = punt::writes_are_handed_over(dir.path());
+        Ok(Self { dir, cell, generation: 1, is_written: false, hands_over })
     }
 
     fn path(&self) -> PathBuf {
@@ -66,8 +70,11 @@ impl Lab {
     /// Brings the file into the state in which a sample finds it; whether everything before is on the disk.
     fn prepare(&mut self) -> io::Result<bool> {
         let path = self.path();
-        if self.cell.deed.is_of_tree() {
+        if self.is_tree() {
             return self.prepare_tree(&path);
+        }
+        if self.cell.deed == Deed::Copy {
+            remove(&copy_of(&path))?;
         }
         if self.cell.deed.writes() {
             self.generation += 1;
@@ -85,14 +92,22 @@ impl Lab {
         Ok(settled)
     }
 
+    /// Whether there are many files.
+    fn is_tree(&self) -> bool {
+        self.cell.deed.is_of_tree() || self.cell.deed == Deed::SmallFiles
+    }
+
     fn prepare_tree(&mut self, path: &Path) -> io::Result<bool> {
         if !self.is_written {
-            tree::make(path, self.cell.files)?;
+            match self.cell.deed {
+                Deed::SmallFiles => tree::make_small(path, self.cell.size, self.cell.block, &self.pattern())?,
+                _ => tree::make(path, self.cell.files)?,
+            }
             self.is_written = true;
         }
         let settled = noise::settle(self.dir.path())?;
         match self.cell.cache {
-            Cache::Warm | Cache::Any => tree::warm(path)?,
+            Cache::Warm | Cache::Any => tree::warm(path, self.cell.deed == Deed::SmallFiles)?,
             Cache::Cold => tree::cool()?,
         }
         Ok(settled)
@@ -100,7 +115,7 @@ impl Lab {
 
     /// What of the file is in the page cache. Of a tree, nobody tells.
     fn share(&self) -> Option<f64> {
-        let is_file = !self.cell.deed.is_of_tree();
+        let is_file = !self.is_tree();
         is_file.then(|| cache::share(&self.path()).ok().flatten()).flatten()
     }
 
@@ -122,6 +137,7 @@ impl Lab {
             return Err(Error::new(Op::Verify, arm.full_name().to_string(), what));
         }
         let mut row = self.row(arm, block, &outcome);
+        row.punted = self.punted(arm);
         (row.cached_before, row.cached_after, row.steal, row.verified) = (before, after, steal, true);
         if !settled {
             row.discarded = "the disk was still busy with earlier data".to_owned();
@@ -138,6 +154,11 @@ impl Lab {
         if outcome.bytes != size {
             return Ok(Some(format!("{} bytes were moved instead of {size}", outcome.bytes)));
         }
+        if self.cell.deed == Deed::Copy {
+            let copy = copy_of(&self.path());
+            return verify::wrong(&copy, size, Some(&self.pattern()))
+                .map_err(|error| self.failed(Op::Verify, error));
+        }
         let whole_pages = size / crate::pattern::PAGE_BYTES as u64;
         let page_blocks = self.cell.block.is_multiple_of(crate::pattern::PAGE_BYTES);
         if !self.cell.deed.writes() {
@@ -151,18 +172,25 @@ impl Lab {
         verify::wrong(&path, size, pattern.as_ref()).map_err(|error| self.failed(Op::Verify, error))
     }
 
+    fn punted(&self, arm: &Arm) -> Option<f64> {
+        let buffered_write = self.cell.deed.writes() && !self.cell.direct && arm.model.starts_with("uring");
+        buffered_write.then(|| self.hands_over.map(|all| f64::from(u8::from(all)))).flatten()
+    }
+
     fn failed(&self, op: Op, error: io::Error) -> Error {
         Error::new(op, self.path().display().to_string(), error)
     }
 
     fn row(&self, arm: &Arm, block: u32, outcome: &Answer) -> Row {
-        let (cell, writes) = (&self.cell, self.cell.deed.writes() && !arm.is_control());
+        let cell = &self.cell;
+        let writes = (cell.deed.writes() || cell.deed == Deed::Copy) && !arm.is_control();
         let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
         let of_tree = cell.deed.is_of_tree();
-        let latency = |latency: f64| (!of_tree && !arm.is_control()).then_some(latency);
+        let timed = !matches!(cell.deed, Deed::SmallFiles | Deed::Copy);
+        let latency = |latency: f64| (timed && !of_tree && !arm.is_control()).then_some(latency);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sync = match cell.deed {
-            crate::sample::Deed::AppendSync => "each",
+            Deed::AppendSync => "each",
             _ if cell.sync => "data",
             _ => "none",
         };
@@ -218,7 +246,7 @@ fn remove(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Deed, execute};
+    use crate::sample::execute;
 
     /// Executes samples in this process, and damages what they have written.
     struct Here<F>(F);
@@ -239,7 +267,7 @@ mod tests {
     #[test]
     fn samples_of_every_arm_are_verified_rows() {
         let temp = tempfile::tempdir().unwrap();
-        for deed in [Deed::Write, Deed::RandomRead, Deed::Walk, Deed::Stat] {
+        for deed in [Deed::Write, Deed::RandomRead, Deed::Walk, Deed::Stat, Deed::SmallFiles, Deed::Copy] {
             let mut lab = Lab::new(temp.path(), cell(deed)).unwrap();
             for arm in crate::arms::arms(deed, &crate::arms::MODELS.map(str::to_owned)) {
                 let row = match lab.sample(&arm, 3, &mut Here(|_: &Path| {})) {

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 
 use crate::lang::Answer;
-use crate::sample::Deed;
+use crate::pattern::Pattern;
+use crate::sample::{Deed, small};
 
 /// Files of a directory.
 const WIDTH: u64 = 100;
@@ -25,11 +26,28 @@ pub(super) fn make(path: &Path, files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the metadata of everything in it.
-pub(super) fn warm(path: &Path) -> io::Result<()> {
+/// Makes `size / block` files of `block` bytes at `path`, which together have `pattern`.
+pub(super) fn make_small(path: &Path, size: u64, block: usize, pattern: &Pattern) -> io::Result<()> {
+    let mut bytes = vec![0; block];
+    for number in 0..size.div_ceil(block as u64) {
+        let file = small::file(path, number);
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        pattern.fill(small::offset(number, block), &mut bytes);
+        let len = usize::try_from(size - number * block as u64).unwrap_or(block).min(block);
+        fs::write(file, &bytes[..len])?;
+    }
+    Ok(())
+}
+
+/// Takes the metadata of everything in it, or reads all of it.
+pub(super) fn warm(path: &Path, contents: bool) -> io::Result<()> {
     for dir in path.read_dir()? {
         for file in dir?.path().read_dir()? {
-            file?.metadata()?;
+            let file = file?;
+            file.metadata()?;
+            if contents {
+                fs::read(file.path())?;
+            }
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Owns: the command that such a process is given ([`Spec`]), partitions, the loop that keeps operations under way, clocks and counts.
 //! Does not own: the file's state before, and what is thought of the result.
 
+mod copy;
 mod drive;
 mod gate;
 mod latency;
@@ -10,9 +11,11 @@ mod model;
 mod null;
 mod order;
 mod outcome;
+pub(crate) mod small;
 mod spec;
 mod tree;
 
+pub use copy::copy_of;
 pub use model::METHODS;
 pub use outcome::Outcome;
 pub use spec::{Deed, Failure, Method, Spec, arguments};
@@ -36,8 +39,11 @@ use gate::Gate;
 /// [`Failure::Io`] for what fails.
 pub fn execute(spec: &Spec) -> Result<Outcome, Failure> {
     spec.check()?;
-    if spec.deed.is_of_tree() {
-        return tree::walk(spec);
+    match spec.deed {
+        Deed::Walk | Deed::Stat => return tree::walk(spec),
+        Deed::SmallFiles => return small::read(spec),
+        Deed::Copy => return copy::copy(spec),
+        _ => {}
     }
     let file: Arc<OwnedFd> = Arc::new(open(spec)?.into());
     let gate = Gate::default();

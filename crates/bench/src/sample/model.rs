@@ -8,7 +8,7 @@ use super::null::Null;
 use super::spec::{Method, Spec};
 
 /// What `--method` takes, and `--list` shows.
-pub const METHODS: [(&str, Method); 15] = [
+pub const METHODS: [(&str, Method); 18] = [
     ("blocking", Method::Blocking),
     ("pwrite", Method::Pwrite),
     ("uring", Method::Uring),
@@ -24,6 +24,9 @@ pub const METHODS: [(&str, Method); 15] = [
     ("async-seq", Method::AsyncSeq),
     ("async-par", Method::AsyncPar),
     ("auto", Method::Auto),
+    ("copy_file_range", Method::CopyFileRange),
+    ("sendfile", Method::Sendfile),
+    ("splice", Method::Splice),
 ];
 
 /// Somebody who goes on with a model, whichever it is: each has its own copy of the loop, so that a blocking call is nothing else.
@@ -49,9 +52,7 @@ pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable>
         Method::Tokio => with.with(TokioFile::new(depth)?),
         Method::Mmap => with.with(Mapped::default()),
         Method::Null => with.with(Null::default()),
-        Method::Sync | Method::Threads | Method::AsyncSeq | Method::AsyncPar | Method::Auto => {
-            unreachable!("a specification that was checked has no walk of a file")
-        }
+        _ => unreachable!("a specification that was checked has a method that moves bytes of a file"),
     })
 }
 

@@ -23,11 +23,23 @@ pub enum Deed {
     Walk,
     /// The same, with all metadata.
     Stat,
+    /// Opens, reads and closes files of one block.
+    SmallFiles,
+    /// Makes a copy of the file.
+    Copy,
 }
 
 impl Deed {
-    const ALL: [Self; 6] =
-        [Self::Write, Self::Read, Self::RandomRead, Self::AppendSync, Self::Walk, Self::Stat];
+    const ALL: [Self; 8] = [
+        Self::Write,
+        Self::Read,
+        Self::RandomRead,
+        Self::AppendSync,
+        Self::Walk,
+        Self::Stat,
+        Self::SmallFiles,
+        Self::Copy,
+    ];
 
     /// Whether the file is made by it.
     #[must_use]
@@ -51,6 +63,8 @@ impl Deed {
             Self::AppendSync => "append-sync",
             Self::Walk => "walk",
             Self::Stat => "stat",
+            Self::SmallFiles => "small-files",
+            Self::Copy => "copy",
         }
     }
 
@@ -94,20 +108,28 @@ pub enum Method {
     AsyncPar,
     /// For trees: as many threads as the storage rewards.
     Auto,
+    /// For copies: copy_file_range(2).
+    CopyFileRange,
+    /// For copies: sendfile(2).
+    Sendfile,
+    /// For copies: splice(2) through a pipe.
+    Splice,
 }
 
 impl Method {
-    /// Whether a tree can be walked with it.
-    fn walks(self) -> bool {
-        matches!(
+    /// Whether `deed` can be done with it.
+    fn can(self, deed: Deed) -> bool {
+        let walks = matches!(
             self,
             Self::Sync | Self::Threads | Self::AsyncSeq | Self::AsyncPar | Self::Auto | Self::Uring
-        )
-    }
-
-    /// Whether bytes can be moved with it.
-    fn moves(self) -> bool {
-        self == Self::Uring || !self.walks()
+        );
+        let copies = matches!(self, Self::CopyFileRange | Self::Sendfile | Self::Splice);
+        match deed {
+            Deed::Walk | Deed::Stat => walks,
+            Deed::Copy => copies || self == Self::Blocking,
+            Deed::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
+            _ => self == Self::Uring || !(walks || copies),
+        }
     }
 }
 
@@ -155,8 +177,7 @@ impl Spec {
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
         let alone = matches!(self.method, Method::Blocking | Method::Mmap | Method::Null);
         match self {
-            _ if self.deed.is_of_tree() && !self.method.walks() => wrong("this method is not for trees"),
-            _ if !self.deed.is_of_tree() && !self.method.moves() => wrong("this method is for trees"),
+            _ if !self.method.can(self.deed) => wrong("this method is not for this workload"),
             Self { size: 0, .. } if !self.deed.is_of_tree() => wrong("the size is zero"),
             Self { block: 0 | BLOCK_MAX.., .. } if !self.deed.is_of_tree() => {
                 wrong("the block is zero, or 1 GiB or more")

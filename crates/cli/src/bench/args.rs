@@ -157,17 +157,21 @@ impl Reader {
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        if deed.is_of_tree() && (self.direct || self.sync || !self.langs.is_empty()) {
-            return Err(b"--direct, --sync and --lang are not for workloads of trees".to_vec());
+        let plain = deed.is_of_tree() || matches!(deed, Deed::SmallFiles | Deed::Copy);
+        if plain && (self.direct || self.sync || !self.langs.is_empty()) {
+            return Err(b"--direct, --sync and --lang are not for this workload".to_vec());
         }
         if self.csv == Some(Target::Output) && self.json == Some(Target::Output) {
             return Err(b"--csv and --json cannot both go to standard output".to_vec());
         }
-        let (size, block) = (self.size.unwrap_or(default_size(deed)), self.block.unwrap_or(4096));
+        let block = self.block.unwrap_or(if deed == Deed::Copy { 128 << 10 } else { 4096 });
+        let size = self.size.unwrap_or(default_size(deed));
         if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
             return Err(b"with --direct, --size and --block must be multiples of 512".to_vec());
         }
         let caches = match self.cache {
+            // What is written makes more of a difference than where it is read from.
+            None if deed == Deed::Copy => vec![Cache::Warm],
             _ if deed.writes() || self.direct => vec![Cache::Any],
             None => vec![Cache::Warm, Cache::Cold],
             Some(cache) => vec![cache],
@@ -197,6 +201,8 @@ fn default_size(deed: Deed) -> u64 {
     match deed {
         Deed::AppendSync => 4 << 20,
         Deed::RandomRead => 256 << 20,
+        Deed::SmallFiles => 40 << 20,
+        Deed::Copy => 256 << 20,
         Deed::Write | Deed::Read | Deed::Walk | Deed::Stat => 1 << 30,
     }
 }
