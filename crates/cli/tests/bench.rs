@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 
 /// The work of a test that needs no more.
@@ -223,4 +225,36 @@ fn a_report_that_cannot_be_written_is_an_error() {
     assert_eq!(status, Some(1));
     assert!(err.contains("cannot write '/dev/full': No space left on device"), "{err}");
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+/// Has io_uring_setup(2) fail with EPERM, for this thread and all that it starts, as containers do.
+fn refuse_rings() {
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let calls = BTreeMap::from([(libc::SYS_io_uring_setup, Vec::new())]);
+    let machine = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, machine).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+}
+
+#[test]
+fn without_io_uring_its_arms_are_left_out_and_the_cause_is_said() {
+    let (status, out, err) = std::thread::spawn(|| {
+        refuse_rings();
+        run(temp().path(), &format!("write {SMALL} --json"))
+    })
+    .join()
+    .unwrap();
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let left_out = json["unavailable"].as_array().unwrap();
+    assert_eq!(left_out.len(), 6, "{left_out:?}");
+    for arm in left_out {
+        let reason = arm["reason"].as_str().unwrap();
+        assert!(reason.contains("Operation not permitted") && reason.contains("seccomp"), "{reason}");
+    }
+    assert_eq!(
+        methods(&json),
+        ["100_threads_pwrite", "10_threads_pwrite", "1_threads_pwrite", "blocking", "dd"]
+    );
 }
