@@ -17,7 +17,7 @@ step() {
   local name=$1 start=$SECONDS status
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  timeout -k 10 1200 "$@" 2>&1 | tee -a "$logs/all"
+  timeout -k 10 2400 "$@" 2>&1 | tee -a "$logs/all"
   status=${PIPESTATUS[0]}
   # Programs may leave the last line open.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/all"
