@@ -13,9 +13,12 @@ use std::sync::atomic::AtomicBool;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Where the machine's own programs are.
+/// Where the machine's own programs are, and before them the tests' Python with what tools/test-python.sh has given it.
 fn machine() -> OsString {
-    env::var_os("PATH").expect("a PATH")
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
+    let path = env::var_os("PATH").expect("a PATH");
+    let dirs = std::iter::once(python).chain(env::split_paths(&path));
+    env::join_paths(dirs).expect("a PATH's directories have no colon")
 }
 
 /// Makes an executable script. A shell writes it: a file that this process had open for writing could be busy for a child that
