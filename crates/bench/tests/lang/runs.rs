@@ -129,9 +129,11 @@ fn a_stop_kills_the_program_and_its_children() {
     // It was killed, which takes a moment, and may then be a zombie, if nobody waits for it.
     let state = || fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
     let is_gone = |state: String| state.is_empty() || state.contains(") Z ");
-    let gone = (0..2000).any(|_| is_gone(state()) || {
-        thread::sleep(Duration::from_millis(5));
-        false
+    let gone = (0..2000).any(|_| {
+        is_gone(state()) || {
+            thread::sleep(Duration::from_millis(5));
+            false
+        }
     });
     assert!(gone, "{}", state());
 }
