@@ -130,13 +130,13 @@ impl Lab {
         let before = if reads { self.share() } else { None };
         let ticks = Ticks::now();
         let spec = self.cell.spec(arm, path.clone(), self.generation);
-        let outcome = program.start(arm, &spec)?;
+        let answer = program.start(arm, &spec)?;
         let steal = Ticks::now().stolen_since(ticks);
         let after = self.share();
-        if let Some(what) = self.wrong(arm, &outcome)? {
+        if let Some(what) = self.wrong(arm, &answer)? {
             return Err(Error::new(Op::Verify, arm.full_name().to_string(), what));
         }
-        let mut row = self.row(arm, block, &outcome);
+        let mut row = self.row(arm, block, &answer);
         row.punted = self.punted(arm);
         (row.cached_before, row.cached_after, row.steal, row.verified) = (before, after, steal, true);
         if !settled {
@@ -146,13 +146,13 @@ impl Lab {
     }
 
     /// What is wrong with what the sample has done.
-    fn wrong(&self, arm: &Arm, outcome: &Answer) -> Result<Option<String>, Error> {
+    fn wrong(&self, arm: &Arm, answer: &Answer) -> Result<Option<String>, Error> {
         if self.cell.deed.is_of_tree() {
-            return Ok(tree::wrong(self.cell.files, self.cell.deed, outcome));
+            return Ok(tree::wrong(self.cell.files, self.cell.deed, answer));
         }
         let size = self.cell.size;
-        if outcome.bytes != size {
-            return Ok(Some(format!("{} bytes were moved instead of {size}", outcome.bytes)));
+        if answer.bytes != size {
+            return Ok(Some(format!("{} bytes were moved instead of {size}", answer.bytes)));
         }
         if self.cell.deed == Deed::Copy {
             let copy = copy_of(&self.path());
@@ -162,9 +162,9 @@ impl Lab {
         let whole_pages = size / crate::pattern::PAGE_BYTES as u64;
         let page_blocks = self.cell.block.is_multiple_of(crate::pattern::PAGE_BYTES);
         if !self.cell.deed.writes() {
-            let missing = page_blocks && outcome.pages_ok < whole_pages;
+            let missing = page_blocks && answer.pages_ok < whole_pages;
             return Ok(
-                missing.then(|| format!("{} pages were checked instead of {whole_pages}", outcome.pages_ok))
+                missing.then(|| format!("{} pages were checked instead of {whole_pages}", answer.pages_ok))
             );
         }
         let path = self.path();
@@ -181,10 +181,10 @@ impl Lab {
         Error::new(op, self.path().display().to_string(), error)
     }
 
-    fn row(&self, arm: &Arm, block: u32, outcome: &Answer) -> Row {
+    fn row(&self, arm: &Arm, block: u32, answer: &Answer) -> Row {
         let cell = &self.cell;
         let writes = (cell.deed.writes() || cell.deed == Deed::Copy) && !arm.is_control();
-        let seconds = if cell.sync { outcome.sync_s } else { outcome.seconds };
+        let seconds = if cell.sync { answer.sync_s } else { answer.seconds };
         let of_tree = cell.deed.is_of_tree();
         let timed = !matches!(cell.deed, Deed::SmallFiles | Deed::Copy);
         let latency = |latency: f64| (timed && !of_tree && !arm.is_control()).then_some(latency);
@@ -210,21 +210,21 @@ impl Lab {
             sync: sync.to_owned(),
             block,
             seconds,
-            bytes_per_s: if of_tree { 0.0 } else { outcome.bytes as f64 / seconds },
-            cpu_s: outcome.cpu_user_s + outcome.cpu_sys_s,
-            cpu_user_s: outcome.cpu_user_s,
-            cpu_sys_s: outcome.cpu_sys_s,
-            sync_s: writes.then_some(outcome.sync_s),
-            close_s: writes.then_some(outcome.close_s),
-            ops: outcome.ops,
-            ops_per_s: outcome.ops as f64 / seconds,
-            in_flight_max: u32::try_from(outcome.in_flight_max).unwrap_or(u32::MAX),
-            p50_us: latency(outcome.p50_us),
-            p95_us: latency(outcome.p95_us),
-            p99_us: latency(outcome.p99_us),
-            max_us: latency(outcome.max_us),
-            switches: outcome.switches,
-            switches_forced: outcome.switches_forced,
+            bytes_per_s: if of_tree { 0.0 } else { answer.bytes as f64 / seconds },
+            cpu_s: answer.cpu_user_s + answer.cpu_sys_s,
+            cpu_user_s: answer.cpu_user_s,
+            cpu_sys_s: answer.cpu_sys_s,
+            sync_s: writes.then_some(answer.sync_s),
+            close_s: writes.then_some(answer.close_s),
+            ops: answer.ops,
+            ops_per_s: answer.ops as f64 / seconds,
+            in_flight_max: u32::try_from(answer.in_flight_max).unwrap_or(u32::MAX),
+            p50_us: latency(answer.p50_us),
+            p95_us: latency(answer.p95_us),
+            p99_us: latency(answer.p99_us),
+            max_us: latency(answer.max_us),
+            switches: answer.switches,
+            switches_forced: answer.switches_forced,
             ..Row::default()
         }
     }
@@ -253,9 +253,9 @@ mod tests {
 
     impl<F: FnMut(&Path)> Start for Here<F> {
         fn start(&mut self, arm: &Arm, spec: &Spec) -> Result<Answer, Error> {
-            let outcome = execute(spec).map_err(|failure| Error::new(Op::Execute, &arm.name, failure))?;
+            let answer = execute(spec).map_err(|failure| Error::new(Op::Execute, &arm.name, failure))?;
             (self.0)(&spec.path);
-            Ok(Answer::from(&outcome))
+            Ok(answer)
         }
     }
 

@@ -1,5 +1,6 @@
 //! The row that a program prints, read as strictly as `playground/README.md` describes it.
 
+use std::fmt;
 use std::str::{self, Split};
 
 use super::program::printable;
@@ -83,6 +84,22 @@ impl Answer {
     }
 }
 
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: Option<u64>| count.map_or_else(|| "-1".to_owned(), |count| count.to_string());
+        let Self { seconds, sync_s, close_s, ops, bytes, pages_ok, in_flight_max, .. } = self;
+        write!(
+            f,
+            "seconds={seconds:.9}\tsync_s={sync_s:.9}\tclose_s={close_s:.9}\tops={ops}\tbytes={bytes}"
+        )?;
+        write!(f, "\tpages_ok={pages_ok}\tin_flight_max={in_flight_max}")?;
+        write!(f, "\tcpu_user_s={:.6}\tcpu_sys_s={:.6}", self.cpu_user_s, self.cpu_sys_s)?;
+        write!(f, "\tswitches={}\tswitches_forced={}", count(self.switches), count(self.switches_forced))?;
+        let Self { p50_us, p95_us, p99_us, max_us, .. } = self;
+        write!(f, "\tp50_us={p50_us:.3}\tp95_us={p95_us:.3}\tp99_us={p99_us:.3}\tmax_us={max_us:.3}")
+    }
+}
+
 /// What is left of a row.
 struct Fields<'a>(Split<'a, char>);
 
@@ -139,27 +156,8 @@ mod tests {
                        cpu_user_s=0.010000\tcpu_sys_s=0.020000\tswitches=5\tswitches_forced=-1\tp50_us=1.500\tp95_us=2.000\t\
                        p99_us=2.000\tmax_us=9.125\n";
 
-    fn text(a: &Answer) -> String {
-        let count = |n: Option<u64>| n.map_or("-1".to_owned(), |n| n.to_string());
-        format!(
-            "seconds={:.9}\tsync_s={:.9}\tclose_s={:.9}\tops={}\tbytes={}\tpages_ok={}\tin_flight_max={}\tcpu_user_s={:.6}\t\
-             cpu_sys_s={:.6}\tswitches={}\tswitches_forced={}\tp50_us={:.3}\tp95_us={:.3}\tp99_us={:.3}\tmax_us={:.3}\n",
-            a.seconds,
-            a.sync_s,
-            a.close_s,
-            a.ops,
-            a.bytes,
-            a.pages_ok,
-            a.in_flight_max,
-            a.cpu_user_s,
-            a.cpu_sys_s,
-            count(a.switches),
-            count(a.switches_forced),
-            a.p50_us,
-            a.p95_us,
-            a.p99_us,
-            a.max_us,
-        )
+    fn text(answer: &Answer) -> String {
+        format!("{answer}\n")
     }
 
     #[test]

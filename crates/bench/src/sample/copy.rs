@@ -12,7 +12,8 @@ use fathom_io::sys::usage;
 
 use super::drive::Tally;
 use super::spec::{Failure, Method, Spec};
-use super::{Outcome, spent};
+use super::spent;
+use crate::lang::Answer;
 
 /// Where the copy of the file at `path` is made.
 #[must_use]
@@ -21,7 +22,7 @@ pub fn copy_of(path: &Path) -> PathBuf {
 }
 
 /// Copies, `block` bytes a call.
-pub(super) fn copy(spec: &Spec) -> Result<Outcome, Failure> {
+pub(super) fn copy(spec: &Spec) -> Result<Answer, Failure> {
     let target = copy_of(&spec.path);
     let from = File::open(&spec.path).map_err(|error| Failure::io("open", &spec.path, error))?;
     let to = File::create(&target).map_err(|error| Failure::io("open", &target, error))?;
@@ -33,12 +34,12 @@ pub(super) fn copy(spec: &Spec) -> Result<Outcome, Failure> {
         _ => through_memory(spec, &from, &to),
     };
     let tally = moved.map_err(|error| Failure::io("copy to", &target, error))?;
-    let mut outcome = tally.outcome(start.elapsed().as_secs_f64(), &spent(&before, &usage()));
+    let mut answer = tally.answer(start.elapsed().as_secs_f64(), &spent(&before, &usage()));
     to.sync_data().map_err(|error| Failure::io("sync", &target, error))?;
-    outcome.sync_s = start.elapsed().as_secs_f64();
+    answer.sync_s = start.elapsed().as_secs_f64();
     drop(to);
-    outcome.close_s = start.elapsed().as_secs_f64();
-    Ok(outcome)
+    answer.close_s = start.elapsed().as_secs_f64();
+    Ok(answer)
 }
 
 fn through_memory(spec: &Spec, mut from: &File, mut to: &File) -> std::io::Result<Tally> {

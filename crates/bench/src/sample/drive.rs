@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use fathom_io::Errno;
 use fathom_io::data::{Buffer, Data, Done, FileId, Kind, Op};
+use fathom_io::sys::Usage;
 
 use super::gate::Gate;
 use super::latency::Latencies;
 use super::model::{self, With};
 use super::order::Order;
 use super::spec::{Deed, Failure, Spec};
+use crate::lang::Answer;
 use crate::pattern::Pattern;
 
 /// What a thread has done.
@@ -32,6 +34,33 @@ impl Tally {
         self.pages_ok += other.pages_ok;
         self.in_flight_max += other.in_flight_max;
         self.nanoseconds.extend(other.nanoseconds);
+    }
+
+    /// What a sample of `seconds` has to tell.
+    pub(super) fn answer(mut self, seconds: f64, usage: &Usage) -> Answer {
+        self.nanoseconds.sort_unstable();
+        let count = self.nanoseconds.len();
+        let rank = |percent: usize| {
+            let index = (count * percent).div_ceil(100).max(1) - 1;
+            self.nanoseconds.get(index).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
+        };
+        Answer {
+            seconds,
+            sync_s: seconds,
+            close_s: seconds,
+            ops: self.ops,
+            bytes: self.bytes,
+            pages_ok: self.pages_ok,
+            in_flight_max: self.in_flight_max as u64,
+            cpu_user_s: usage.cpu_user.as_secs_f64(),
+            cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
+            switches: Some(usage.waits),
+            switches_forced: Some(usage.preemptions),
+            p50_us: rank(50),
+            p95_us: rank(95),
+            p99_us: rank(99),
+            max_us: rank(100),
+        }
     }
 }
 

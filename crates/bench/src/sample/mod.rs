@@ -10,14 +10,12 @@ mod latency;
 mod model;
 mod null;
 mod order;
-mod outcome;
 pub(crate) mod small;
 mod spec;
 mod tree;
 
 pub use copy::copy_of;
 pub use model::METHODS;
-pub use outcome::Outcome;
 pub use spec::{Deed, Failure, Method, Spec, arguments};
 
 use std::fs::{File, OpenOptions};
@@ -29,6 +27,7 @@ use std::time::Instant;
 
 use fathom_io::sys::{Usage, usage};
 
+use crate::lang::Answer;
 use drive::{Job, Tally};
 use gate::Gate;
 
@@ -37,7 +36,7 @@ use gate::Gate;
 /// # Errors
 /// [`Failure::Usage`] for a combination that makes no sense, [`Failure::Unavailable`] where the method cannot run here,
 /// [`Failure::Io`] for what fails.
-pub fn execute(spec: &Spec) -> Result<Outcome, Failure> {
+pub fn execute(spec: &Spec) -> Result<Answer, Failure> {
     spec.check()?;
     match spec.deed {
         Deed::Walk | Deed::Stat => return tree::walk(spec),
@@ -67,11 +66,11 @@ pub fn execute(spec: &Spec) -> Result<Outcome, Failure> {
     for result in results {
         tally.add(result.map_err(|_| Failure::io("execute", &spec.path, std::io::ErrorKind::Other.into()))??);
     }
-    let mut outcome = tally.outcome(seconds, &spent(&usage_before, &usage_after));
+    let mut answer = tally.answer(seconds, &spent(&usage_before, &usage_after));
     if spec.deed.writes() {
-        finish(spec, file, start, &mut outcome)?;
+        finish(spec, file, start, &mut answer)?;
     }
-    Ok(outcome)
+    Ok(answer)
 }
 
 fn open(spec: &Spec) -> Result<File, Failure> {
@@ -103,11 +102,11 @@ fn spent(before: &Usage, after: &Usage) -> Usage {
 }
 
 /// The other two clocks.
-fn finish(spec: &Spec, file: Arc<OwnedFd>, start: Instant, outcome: &mut Outcome) -> Result<(), Failure> {
+fn finish(spec: &Spec, file: Arc<OwnedFd>, start: Instant, answer: &mut Answer) -> Result<(), Failure> {
     let failed = |deed, errno: rustix::io::Errno| Failure::io(deed, &spec.path, errno.into());
     rustix::fs::fdatasync(file.as_fd()).map_err(|errno| failed("sync", errno))?;
-    outcome.sync_s = start.elapsed().as_secs_f64();
+    answer.sync_s = start.elapsed().as_secs_f64();
     drop(file);
-    outcome.close_s = start.elapsed().as_secs_f64();
+    answer.close_s = start.elapsed().as_secs_f64();
     Ok(())
 }

@@ -13,7 +13,8 @@ use futures_util::stream::FuturesUnordered;
 
 use super::drive::Tally;
 use super::spec::{Failure, Method, Spec};
-use super::{Outcome, spent};
+use super::spent;
+use crate::lang::Answer;
 use crate::pattern::{PAGE_BYTES, Pattern};
 
 /// Files of a directory.
@@ -30,14 +31,14 @@ pub(crate) fn offset(number: u64, block: usize) -> u64 {
 }
 
 /// Reads `size / block` files of `block` bytes.
-pub(super) fn read(spec: &Spec) -> Result<Outcome, Failure> {
+pub(super) fn read(spec: &Spec) -> Result<Answer, Failure> {
     let pattern = Pattern::new(spec.seed, spec.generation);
     let (before, start) = (usage(), Instant::now());
     let tally = match spec.method {
         Method::Tokio => with_tokio(spec, &pattern)?,
         _ => with_threads(spec, &pattern)?,
     };
-    Ok(tally.outcome(start.elapsed().as_secs_f64(), &spent(&before, &usage())))
+    Ok(tally.answer(start.elapsed().as_secs_f64(), &spent(&before, &usage())))
 }
 
 /// What one file's bytes add to the tally.

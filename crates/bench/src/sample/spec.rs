@@ -198,7 +198,7 @@ impl Spec {
     }
 }
 
-/// Why a sample has no outcome.
+/// Why a sample has no answer.
 #[derive(Debug)]
 pub enum Failure {
     /// It was asked for something that makes no sense.

@@ -13,7 +13,8 @@ use fathom_walk::{
 };
 
 use super::spec::{Deed, Failure, Method, Spec};
-use super::{Outcome, spent};
+use super::spent;
+use crate::lang::Answer;
 
 /// What has been found.
 #[derive(Debug, Default)]
@@ -131,7 +132,7 @@ fn options(spec: &Spec, stats: bool) -> Options {
 }
 
 /// Walks the tree at the path of `spec`. The operations are the entries, the bytes the sizes of regular files.
-pub(super) fn walk(spec: &Spec) -> Result<Outcome, Failure> {
+pub(super) fn walk(spec: &Spec) -> Result<Answer, Failure> {
     let stats = spec.deed == Deed::Stat;
     let root = std::ffi::CString::new(spec.path.as_os_str().as_bytes());
     let root = root.map_err(|error| Failure::io("walk", &spec.path, error.into()))?;
@@ -147,17 +148,17 @@ pub(super) fn walk(spec: &Spec) -> Result<Outcome, Failure> {
     }
     let usage = spent(&before, &after);
     let workers = summary.workers_over_time.iter().map(|(_, count)| *count).max().unwrap_or(1);
-    Ok(Outcome {
+    Ok(Answer {
         seconds,
         sync_s: seconds,
         close_s: seconds,
         ops: found.entries.load(Relaxed),
         bytes: found.bytes.load(Relaxed),
-        in_flight_max: workers,
+        in_flight_max: workers as u64,
         cpu_user_s: usage.cpu_user.as_secs_f64(),
         cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
-        switches: usage.waits,
-        switches_forced: usage.preemptions,
-        ..Outcome::default()
+        switches: Some(usage.waits),
+        switches_forced: Some(usage.preemptions),
+        ..Answer::default()
     })
 }
