@@ -97,7 +97,7 @@ fn seconds(said: &str) -> Option<f64> {
 /// Samples of one cell.
 #[derive(Debug)]
 pub struct Desk<'a, 's> {
-    lab: Lab,
+    lab: &'a mut Lab,
     arms: &'a [Arm],
     programs: &'a mut Programs<'s>,
 }
@@ -105,7 +105,7 @@ pub struct Desk<'a, 's> {
 impl<'a, 's> Desk<'a, 's> {
     /// In `lab`, of `arms`.
     #[must_use]
-    pub fn new(lab: Lab, arms: &'a [Arm], programs: &'a mut Programs<'s>) -> Self {
+    pub fn new(lab: &'a mut Lab, arms: &'a [Arm], programs: &'a mut Programs<'s>) -> Self {
         Self { lab, arms, programs }
     }
 }

@@ -7,6 +7,7 @@
 //! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
 //! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
+pub mod advise;
 mod arm;
 pub mod arms;
 mod compare;

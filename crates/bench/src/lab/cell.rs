@@ -29,7 +29,7 @@ impl Cache {
 }
 
 /// A workload with everything that is the same for all arms.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// What is done.
     pub deed: Deed,
@@ -74,6 +74,18 @@ impl Cell {
         label
     }
 
+    /// Whether the same files will do for both: trees and small files look the same to all who read them.
+    pub(super) fn has_files_of(&self, other: &Self) -> bool {
+        let kind = |cell: &Self| (cell.deed.is_of_tree(), cell.deed == Deed::SmallFiles, cell.deed.writes());
+        let of_tree = self.deed.is_of_tree();
+        kind(self) == kind(other)
+            && if of_tree { self.files == other.files } else { self.shape() == other.shape() }
+    }
+
+    fn shape(&self) -> (u64, u64, Option<usize>) {
+        (self.seed, self.size, (self.deed == Deed::SmallFiles).then_some(self.block))
+    }
+
     /// What `arm` is to do with the file at `path`.
     #[must_use]
     pub fn spec(&self, arm: &Arm, path: PathBuf, generation: u64) -> Spec {
@@ -104,6 +116,30 @@ fn binary(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_do_for_another_state_or_workload_of_the_same_kind() {
+        let cell = |deed, size, files, cache| Cell {
+            deed,
+            size,
+            block: 4096,
+            files,
+            direct: false,
+            sync: false,
+            cache,
+            seed: 1,
+        };
+        let read = cell(Deed::Read, 1 << 20, 0, Cache::Warm);
+        assert!(read.has_files_of(&cell(Deed::RandomRead, 1 << 20, 9, Cache::Cold)));
+        assert!(!read.has_files_of(&cell(Deed::Read, 2 << 20, 0, Cache::Warm)));
+        assert!(!read.has_files_of(&cell(Deed::Write, 1 << 20, 0, Cache::Any)));
+        assert!(!read.has_files_of(&Cell { seed: 2, ..read.clone() }));
+        let walk = cell(Deed::Walk, 0, 100, Cache::Warm);
+        assert!(walk.has_files_of(&cell(Deed::Stat, 7, 100, Cache::Cold)));
+        assert!(!walk.has_files_of(&cell(Deed::Stat, 0, 101, Cache::Cold)));
+        let small = cell(Deed::SmallFiles, 1 << 20, 0, Cache::Warm);
+        assert!(!small.has_files_of(&Cell { block: 8192, ..small.clone() }));
+    }
 
     #[test]
     fn labels_say_what_differs() {

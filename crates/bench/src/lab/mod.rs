@@ -16,7 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use cell::{Cache, Cell};
+pub(crate) use punt::writes_are_handed_over;
 pub use room::Room;
+pub(crate) use tree::stays_warm;
 
 use crate::Row;
 use crate::arms::Arm;
@@ -57,6 +59,15 @@ impl Lab {
         let dir = dir.map_err(|error| Error::new(Op::Prepare, place.display().to_string(), words(&error)))?;
         let hands_over = punt::writes_are_handed_over(dir.path());
         Ok(Self { dir, cell, generation: 1, is_written: false, hands_over })
+    }
+
+    /// Goes on with `cell` if that is asked of the same files, perhaps in another state; whether it is.
+    pub fn turn_to(&mut self, cell: &Cell) -> bool {
+        let is_same = self.cell.has_files_of(cell);
+        if is_same {
+            self.cell = cell.clone();
+        }
+        is_same
     }
 
     fn path(&self) -> PathBuf {

@@ -53,12 +53,21 @@ pub(super) fn warm(path: &Path, contents: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Where the kernel is told to forget what it has cached.
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
 /// Has the kernel forget all metadata, of everything. It takes root.
 pub(super) fn cool() -> io::Result<()> {
-    fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
-        let why = format!("metadata can be made cold by root alone (/proc/sys/vm/drop_caches): {error}");
-        io::Error::new(error.kind(), why)
-    })
+    fs::write(DROP_CACHES, "3").map_err(|error| io::Error::new(error.kind(), by_root_alone(&error)))
+}
+
+/// Why metadata cannot be made cold; `None` if it can.
+pub(crate) fn stays_warm() -> Option<String> {
+    File::options().write(true).open(DROP_CACHES).err().map(|error| by_root_alone(&error))
+}
+
+fn by_root_alone(error: &io::Error) -> String {
+    format!("metadata can be made cold by root alone ({DROP_CACHES}): {}", super::words(error))
 }
 
 /// What is wrong with what a sample has counted.

@@ -30,7 +30,8 @@ pub enum Deed {
 }
 
 impl Deed {
-    const ALL: [Self; 8] = [
+    /// Every one.
+    pub const ALL: [Self; 8] = [
         Self::Write,
         Self::Read,
         Self::RandomRead,

@@ -19,6 +19,8 @@ const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
 const SIZE_MAX: i128 = i64::MAX as i128;
 /// Most files of a tree.
 const FILES_MAX: u64 = 100_000_000;
+/// Repetitions of a validation.
+const BLOCKS_VALIDATE: u32 = 7;
 /// Most repetitions.
 const BLOCKS_MAX: u64 = 10_000;
 
@@ -29,6 +31,7 @@ pub(crate) enum Asked {
     Version,
     Bench(Box<BenchArgs>),
     Compare(CompareArgs),
+    Advise(AdviseArgs),
 }
 
 /// Where a report goes.
@@ -54,6 +57,22 @@ pub(crate) struct BenchArgs {
     pub(crate) blocks: u32,
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
+    pub(crate) csv: Option<Target>,
+    pub(crate) json: Option<Target>,
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// Where and how advice is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct AdviseArgs {
+    pub(crate) path: PathBuf,
+    pub(crate) seed: Option<u64>,
+    /// The profile to write: the usual one, or this file.
+    pub(crate) save: Option<Target>,
+    /// Repetitions with what was not seen before; `None` if that is not wanted.
+    pub(crate) validate: Option<u32>,
+    /// Small work.
+    pub(crate) quick: bool,
     pub(crate) csv: Option<Target>,
     pub(crate) json: Option<Target>,
     pub(crate) html: Option<PathBuf>,
@@ -96,6 +115,9 @@ struct Reader {
     blocks: Option<u32>,
     seed: Option<u64>,
     path: Option<PathBuf>,
+    save: Option<Target>,
+    validate: bool,
+    quick: bool,
     csv: Option<Target>,
     json: Option<Target>,
     html: Option<PathBuf>,
@@ -127,6 +149,9 @@ impl Reader {
             }
             Key::Seed => self.seed = Some(whole(&value, name)?),
             Key::Path => self.path = Some(path()?),
+            Key::Save => self.save = Some(target()?),
+            Key::Validate => self.validate = true,
+            Key::Quick => self.quick = true,
             Key::Csv => self.csv = Some(target()?),
             Key::Json => self.json = Some(target()?),
             Key::Html => self.html = Some(path()?),
@@ -145,6 +170,11 @@ impl Reader {
             no_more(operands, charset)?;
             return Ok(Asked::Compare(compared));
         }
+        if workload == "advise" {
+            let place = operands.next().map(PathBuf::from);
+            no_more(operands, charset)?;
+            return self.advise(place).map(Asked::Advise);
+        }
         let deed = workload.to_str().and_then(Deed::named);
         let deed = deed.ok_or_else(|| {
             [b"unknown workload ", &quote(workload.as_encoded_bytes(), charset)[..]].concat()
@@ -153,7 +183,45 @@ impl Reader {
         self.bench(deed).map(|args| Asked::Bench(Box::new(args)))
     }
 
+    fn advise(self, place: Option<PathBuf>) -> Result<AdviseArgs, Vec<u8>> {
+        let of_one_workload = [
+            (!self.models.is_empty(), "--models"),
+            (!self.langs.is_empty(), "--lang"),
+            (self.size.is_some(), "--size"),
+            (self.block.is_some(), "--block"),
+            (self.files.is_some(), "--files"),
+            (self.direct, "--direct"),
+            (self.sync, "--sync"),
+            (self.cache.is_some(), "--cache"),
+            (self.blocks.is_some() && !self.validate, "--blocks"),
+        ];
+        if let Some((_, name)) = of_one_workload.iter().find(|(given, _)| *given) {
+            return Err(format!("{name} is not for advise, which asks about all workloads").into_bytes());
+        }
+        self.one_on_output()?;
+        Ok(AdviseArgs {
+            path: place.or(self.path).unwrap_or_else(|| PathBuf::from(".")),
+            seed: self.seed,
+            save: self.save,
+            validate: self.validate.then(|| self.blocks.unwrap_or(BLOCKS_VALIDATE)),
+            quick: self.quick,
+            csv: self.csv,
+            json: self.json,
+            html: self.html,
+        })
+    }
+
+    fn one_on_output(&self) -> Result<(), Vec<u8>> {
+        if self.csv == Some(Target::Output) && self.json == Some(Target::Output) {
+            return Err(b"--csv and --json cannot both go to standard output".to_vec());
+        }
+        Ok(())
+    }
+
     fn bench(self, deed: Deed) -> Result<BenchArgs, Vec<u8>> {
+        if self.validate || self.quick || self.save.is_some() {
+            return Err(b"--validate, --quick and --save are for advise".to_vec());
+        }
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
@@ -161,9 +229,7 @@ impl Reader {
         if plain && (self.direct || self.sync || !self.langs.is_empty()) {
             return Err(b"--direct, --sync and --lang are not for this workload".to_vec());
         }
-        if self.csv == Some(Target::Output) && self.json == Some(Target::Output) {
-            return Err(b"--csv and --json cannot both go to standard output".to_vec());
-        }
+        self.one_on_output()?;
         let block = self.block.unwrap_or(if deed == Deed::Copy { 128 << 10 } else { 4096 });
         let size = self.size.unwrap_or(default_size(deed));
         if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
@@ -302,6 +368,15 @@ mod tests {
     }
 
     #[test]
+    fn advice_is_about_a_directory() {
+        let Ok(Asked::Advise(args)) = read("advise /srv --validate --save --json=a.json") else { panic!() };
+        assert_eq!((args.path, args.validate), ("/srv".into(), Some(BLOCKS_VALIDATE)));
+        assert_eq!((args.save, args.json), (Some(Target::Output), Some(Target::File("a.json".into()))));
+        let Ok(Asked::Advise(args)) = read("advise --validate --blocks 3") else { panic!() };
+        assert_eq!((args.path, args.validate, args.save), (".".into(), Some(3), None));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_said() {
         for (line, said) in [
             ("", "missing operand: the workload"),
@@ -315,6 +390,10 @@ mod tests {
             ("write --csv --json", "--csv and --json cannot both go to standard output"),
             ("write --seed -1", "invalid --seed argument '-1'"),
             ("compare one.json", "missing operand: two runs"),
+            ("advise . more", "extra operand 'more'"),
+            ("advise --size 1M", "--size is not for advise, which asks about all workloads"),
+            ("advise --blocks 3", "--blocks is not for advise, which asks about all workloads"),
+            ("write --save", "--validate, --quick and --save are for advise"),
         ] {
             assert_eq!(read(line).unwrap_err(), said, "{line}");
         }

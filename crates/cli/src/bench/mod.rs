@@ -1,5 +1,6 @@
 //! `fathom bench`: from the command line to the exit status.
 
+mod advise;
 mod args;
 mod run;
 mod sample;
@@ -38,6 +39,7 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     match args::parse(words.iter().cloned(), locale::charset(&env)) {
         Ok(Asked::Bench(args)) => bench(&args, command_line(&words)),
         Ok(Asked::Compare(args)) => compare_runs(&args),
+        Ok(Asked::Advise(args)) => advise::main(&args, command_line(&words)),
         Ok(Asked::Help) => print(NAME, &help::render(&table::BENCH, NAME, Scope::Full)),
         Ok(Asked::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {

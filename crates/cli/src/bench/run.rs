@@ -1,10 +1,11 @@
 //! A run: the arms, the lab, the order, and what becomes of the samples.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use fathom_bench::advise::Look;
 use fathom_bench::arms::{Arm, arms};
 use fathom_bench::lab::{Cache, Cell, Lab, Room};
 use fathom_bench::lang::{Lang, Program, Toolchain};
@@ -39,10 +40,23 @@ pub(super) struct Places {
 const BASELINE: &str = "blocking";
 
 /// What is shown on a terminal while it runs.
-struct Meter<'a> {
+pub(super) struct Meter<'a> {
     stop: &'a AtomicBool,
-    label: &'a str,
+    label: String,
     shown: bool,
+}
+
+impl<'a> Meter<'a> {
+    /// For the cell of that name; it tells the runner when `stop` has become true.
+    pub(super) fn new(stop: &'a AtomicBool, label: String) -> Self {
+        Self { stop, label, shown: std::io::stderr().is_terminal() }
+    }
+}
+
+impl Look for Meter<'_> {
+    fn cell(&mut self, label: &str) {
+        label.clone_into(&mut self.label);
+    }
 }
 
 impl Watch for Meter<'_> {
@@ -79,17 +93,7 @@ pub(super) fn run(
     places: Places,
     stop: &AtomicBool,
 ) -> Result<(Run, Ended), String> {
-    let mut run = Run {
-        schema: report::SCHEMA,
-        program: format!("fathom {}", env!("CARGO_PKG_VERSION")),
-        command,
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        seed: args.seed.unwrap_or_else(any_seed),
-        blocks: args.blocks,
-        machine: machine::fingerprint(&args.path),
-        notes: room(args)?,
-        ..Run::default()
-    };
+    let mut run = Run { blocks: args.blocks, notes: room(args)?, ..begun(command, args.seed, &args.path) };
     let mut arms = arms(args.deed, &args.models);
     let others = languages(args, &places, &mut arms, &mut run, stop);
     let mut programs = Programs { own: places.own, others, stop };
@@ -101,6 +105,19 @@ pub(super) fn run(
         }
     }
     Ok((run, ended))
+}
+
+/// A run of `command` on the filesystem of `path` that begins now.
+pub(super) fn begun(command: String, seed: Option<u64>, path: &Path) -> Run {
+    Run {
+        schema: report::SCHEMA,
+        program: format!("fathom {}", env!("CARGO_PKG_VERSION")),
+        command,
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        seed: seed.unwrap_or_else(any_seed),
+        machine: machine::fingerprint(path),
+        ..Run::default()
+    }
 }
 
 /// A seed nobody chose, short enough to be typed again.
@@ -122,7 +139,7 @@ fn room(args: &BenchArgs) -> Result<Vec<String>, String> {
     Ok(room.notes(args.size, args.deed.writes(), args.caches.contains(&Cache::Warm)))
 }
 
-fn words(error: &std::io::Error) -> String {
+pub(super) fn words(error: &std::io::Error) -> String {
     String::from_utf8_lossy(&crate::output::reason(error)).into_owned()
 }
 
@@ -198,11 +215,11 @@ fn cell(
     let baseline = ArmName::new("rust", BASELINE);
     let names = arms.iter().map(Arm::full_name).collect();
     let plan = Plan { arms: names, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
-    let lab = Lab::new(&args.path, cell).map_err(|error| error.to_string())?;
+    let mut lab = Lab::new(&args.path, cell).map_err(|error| error.to_string())?;
     let stop = programs.stop;
-    let mut meter = Meter { stop, label: &label, shown: std::io::stderr().is_terminal() };
+    let mut meter = Meter::new(stop, label.clone());
     let Outcome { rows, unavailable, end, .. } =
-        runner::run(&plan, &mut Desk::new(lab, &arms, programs), &mut meter);
+        runner::run(&plan, &mut Desk::new(&mut lab, &arms, programs), &mut meter);
     drop(meter);
     let found = summarise(&rows, &label, &baseline, run.seed);
     run.notes.extend(found.arms.iter().filter_map(|arm| warm_on_the_host(deed, cache, arm)));

@@ -17,6 +17,9 @@ pub(crate) enum Key {
     Blocks,
     Seed,
     Path,
+    Save,
+    Validate,
+    Quick,
     Csv,
     Json,
     Html,
@@ -29,6 +32,7 @@ pub(crate) const CACHE_WORDS: &[&str] = &["warm", "cold"];
 
 const WORK: &str = "What is done";
 const RUN: &str = "How often, and where";
+const ADVICE: &str = "Advice";
 const SHOWN: &str = "What is shown";
 const ABOUT: &str = "About the program";
 
@@ -57,6 +61,12 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", Kind::Text),
     long(Key::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", Kind::Text),
     long(Key::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", Kind::File),
+    long(Key::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
+        .optional("FILE", Kind::File)
+        .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
+    long(Key::Quick, "quick", ADVICE, "a tenth of the work: sooner, and less sure"),
+    long(Key::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
+        .more("`--blocks` says how often each is repeated; otherwise 7 times."),
     long(Key::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", Kind::File),
     long(Key::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", Kind::File),
     long(Key::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", Kind::File),
@@ -68,7 +78,7 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
 pub(crate) const BENCH: Command<Key> = Command {
     name: "fathom bench",
     brief: "measure which I/O model fits a disk and a workload",
-    usage: &["WORKLOAD [OPTION]...", "compare [OPTION]... OLD.json NEW.json"],
+    usage: &["WORKLOAD [OPTION]...", "advise [OPTION]... [DIR]", "compare [OPTION]... OLD.json NEW.json"],
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
          chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
@@ -76,12 +86,16 @@ pub(crate) const BENCH: Command<Key> = Command {
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every byte is verified, and \
          the page cache's state is asked of the kernel before each sample.",
+        "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
+         predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
+         what would change that.",
     ],
-    sections: &[WORK, RUN, SHOWN, ABOUT],
+    sections: &[WORK, RUN, ADVICE, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
     notes: &[FILES, CLOCKS, STATUS],
     examples: &[
+        ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
         ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
         ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),

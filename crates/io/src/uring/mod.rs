@@ -13,10 +13,12 @@
 #![allow(unsafe_code)]
 
 mod data;
+mod nop;
 mod reactor;
 mod setup;
 
 pub use data::{Completion, Ring, RingOptions};
+pub use nop::nops;
 
 use std::cell::RefCell;
 use std::ffi::CStr;

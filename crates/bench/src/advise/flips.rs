@@ -1,0 +1,114 @@
+//! What would make the answer another one: misses, slower storage, larger files, fewer processors. Each is computed from what was
+//! measured here, and is said with its number.
+
+use super::constants::Constants;
+use super::verdict::Verdict;
+use crate::report::significant;
+
+/// A hand-off that is this part of the work, or less, does not matter.
+const SMALL_SHARE: f64 = 0.05;
+
+/// Sentences, each about something that would change `verdicts`.
+pub(super) fn flips(constants: &Constants, verdicts: &[Verdict]) -> Vec<String> {
+    let mut found: Vec<String> = pairs(verdicts).filter_map(|(warm, cold)| misses(warm, cold)).collect();
+    found.extend(latency(constants));
+    found.extend(size(constants));
+    found.extend(processors(constants, verdicts));
+    found.extend(polling(constants));
+    found
+}
+
+/// The verdicts on the same workload, warm and cold.
+fn pairs(verdicts: &[Verdict]) -> impl Iterator<Item = (&Verdict, &Verdict)> {
+    let warm = verdicts.iter().filter(|verdict| verdict.cache == "warm");
+    warm.filter_map(|warm| {
+        let is_its_cold = |cold: &&Verdict| cold.workload == warm.workload && cold.cache == "cold";
+        Some((warm, verdicts.iter().find(is_its_cold)?))
+    })
+}
+
+/// From which share of misses the answer for cold files is the better one, if it is another.
+fn misses(warm: &Verdict, cold: &Verdict) -> Option<String> {
+    if warm.method == cold.method {
+        return None;
+    }
+    let us = |verdict: &Verdict, method: &str| {
+        let found = verdict.candidates.iter().find(|candidate| candidate.method == method)?;
+        found.measured_us.or(found.predicted_us)
+    };
+    let loss = us(warm, &cold.method)? - us(warm, &warm.method)?;
+    let gain = us(cold, &warm.method)? - us(cold, &cold.method)?;
+    let share = if loss > 0.0 { loss / (loss + gain) } else { 0.0 };
+    (gain > 0.0).then(|| {
+        format!(
+            "{}: where more than {} % of it is not cached, {} instead of {}",
+            warm.workload,
+            significant(share * 100.0, 2),
+            cold.method,
+            warm.method
+        )
+    })
+}
+
+/// From which latency on a hand-off to a pool pays for waits that overlap.
+fn latency(constants: &Constants) -> Option<String> {
+    let hop_us = constants.overhead_us("pool_32")?.max(constants.overhead_us("nowait_32").unwrap_or(0.0));
+    let overlap = constants.overlap(false, 32).unwrap_or(32.0);
+    let from_us = hop_us / (1.0 - 1.0 / overlap.max(1.01));
+    (hop_us > 0.0).then(|| {
+        format!(
+            "storage that takes more than {} us to answer: hand its reads to a pool of 32 threads (a hand-off costs {} us here)",
+            significant(from_us, 2),
+            significant(hop_us, 2)
+        )
+    })
+}
+
+/// From which size on it does not matter that reads are handed over.
+fn size(constants: &Constants) -> Option<String> {
+    let hop_us = constants.overhead_us("pool_1")?;
+    let bytes_per_us = 4096.0 / constants.warm("blocking")?.wall_us;
+    let from_kib = hop_us / SMALL_SHARE * bytes_per_us / 1024.0;
+    (hop_us > 0.0).then(|| {
+        format!(
+            "cached files of more than {} KiB read in one go: a hand-off a file is less than {} % of it, so any model will do",
+            significant(from_kib, 2),
+            SMALL_SHARE * 100.0
+        )
+    })
+}
+
+/// What threads gain on a warm cache, they gain by processors.
+fn processors(constants: &Constants, verdicts: &[Verdict]) -> Option<String> {
+    let is_theirs = |verdict: &&Verdict| verdict.cache != "cold" && verdict.model == "threads";
+    let titles: Vec<String> = verdicts.iter().filter(is_theirs).map(Verdict::title).collect();
+    let gain = 1.0 / constants.parallel()?;
+    (!titles.is_empty() && constants.cpus > 1).then(|| {
+        format!(
+            "one processor instead of {}: blocking calls for {} (threads are up to {} times as fast here because there are more)",
+            constants.cpus,
+            titles.join("; "),
+            significant(gain, 2)
+        )
+    })
+}
+
+/// Polling is no candidate here, and why.
+fn polling(constants: &Constants) -> Option<String> {
+    (constants.cpus <= 2).then(|| {
+        "more than two processors: a ring that the kernel polls (SQPOLL) would be tried; here it takes one from the work".to_owned()
+    })
+}
+
+/// How many threads a walk should have once it has to wait for the storage; `None` if those it chooses by itself are as good.
+pub(super) fn walk_in_flight(constants: &Constants, verdicts: &[Verdict]) -> Option<u32> {
+    let is_cold = |verdict: &&Verdict| verdict.cache == "cold" && verdict.workload == "stat";
+    if let Some(cold) = verdicts.iter().find(is_cold) {
+        return (cold.model == "threads").then_some(cold.threads);
+    }
+    // The fewest threads with nearly all there is to gain.
+    let of_threads = constants.direct_read.iter().filter(|cost| cost.model == "threads");
+    let best = of_threads.clone().map(|cost| cost.wall_us).min_by(f64::total_cmp)?;
+    let enough = of_threads.filter(|cost| cost.wall_us <= best * (1.0 + 2.0 * SMALL_SHARE));
+    enough.map(|cost| cost.in_flight).min()
+}

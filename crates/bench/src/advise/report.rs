@@ -1,0 +1,112 @@
+//! Advice as text for a terminal.
+
+use std::fmt::Write;
+
+use super::validate::{Strategy, Validation};
+use super::verdict::Verdict;
+use super::{Advice, Constants};
+use crate::report::{Align, aligned, interval, plain, significant};
+
+/// How many arms that are as good are named.
+const NAMED: usize = 3;
+
+/// `advice` for people: the sentence, what to use for what, what was left out, what would change it, and what it was made of.
+#[must_use]
+pub fn text(advice: &Advice) -> String {
+    let parts = [
+        format!("{}\n", plain(&advice.sentence)),
+        verdicts(&advice.verdicts),
+        list("left out", advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason))),
+        list("the answer would be another one with", advice.flips.iter().cloned()),
+        constants(&advice.constants),
+        advice.validation.as_ref().map_or(String::new(), validation),
+        list("it holds for", advice.run.machine.iter().map(|(name, value)| format!("{name}: {value}"))),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn list(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: String = lines.map(|line| format!("  {}\n", plain(&line))).collect();
+    if lines.is_empty() { lines } else { format!("{title}:\n{lines}") }
+}
+
+fn verdicts(verdicts: &[Verdict]) -> String {
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let head = ["workload", "use", "time by blocking", "time by best", "as good", "measured"];
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head.map(String::from).to_vec()).chain(verdicts.iter().map(row)).collect();
+    let mut align = [Align::Left; 6];
+    (align[2], align[3], align[5]) = (Align::Right, Align::Right, Align::Right);
+    let legend = "time by: divided by that of blocking calls, of the fastest arm; median over blocks [95 % interval]\n";
+    format!("{}{legend}", aligned(&align, &rows))
+}
+
+fn row(verdict: &Verdict) -> Vec<String> {
+    let measured = verdict.candidates.iter().filter(|candidate| candidate.measured_us.is_some()).count();
+    let others = verdict.among_best.iter().filter(|method| **method != verdict.method);
+    let mut others: Vec<String> = others.map(|method| plain(method)).collect();
+    let more = others.len().saturating_sub(NAMED);
+    others.truncate(NAMED);
+    others.extend((more > 0).then(|| format!("and {more} more")));
+    let ratio = |ratio: &Option<crate::Interval>| ratio.as_ref().map_or("1".to_owned(), interval);
+    vec![
+        plain(&verdict.title()),
+        plain(&verdict.method),
+        ratio(&verdict.ratio),
+        ratio(&verdict.ratio_to_best),
+        if verdict.matters { others.join(", ") } else { "anything: no material difference".to_owned() },
+        format!("{measured} of {}", verdict.candidates.len()),
+    ]
+}
+
+fn constants(constants: &Constants) -> String {
+    let us = |value: f64| format!("{} us", significant(value, 2));
+    let of = |method: &str| constants.overhead_us(method).map(us);
+    let nops = constants.nops;
+    let handed_over = match constants.writes_are_handed_over {
+        Some(true) => Some("always handed to a thread of the kernel's".to_owned()),
+        Some(false) => Some("done in place where they need not wait".to_owned()),
+        None => None,
+    };
+    let facts = [
+        ("a cached read of 4 KiB, blocking", constants.warm("blocking").map(|cost| us(cost.wall_us))),
+        ("a hand-off to a pool, one at a time", of("pool_1")),
+        ("32 at a time, in batches", of("pool_32_batched")),
+        ("a hand-off through tokio", of("tokio_1")),
+        ("an operation through a ring", nops.map(|nops| us(nops.inline_us))),
+        ("the same handed to a kernel thread", nops.map(|nops| us(nops.handed_over_us))),
+        ("32 of those at a time", nops.map(|nops| us(nops.handed_over_deep_us))),
+        ("buffered writes through a ring", handed_over),
+        ("an fdatasync after 4 KiB, median", constants.sync_p50_us.map(us)),
+        ("99th percentile", constants.sync_p99_us.map(us)),
+    ];
+    let known = facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?)));
+    let mut text = list("what it costs here", known);
+    for cost in &constants.direct_read {
+        let _ =
+            writeln!(text, "  4 KiB past the page cache, {}: {} each", plain(&cost.method), us(cost.wall_us));
+    }
+    text
+}
+
+/// Each cell, then all of them.
+fn validation(validation: &Validation) -> String {
+    let percent = |share: f64| format!("{} %", significant(share * 100.0, 2));
+    let mut rows =
+        vec![["workload, not seen before", "fastest", "advised", "regret"].map(String::from).to_vec()];
+    rows.extend(validation.regrets.iter().filter(|regret| regret.strategy == Strategy::Advice).map(
+        |regret| {
+            vec![plain(&regret.cell), plain(&regret.best), plain(&regret.method), percent(regret.regret)]
+        },
+    ));
+    let cells = aligned(&[Align::Left, Align::Left, Align::Left, Align::Right], &rows);
+    let or_dash = |share: Option<f64>| share.map_or("-".to_owned(), percent);
+    let mut rows = vec![["choice", "median regret", "worst"].map(String::from).to_vec()];
+    rows.extend(Strategy::ALL.map(|strategy| {
+        let (median, worst) = (validation.median(strategy), validation.worst(strategy));
+        vec![strategy.name().to_owned(), or_dash(median), or_dash(worst)]
+    }));
+    format!("{cells}\n{}", aligned(&[Align::Left, Align::Right, Align::Right], &rows))
+}

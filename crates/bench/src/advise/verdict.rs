@@ -1,0 +1,260 @@
+//! Which arm to use in a cell: the simplest of those that are as good as the best.
+
+use serde::{Deserialize, Serialize};
+
+use crate::summary::MARGIN;
+use crate::{Interval, Noise, Summary};
+
+/// Models from simple to involved. One that is not here is as involved as the last.
+const SIMPLE_FIRST: [&str; 11] = [
+    "blocking",
+    "sync",
+    "sendfile",
+    "copy-file-range",
+    "threads",
+    "auto",
+    "mmap",
+    "pool",
+    "nowait",
+    "splice",
+    "tokio",
+];
+
+/// An arm of a cell, with what was thought of it and what was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The arm.
+    pub method: String,
+    /// Microseconds of an operation, as predicted; `None` where nothing says.
+    pub predicted_us: Option<f64>,
+    /// As measured; `None` if it was not, because the prediction rules it out.
+    pub measured_us: Option<f64>,
+}
+
+/// The answer for one cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The cell.
+    pub cell: String,
+    /// As in [`crate::Row::workload`].
+    pub workload: String,
+    /// As in [`crate::Row::cache`].
+    pub cache: String,
+    /// What to use.
+    pub method: String,
+    /// Its I/O model.
+    pub model: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Operations each has under way.
+    pub depth: u32,
+    /// Its time divided by that of blocking calls; `None` if it is those.
+    pub ratio: Option<Interval>,
+    /// Its time divided by that of the fastest arm; `None` if it is that.
+    pub ratio_to_best: Option<Interval>,
+    /// Arms that are not shown to be slower than the fastest by more than the margin, the fastest first.
+    pub among_best: Vec<String>,
+    /// Whether anything that was measured differs by more than the margin.
+    pub matters: bool,
+    /// All that may have been the answer.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Verdict {
+    /// Workload and state of the cache: `random-read, cold`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self.cache.as_str() {
+            "none" => self.workload.clone(),
+            cache => format!("{}, {cache}", self.workload),
+        }
+    }
+
+    /// How much slower than the fastest it may be, with 97.5 % confidence: a share.
+    #[must_use]
+    pub fn regret_max(&self) -> f64 {
+        self.ratio_to_best.map_or(0.0, |ratio| (ratio.high - 1.0).max(0.0))
+    }
+}
+
+/// The verdict on `arms`, the fastest first; `None` if no sample of any counts. Of the arms whose time is within the margin of the
+/// fastest's and of which nothing shows that they are not, it is the simplest, and then the one with the fewest operations under way.
+pub(super) fn verdict(
+    arms: &[Summary],
+    noise: Option<&Noise>,
+    candidates: Vec<Candidate>,
+) -> Option<Verdict> {
+    let counted: Vec<&Summary> = arms.iter().filter(|arm| arm.runs > 0).collect();
+    let near = |arm: &Summary| arm.ratio_to_best.is_none_or(|ratio| ratio.median <= 1.0 + MARGIN);
+    let good = counted.iter().filter(|arm| arm.among_best && near(arm));
+    let pick = good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
+    let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
+    let differs = |arm: &&Summary| arm.ratio_to_best.is_some_and(|ratio| ratio.median > 1.0 + margin);
+    let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
+    Some(Verdict {
+        cell: pick.cell.clone(),
+        workload: String::new(),
+        cache: pick.cache.clone(),
+        method: pick.method.clone(),
+        model: pick.model.clone(),
+        threads: pick.threads,
+        depth: pick.depth,
+        ratio: pick.ratio,
+        ratio_to_best: pick.ratio_to_best,
+        among_best,
+        matters: counted.iter().any(differs),
+        candidates,
+    })
+}
+
+fn simplicity(model: &str) -> usize {
+    SIMPLE_FIRST.iter().position(|known| *known == model).unwrap_or(SIMPLE_FIRST.len())
+}
+
+/// All of `verdicts` in one sentence.
+#[must_use]
+pub fn sentence(verdicts: &[Verdict]) -> String {
+    if verdicts.iter().all(|verdict| is_plain(verdict) && !verdict.matters) {
+        return "No material difference: keep what you have.".to_owned();
+    }
+    let mut groups: Vec<(String, Vec<&Verdict>)> = Vec::new();
+    for verdict in verdicts {
+        let words = words(verdict);
+        match groups.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, group)) => group.push(verdict),
+            None => groups.push((words, vec![verdict])),
+        }
+    }
+    groups.sort_by_key(|(_, group)| (!is_plain(group[0]), std::cmp::Reverse(group.len())));
+    let parts: Vec<String> = groups.iter().map(|(words, group)| part(words, group)).collect();
+    format!("Use {}.", parts.join("; "))
+}
+
+fn is_plain(verdict: &Verdict) -> bool {
+    simplicity(&verdict.model) < 2
+}
+
+/// Such as `32 threads for random-read (cold) and stat (cold), up to 6.3 times as fast as blocking calls`.
+fn part(words: &str, group: &[&Verdict]) -> String {
+    let titles: Vec<String> = group.iter().map(|verdict| in_brackets(verdict)).collect();
+    let gain = group.iter().filter_map(|verdict| verdict.ratio).map(|ratio| 1.0 / ratio.median);
+    let gain = gain.max_by(f64::total_cmp).filter(|gain| *gain > 1.0 + MARGIN);
+    let more = if group.len() > 1 { "up to " } else { "" };
+    let gain = gain.map_or(String::new(), |gain| {
+        format!(" ({more}{} times as fast as blocking calls)", crate::report::significant(gain, 2))
+    });
+    format!("{words} for {}{gain}", listed(&titles))
+}
+
+fn in_brackets(verdict: &Verdict) -> String {
+    match verdict.cache.as_str() {
+        "none" => verdict.workload.clone(),
+        cache => format!("{cache} {}", verdict.workload),
+    }
+}
+
+fn listed(titles: &[String]) -> String {
+    match titles {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => titles.concat(),
+    }
+}
+
+/// What to use, in words.
+fn words(verdict: &Verdict) -> String {
+    let in_flight = verdict.threads * verdict.depth;
+    match verdict.model.as_str() {
+        "blocking" | "sync" => "blocking calls".to_owned(),
+        "threads" if in_flight > 1 => format!("{in_flight} threads"),
+        "threads" => "blocking calls at explicit offsets".to_owned(),
+        "pool" if in_flight > 1 => format!("a pool of {in_flight} threads"),
+        "pool" => "a thread for the calls".to_owned(),
+        "nowait" => format!("RWF_NOWAIT before a pool of {in_flight} threads"),
+        "mmap" => "a memory map".to_owned(),
+        "auto" => "fathom's --io auto".to_owned(),
+        "uring" | "uring-registered" | "uring-polled" => {
+            format!("io_uring with {in_flight} under way ({})", verdict.method)
+        }
+        "copy-file-range" => "copy_file_range".to_owned(),
+        _ => verdict.method.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm(method: &str, model: &str, to_best: Option<f64>, among_best: bool) -> Summary {
+        let interval = |median: f64| Interval { median, low: median * 0.95, high: median * 1.05 };
+        Summary {
+            cell: "c".to_owned(),
+            method: method.to_owned(),
+            model: model.to_owned(),
+            cache: "cold".to_owned(),
+            runs: 5,
+            ratio_to_best: to_best.map(interval),
+            ratio: (model != "blocking").then(|| interval(0.25)),
+            among_best,
+            ..Summary::default()
+        }
+    }
+
+    fn method_of(arms: &[Summary]) -> Option<String> {
+        verdict(arms, None, Vec::new()).map(|verdict| verdict.method)
+    }
+
+    #[test]
+    fn the_simplest_of_the_best_is_advised() {
+        let ring = arm("iouring_32", "uring", None, true);
+        let threads = arm("8_threads", "threads", Some(1.04), true);
+        let blocking = arm("blocking", "blocking", Some(1.2), true);
+        assert_eq!(
+            method_of(&[ring.clone(), threads.clone(), blocking.clone()]),
+            Some("8_threads".to_owned())
+        );
+        let slower = Summary { among_best: false, ..threads };
+        assert_eq!(method_of(&[ring.clone(), slower, blocking]), Some("iouring_32".to_owned()));
+        assert_eq!(method_of(&[Summary { runs: 0, ..ring }]), None);
+        assert_eq!(method_of(&[]), None);
+    }
+
+    #[test]
+    fn no_difference_is_an_answer() {
+        let same = [arm("blocking", "blocking", None, true), arm("8_threads", "threads", Some(1.03), true)];
+        let found = verdict(&same, None, Vec::new()).unwrap();
+        assert!(!found.matters);
+        assert_eq!(sentence(&[found]), "No material difference: keep what you have.");
+        let noisy = Noise { floor: 0.3, ..Noise::default() };
+        let arms = [arm("blocking", "blocking", None, true), arm("8_threads", "threads", Some(1.2), true)];
+        assert!(!verdict(&arms, Some(&noisy), Vec::new()).unwrap().matters, "less than the noise");
+        assert!(verdict(&arms, None, Vec::new()).unwrap().matters);
+    }
+
+    #[test]
+    fn the_sentence_names_what_to_use_for_what() {
+        let of =
+            |workload: &str, cache: &str, model: &str, method: &str, threads, ratio: Option<f64>| Verdict {
+                workload: workload.to_owned(),
+                cache: cache.to_owned(),
+                model: model.to_owned(),
+                method: method.to_owned(),
+                threads,
+                depth: 1,
+                matters: true,
+                ratio: ratio.map(|median| Interval { median, low: median, high: median }),
+                ..Verdict::default()
+            };
+        let verdicts = [
+            of("random-read", "cold", "threads", "32_threads_pread", 32, Some(0.125)),
+            of("write", "none", "blocking", "blocking", 1, None),
+            of("stat", "cold", "threads", "32_threads", 32, Some(0.5)),
+            of("read", "warm", "blocking", "blocking", 1, None),
+            of("copy", "warm", "copy-file-range", "copy_file_range", 1, Some(0.75)),
+        ];
+        assert_eq!(
+            sentence(&verdicts),
+            "Use blocking calls for write and warm read; 32 threads for cold random-read and cold stat (up to 8.0 times as fast as \
+             blocking calls); copy_file_range for warm copy (1.3 times as fast as blocking calls)."
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! `fathom bench advise`, on small work.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{bench, names, refuse_rings, run, temp};
+
+fn cells<'a>(advice: &'a Value, list: &str) -> Vec<&'a str> {
+    advice[list].as_array().unwrap().iter().map(|one| one["cell"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn advice_is_a_sentence_with_a_verdict_for_every_workload_that_can_be_asked_about() {
+    let dir = temp();
+    let (status, out, err) =
+        run(dir.path(), "advise --quick --seed 7 --json=a.json --csv=a.csv --html=a.html");
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let advice: Value =
+        serde_json::from_str(&fs::read_to_string(dir.path().join("a.json")).unwrap()).unwrap();
+    let sentence = advice["sentence"].as_str().unwrap();
+    assert!(out.starts_with(&format!("{sentence}\n")), "{out}");
+    assert!(sentence.starts_with("Use ") || sentence.starts_with("No material difference"), "{sentence}");
+    let (answered, left_out) = (cells(&advice, "verdicts"), cells(&advice, "left_out"));
+    // Past the page cache is no question of its own: it shows what depth gains.
+    let questions = left_out.iter().filter(|cell| !cell.contains("O_DIRECT")).count();
+    assert_eq!(answered.len() + questions, QUESTIONS, "{answered:?} {left_out:?}");
+    for verdict in advice["verdicts"].as_array().unwrap() {
+        let method = verdict["method"].as_str().unwrap();
+        let candidates = verdict["candidates"].as_array().unwrap();
+        let chosen = candidates.iter().find(|one| one["method"] == method).unwrap();
+        assert!(chosen["measured_us"].as_f64().unwrap() > 0.0, "{verdict}");
+        assert!(verdict["among_best"].as_array().unwrap().iter().any(|one| one == method), "{verdict}");
+    }
+    let rows = fs::read_to_string(dir.path().join("a.csv")).unwrap().lines().count() - 1;
+    assert_eq!(rows, advice["run"]["rows"].as_array().unwrap().len());
+    assert_eq!(names(dir.path()), ["a.csv", "a.html", "a.json"], "files are left");
+}
+
+#[test]
+fn without_io_uring_advice_goes_on_and_says_why() {
+    let (status, out, err) = std::thread::spawn(|| {
+        refuse_rings();
+        run(temp().path(), "advise --quick --json")
+    })
+    .join()
+    .unwrap();
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let advice: Value = serde_json::from_str(&out).unwrap();
+    assert!(advice["constants"]["nops"].is_null());
+    let left_out = advice["run"]["unavailable"].as_array().unwrap();
+    assert!(left_out.iter().any(|arm| arm["method"] == "iouring_32"), "{left_out:?}");
+    for arm in left_out {
+        assert!(arm["reason"].as_str().unwrap().contains("seccomp"), "{arm}");
+    }
+    let advised = advice["verdicts"].as_array().unwrap();
+    assert!(advised.iter().all(|verdict| verdict["model"] != "uring"), "{advised:?}");
+}
+
+#[test]
+fn an_interrupted_advice_leaves_no_files() {
+    let dir = temp();
+    let mut command = bench(dir.path(), "advise --quick");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while names(dir.path()).is_empty() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn what_advice_cannot_be_given_on_is_said() {
+    let dir = temp();
+    for (words, said) in [
+        ("advise no/such/place", "cannot look at 'no/such/place': No such file or directory"),
+        ("advise . more", "extra operand 'more'"),
+        ("advise --models uring", "--models is not for advise"),
+    ] {
+        let (status, out, err) = run(dir.path(), words);
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{words}: {err}");
+        assert!(err.contains(said), "{words}: {err}");
+    }
+    let (status, _, err) = run(dir.path(), "advise --quick /proc/self");
+    assert!(matches!(status, Some(1 | 2)), "{err}");
+    assert!(err.starts_with("fathom bench: "), "{err}");
+}
+
+/// Workloads by states of the cache.
+const QUESTIONS: usize = 13;
