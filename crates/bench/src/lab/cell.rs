@@ -56,7 +56,7 @@ impl Cell {
         let name = self.deed.name();
         let mut label = if self.deed.is_of_tree() {
             format!("{name} {} files", self.files)
-        } else if self.deed == Deed::SmallFiles {
+        } else if self.deed.is_of_small_files() {
             format!("{name} {} of {} each", binary(self.size), binary(self.block as u64))
         } else {
             format!("{name} {} in {} blocks", binary(self.size), binary(self.block as u64))
@@ -122,5 +122,7 @@ mod tests {
         assert_eq!(cell.label(), "random-read 1000 B in 4 KiB blocks, O_DIRECT, cold");
         (cell.deed, cell.direct) = (Deed::Stat, false);
         assert_eq!(cell.label(), "stat 100 files, cold");
+        (cell.deed, cell.size) = (Deed::Serve, 40 << 20);
+        assert_eq!(cell.label(), "serve 40 MiB of 4 KiB each, cold");
     }
 }
