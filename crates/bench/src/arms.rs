@@ -189,6 +189,17 @@ fn small_files() -> Vec<Arm> {
     arms
 }
 
+/// Ways in which a server's one thread reads files: itself, itself unless it would have to wait, or never.
+fn serving() -> Vec<Arm> {
+    vec![
+        Arm::new("blocking", "blocking", Method::Blocking),
+        Arm::new("nowait_32", "nowait", Method::Nowait).deep(32, 1),
+        Arm::new("pool_32", "pool", Method::Pool).deep(32, 1),
+        Arm::new("tokio_32", "tokio", Method::Tokio).deep(32, 1),
+        Arm::new("sendfile", "sendfile", Method::Sendfile),
+    ]
+}
+
 /// Ways of copying: through the process's memory, and three that stay in the kernel.
 fn copying() -> Vec<Arm> {
     vec![
@@ -207,6 +218,7 @@ pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
         Deed::Read | Deed::RandomRead => reading(),
         Deed::Walk | Deed::Stat => walking(),
         Deed::SmallFiles => small_files(),
+        Deed::Serve => serving(),
         Deed::Copy => copying(),
         Deed::AppendSync => {
             vec![
@@ -216,7 +228,7 @@ pub fn arms(deed: Deed, models: &[String]) -> Vec<Arm> {
         }
     };
     let alone = |arm: &Arm| deed != Deed::AppendSync || (arm.threads == 1 && arm.depth == 1);
-    let of_bytes = !matches!(deed, Deed::Walk | Deed::Stat | Deed::SmallFiles | Deed::Copy);
+    let of_bytes = !(deed.is_of_tree() || deed.is_of_small_files() || deed == Deed::Copy);
     let further = if of_bytes { further() } else { Vec::new() };
     let all = usual.iter().cloned().chain(further).filter(alone);
     if models.is_empty() {
@@ -265,6 +277,7 @@ mod tests {
                 Deed::Walk,
                 Deed::Stat,
                 Deed::SmallFiles,
+                Deed::Serve,
                 Deed::Copy,
             ] {
                 let arms = arms(deed, &[model.to_owned()]);
@@ -278,8 +291,14 @@ mod tests {
     }
 
     #[test]
+    fn serving_has_the_ways_a_server_can_read_in() {
+        assert_eq!(names(Deed::Serve, &[]), ["blocking", "nowait_32", "pool_32", "tokio_32", "sendfile"]);
+        assert_eq!(names(Deed::Serve, &["tokio", "uring"]), ["blocking", "tokio_32"]);
+    }
+
+    #[test]
     fn names_are_unique() {
-        for deed in [Deed::Write, Deed::Read, Deed::RandomRead, Deed::AppendSync] {
+        for deed in [Deed::Write, Deed::Read, Deed::RandomRead, Deed::AppendSync, Deed::Serve] {
             let all: Vec<String> = names(deed, &MODELS);
             let unique: std::collections::HashSet<_> = all.iter().collect();
             assert_eq!(unique.len(), all.len());

@@ -11,6 +11,9 @@ use fathom_bench::sample::Deed;
 use fathom_bench::stats::Random;
 use fathom_bench::{Error, Op, Row, Run};
 
+/// Workloads by states of the cache.
+const QUESTIONS: usize = 15;
+
 /// A machine on which an operation of an arm takes so many microseconds.
 struct Machine {
     us: fn(&Cell, &Arm) -> f64,
@@ -129,7 +132,7 @@ fn advises_what_is_fastest_and_simplest() {
     let mut machine = Machine::new(usual);
     let (advice, end) = ask(&mut machine);
     assert!(matches!(end, End::Complete), "{end:?}");
-    assert_eq!(advice.verdicts.len(), 13);
+    assert_eq!(advice.verdicts.len(), QUESTIONS);
     assert_eq!(method(&advice, "random-read", "warm"), "8_threads_pread");
     assert_eq!(method(&advice, "random-read", "cold"), "32_threads_pread");
     assert_eq!(method(&advice, "stat", "warm"), "2_threads", "the fewest of those that are as good");
@@ -165,7 +168,7 @@ fn more_time_is_used_for_more_blocks_and_never_without_end() {
     let most = machine.made.values().max();
     // Of the baseline, which is measured twice a block: 3 blocks for the constants, and 15.
     assert_eq!(most, Some(&36));
-    assert_eq!(advice.verdicts.len(), 13);
+    assert_eq!(advice.verdicts.len(), QUESTIONS);
 }
 
 #[test]
@@ -186,12 +189,12 @@ fn what_cannot_be_asked_is_left_out_and_said() {
     let (advice, end) = ask(&mut machine);
     assert!(matches!(end, End::Complete));
     let left_out: Vec<&str> = advice.left_out.iter().map(|left| left.reason.as_str()).collect();
-    let cold = ["only root can"; 3];
+    let cold = ["only root can"; 4];
     assert_eq!(
         left_out,
         [&["cannot execute 'x': EINVAL"][..], &cold, &["cannot execute 'x': EINVAL"]].concat()
     );
-    assert_eq!(advice.verdicts.len(), 13 - 3 - 1);
+    assert_eq!(advice.verdicts.len(), QUESTIONS - 4 - 1);
     assert!(text(&advice).contains("  stat 50000 files, cold: only root can\n"));
     // With no depth known, everything that may be the best is measured.
     assert_eq!(method(&advice, "random-read", "cold"), "32_threads_pread");
@@ -220,7 +223,7 @@ fn an_interrupted_advice_has_what_is_known() {
     machine.patience = all / 2;
     let (advice, end) = ask(&mut machine);
     assert!(matches!(end, End::Interrupted));
-    assert!((1..13).contains(&advice.verdicts.len()), "{}", advice.verdicts.len());
+    assert!((1..QUESTIONS).contains(&advice.verdicts.len()), "{}", advice.verdicts.len());
     assert!(text(&advice).contains("a cached read of 4 KiB"));
 }
 
@@ -230,7 +233,7 @@ fn validation_tells_good_advice_from_fixed_choices() {
     let (advice, _) = ask(&mut machine);
     let (validation, end) = validate(&advice.verdicts, &unseen(), 5, &mut machine);
     assert!(matches!(end, End::Complete));
-    assert_eq!(validation.regrets.len(), 2 * 13 * Strategy::ALL.len());
+    assert_eq!(validation.regrets.len(), 2 * QUESTIONS * Strategy::ALL.len());
     let worst = |strategy| validation.worst(strategy).unwrap();
     assert!(worst(Strategy::Advice) < 0.06, "{}", worst(Strategy::Advice));
     assert!(worst(Strategy::AlwaysBlocking) > 5.0);

@@ -31,11 +31,11 @@ pub(super) fn predict(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm
 }
 
 /// Whether the constants say nothing of it: what the kernel copies by itself, or reads ahead, is not made of single operations, and
-/// neither is what adapts.
+/// neither is what adapts; a server has its connections to look after.
 fn is_unlike(cell: &Cell, arm: &Arm) -> bool {
     let reads_ahead = cell.cache == Cache::Cold && (cell.deed == Deed::Read || arm.model == "mmap");
     let grows = cell.deed.writes() && matches!(arm.model, "mmap" | "threads");
-    reads_ahead || grows || arm.model == "auto" || cell.deed == Deed::Copy
+    reads_ahead || grows || arm.model == "auto" || matches!(cell.deed, Deed::Copy | Deed::Serve)
 }
 
 /// The same where nothing waits for the storage.

@@ -17,7 +17,7 @@ const WRITERS: &str = "10_threads_pwrite";
 
 /// Workload, state of the cache, bytes of the file or of all files, bytes of an operation. What the same files do for stands together.
 /// Warm work is more than cold work, so that it takes as long.
-const QUESTIONS: [(Deed, Cache, u64, u64); 13] = [
+const QUESTIONS: [(Deed, Cache, u64, u64); 15] = [
     (Deed::RandomRead, Cache::Warm, 96 * MIB, 4 * KIB),
     (Deed::Read, Cache::Warm, 96 * MIB, 128 * KIB),
     (Deed::Read, Cache::Cold, 96 * MIB, 128 * KIB),
@@ -26,6 +26,8 @@ const QUESTIONS: [(Deed, Cache, u64, u64); 13] = [
     (Deed::AppendSync, Cache::Any, 512 * KIB, 4 * KIB),
     (Deed::SmallFiles, Cache::Warm, 32 * MIB, 4 * KIB),
     (Deed::SmallFiles, Cache::Cold, 32 * MIB, 4 * KIB),
+    (Deed::Serve, Cache::Warm, 32 * MIB, 4 * KIB),
+    (Deed::Serve, Cache::Cold, 32 * MIB, 4 * KIB),
     (Deed::Walk, Cache::Warm, 0, 0),
     (Deed::Walk, Cache::Cold, 0, 0),
     (Deed::Stat, Cache::Warm, 0, 0),
@@ -92,7 +94,7 @@ mod tests {
         }
         assert_eq!(cells[0].label(), "random-read 96 MiB in 4 KiB blocks, warm");
         let larger = questions(7, 1.5);
-        assert_eq!((larger[0].size, larger[8].files), (144 * MIB, 75_000));
+        assert_eq!((larger[0].size, larger[10].files), (144 * MIB, 75_000));
     }
 
     #[test]

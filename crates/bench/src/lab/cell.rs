@@ -56,7 +56,7 @@ impl Cell {
         let name = self.deed.name();
         let mut label = if self.deed.is_of_tree() {
             format!("{name} {} files", self.files)
-        } else if self.deed == Deed::SmallFiles {
+        } else if self.deed.is_of_small_files() {
             format!("{name} {} of {} each", binary(self.size), binary(self.block as u64))
         } else {
             format!("{name} {} in {} blocks", binary(self.size), binary(self.block as u64))
@@ -76,14 +76,14 @@ impl Cell {
 
     /// Whether the same files will do for both: trees and small files look the same to all who read them.
     pub(super) fn has_files_of(&self, other: &Self) -> bool {
-        let kind = |cell: &Self| (cell.deed.is_of_tree(), cell.deed == Deed::SmallFiles, cell.deed.writes());
+        let kind = |cell: &Self| (cell.deed.is_of_tree(), cell.deed.is_of_small_files(), cell.deed.writes());
         let of_tree = self.deed.is_of_tree();
         kind(self) == kind(other)
             && if of_tree { self.files == other.files } else { self.shape() == other.shape() }
     }
 
     fn shape(&self) -> (u64, u64, Option<usize>) {
-        (self.seed, self.size, (self.deed == Deed::SmallFiles).then_some(self.block))
+        (self.seed, self.size, self.deed.is_of_small_files().then_some(self.block))
     }
 
     /// What `arm` is to do with the file at `path`.
@@ -139,6 +139,7 @@ mod tests {
         assert!(!walk.has_files_of(&cell(Deed::Stat, 0, 101, Cache::Cold)));
         let small = cell(Deed::SmallFiles, 1 << 20, 0, Cache::Warm);
         assert!(!small.has_files_of(&Cell { block: 8192, ..small.clone() }));
+        assert!(small.has_files_of(&Cell { deed: Deed::Serve, ..small.clone() }));
     }
 
     #[test]
@@ -158,5 +159,7 @@ mod tests {
         assert_eq!(cell.label(), "random-read 1000 B in 4 KiB blocks, O_DIRECT, cold");
         (cell.deed, cell.direct) = (Deed::Stat, false);
         assert_eq!(cell.label(), "stat 100 files, cold");
+        (cell.deed, cell.size) = (Deed::Serve, 40 << 20);
+        assert_eq!(cell.label(), "serve 40 MiB of 4 KiB each, cold");
     }
 }

@@ -33,8 +33,7 @@ pub(super) fn make_small(path: &Path, size: u64, block: usize, pattern: &Pattern
         let file = small::file(path, number);
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         pattern.fill(small::offset(number, block), &mut bytes);
-        let len = usize::try_from(size - number * block as u64).unwrap_or(block).min(block);
-        fs::write(file, &bytes[..len])?;
+        fs::write(file, &bytes[..small::len(size, block, number)])?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{Align, aligned, interval, plain, significant};
+use crate::sample::Deed;
 use crate::summary::MARGIN;
 use crate::{Noise, Run, Summary};
 
@@ -17,8 +18,12 @@ pub fn table(run: &Run) -> String {
 fn cell_part(run: &Run, arms: &[Summary]) -> String {
     let cell = &arms[0].cell;
     let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
-    let shape =
-        Shape { languages: languages.len() > 1, bytes: arms.iter().any(|arm| arm.cpu_s_per_gb.is_some()) };
+    // What a server does is counted in requests.
+    let asks = run.rows.first().is_some_and(|row| row.workload == Deed::Serve.name());
+    let shape = Shape {
+        languages: languages.len() > 1,
+        bytes: !asks && arms.iter().any(|arm| arm.cpu_s_per_gb.is_some()),
+    };
     let rows: Vec<Vec<String>> =
         std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
     let noise = run.noise.iter().find(|noise| noise.cell == *cell);
@@ -29,7 +34,7 @@ fn cell_part(run: &Run, arms: &[Summary]) -> String {
 struct Shape {
     /// Whether there is more than one.
     languages: bool,
-    /// Whether bytes are moved.
+    /// Whether bytes are what is counted.
     bytes: bool,
 }
 

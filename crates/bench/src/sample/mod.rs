@@ -10,6 +10,7 @@ mod latency;
 mod model;
 mod null;
 mod order;
+pub(crate) mod serve;
 pub(crate) mod small;
 mod spec;
 mod tree;
@@ -41,6 +42,7 @@ pub fn execute(spec: &Spec) -> Result<Answer, Failure> {
     match spec.deed {
         Deed::Walk | Deed::Stat => return tree::walk(spec),
         Deed::SmallFiles => return small::read(spec),
+        Deed::Serve => return serve::serve(spec),
         Deed::Copy => return copy::copy(spec),
         _ => {}
     }

@@ -20,9 +20,20 @@ use crate::pattern::{PAGE_BYTES, Pattern};
 /// Files of a directory.
 pub(crate) const WIDTH: u64 = 100;
 
+/// What file `number` of a tree is called in it.
+pub(crate) fn name(number: u64) -> String {
+    format!("{:04}/file-{number}", number / WIDTH)
+}
+
 /// Where file `number` of a tree is.
 pub(crate) fn file(spec_path: &std::path::Path, number: u64) -> PathBuf {
-    spec_path.join(format!("{:04}/file-{number}", number / WIDTH))
+    spec_path.join(name(number))
+}
+
+/// Bytes of file `number` of files of `block` bytes, which have `size` together.
+pub(crate) fn len(size: u64, block: usize, number: u64) -> usize {
+    let left = size.saturating_sub(number * block as u64);
+    usize::try_from(left).unwrap_or(block).min(block)
 }
 
 /// Where what file `number` has would stand if all files were one.

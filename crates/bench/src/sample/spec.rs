@@ -25,13 +25,15 @@ pub enum Deed {
     Stat,
     /// Opens, reads and closes files of one block.
     SmallFiles,
+    /// Asks a server of static files for files of one block, each once, in random order.
+    Serve,
     /// Makes a copy of the file.
     Copy,
 }
 
 impl Deed {
     /// Every one.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Write,
         Self::Read,
         Self::RandomRead,
@@ -39,6 +41,7 @@ impl Deed {
         Self::Walk,
         Self::Stat,
         Self::SmallFiles,
+        Self::Serve,
         Self::Copy,
     ];
 
@@ -54,6 +57,12 @@ impl Deed {
         matches!(self, Self::Walk | Self::Stat)
     }
 
+    /// Whether it reads many files of one block.
+    #[must_use]
+    pub fn is_of_small_files(self) -> bool {
+        matches!(self, Self::SmallFiles | Self::Serve)
+    }
+
     /// As it is spelled.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -65,6 +74,7 @@ impl Deed {
             Self::Walk => "walk",
             Self::Stat => "stat",
             Self::SmallFiles => "small-files",
+            Self::Serve => "serve",
             Self::Copy => "copy",
         }
     }
@@ -111,7 +121,7 @@ pub enum Method {
     Auto,
     /// For copies: copy_file_range(2).
     CopyFileRange,
-    /// For copies: sendfile(2).
+    /// For copies and servers: sendfile(2).
     Sendfile,
     /// For copies: splice(2) through a pipe.
     Splice,
@@ -129,6 +139,9 @@ impl Method {
             Deed::Walk | Deed::Stat => walks,
             Deed::Copy => copies || self == Self::Blocking,
             Deed::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
+            Deed::Serve => {
+                matches!(self, Self::Blocking | Self::Nowait | Self::Pool | Self::Tokio | Self::Sendfile)
+            }
             _ => self == Self::Uring || !(walks || copies),
         }
     }
@@ -194,6 +207,8 @@ impl Spec {
             }
             _ if alone && self.threads > 1 => wrong("this method has one thread"),
             _ if self.deed == Deed::AppendSync && self.threads > 1 => wrong("append-sync has one thread"),
+            _ if self.deed == Deed::Serve && self.threads > 1 => wrong("the server has one thread"),
+            _ if self.deed == Deed::Serve && self.direct => wrong("the server does not read with O_DIRECT"),
             _ => Ok(()),
         }
     }

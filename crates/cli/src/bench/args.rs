@@ -225,7 +225,7 @@ impl Reader {
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        let plain = deed.is_of_tree() || matches!(deed, Deed::SmallFiles | Deed::Copy);
+        let plain = deed.is_of_tree() || deed.is_of_small_files() || deed == Deed::Copy;
         if plain && (self.direct || self.sync || !self.langs.is_empty()) {
             return Err(b"--direct, --sync and --lang are not for this workload".to_vec());
         }
@@ -267,7 +267,7 @@ fn default_size(deed: Deed) -> u64 {
     match deed {
         Deed::AppendSync => 4 << 20,
         Deed::RandomRead => 256 << 20,
-        Deed::SmallFiles => 40 << 20,
+        Deed::SmallFiles | Deed::Serve => 40 << 20,
         Deed::Copy => 256 << 20,
         Deed::Write | Deed::Read | Deed::Walk | Deed::Stat => 1 << 30,
     }
@@ -356,6 +356,13 @@ mod tests {
     }
 
     #[test]
+    fn a_server_has_files_of_one_block_in_40_mib() {
+        let args = bench("serve");
+        assert_eq!((args.deed, args.size, args.block), (Deed::Serve, 40 << 20, 4096));
+        assert_eq!(args.caches, [Cache::Warm, Cache::Cold]);
+    }
+
+    #[test]
     fn sizes_lists_and_targets_are_read() {
         let args = bench("write --size 64M --block=1kB --models uring,pool --lang c,zig --csv --json=x.json");
         assert_eq!((args.size, args.block), (64 << 20, 1000));
@@ -387,6 +394,7 @@ mod tests {
             ("write --block=5q", "invalid suffix in --block argument '5q'"),
             ("write --cache warm", "--cache is for workloads that read"),
             ("write --direct --block 1000", "with --direct, --size and --block must be multiples of 512"),
+            ("serve --direct", "--direct, --sync and --lang are not for this workload"),
             ("write --csv --json", "--csv and --json cannot both go to standard output"),
             ("write --seed -1", "invalid --seed argument '-1'"),
             ("compare one.json", "missing operand: two runs"),

@@ -91,4 +91,4 @@ fn what_advice_cannot_be_given_on_is_said() {
 }
 
 /// Workloads by states of the cache.
-const QUESTIONS: usize = 13;
+const QUESTIONS: usize = 15;

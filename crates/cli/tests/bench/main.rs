@@ -124,6 +124,20 @@ fn trees_are_walked_and_counted_under_every_model() {
 }
 
 #[test]
+fn a_server_is_asked_under_every_model() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), "serve --size 1M --blocks 2 --cache warm --seed 7 --csv=o.csv");
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert_eq!(names(dir.path()), ["o.csv"], "files are left");
+    assert!(out.starts_with("serve 1 MiB of 4 KiB each, warm\n") && out.contains("ops/s"), "{out}");
+    let text = fs::read_to_string(dir.path().join("o.csv")).unwrap();
+    for arm in ["blocking", "nowait_32", "pool_32", "tokio_32", "sendfile"] {
+        assert!(out.lines().any(|line| line.split_whitespace().any(|word| word == arm)), "{arm}: {out}");
+        assert!(text.lines().any(|line| line.starts_with(&format!("serve,rust,{arm},"))), "{arm}: {text}");
+    }
+}
+
+#[test]
 fn each_report_goes_where_it_was_asked_to() {
     let dir = temp();
     let words = format!("append-sync {SMALL} --csv=o.csv --json=o.json --html o.html");
@@ -184,6 +198,16 @@ fn what_cannot_be_done_is_said_with_its_status() {
         ("sample --op write --method blocking --path x --size 1 --block 0", 2, "the block is zero"),
         ("sample --op write --method blocking --path x --size 1 --block 1 --threads 0", 2, "at least 1"),
         ("sample --op write --method nothing --path x --size 1 --block 1", 2, "invalid argument 'nothing'"),
+        (
+            "sample --op serve --method mmap --path x --size 1 --block 1",
+            2,
+            "this method is not for this workload",
+        ),
+        (
+            "sample --op serve --method sendfile --path no/x --size 1 --block 1",
+            1,
+            "cannot serve 'no/x/0000/file-0': No such file or directory",
+        ),
         (
             "sample --op write --method blocking --path no/x --size 1 --block 1",
             1,

@@ -4,13 +4,28 @@
 //! Writes are tried as well, where the filesystem has it: ext4 refuses buffered ones.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 
 use super::{Data, Done, FileId, Files, Kind, Op, Pool};
 use crate::Errno;
+
+/// Reads up to `bytes` of `file` from `offset`, unless that would have to wait or nobody can tell: then `None`. 0 is the end.
+///
+/// # Errors
+/// preadv2(2)'s.
+pub fn read_at_once(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<Option<usize>, Errno> {
+    match read(file, bytes, offset) {
+        Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+fn read(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    retry_on_intr(|| preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT))
+}
 
 /// The model.
 #[derive(Debug)]
@@ -38,15 +53,12 @@ impl Nowait {
 
     /// The result of `op`, if there is one at once.
     fn attempt(&mut self, op: &mut Op) -> Option<Result<usize, Errno>> {
-        let (read, write) = *self.tries.get(op.file.0 as usize)?;
+        let (reads, writes) = *self.tries.get(op.file.0 as usize)?;
         let file = self.files.get(op.file).ok()?.as_fd();
         let offset = op.offset;
         let result = match op.kind {
-            Kind::Read if read => {
-                let bytes = op.bytes_mut();
-                retry_on_intr(|| preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT))
-            }
-            Kind::Write if write => {
+            Kind::Read if reads => read(file, op.bytes_mut(), offset),
+            Kind::Write if writes => {
                 let bytes = op.bytes();
                 retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], offset, ReadWriteFlags::NOWAIT))
             }
@@ -105,5 +117,28 @@ impl Data for Nowait {
         } else {
             done.append(&mut self.done);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_just_been_written_is_read_at_once() {
+        let file = tempfile::tempfile().unwrap();
+        rustix::io::pwrite(&file, b"12345", 0).unwrap();
+        let mut bytes = [0; 8];
+        let Some(read) = read_at_once(file.as_fd(), &mut bytes, 1).unwrap() else {
+            return println!("skipped: this filesystem does not know RWF_NOWAIT");
+        };
+        assert_eq!(&bytes[..read], b"2345");
+        assert_eq!(read_at_once(file.as_fd(), &mut bytes, 5), Ok(Some(0)), "the end");
+    }
+
+    #[test]
+    fn what_the_flag_is_not_for_is_left_to_others() {
+        let (_writer, reader) = std::io::pipe().map(|(reader, writer)| (writer, reader)).unwrap();
+        assert_eq!(read_at_once(reader.as_fd(), &mut [0; 8], 0), Err(Errno::SPIPE), "a pipe has no offsets");
     }
 }
