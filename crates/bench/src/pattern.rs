@@ -55,6 +55,10 @@ impl Pattern {
     /// The same where `bytes` were filled for another offset that is as far from a page's beginning: only the stamps change.
     pub fn stamp(&self, offset: u64, bytes: &mut [u8]) {
         for (page, within, range) in parts(offset, bytes.len()).filter(|(_, within, _)| *within < 8) {
+            if let (0, Some(stamp)) = (within, bytes[range.clone()].first_chunk_mut()) {
+                *stamp = page.to_le_bytes();
+                continue;
+            }
             let stamp = &page.to_le_bytes()[within..];
             let count = stamp.len().min(range.len());
             bytes[range.start..range.start + count].copy_from_slice(&stamp[..count]);
@@ -66,13 +70,15 @@ impl Pattern {
     /// # Errors
     /// That offset.
     pub fn check_stamps(&self, offset: u64, bytes: &[u8]) -> Result<u64, u64> {
+        let mut page = offset.next_multiple_of(PAGE_BYTES as u64);
+        let skipped = (page - offset) as usize;
         let mut right = 0;
-        for (page, within, range) in parts(offset, bytes.len()) {
-            let stamp = bytes.get(range.start..range.start + STAMP_BYTES);
-            let Some(stamp) = stamp.filter(|_| within == 0 && range.len() >= STAMP_BYTES) else { continue };
+        for bytes in bytes.get(skipped..).unwrap_or_default().chunks(PAGE_BYTES) {
+            let Some(stamp) = bytes.first_chunk::<STAMP_BYTES>() else { break };
             if stamp[..8] != page.to_le_bytes() || stamp[8..] != self.page[8..STAMP_BYTES] {
                 return Err(page);
             }
+            page += PAGE_BYTES as u64;
             right += 1;
         }
         Ok(right)

@@ -222,14 +222,14 @@ impl Lab {
             sync: sync.to_owned(),
             block,
             seconds,
-            bytes_per_s: if of_tree { 0.0 } else { answer.bytes as f64 / seconds },
+            bytes_per_s: if of_tree { 0.0 } else { rate(answer.bytes, seconds) },
             cpu_s: answer.cpu_user_s + answer.cpu_sys_s,
             cpu_user_s: answer.cpu_user_s,
             cpu_sys_s: answer.cpu_sys_s,
             sync_s: writes.then_some(answer.sync_s),
             close_s: writes.then_some(answer.close_s),
             ops: answer.ops,
-            ops_per_s: answer.ops as f64 / seconds,
+            ops_per_s: rate(answer.ops, seconds),
             in_flight_max: u32::try_from(answer.in_flight_max).unwrap_or(u32::MAX),
             p50_us: latency(answer.p50_us),
             p95_us: latency(answer.p95_us),
@@ -240,6 +240,11 @@ impl Lab {
             ..Row::default()
         }
     }
+}
+
+/// `amount` by `seconds`; 0 where a clock says that no time has passed, because a run with a number that is none cannot be saved.
+fn rate(amount: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { amount as f64 / seconds } else { 0.0 }
 }
 
 /// The system's words, without the path that was tried.
@@ -314,6 +319,25 @@ mod tests {
         let refusal = lab.sample(arm, 1, &mut damage).unwrap_err();
         let said = "cannot verify 'rust blocking': byte 777 is not what was to be written";
         assert_eq!(refusal.to_string(), said);
+    }
+
+    struct Coarse;
+
+    impl Start for Coarse {
+        fn start(&mut self, arm: &Arm, spec: &Spec) -> Result<Answer, Error> {
+            let answer = Here(|_: &Path| {}).start(arm, spec)?;
+            Ok(Answer { seconds: 0.0, ..answer })
+        }
+    }
+
+    #[test]
+    fn a_sample_that_took_no_time_by_its_clock_can_be_saved() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut lab = Lab::new(temp.path(), cell(Deed::Write)).unwrap();
+        let row = lab.sample(&crate::arms::arms(Deed::Write, &[])[0], 1, &mut Coarse).unwrap();
+        assert_eq!((row.seconds, row.bytes_per_s, row.ops_per_s), (0.0, 0.0, 0.0));
+        let run = crate::Run { schema: crate::report::SCHEMA, rows: vec![row], ..crate::Run::default() };
+        assert!(crate::report::to_json(&run).is_ok());
     }
 
     #[test]

@@ -45,7 +45,10 @@ pub struct Answer {
 
 impl Answer {
     /// Reads all that a program printed.
-    pub(super) fn parse(stdout: &[u8]) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What is wrong with it, and the beginning of it.
+    pub fn parse(stdout: &[u8]) -> Result<Self, String> {
         Self::read(stdout).map_err(|problem| format!("{problem} in the row '{}'", shown(stdout)))
     }
 
@@ -127,17 +130,23 @@ impl<'a> Fields<'a> {
     fn decimal(&mut self, key: &str, digits: usize) -> Result<f64, String> {
         let value = self.value(key)?;
         let of_digits = |(whole, part): &(&str, &str)| {
-            number(whole).is_some() && part.len() == digits && part.bytes().all(|b| b.is_ascii_digit())
+            is_number(whole) && part.len() == digits && part.bytes().all(|b| b.is_ascii_digit())
         };
-        let whole = value.split_once('.').filter(of_digits).and_then(|_| value.parse().ok());
-        whole.ok_or_else(|| format!("no number with {digits} digits after the point for '{key}'"))
+        let parsed = value.split_once('.').filter(of_digits).and_then(|_| value.parse().ok());
+        parsed
+            .filter(|number: &f64| number.is_finite())
+            .ok_or_else(|| format!("no number with {digits} digits after the point for '{key}'"))
     }
 }
 
 /// Rust's own reading takes a sign, and zeros before the first digit.
 fn number(text: &str) -> Option<u64> {
-    let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    plain.then(|| text.parse().ok()).flatten()
+    is_number(text).then(|| text.parse().ok()).flatten()
+}
+
+fn is_number(text: &str) -> bool {
+    let has_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    has_digits && (text == "0" || !text.starts_with('0'))
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -200,6 +209,19 @@ mod tests {
         for (from, to, problem) in changes {
             let error = Answer::parse(ROW.replacen(from, to, 1).as_bytes()).expect_err(to);
             assert!(error.starts_with(&format!("{problem} in the row 'seconds=")), "{to}: {error}");
+        }
+    }
+
+    /// The nearest number that is kept may have more digits before the point than what was read.
+    #[test]
+    fn a_time_of_any_length_is_printed_as_it_is_read() {
+        let read = |time: &str| Answer::parse(ROW.replace("=9.125", &format!("={time}")).as_bytes());
+        for time in ["18446744073709551615.000", &("9".repeat(308) + ".999")] {
+            let answer = read(time).expect(time);
+            assert_eq!(Answer::parse(text(&answer).as_bytes()), Ok(answer));
+        }
+        for time in ["9".repeat(400) + ".000", ".000".to_owned()] {
+            assert!(read(&time).is_err_and(|error| error.starts_with("no number with 3 digits")), "{time}");
         }
     }
 

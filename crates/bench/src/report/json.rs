@@ -28,7 +28,15 @@ pub fn to_json(run: &Run) -> Result<String, Error> {
 pub fn read(path: &Path) -> Result<Run, Error> {
     let named = path.display().to_string();
     let text = fs::read(path).map_err(|error| Error::new(Op::Read, &named, error))?;
-    parse(&text).map_err(|cause| Error::new(Op::Read, named, cause))
+    from_json(&text, &named)
+}
+
+/// The run that `text` is; `named` is what errors call it.
+///
+/// # Errors
+/// [`Op::Read`] if it is no JSON, has another version, or lacks something.
+pub fn from_json(text: &[u8], named: &str) -> Result<Run, Error> {
+    parse(text).map_err(|cause| Error::new(Op::Read, named, cause))
 }
 
 /// The version alone, so that another one is not called a mistake in the text.

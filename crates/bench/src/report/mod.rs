@@ -10,7 +10,7 @@ mod number;
 mod table;
 
 pub use csv::csv;
-pub use json::{SCHEMA, read, to_json};
+pub use json::{SCHEMA, from_json, read, to_json};
 pub use table::table;
 
 pub(crate) use columns::{Align, aligned};

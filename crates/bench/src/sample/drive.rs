@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Buffer, Data, Done, FileId, Kind, Op};
+use fathom_io::data::{Data, Done, Kind, Op};
 use fathom_io::sys::Usage;
 
 use super::gate::Gate;
@@ -14,7 +14,7 @@ use super::model::{self, With};
 use super::order::Order;
 use super::spec::{Deed, Failure, Spec};
 use crate::lang::Answer;
-use crate::pattern::Pattern;
+use crate::pattern::{PAGE_BYTES, Pattern};
 
 /// What a thread has done.
 #[derive(Debug, Default)]
@@ -107,17 +107,12 @@ impl With for Ready<'_, '_> {
         let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
         let buffers =
             model.buffers(model.depth(), spec.block).map_err(|errno| failed("register memory for", errno))?;
+        let kind = if spec.deed.writes() { Kind::Write } else { Kind::Read };
+        let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
         let pattern = Pattern::new(spec.seed, spec.generation);
         let order = Order::new(job.blocks(), (spec.deed == Deed::RandomRead).then_some(spec.seed));
-        let mut drive = Drive {
-            spec,
-            file,
-            pattern,
-            order,
-            free: buffers,
-            under_way: 0,
-            latencies: Latencies::default(),
-        };
+        let mut drive =
+            Drive { spec, kind, pattern, order, free, under_way: 0, latencies: Latencies::default() };
         drive.prepare();
         *arrived = true;
         if !job.gate.arrive() {
@@ -132,10 +127,12 @@ impl With for Ready<'_, '_> {
 
 struct Drive<'a> {
     spec: &'a Spec,
-    file: FileId,
+    kind: Kind,
     pattern: Pattern,
     order: Order,
-    free: Vec<Buffer>,
+    /// Operations that have ended, to be asked for again with another block: nothing is allocated while the clock runs.
+    #[expect(clippy::vec_box, reason = "models take an operation as the pointer that it is kept as")]
+    free: Vec<Box<Op>>,
     under_way: usize,
     latencies: Latencies,
 }
@@ -144,7 +141,7 @@ impl Drive<'_> {
     /// Fills buffers, where every block begins at the same byte of a page: only stamps are left to be written then.
     fn prepare(&mut self) {
         if self.spec.deed.writes() {
-            self.free.iter_mut().for_each(|buffer| self.pattern.fill(0, buffer));
+            self.free.iter_mut().for_each(|op| self.pattern.fill(0, &mut op.buffer));
         }
     }
 
@@ -163,48 +160,42 @@ impl Drive<'_> {
             tally.in_flight_max = tally.in_flight_max.max(self.under_way);
             debug_assert!(self.under_way <= self.spec.depth);
             model.complete(&mut done);
-            for Done { op, result } in done.drain(..) {
+            while let Some(ended) = done.pop() {
                 self.under_way -= 1;
                 tally.ops += 1;
-                self.end(op, result, model, tally)?;
+                self.end(ended, model, tally)?;
             }
         }
     }
 
     /// The next block, if there is a buffer for it.
-    #[inline]
-    fn next(&mut self) -> Option<Op> {
-        let mut buffer = self.free.pop()?;
-        let Some(block) = self.order.next() else {
-            self.free.push(buffer);
+    #[inline(always)]
+    fn next(&mut self) -> Option<Box<Op>> {
+        if self.free.is_empty() {
             return None;
-        };
-        let Spec { block: bytes, size, deed, .. } = *self.spec;
+        }
+        let block = self.order.next()?;
+        let mut op = self.free.pop()?;
+        let Spec { block: bytes, size, .. } = *self.spec;
         let offset = block * bytes as u64;
         let len = bytes.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
-        if deed.writes() {
-            if bytes.is_multiple_of(crate::pattern::PAGE_BYTES) {
-                self.pattern.stamp(offset, &mut buffer);
+        if self.kind == Kind::Write {
+            if bytes.is_multiple_of(PAGE_BYTES) {
+                self.pattern.stamp(offset, &mut op.buffer);
             } else {
-                self.pattern.fill(offset, &mut buffer);
+                self.pattern.fill(offset, &mut op.buffer);
             }
         }
-        let mut op = Op::new(if deed.writes() { Kind::Write } else { Kind::Read }, self.file, offset, buffer);
-        (op.end, op.tag) = (len, block);
+        (op.kind, op.offset, op.start, op.end, op.tag) = (self.kind, offset, 0, len, block);
         Some(op)
     }
 
-    #[inline]
-    fn end(
-        &mut self,
-        mut op: Op,
-        result: Result<usize, Errno>,
-        model: &mut impl Data,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
+    #[inline(always)]
+    fn end(&mut self, ended: Done, model: &mut impl Data, tally: &mut Tally) -> Result<(), Failure> {
         let deed = self.spec.deed;
         let verb = if deed.writes() { "write" } else { "read" };
-        let moved = result.map_err(|errno| Failure::io(verb, &self.spec.path, errno.into()))?;
+        let moved = ended.result().map_err(|errno| Failure::io(verb, &self.spec.path, errno.into()))?;
+        let mut op = ended.into_op();
         if op.kind != Kind::SyncData {
             if moved == 0 {
                 let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
@@ -229,7 +220,7 @@ impl Drive<'_> {
             let stamps = self.pattern.check_stamps(start, &op.buffer[..op.end]);
             tally.pages_ok += stamps.map_err(|page| Failure::Wrong(self.spec.path.clone(), page))?;
         }
-        self.free.push(op.buffer);
+        self.free.push(op);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use fathom_io::uring::{Ring, RingOptions};
 
 use super::null::Null;
 use super::spec::{Method, Spec};
+use crate::pattern::Pattern;
 
 /// What `--method` takes, and `--list` shows.
 pub const METHODS: [(&str, Method); 18] = [
@@ -51,7 +52,7 @@ pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable>
         Method::Nowait => with.with(Nowait::new(pool()?)),
         Method::Tokio => with.with(TokioFile::new(depth)?),
         Method::Mmap => with.with(Mapped::default()),
-        Method::Null => with.with(Null::default()),
+        Method::Null => with.with(Null::new(Pattern::new(spec.seed, spec.generation))),
         _ => unreachable!("a specification that was checked has a method that moves bytes of a file"),
     })
 }

@@ -1,22 +1,26 @@
-//! A model that does nothing and says that all has been done.
+//! A model that makes no call and says that all has been done. What is read are the stamps alone, which is all that the loop looks at.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Blocking, Data, Done, FileId, NativeData, Op, Position};
+use fathom_io::data::{Blocking, Buffer, Data, Done, FileId, Kind, NativeData, Op, Position};
+
+use crate::pattern::Pattern;
 
 /// The model.
 #[derive(Debug)]
 pub(super) struct Null {
     /// Knows the files.
     files: Blocking<NativeData>,
+    pattern: Pattern,
     done: Option<Done>,
 }
 
-impl Default for Null {
-    fn default() -> Self {
-        Self { files: Blocking::new(NativeData, Position::Explicit), done: None }
+impl Null {
+    /// As if files had `pattern`.
+    pub(super) fn new(pattern: Pattern) -> Self {
+        Self { files: Blocking::new(NativeData, Position::Explicit), pattern, done: None }
     }
 }
 
@@ -29,6 +33,12 @@ impl Data for Null {
         self.files.detach(file);
     }
 
+    fn buffers(&mut self, count: usize, bytes: usize) -> Result<Vec<Buffer>, Errno> {
+        let mut buffers = self.files.buffers(count, bytes)?;
+        buffers.iter_mut().for_each(|buffer| self.pattern.fill(0, buffer));
+        Ok(buffers)
+    }
+
     fn depth(&self) -> usize {
         1
     }
@@ -37,12 +47,50 @@ impl Data for Null {
         usize::from(self.done.is_some())
     }
 
-    fn submit(&mut self, op: Op) {
-        let result = Ok(op.len());
-        self.done = Some(Done { op, result });
+    fn submit(&mut self, mut op: Box<Op>) {
+        let (offset, len) = (op.offset, op.len());
+        if op.kind == Kind::Read {
+            self.pattern.stamp(offset, op.bytes_mut());
+        }
+        self.done = Some(Done::new(op, Ok(len)));
     }
 
     fn complete(&mut self, done: &mut Vec<Done>) {
         done.extend(self.done.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_io::uring::Completion;
+
+    use crate::sample::{Deed, Method, Spec, execute};
+
+    #[test]
+    fn the_loop_alone_does_all_it_does_around_calls() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("file");
+        let (threads, depth, batch, completion) = (1, 1, 1, Completion::Wait);
+        let (size, block, direct, seed, generation) = (100_000, 8192, false, 3, 4);
+        for (deed, pages) in [(Deed::Write, 0), (Deed::Read, 25), (Deed::RandomRead, 25)] {
+            let (method, path) = (Method::Null, path.clone());
+            let spec = Spec {
+                deed,
+                method,
+                path,
+                size,
+                block,
+                threads,
+                depth,
+                batch,
+                completion,
+                direct,
+                seed,
+                generation,
+            };
+            let answer = execute(&spec).unwrap();
+            assert_eq!((answer.ops, answer.bytes, answer.pages_ok), (13, 100_000, pages), "{deed:?}");
+        }
+        assert_eq!(std::fs::metadata(path).unwrap().len(), 0, "nothing was written");
     }
 }

@@ -7,8 +7,7 @@ use std::ops::Range;
 pub(super) struct Order {
     blocks: Range<u64>,
     next: u64,
-    /// For random order: keys, and half the bits of a number that counts the blocks.
-    shuffle: Option<([u64; 4], u32)>,
+    shuffle: Option<Shuffle>,
 }
 
 fn mix(number: u64) -> u64 {
@@ -17,30 +16,51 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 33)
 }
 
+/// A permutation of all numbers of some bits: each of its steps can be undone (Kensler 2013, Correlated Multi-Jittered Sampling, does
+/// it with other steps). It is a part of every sample, so it has to be cheap: four multiplications.
+#[derive(Clone, Debug)]
+struct Shuffle {
+    /// What is added, and the odd number that is multiplied with.
+    rounds: [(u64, u64); 4],
+    mask: u64,
+    shift: u32,
+}
+
+impl Shuffle {
+    /// Of at least the numbers below `count`.
+    fn new(count: u64, seed: u64) -> Self {
+        let bits = 64 - (count.max(2) - 1).leading_zeros();
+        let key = |number| mix(seed ^ mix(number));
+        let rounds = [1, 2, 3, 4].map(|round| (key(round), key(!round) | 1));
+        Self { rounds, mask: u64::MAX >> (64 - bits), shift: (bits / 3).max(1) }
+    }
+
+    #[inline]
+    fn image(&self, mut index: u64) -> u64 {
+        for (addend, factor) in self.rounds {
+            index = index.wrapping_add(addend).wrapping_mul(factor) & self.mask;
+            index ^= index >> self.shift;
+        }
+        index
+    }
+}
+
 impl Order {
     /// `blocks` ascending, or shuffled by `seed`.
     pub(super) fn new(blocks: Range<u64>, seed: Option<u64>) -> Self {
-        let count = blocks.end - blocks.start;
-        let half = (64 - count.max(2).leading_zeros()).div_ceil(2);
-        let shuffle = seed.map(|seed| ([1, 2, 3, 4].map(|round| mix(seed ^ mix(round))), half));
+        let shuffle = seed.map(|seed| Shuffle::new(blocks.end - blocks.start, seed));
         Self { blocks, next: 0, shuffle }
     }
 
-    /// A Feistel network of four rounds is a permutation of numbers with an even count of bits; one that leads out of the range is
-    /// followed until it leads back (cycle walking, Black and Rogaway 2002).
-    fn shuffled(&self, mut index: u64, keys: &[u64; 4], half: u32) -> u64 {
+    /// An image that lies out of the range is followed until it leads back (cycle walking, Black and Rogaway 2002).
+    #[inline]
+    fn shuffled(&self, index: u64, shuffle: &Shuffle) -> u64 {
         let count = self.blocks.end - self.blocks.start;
-        let mask = (1 << half) - 1;
-        loop {
-            let (mut left, mut right) = (index >> half, index & mask);
-            for key in keys {
-                (left, right) = (right, left ^ (mix(right ^ key) & mask));
-            }
-            index = (left << half) | right;
-            if index < count {
-                return index;
-            }
+        let mut image = shuffle.image(index);
+        while image >= count {
+            image = shuffle.image(image);
         }
+        image
     }
 }
 
@@ -56,7 +76,7 @@ impl Iterator for Order {
         self.next += 1;
         let place = match &self.shuffle {
             None => index,
-            Some((keys, half)) => self.shuffled(index, keys, *half),
+            Some(shuffle) => self.shuffled(index, shuffle),
         };
         Some(self.blocks.start + place)
     }
@@ -64,6 +84,8 @@ impl Iterator for Order {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
@@ -82,10 +104,20 @@ mod tests {
         }
     }
 
+    /// Also after several others: whatever is seen as a stream is read ahead.
     #[test]
-    fn neighbours_are_rare_in_random_order() {
-        let blocks: Vec<u64> = Order::new(0..10_000, Some(1)).collect();
-        let neighbours = blocks.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
-        assert!(neighbours < 20, "{neighbours} of 10000");
+    fn no_distance_between_blocks_is_frequent_in_random_order() {
+        let counts = [8192, 10_000, 65_536, 100_003];
+        for (count, seed) in counts.into_iter().flat_map(|count| (0..10).map(move |seed| (count, seed))) {
+            let blocks: Vec<u64> = Order::new(0..count, Some(seed)).collect();
+            for lag in 1..=4 {
+                let mut times = HashMap::new();
+                for pair in blocks.windows(lag + 1) {
+                    *times.entry(pair[lag].wrapping_sub(pair[0])).or_insert(0) += 1;
+                }
+                let most = times.into_values().max().unwrap_or_default();
+                assert!(most < 20, "{most} of {count} at lag {lag}");
+            }
+        }
     }
 }

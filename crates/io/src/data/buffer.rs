@@ -5,12 +5,9 @@ use std::ops::{Deref, DerefMut};
 /// Every buffer begins at a multiple of this: no device has larger logical blocks.
 pub const ALIGN_BYTES: usize = 4096;
 
-/// Bytes on the heap that stay where they are, however often this is moved; moving it costs no more than a pointer.
+/// Bytes on the heap that stay where they are, however often this is moved.
 #[derive(Debug, Default)]
-pub struct Buffer(Option<Box<Memory>>);
-
-#[derive(Debug)]
-struct Memory {
+pub struct Buffer {
     /// What was allocated: `len` and room to begin at an aligned address.
     bytes: Vec<u8>,
     start: usize,
@@ -34,22 +31,19 @@ impl Buffer {
         let start = bytes.as_ptr().align_offset(ALIGN_BYTES);
         // `align_offset` may decline, in theory: then the kernel refuses `O_DIRECT`, and all else works.
         let start = if start <= ALIGN_BYTES { start } else { 0 };
-        Self(Some(Box::new(Memory { bytes, start, len, registered: None })))
+        Self { bytes, start, len, registered: None }
     }
 
     /// The index of these bytes among those registered with ring `ring`.
     #[cfg(all(target_os = "linux", not(fathom_posix)))]
     pub(crate) fn registered_with(&self, ring: u64) -> Option<u16> {
-        let registered = self.0.as_ref()?.registered;
-        registered.filter(|(number, _)| *number == ring).map(|(_, index)| index)
+        self.registered.filter(|(number, _)| *number == ring).map(|(_, index)| index)
     }
 
     /// These bytes have been registered with ring `ring`, as its number `index`.
     #[cfg(all(target_os = "linux", not(fathom_posix)))]
     pub(crate) fn set_registered(&mut self, ring: u64, index: u16) {
-        if let Some(memory) = &mut self.0 {
-            memory.registered = Some((ring, index));
-        }
+        self.registered = Some((ring, index));
     }
 }
 
@@ -57,13 +51,13 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |memory| &memory.bytes[memory.start..memory.start + memory.len])
+        &self.bytes[self.start..self.start + self.len]
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.0.as_mut().map_or(&mut [], |memory| &mut memory.bytes[memory.start..memory.start + memory.len])
+        &mut self.bytes[self.start..self.start + self.len]
     }
 }
 

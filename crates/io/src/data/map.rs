@@ -95,10 +95,10 @@ impl Data for Mapped {
         usize::from(self.done.is_some())
     }
 
-    fn submit(&mut self, mut op: Op) {
+    fn submit(&mut self, mut op: Box<Op>) {
         assert!(self.done.is_none(), "one operation at a time");
         let result = self.perform(&mut op);
-        self.done = Some(Done { op, result });
+        self.done = Some(Done::new(op, result));
     }
 
     fn complete(&mut self, done: &mut Vec<Done>) {

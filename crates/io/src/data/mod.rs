@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! files (attach) ─┐
-//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> Done {op, result}
+//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> Done (op, result)
 //! ```
 //! Nobody but the model touches a buffer between the two, so a model may hand its memory to the kernel or another thread. A model that is
 //! dropped takes care of what is under way: nothing is written to memory that has been freed.
@@ -62,7 +62,8 @@ pub enum Kind {
     SyncAll,
 }
 
-/// An operation and the buffer it owns.
+/// An operation and the buffer it owns. It lives on the heap, so whoever passes it on moves a pointer, and whoever gets it back can ask
+/// for the next one with the same memory.
 #[derive(Debug)]
 pub struct Op {
     /// What it does.
@@ -79,19 +80,21 @@ pub struct Op {
     pub end: usize,
     /// The caller's, for whatever it likes.
     pub tag: u64,
+    /// Only [`Done`] tells it.
+    result: Result<usize, Errno>,
 }
 
 impl Op {
     /// An operation on all of `buffer`.
     #[must_use]
-    pub fn new(kind: Kind, file: FileId, offset: u64, buffer: Buffer) -> Self {
+    pub fn new(kind: Kind, file: FileId, offset: u64, buffer: Buffer) -> Box<Self> {
         let end = buffer.len();
-        Self { kind, file, offset, buffer, start: 0, end, tag: 0 }
+        Box::new(Self { kind, file, offset, buffer, start: 0, end, tag: 0, result: Ok(0) })
     }
 
     /// A sync of `file`.
     #[must_use]
-    pub fn sync(kind: Kind, file: FileId) -> Self {
+    pub fn sync(kind: Kind, file: FileId) -> Box<Self> {
         Self::new(kind, file, 0, Buffer::default())
     }
 
@@ -128,13 +131,32 @@ impl Op {
     }
 }
 
-/// An operation that has ended.
+/// An operation that has ended, and what came of it. It is one word: copies of a few words of different sizes, each read back as soon as
+/// they were written, are what the loop around a cached read would spend most of its time on.
 #[derive(Debug)]
-pub struct Done {
-    /// The operation, with its buffer.
-    pub op: Op,
+pub struct Done(Box<Op>);
+
+impl Done {
+    /// `op` has ended with `result`.
+    #[must_use]
+    pub fn new(mut op: Box<Op>, result: Result<usize, Errno>) -> Self {
+        op.result = result;
+        Self(op)
+    }
+
     /// Bytes moved; 0 for a sync, and for a read at the file's end.
-    pub result: Result<usize, Errno>,
+    ///
+    /// # Errors
+    /// Why none were.
+    pub fn result(&self) -> Result<usize, Errno> {
+        self.0.result
+    }
+
+    /// The operation, with its buffer.
+    #[must_use]
+    pub fn into_op(self) -> Box<Op> {
+        self.0
+    }
 }
 
 /// One thread's way of moving bytes between files and memory.
@@ -166,7 +188,7 @@ pub trait Data {
     ///
     /// # Panics
     /// If [`Data::in_flight`] is [`Data::depth`].
-    fn submit(&mut self, op: Op);
+    fn submit(&mut self, op: Box<Op>);
 
     /// Waits until something that is under way has ended, and appends whatever has. Does nothing if nothing is under way.
     fn complete(&mut self, done: &mut Vec<Done>);
@@ -193,7 +215,7 @@ impl<D: Data + ?Sized> Data for Box<D> {
         (**self).in_flight()
     }
 
-    fn submit(&mut self, op: Op) {
+    fn submit(&mut self, op: Box<Op>) {
         (**self).submit(op);
     }
 

@@ -100,12 +100,12 @@ impl Data for Nowait {
         self.pool.in_flight() + self.done.len()
     }
 
-    fn submit(&mut self, mut op: Op) {
+    fn submit(&mut self, mut op: Box<Op>) {
         assert!(self.in_flight() < self.depth(), "no more operations than the depth");
         match self.attempt(&mut op) {
             Some(result) => {
                 self.at_once += 1;
-                self.done.push(Done { op, result });
+                self.done.push(Done::new(op, result));
             }
             None => self.pool.submit(op),
         }

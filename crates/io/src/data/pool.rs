@@ -13,7 +13,7 @@ use crate::Errno;
 
 const STACK_BYTES: usize = 64 * 1024;
 
-type Job = Vec<(Op, Arc<OwnedFd>)>;
+type Job = Vec<(Box<Op>, Arc<OwnedFd>)>;
 
 /// The pool model. Its threads end when it is dropped; one that sits in a call keeps the file and the buffer until the call returns.
 #[derive(Debug)]
@@ -64,9 +64,9 @@ impl Pool {
 
 fn serve(calls: &impl DataCalls, todo: &Receiver<Job>, done: &Sender<Vec<Done>>) {
     for job in todo {
-        let perform = |(mut op, file): (Op, Arc<OwnedFd>)| {
+        let perform = |(mut op, file): (Box<Op>, Arc<OwnedFd>)| {
             let result = perform(calls, file.as_fd(), &mut op);
-            Done { op, result }
+            Done::new(op, result)
         };
         if done.send(job.into_iter().map(perform).collect()).is_err() {
             return;
@@ -91,12 +91,12 @@ impl Data for Pool {
         self.in_flight
     }
 
-    fn submit(&mut self, op: Op) {
+    fn submit(&mut self, op: Box<Op>) {
         assert!(self.in_flight < self.depth, "no more operations than the depth");
         self.in_flight += 1;
         match self.files.get(op.file) {
             Ok(file) => self.gathered.push((op, file.clone())),
-            Err(errno) => self.failed.push(Done { op, result: Err(errno) }),
+            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
         }
         if self.gathered.len() >= self.batch {
             self.hand_over();

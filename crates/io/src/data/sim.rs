@@ -63,7 +63,7 @@ impl<D: Data> Flaky<D> {
 
     /// Gives operations back as they came.
     fn restore(&mut self, done: &mut [Done]) {
-        for Done { op, .. } in done {
+        for Done(op) in done {
             if let Some(index) = self.ends.iter().position(|(number, ..)| *number == op.tag) {
                 let (_, tag, end) = self.ends.swap_remove(index);
                 (op.tag, op.end) = (tag, end);
@@ -93,10 +93,10 @@ impl<D: Data> Data for Flaky<D> {
         self.model.in_flight() + self.failed.len()
     }
 
-    fn submit(&mut self, mut op: Op) {
+    fn submit(&mut self, mut op: Box<Op>) {
         self.count += 1;
         if let Some(errno) = self.faults.error(self.count) {
-            self.failed.push(Done { op, result: Err(errno) });
+            self.failed.push(Done::new(op, Err(errno)));
             return;
         }
         if matches!(op.kind, Kind::Read | Kind::Write) {

@@ -50,7 +50,7 @@ impl TokioFile {
 }
 
 /// An operation, on a file taken from `spare` or opened.
-async fn perform(mut op: Op, whole: Arc<OwnedFd>, spare: Spare) -> Done {
+async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> Done {
     let taken = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let opened = match taken {
         Some(file) => Ok(file),
@@ -64,7 +64,7 @@ async fn perform(mut op: Op, whole: Arc<OwnedFd>, spare: Spare) -> Done {
         }
         Err(errno) => Err(errno),
     };
-    Done { op, result }
+    Done::new(op, result)
 }
 
 async fn reopen(file: &OwnedFd) -> Result<File, Errno> {
@@ -122,7 +122,7 @@ impl Data for TokioFile {
         self.under_way.len() + self.failed.len()
     }
 
-    fn submit(&mut self, op: Op) {
+    fn submit(&mut self, op: Box<Op>) {
         assert!(self.in_flight() < self.depth, "no more operations than the depth");
         match self.files.get(op.file) {
             Ok(file) => {
@@ -130,7 +130,7 @@ impl Data for TokioFile {
                 let runtime = self.runtime.as_ref().expect("there until this is dropped");
                 self.under_way.spawn_on(perform(op, file, spare), runtime.handle());
             }
-            Err(errno) => self.failed.push(Done { op, result: Err(errno) }),
+            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
         }
     }
 

@@ -64,7 +64,7 @@ pub struct Ring {
     options: RingOptions,
     files: Files,
     has_buffers: bool,
-    slots: Vec<Option<Op>>,
+    slots: Vec<Option<Box<Op>>>,
     free: Vec<usize>,
     /// Entries pushed that the kernel has not been told of.
     queued: usize,
@@ -178,7 +178,7 @@ impl Ring {
             }
             let op = slot.take().expect("a slot in flight has its operation");
             let result = usize::try_from(cqe.result()).map_err(|_| Errno::from_raw_os_error(-cqe.result()));
-            done.push(Done { op, result });
+            done.push(Done::new(op, result));
             self.free.push(index);
         }
         interrupted.into_iter().for_each(|index| self.start(index, done));
@@ -189,7 +189,7 @@ impl Ring {
         match self.entry(index) {
             Ok(entry) => self.push(&entry),
             Err(errno) => {
-                done.extend(self.slots[index].take().map(|op| Done { op, result: Err(errno) }));
+                done.extend(self.slots[index].take().map(|op| Done::new(op, Err(errno))));
                 self.free.push(index);
             }
         }
@@ -280,7 +280,7 @@ impl Data for Ring {
         self.under_way() + self.failed.len()
     }
 
-    fn submit(&mut self, op: Op) {
+    fn submit(&mut self, op: Box<Op>) {
         let index = self.free.pop().expect("no more operations than the depth");
         self.slots[index] = Some(op);
         let mut failed = std::mem::take(&mut self.failed);

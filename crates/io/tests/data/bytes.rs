@@ -36,13 +36,13 @@ fn what_is_written_in_pieces_of_any_size_and_order_is_what_is_read() {
         let id = model.attach(file(&path, 0)).unwrap();
         write_all(&mut *model, id, &ranges(LEN, 9000)).unwrap();
         let sync = one(&mut *model, Op::sync(Kind::SyncData, id));
-        assert_eq!(sync.result, Ok(0), "{name}");
+        assert_eq!(sync.result(), Ok(0), "{name}");
         assert!(fs::read(&path).unwrap() == bytes(0, LEN as usize), "{name}: other bytes");
         for (offset, len) in ranges(LEN, 40_000) {
             let read = read_all(&mut *model, id, offset, len).unwrap();
             assert!(read == bytes(offset, len), "{name}: other bytes at {offset}");
         }
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncAll, id)).result, Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(Kind::SyncAll, id)).result(), Ok(0), "{name}");
     });
 }
 
@@ -70,7 +70,7 @@ fn several_files_are_kept_apart_and_numbers_are_used_again() {
         }
         model.detach(ids[1]);
         let stale = one(&mut *model, Op::new(Kind::Write, ids[1], 0, Buffer::new(1)));
-        assert_eq!(stale.result, Err(Errno::BADF), "{name}: a file that was detached");
+        assert_eq!(stale.result(), Err(Errno::BADF), "{name}: a file that was detached");
         let again = model.attach(file(&temp.path().join("3"), 64)).unwrap();
         assert_eq!(again, ids[1], "{name}");
         write_all(&mut *model, again, &[(5, 8)]).unwrap();
@@ -105,6 +105,6 @@ fn aligned_blocks_pass_the_page_cache_by() {
         assert!(fs::read(&path).unwrap() == bytes(0, 64 * 4096), "{name}: other bytes");
         assert!(read_all(&mut *model, id, 8192, 16384).unwrap() == bytes(8192, 16384), "{name}");
         let odd = one(&mut *model, Op::new(Kind::Read, id, 1, Buffer::new(4096)));
-        assert_eq!(odd.result, Err(Errno::INVAL), "{name}: an odd offset");
+        assert_eq!(odd.result(), Err(Errno::INVAL), "{name}: an odd offset");
     });
 }

@@ -76,7 +76,7 @@ fn a_full_device_is_an_error() {
     each(|name, mut model| {
         let full = Arc::new(File::options().read(true).write(true).open("/dev/full").unwrap().into());
         let refused = match model.attach(full) {
-            Ok(id) => one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(512))).result.map(drop),
+            Ok(id) => one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(512))).result().map(drop),
             Err(errno) => Err(errno),
         };
         // A device cannot be mapped.
@@ -92,7 +92,7 @@ fn a_file_that_is_too_large_is_an_error() {
     each(|name, mut model| {
         let id = model.attach(file(&temp.path().join("file"), 0)).unwrap();
         let op = Op::new(Kind::Write, id, (1 << 63) - 8192, Buffer::new(4096));
-        let result = one(&mut *model, op).result;
+        let result = one(&mut *model, op).result();
         assert!(matches!(result, Err(Errno::FBIG | Errno::NOSPC | Errno::INVAL)), "{name}: {result:?}");
     });
 }
@@ -103,7 +103,7 @@ fn a_file_that_may_not_be_written_is_an_error() {
     fs::write(temp.path().join("file"), b"here").unwrap();
     each(|name, mut model| {
         let id = model.attach(Arc::new(File::open(temp.path().join("file")).unwrap().into())).unwrap();
-        let result = one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(4))).result;
+        let result = one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(4))).result();
         assert_eq!(result, Err(Errno::BADF), "{name}");
     });
     assert_eq!(fs::read(temp.path().join("file")).unwrap(), b"here");
@@ -126,7 +126,7 @@ fn interruptions_change_nothing() {
         let path = temp.path().join("file");
         let id = model.attach(file(&path, 0)).unwrap();
         write_all(&mut *model, id, &blocks(500)).unwrap();
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result, Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result(), Ok(0), "{name}");
         assert!(fs::read(&path).unwrap() == bytes(0, 500_000), "{name}: other bytes");
     });
     stop.store(true, Ordering::Relaxed);

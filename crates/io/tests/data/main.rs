@@ -53,7 +53,8 @@ fn write_all(model: &mut dyn Data, file: FileId, ranges: &[(u64, usize)]) -> Res
         }
         model.complete(&mut done);
         assert!(!done.is_empty(), "something was under way");
-        for Done { mut op, result } in done.drain(..) {
+        for ended in done.drain(..) {
+            let (result, mut op) = (ended.result(), ended.into_op());
             if op.advance(result?) {
                 model.submit(op);
             } else {
@@ -64,7 +65,7 @@ fn write_all(model: &mut dyn Data, file: FileId, ranges: &[(u64, usize)]) -> Res
 }
 
 /// One operation, alone.
-fn one(model: &mut dyn Data, op: Op) -> Done {
+fn one(model: &mut dyn Data, op: Box<Op>) -> Done {
     let mut done = Vec::new();
     assert_eq!(model.in_flight(), 0);
     model.submit(op);
@@ -78,9 +79,9 @@ fn read_all(model: &mut dyn Data, file: FileId, offset: u64, len: usize) -> Resu
     let buffer = model.buffers(1, len)?.remove(0);
     let mut op = Op::new(Kind::Read, file, offset, buffer);
     loop {
-        let Done { op: back, result } = one(model, op);
-        op = back;
-        let moved = result?;
+        let ended = one(model, op);
+        let moved = ended.result()?;
+        op = ended.into_op();
         if !op.advance(moved) || moved == 0 {
             return Ok(op.buffer[..op.start].to_vec());
         }

@@ -85,6 +85,6 @@ fn no_more_operations_are_under_way_than_the_depth() {
         done.clear();
         model.complete(&mut done);
         assert!(done.is_empty(), "{name}: nothing was under way");
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result, Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result(), Ok(0), "{name}");
     });
 }
