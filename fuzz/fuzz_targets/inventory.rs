@@ -10,7 +10,7 @@ use std::{env, fs, process};
 
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
 use fathom_inventory::store::{Inventory, Table, check_bytes};
-use fathom_walk::{Choice, Progress};
+use fathom_walk::{Choice, Leaps, Progress};
 use libfuzzer_sys::fuzz_target;
 
 struct Deaf;
@@ -31,6 +31,7 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
     fs::hard_link(tree.join("d0/file-0.txt"), tree.join("link"))?;
     std::os::unix::fs::symlink("d0", tree.join("symlink"))?;
     let asked = Scan {
+        leaps: Leaps::default(),
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,

@@ -17,6 +17,7 @@ pub mod lab;
 pub mod lang;
 pub mod machine;
 pub mod pattern;
+pub mod profile;
 pub mod report;
 mod row;
 mod run;

@@ -4,6 +4,7 @@ use std::fs::read_to_string;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use fathom_io::mounts;
 use rustix::fs::{major, minor};
 
 /// Names and values, of what is known about the machine and the directory `dir`.
@@ -27,7 +28,9 @@ fn line(path: &str) -> String {
     read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-fn kernel() -> String {
+/// The kernel's release and the machine's architecture, as `6.18.44 x86_64`.
+#[must_use]
+pub fn kernel() -> String {
     let uname = rustix::system::uname();
     format!("{} {}", uname.release().to_string_lossy(), uname.machine().to_string_lossy())
 }
@@ -46,19 +49,12 @@ fn memory() -> String {
     value_of("/proc/meminfo", "MemTotal").unwrap_or_default()
 }
 
-/// The last mount over `dir`, of those that stand for its device (proc_pid_mountinfo(5)).
+/// The last mount over `dir`, of those that stand for its device.
 fn filesystem(dir: &Path) -> Vec<(String, String)> {
     let Ok(meta) = dir.metadata() else { return Vec::new() };
-    let device = format!("{}:{}", major(meta.dev()), minor(meta.dev()));
-    let table = read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let found = table.lines().rev().find_map(|line| {
-        let (mount, after) = line.split_once(" - ")?;
-        let options = mount.split(' ').nth(5)?;
-        (mount.split(' ').nth(2)? == device).then(|| (after.split(' ').next().unwrap_or_default(), options))
-    });
-    found.map_or_else(Vec::new, |(kind, options)| {
-        vec![("filesystem".to_owned(), kind.to_owned()), ("mount options".to_owned(), options.to_owned())]
-    })
+    let Some(mount) = mounts::of(meta.dev()) else { return Vec::new() };
+    let fact = |name: &str, value: &[u8]| (name.to_owned(), String::from_utf8_lossy(value).into_owned());
+    vec![fact("filesystem", &mount.kind), fact("mount options", &mount.options)]
 }
 
 fn device(dir: &Path) -> Vec<(String, String)> {

@@ -135,7 +135,10 @@ pub(crate) const MODELS: Note = Note {
         "`uring` or `uring=DEPTH`: calls through io_uring, with up to DEPTH operations in flight in each \
          ring. Reading a directory is not among io_uring's operations and is done by a direct call.",
         "`auto`: one thread a CPU at the start, and more while they mostly wait for the storage and that \
-         makes the work faster. The default.",
+         makes the work faster. The default. How many more at first, a saved profile says for the file systems that were \
+         measured, if it has not expired and kernel and number of CPUs are those of then.",
+        "The profile is `fathom/io-profile.json` in XDG_CONFIG_HOME or else in `~/.config`, or the file that \
+         FATHOM_PROFILE names; if that is empty, none is read. One that is damaged is ignored with a warning.",
         "All of them give the same output. A model that is named but cannot run here ends the command with \
          the likely cause; only `auto` falls back to another.",
     ],

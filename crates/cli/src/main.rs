@@ -17,6 +17,7 @@ mod offer;
 mod output;
 mod query;
 mod scan;
+mod start;
 mod top;
 
 use std::ffi::OsString;

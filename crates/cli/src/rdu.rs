@@ -94,7 +94,7 @@ fn measure(name: &'static str, choice: Choice, asked: Asked) -> u8 {
     let block_size = if asked.human { BlockSize::HUMAN } else { BlockSize::BYTES };
     let mut lines =
         Lines { name, block_size, paths: asked.paths.into_iter(), out: Output::new(), failed: false };
-    let engine = Engine { choice, threads: None };
+    let engine = Engine { choice, ..Engine::default() };
     if let Err(error) = scan(Arc::new(options), engine, &Operands::One, &mut lines, &mut |_| ()) {
         lines.complain(error.to_string().as_bytes());
     }

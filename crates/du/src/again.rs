@@ -110,8 +110,14 @@ mod tests {
     #[test]
     fn operands_on_other_file_systems_leave_nothing_known() {
         let root = stat(c"/").unwrap();
-        let mount =
-            |kind: &[u8]| Mount { point: c"/".to_owned(), dev: root.dev, kind: kind.to_vec(), is_part: true };
+        let mount = |kind: &[u8]| Mount {
+            point: c"/".to_owned(),
+            dev: root.dev,
+            kind: kind.to_vec(),
+            source: b"none".to_vec(),
+            options: b"rw".to_vec(),
+            is_part: true,
+        };
         let paths = [c"/".to_owned(), c"/nowhere at all".to_owned()];
         assert!(Again::known(&paths, true, &[mount(b"nfs4")]).is_none());
         let known = Again::known(&paths, true, &[mount(b"ext4")]).unwrap();

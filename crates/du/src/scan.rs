@@ -4,8 +4,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Choice, Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Meta, NextRoot, Node,
-    Progress, Summary,
+    Choice, Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Leaps, Meta, NextRoot,
+    Node, Progress, Summary,
 };
 
 use crate::again::{Again, Operands};
@@ -17,12 +17,14 @@ use crate::problem::Problem;
 use crate::totals::Totals;
 
 /// How the operands are walked.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Engine {
     /// The I/O model.
     pub choice: Choice,
     /// This many workers, whatever the model would have.
     pub threads: Option<usize>,
+    /// What is known beforehand of devices.
+    pub leaps: Leaps,
 }
 
 /// The next operand, if there is one.
@@ -130,6 +132,7 @@ fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
         workers_max: None,
         fds_max: None,
         whole: false,
+        leaps: engine.leaps,
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
 use fathom_inventory::store::{Inventory, Table, check_bytes};
-use fathom_walk::{Choice, Progress};
+use fathom_walk::{Choice, Leaps, Progress};
 
 struct Deaf;
 
@@ -36,6 +36,7 @@ fn inventory(top: &Path) -> PathBuf {
     std::os::unix::fs::symlink("directory-0", tree.join("symlink")).unwrap();
     let root = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
     let asked = Scan {
+        leaps: Leaps::default(),
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use fathom_inventory::estimate::{Budget, Figures, Outcome, Range, Survey, estimate};
 use fathom_inventory::scan::{Problem, Watch};
-use fathom_walk::{Choice, Progress};
+use fathom_walk::{Choice, Leaps, Progress};
 
 struct Nobody;
 
@@ -30,6 +30,7 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
         budget,
         choice: Choice::Auto,
         threads: Some(2),
+        leaps: Leaps::default(),
         in_flight_max: None,
         rate: None,
         one_file_system: false,

@@ -3,7 +3,8 @@
 //! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
 //! mount, and on a disk both cost. So when threads give up their CPUs to wait and there is work for more of them, the
 //! controller leaps to a number that is good for most storage of that kind, and climbs from there, one doubling at a
-//! time, each tried between two measurements without it: a walk's rate also changes by itself, with what it meets. Where no CPU
+//! time, each tried between two measurements without it: a walk's rate also changes by itself, with what it meets. A number that was
+//! measured on that very storage earlier takes the place of the one that is good for most. Where no CPU
 //! of the machine idles, be it for a server that runs on it, no climb pays and none is tried. CPUs that idle are no sign by
 //! themselves: another process may have them.
 
@@ -56,6 +57,8 @@ pub struct Controller {
     cpus: usize,
     workers: usize,
     workers_max: usize,
+    /// Workers that paid best on this device when that was measured.
+    known: Option<usize>,
     /// Since the last decision.
     window: Sample,
     stage: Stage,
@@ -85,7 +88,12 @@ impl Controller {
         let workers = cpus.clamp(1, workers_max);
         let (hold, remote_for) = (Duration::ZERO, Duration::ZERO);
         let stage = Stage::Start;
-        Self { cpus, workers, workers_max, window, stage, hold, hold_next: HOLD, remote_for }
+        Self { cpus, workers, workers_max, known: None, window, stage, hold, hold_next: HOLD, remote_for }
+    }
+
+    /// Tells it to how many workers to leap. If that is no more than one a CPU, there is no leap, and a step up is tried later.
+    pub fn leap_to(&mut self, workers: usize) {
+        self.known = Some(workers);
     }
 
     /// The number of workers there should be now.
@@ -136,8 +144,8 @@ impl Controller {
     }
 
     fn leap(&mut self, remote: bool) {
-        let workers = if remote { LEAP_REMOTE } else { LEAP_DISK * self.cpus };
-        self.workers = workers.max(self.workers).min(self.workers_max);
+        let usual = if remote { LEAP_REMOTE } else { LEAP_DISK * self.cpus };
+        self.workers = self.known.unwrap_or(usual).max(self.workers).min(self.workers_max);
         self.stage = Stage::Before;
         self.window = Sample::default();
     }
@@ -196,7 +204,14 @@ mod tests {
 
     /// Storage that serves up to `depth` requests at once, each in `latency_us`, and a call that takes `cpu_us` of CPU time.
     fn settle(depth: usize, latency_us: f64, cpu_us: f64, ticks: usize) -> Vec<usize> {
-        let mut controller = Controller::new(2, WORKERS_MAX);
+        settle_from(Controller::new(2, WORKERS_MAX), (depth, latency_us, cpu_us), ticks)
+    }
+
+    fn settle_from(
+        mut controller: Controller,
+        (depth, latency_us, cpu_us): (usize, f64, f64),
+        ticks: usize,
+    ) -> Vec<usize> {
         (0..ticks)
             .map(|_| {
                 let serving = controller.workers().min(depth) as f64;
@@ -219,6 +234,41 @@ mod tests {
     fn leaps_to_many_workers_at_once_on_a_slow_mount() {
         let workers = settle(1000, 1000.0, 30.0, 3);
         assert!(*workers.last().unwrap() >= 64, "{workers:?}");
+    }
+
+    /// On a slow mount and on a disk.
+    const SLOW: [(usize, f64, f64); 2] = [(1000, 1000.0, 30.0), (1000, 200.0, 5.0)];
+
+    #[test]
+    fn leaps_to_the_number_that_was_measured_and_climbs_from_there() {
+        for storage in SLOW {
+            let mut controller = Controller::new(2, WORKERS_MAX);
+            controller.leap_to(24);
+            let workers = settle_from(controller, storage, 400);
+            let mut changes = workers.clone();
+            changes.dedup();
+            assert_eq!(changes[..3], [2, 24, 48], "{storage:?}: {workers:?}");
+            assert_eq!(workers[3], 24, "{storage:?}: as early as without");
+        }
+    }
+
+    #[test]
+    fn does_not_leap_where_no_more_than_one_worker_a_cpu_paid() {
+        for (known, storage) in [(1, SLOW[0]), (2, SLOW[0]), (2, SLOW[1])] {
+            let mut controller = Controller::new(2, WORKERS_MAX);
+            controller.leap_to(known);
+            let mut changes = settle_from(controller, storage, 400);
+            assert!(changes[..90].iter().all(|count| *count == 2), "{storage:?}: {changes:?}");
+            changes.dedup();
+            assert_eq!(changes[..2], [2, 4], "{storage:?}: once a rate is measured");
+        }
+    }
+
+    #[test]
+    fn no_number_is_above_the_most_there_may_be() {
+        let mut controller = Controller::new(2, 16);
+        controller.leap_to(usize::MAX);
+        assert_eq!(settle_from(controller, SLOW[0], 400).into_iter().max(), Some(16));
     }
 
     #[test]

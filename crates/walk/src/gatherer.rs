@@ -59,6 +59,7 @@ use fathom_io::{Choice, Fields, Follow};
 
 use crate::error::{Error, Op};
 use crate::gather::Roots;
+use crate::leaps::Leaps;
 use crate::run::{Options, Progress, Summary, gather};
 use crate::visit::NextRoot;
 
@@ -73,7 +74,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const BACKLOG: usize = 16 * 1024;
 
 /// How to gather.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Builder {
     options: Options,
     channels: usize,
@@ -102,6 +103,7 @@ impl Builder {
             whole: false,
             workers_max: None,
             fds_max: None,
+            leaps: Leaps::default(),
         };
         Self { options, channels: 1, backlog: BACKLOG }
     }

@@ -229,6 +229,11 @@ impl<T> Lanes<T> {
         (0..self.used()).map(|number| self.get(number))
     }
 
+    /// The devices that have lanes, by their lanes' numbers.
+    pub(crate) fn devs(&self) -> Vec<u64> {
+        self.devs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The number of the lane of a device.
     pub(crate) fn of(&self, dev: u64) -> usize {
         let mut devs = self.devs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -300,6 +305,7 @@ mod tests {
         let numbers: Vec<usize> = (100..).take(LANES_MAX).map(|dev| lanes.of(dev)).collect();
         assert_eq!(numbers, (0..LANES_MAX).collect::<Vec<_>>());
         assert_eq!(lanes.of(100), 0);
+        assert_eq!(lanes.devs(), (100..).take(LANES_MAX).collect::<Vec<_>>());
         assert!((1000..1100).all(|dev| lanes.of(dev) < LANES_MAX));
         assert_eq!((lanes.used(), lanes.iter().count()), (LANES_MAX, LANES_MAX));
     }

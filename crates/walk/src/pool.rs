@@ -10,6 +10,7 @@ use crate::control::{Controller, Sample};
 use crate::duty::Duty;
 use crate::error::{Error, Op};
 use crate::lane::Lane;
+use crate::leaps::Leaps;
 use crate::node::Node;
 use crate::order::Tick;
 use crate::run::{Progress, Summary, workers};
@@ -43,6 +44,7 @@ impl Reading {
 struct Controllers {
     cpus: usize,
     workers_max: usize,
+    leaps: Leaps,
     /// With the units done there at the last sample.
     lanes: Vec<(Controller, u64)>,
 }
@@ -50,11 +52,15 @@ struct Controllers {
 impl Controllers {
     /// Takes a sample of every lane; `common` is what can be told of the process alone. How many workers there should be.
     fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
+        // A lane is there before its device is known.
+        let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.lanes.devs() };
         for (number, lane) in schedule.lanes.iter().enumerate() {
             if self.lanes.len() == number {
                 self.lanes.push((Controller::new(self.cpus, self.workers_max), 0));
             }
             let (controller, last) = &mut self.lanes[number];
+            let known = devs.get(number).and_then(|dev| self.leaps.of(*dev));
+            known.inspect(|workers| controller.leap_to(*workers));
             let units = schedule.count_on(lane, |tally| &tally.entries)
                 + schedule.count_on(lane, |tally| &tally.directories);
             let limit = controller.tick(Sample {
@@ -148,8 +154,8 @@ impl<'a, D: Duty> Pool<'a, D> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
         self.shared.schedule.set_hiring(self.wanted > 1);
-        let workers_max = self.workers_max;
-        self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, lanes: Vec::new() });
+        let (workers_max, leaps) = (self.workers_max, self.shared.options.leaps.clone());
+        self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, leaps, lanes: Vec::new() });
     }
 
     /// Starts the first worker.
@@ -212,6 +218,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             elapsed: self.start.elapsed(),
             calls: self.shared.calls(),
             workers_over_time: self.over_time,
+            devices: self.shared.schedule.lanes.devs(),
         })
     }
 

@@ -15,6 +15,7 @@ use crate::duty::{AsFound, Duty, InOrder};
 use crate::error::Error;
 use crate::fds::Budget;
 use crate::gather::{Gather, Roots};
+use crate::leaps::Leaps;
 use crate::order::{Order, Tick};
 use crate::pool::{Pool, Setup};
 use crate::schedule::Schedule;
@@ -23,7 +24,7 @@ use crate::visit::{Consume, Visit};
 use crate::worker::Shared;
 
 /// How to walk.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The I/O model.
     pub choice: Choice,
@@ -49,6 +50,8 @@ pub struct Options {
     /// No name is given out before the directory, or a first batch of a very wide one, has been read and
     /// [looked at](crate::Visit::opened).
     pub whole: bool,
+    /// What is known beforehand of devices, where the number of workers follows the storage.
+    pub leaps: Leaps,
 }
 
 /// How a walk is doing; the numbers only grow, but for `workers` and `busy`.
@@ -92,6 +95,8 @@ pub struct Summary {
     pub calls: Calls,
     /// When, since the start, how many workers there were: one element a change.
     pub workers_over_time: Vec<(Duration, usize)>,
+    /// Devices (`st_dev`) of directories that were opened, as far as they were kept apart.
+    pub devices: Vec<u64>,
 }
 
 /// Walks the roots `consume` names, on the calling thread and workers of its own.

@@ -33,7 +33,8 @@ pub(crate) struct Shared<D: Duty> {
 
 impl<D: Duty> Shared<D> {
     pub(crate) fn new(duty: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
-        Self { duty, options, schedule, fds: Fds::new(fds_kept), listed: options.once.then(Mutex::default) }
+        let listed = options.once.then(Mutex::default);
+        Self { duty, options, schedule, fds: Fds::new(fds_kept), listed }
     }
 
     /// The lane of a directory's device.

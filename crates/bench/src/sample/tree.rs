@@ -8,8 +8,8 @@ use std::time::Instant;
 use fathom_io::sys::usage;
 use fathom_io::{Choice, Errno};
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Fields, FileType, Follow, Found, Gather, Meta, Names, NextRoot, Node,
-    Options, Roots,
+    Below, Descend, Enter, Entry, Fields, FileType, Follow, Found, Gather, Leaps, Meta, Names, NextRoot,
+    Node, Options, Roots,
 };
 
 use super::spec::{Deed, Failure, Method, Spec};
@@ -128,6 +128,7 @@ fn options(spec: &Spec, stats: bool) -> Options {
         workers_max: None,
         fds_max: None,
         whole: false,
+        leaps: Leaps::default(),
     }
 }
 

@@ -19,8 +19,10 @@ use fathom_du::scan::{Engine, Outcome, scan};
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::{Output, complain};
+use crate::start::Start;
 use crate::{help, locale};
 use args::{Caller, DuArgs, Parsed};
+use extra::Extra;
 use operands::Source;
 use progress::Meter;
 use report::Reporter;
@@ -68,7 +70,9 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
         Scope::Original => Arc::default(),
     };
     let meter = Meter::new(args.extra.progress);
-    let engine = Engine { choice: args.extra.model, threads: args.extra.threads.map(usize::from) };
+    let start = start(caller, &args.extra);
+    let threads = args.extra.threads.map(usize::from);
+    let engine = Engine { choice: args.extra.model, threads, leaps: start.leaps.clone() };
     let (operands, total) = (source.known(), options.total);
     let mut reporter = Reporter::new(caller, source, view.as_mut(), &meter, &stop);
     let mut watch = |progress| meter.show(progress);
@@ -82,9 +86,8 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
     match outcome {
         Ok(outcome) => {
             if args.extra.verbose {
-                complain(
-                    verbose::describe(caller, args.extra.model, &outcome, reporter.problems()).as_bytes(),
-                );
+                let model = args.extra.model;
+                complain(&verbose::describe(caller, model, &start, &outcome, reporter.problems()));
             }
             finish(reporter, &outcome, total)
         }
@@ -92,6 +95,14 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
             complain(&[&caller.name[..], b": ", &error, b"\n"].concat());
             1
         }
+    }
+}
+
+/// Where the walk starts, if there is one.
+fn start(caller: &Caller, extra: &Extra) -> Start {
+    match extra.from {
+        Some(_) => Start::default(),
+        None => Start::read(&caller.name, caller.charset, extra.model, extra.threads.is_some()),
     }
 }
 

@@ -242,6 +242,7 @@ const ENVIRONMENT: Note = Note {
         "TZ: the time zone of times.",
         "LC_ALL, LC_CTYPE, LANG: the characters that messages and patterns know: UTF-8 or ASCII.",
         "LINES, COLUMNS: the size of the tree, whatever that of the terminal.",
+        "FATHOM_PROFILE, XDG_CONFIG_HOME, HOME: where the profile for `--io auto` is.",
         "NO_COLOR: no colours, unless `--color` asks for them.",
     ],
     man_only: true,

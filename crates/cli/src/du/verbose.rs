@@ -7,14 +7,16 @@ use fathom_du::scan::Outcome;
 use fathom_io::Choice;
 
 use super::args::Caller;
+use crate::start::Start;
 
 /// Lines for standard error.
 pub(crate) fn describe(
     caller: &Caller,
     choice: Choice,
+    start: &Start,
     outcome: &Outcome,
     problems: &BTreeMap<&'static str, u64>,
-) -> String {
+) -> Vec<u8> {
     let name = String::from_utf8_lossy(&caller.name);
     let mut text = String::new();
     let ran = match choice {
@@ -30,6 +32,9 @@ pub(crate) fn describe(
     let progress = summary.progress;
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{name}: model: {ran}");
+    for note in start.notes(&summary.devices) {
+        let _ = writeln!(text, "{name}: {note}");
+    }
     let _ = writeln!(text, "{name}: workers: {}", workers.join(", "));
     let _ = writeln!(
         text,
@@ -47,5 +52,5 @@ pub(crate) fn describe(
     for (kind, count) in problems {
         let _ = writeln!(text, "{name}: errors: {count} {kind}");
     }
-    text
+    text.into_bytes()
 }

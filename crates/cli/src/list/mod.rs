@@ -23,6 +23,7 @@ use crate::du::progress::Meter;
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::{print, say_misuse};
+use crate::start::Start;
 use crate::{help, locale};
 
 const NAME: &str = "fathom list";
@@ -34,7 +35,10 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset, &env) {
-        Ok(Asked::List(args)) => run(*args, Report::new(charset, stop_on_interrupt())),
+        Ok(Asked::List(args)) => {
+            let start = Start::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
+            run(*args, &start, Report::new(charset, stop_on_interrupt()))
+        }
         Ok(Asked::Help) => print(NAME, &help::render(&table::LIST, NAME, Scope::Full)),
         Ok(Asked::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
@@ -44,12 +48,12 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-fn run(args: ListArgs, report: Report) -> u8 {
+fn run(args: ListArgs, start: &Start, report: Report) -> u8 {
     let (report, meter) = (Arc::new(report), Meter::new(args.progress));
     args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
     args.problems.iter().for_each(|problem| report.problem(problem));
     let (stats, counts) = (args.stats, matches!(args.plan.shape, Shape::Count));
-    let ended = list(args, &report, &mut |progress| meter.show(progress));
+    let ended = list(options(&args, start), args, &report, &mut |progress| meter.show(progress));
     meter.clear();
     let summary = match ended {
         Ok(summary) => summary,
@@ -62,6 +66,7 @@ fn run(args: ListArgs, report: Report) -> u8 {
         report.write(format!("{}\n", report.entries()).as_bytes(), 0);
     }
     if stats {
+        start.notes(&summary.devices).for_each(|note| report.say(note.as_bytes()));
         report.say(describe(&report, &summary).as_bytes());
     }
     if report.is_interrupted() {
@@ -71,7 +76,7 @@ fn run(args: ListArgs, report: Report) -> u8 {
     report.status()
 }
 
-fn options(args: &ListArgs) -> Options {
+fn options(args: &ListArgs, start: &Start) -> Options {
     let links = if args.plan.dereference { Follow::Yes } else { Follow::No };
     let fields = args.plan.fields();
     Options {
@@ -86,11 +91,17 @@ fn options(args: &ListArgs) -> Options {
         workers_max: None,
         fds_max: None,
         whole: args.plan.vcs.is_some(),
+        leaps: start.leaps.clone(),
     }
 }
 
-fn list(args: ListArgs, report: &Arc<Report>, watch: &mut dyn FnMut(Progress)) -> Result<Summary, Error> {
-    let (options, plan, operands) = (options(&args), Arc::new(args.plan), args.operands);
+fn list(
+    options: Options,
+    args: ListArgs,
+    report: &Arc<Report>,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Summary, Error> {
+    let (plan, operands) = (Arc::new(args.plan), args.operands);
     if !args.in_order {
         let teller = any::Teller { plan, report: report.clone() };
         return gather(options, teller, &mut any::Leader { operands, report }, watch);

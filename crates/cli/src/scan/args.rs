@@ -12,7 +12,7 @@ use fathom_inventory::estimate::{Budget, Survey};
 use fathom_inventory::filter::period;
 use fathom_inventory::scan::Scan;
 use fathom_text::quote::{Charset, quote};
-use fathom_walk::Choice;
+use fathom_walk::{Choice, Leaps};
 
 use super::table::{FLAGS, Key};
 use crate::du::extra::{self, When};
@@ -86,6 +86,7 @@ impl Reader {
             roots: Vec::new(),
             choice: Choice::Auto,
             threads: None,
+            leaps: Leaps::default(),
             in_flight_max: None,
             rate: None,
             one_file_system: false,
@@ -167,6 +168,7 @@ impl Reader {
             budget: Budget::Time(time),
             choice: scan.choice,
             threads: scan.threads,
+            leaps: scan.leaps,
             in_flight_max: scan.in_flight_max,
             rate: scan.rate,
             one_file_system: scan.one_file_system,

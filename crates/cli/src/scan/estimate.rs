@@ -12,11 +12,14 @@ use crate::du::view::json::Object;
 use crate::du::view::screen::Screen;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::Output;
+use crate::start::Start;
 
 /// Makes the estimate and shows it; the exit status.
 pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     let EstimateArgs { mut survey, json, stats, progress } = args;
     survey.stop = stop_on_interrupt();
+    let start = Start::read(NAME.as_bytes(), charset, survey.choice, survey.threads.is_some());
+    survey.leaps = start.leaps.clone();
     let meter = Meter::new(progress);
     let ended = estimate(&survey, &mut Shown { meter: &meter, charset });
     meter.clear();
@@ -28,6 +31,7 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
         }
     };
     if stats {
+        start.notes(&outcome.devices).for_each(|note| say(note.as_bytes()));
         let (reads, ms) = (outcome.reads, outcome.elapsed.as_secs_f64() * 1e3);
         say(format!("{reads} directories read, {ms:.1} ms").as_bytes());
     }

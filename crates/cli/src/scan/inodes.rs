@@ -71,7 +71,8 @@ mod tests {
     use super::*;
 
     fn mount(point: &CStr, dev: u64, is_part: bool) -> Mount {
-        Mount { point: point.to_owned(), dev, kind: b"ext4".to_vec(), is_part }
+        let (kind, source, options) = (b"ext4".to_vec(), b"/dev/sda1".to_vec(), b"rw".to_vec());
+        Mount { point: point.to_owned(), dev, kind, source, options, is_part }
     }
 
     fn told(roots: &[&str], one_file_system: bool) -> Option<u64> {

@@ -19,6 +19,7 @@ use crate::du::progress::Meter;
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::{self, print, say_misuse};
+use crate::start::Start;
 use crate::{help, locale};
 
 const NAME: &str = "fathom scan";
@@ -66,6 +67,8 @@ impl Watch for Shown<'_> {
 fn run(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
     scan.stop = stop_on_interrupt();
+    let start = Start::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
+    scan.leaps = start.leaps.clone();
     let meter = Meter::new(progress).of(|| inodes::expected(&scan.roots, scan.one_file_system));
     let begin = if resume { self::resume } else { self::scan };
     let ended = begin(&scan, &output, &mut Shown { meter: &meter, charset });
@@ -73,6 +76,7 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
     match ended {
         Ok(outcome) => {
             if stats {
+                start.notes(&outcome.summary.devices).for_each(|note| say(note.as_bytes()));
                 say(describe(&outcome).as_bytes());
             }
             if let Some(since) = &outcome.manifest.since {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use fathom_walk::Choice;
+use fathom_walk::{Choice, Leaps};
 
 use crate::scan::Watch;
 use crate::store::{Error, Op};
@@ -55,6 +55,8 @@ pub struct Survey {
     pub choice: Choice,
     /// This many workers, whatever the model would have.
     pub threads: Option<usize>,
+    /// What is known beforehand of devices.
+    pub leaps: Leaps,
     /// No more directories under way at once than this.
     pub in_flight_max: Option<usize>,
     /// Look at no more than so many entries a second.
@@ -116,6 +118,8 @@ pub struct Outcome {
     pub errors: u64,
     /// How long it took.
     pub elapsed: Duration,
+    /// Devices (`st_dev`) of directories that were opened.
+    pub devices: Vec<u64>,
 }
 
 /// Estimates what is in the trees.
@@ -129,7 +133,8 @@ pub fn estimate(survey: &Survey, watch: &mut dyn Watch) -> Result<Outcome, Error
     let roots = survey.roots.iter().cloned().map(Place::Root).collect();
     let sampled = sampler::sample(walker, roots, survey.largest, survey.seed);
     let sampler::Sampled { estimate, reads, whole, reader } = sampled;
-    let errors = reader.end().map_err(|error| Error::new(Op::Estimate, Path::new(&first(survey)), error))?;
+    let (errors, devices) =
+        reader.end().map_err(|error| Error::new(Op::Estimate, Path::new(&first(survey)), error))?;
     let largest = estimate.largest.iter();
     Ok(Outcome {
         total: Figures::new(estimate.total),
@@ -139,6 +144,7 @@ pub fn estimate(survey: &Survey, watch: &mut dyn Watch) -> Result<Outcome, Error
         reads: reads as u64,
         errors,
         elapsed: start.elapsed(),
+        devices,
     })
 }
 

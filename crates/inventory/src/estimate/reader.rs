@@ -162,15 +162,15 @@ impl<'w> Walker<'w> {
         Ok(Self { survey, start, watch, desk, line, thread, roots, reads, problems })
     }
 
-    /// Ends the walk; how many things could not be read.
+    /// Ends the walk; how many things could not be read, and the devices met.
     ///
     /// # Errors
     /// If the walk could not start.
-    pub(super) fn end(self) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+    pub(super) fn end(self) -> Result<(u64, Vec<u64>), Box<dyn std::error::Error + Send + Sync>> {
         let Self { line, thread, problems, .. } = self;
         drop(line);
         match thread.join() {
-            Ok(ended) => ended.map(|_| problems.len() as u64).map_err(Into::into),
+            Ok(ended) => ended.map(|summary| (problems.len() as u64, summary.devices)).map_err(Into::into),
             Err(_) => Err("the walk's leading thread panicked".into()),
         }
     }
@@ -270,5 +270,6 @@ fn options(survey: &Survey) -> Options {
         whole: false,
         workers_max: survey.in_flight_max,
         fds_max: None,
+        leaps: survey.leaps.clone(),
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_walk::{Choice, Errno, Fields, Follow, Options, Progress, Summary, run};
+use fathom_walk::{Choice, Errno, Fields, Follow, Leaps, Options, Progress, Summary, run};
 
 use crate::Owners;
 use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer};
@@ -35,6 +35,8 @@ pub struct Scan {
     pub choice: Choice,
     /// This many workers, whatever the model would have.
     pub threads: Option<usize>,
+    /// What is known beforehand of devices.
+    pub leaps: Leaps,
     /// No more directories under way at once than this.
     pub in_flight_max: Option<usize>,
     /// Look at no more than so many entries a second.
@@ -199,6 +201,7 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
         whole: false,
         workers_max: scan.in_flight_max,
         fds_max: None,
+        leaps: scan.leaps.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_io::{Model, Unavailable};
-use fathom_walk::{Choice, Fields, Follow, Options, Progress, Summary, Visit, run, run_with};
+use fathom_walk::{Choice, Fields, Follow, Leaps, Options, Progress, Summary, Visit, run, run_with};
 
 use super::record::{Everything, Recorder, Seen};
 use super::{Watchdog, skip};
@@ -45,6 +45,7 @@ impl Way {
             workers_max: None,
             fds_max: None,
             whole: false,
+            leaps: Leaps::default(),
         }
     }
 }

@@ -1,0 +1,199 @@
+//! A profile, as `--io auto` takes it: what is said of it, and that it changes nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fathom_bench::profile::{Entry, Filesystem, Here, Profile, VALID};
+use tempfile::TempDir;
+
+/// A tree to walk beside a home that may have a profile.
+struct Place {
+    temp: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for name in ["tree/a/b", "tree/c", "home"] {
+            fs::create_dir_all(temp.path().join(name)).unwrap();
+        }
+        for name in ["a/1", "a/b/2", "c/3"] {
+            fs::write(temp.path().join("tree").join(name), name).unwrap();
+        }
+        Self { temp }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    /// Where the profile is if nothing else is said.
+    fn usual(&self) -> PathBuf {
+        self.path("home/.config/fathom/io-profile.json")
+    }
+
+    /// An entry that holds where the tree is.
+    fn entry(&self) -> Entry {
+        let here = Here::now();
+        Entry {
+            filesystem: Filesystem::of(&self.path("tree")).expect("a test's directory is on a known device"),
+            kernel: here.kernel,
+            cpus: here.cpus,
+            program: "fathom 0.1.0".to_owned(),
+            measured: here.now,
+            expires: here.now + VALID,
+            walk_in_flight: Some(here.cpus + 30),
+            serve: None,
+            verdict: "It waits.".to_owned(),
+        }
+    }
+
+    fn put(&self, entry: Entry) {
+        let mut profile = Profile::default();
+        profile.put(entry);
+        profile.write(&self.usual()).unwrap();
+    }
+
+    fn fathom(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.args(words.split_whitespace()).current_dir(self.temp.path()).env("LC_ALL", "C");
+        command.env("HOME", self.path("home")).env_remove("XDG_CONFIG_HOME").env_remove("FATHOM_PROFILE");
+        command
+    }
+
+    fn run(&self, words: &str) -> Output {
+        self.fathom(words).output().unwrap()
+    }
+
+    /// What is said of the profile.
+    fn said(&self, words: &str) -> Vec<String> {
+        said(&self.run(words))
+    }
+}
+
+/// Of what is said on standard error, the lines about a profile.
+fn said(output: &Output) -> Vec<String> {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    text.lines().filter(|line| line.contains("profile")).map(str::to_owned).collect()
+}
+
+/// The walks that can say where they started, and their names.
+fn walks(inventory: &Path) -> [(&'static str, String); 4] {
+    let scan = format!("scan --stats -o {} tree", inventory.display());
+    [
+        ("fathom du", "du --verbose tree".to_owned()),
+        ("fathom list", "list --stats tree".to_owned()),
+        ("fathom scan", scan),
+        ("fathom scan", "scan --estimate 5s --stats tree".to_owned()),
+    ]
+}
+
+fn origin(entry: &Entry) -> String {
+    let Filesystem { kind, source } = &entry.filesystem;
+    format!("the profile of {} ({kind} on {source})", entry.measured.strftime("%Y-%m-%d"))
+}
+
+#[test]
+fn every_walk_says_that_it_starts_from_the_profile() {
+    let place = Place::new();
+    let entry = place.entry();
+    place.put(entry.clone());
+    let workers = entry.walk_in_flight.unwrap();
+    for (name, words) in walks(&place.path("i")) {
+        let expected = format!("{name}: start: {workers} workers once calls wait, from {}", origin(&entry));
+        assert_eq!(place.said(&words), [expected], "{words}");
+    }
+}
+
+#[test]
+fn a_profile_of_other_circumstances_is_not_used_and_only_verbose_says_so() {
+    let place = Place::new();
+    let entry = place.entry();
+    let cpus = entry.cpus + 1;
+    for (stale, why) in [
+        (Entry { kernel: "2.4.20 i686".to_owned(), ..entry.clone() }, "it was measured under another kernel"),
+        (Entry { cpus, ..entry.clone() }, "it was measured with another number of CPUs"),
+        (Entry { expires: entry.measured, ..entry.clone() }, "it has expired"),
+    ] {
+        let expected = format!("fathom du: start: not from {}: {why}", origin(&stale));
+        place.put(stale);
+        assert_eq!(place.said("du --verbose tree"), [expected]);
+        assert_eq!(place.run("du tree").stderr, b"");
+    }
+    place
+        .put(Entry { filesystem: Filesystem { kind: "nfs4".to_owned(), source: "x:/".to_owned() }, ..entry });
+    assert!(place.said("du --verbose tree").is_empty());
+}
+
+#[test]
+fn a_damaged_profile_is_ignored_with_one_warning() {
+    let place = Place::new();
+    let before = place.run("du tree");
+    fs::create_dir_all(place.usual().parent().unwrap()).unwrap();
+    for (text, cause) in [
+        ("", "EOF while parsing a value at line 1 column 0"),
+        ("\u{1b}[2J", "expected value at line 1 column 1"),
+        (r#"{"schema":9}"#, "its format is 9, and this program knows 1"),
+        (
+            "{\"schema\":\"\\u001b[2J\"}",
+            "invalid type: string \"\\u{1b}[2J\", expected u32 at line 1 column 21",
+        ),
+        (r#"{"schema":1,"entries":[{}]}"#, "missing field `filesystem` at line 1 column 25"),
+    ] {
+        fs::write(place.usual(), text).unwrap();
+        let after = place.run("du tree");
+        let expected = format!("fathom du: ignoring profile '{}': {cause}\n", place.usual().display());
+        assert_eq!(String::from_utf8_lossy(&after.stderr), expected);
+        assert_eq!((after.status, &after.stdout), (before.status, &before.stdout));
+    }
+    for (name, words) in walks(&place.path("i")) {
+        let said = place.said(&words);
+        assert!(said.len() == 1 && said[0].starts_with(&format!("{name}: ignoring profile '")), "{said:?}");
+    }
+}
+
+#[test]
+fn the_environment_names_another_profile_or_none() {
+    let place = Place::new();
+    place.put(place.entry());
+    fs::write(place.path("damaged"), "").unwrap();
+    let with =
+        |value: &str| said(&place.fathom("du --verbose tree").env("FATHOM_PROFILE", value).output().unwrap());
+    assert!(with("").is_empty() && with("missing").is_empty() && with("damaged/below").is_empty());
+    assert!(with("damaged")[0].contains("ignoring profile 'damaged'"));
+    assert!(with("home/.config/fathom/io-profile.json")[0].contains("workers once calls wait"));
+    fs::rename(place.path("home/.config"), place.path("settings")).unwrap();
+    assert!(place.said("du --verbose tree").is_empty());
+    let mut moved = place.fathom("du --verbose tree");
+    assert_eq!(said(&moved.env("XDG_CONFIG_HOME", place.path("settings")).output().unwrap()).len(), 1);
+}
+
+#[test]
+fn other_models_do_not_look_for_a_profile() {
+    let place = Place::new();
+    fs::create_dir_all(place.usual().parent().unwrap()).unwrap();
+    fs::write(place.usual(), "damaged").unwrap();
+    for words in ["--io=sync", "--io=threads", "--io=async-par", "--threads=3", "--io=auto --threads=2"] {
+        assert!(place.said(&format!("du --verbose {words} tree")).is_empty(), "{words}");
+        assert!(place.said(&format!("list --stats {words} tree")).is_empty(), "{words}");
+    }
+    assert!(place.run("scan --threads=2 -o i tree").stderr.is_empty());
+    assert!(place.said("du --verbose --from i tree").is_empty(), "nothing is walked");
+}
+
+#[test]
+fn the_output_is_the_same_with_a_profile_and_without() {
+    let place = Place::new();
+    let lines =
+        ["du -a tree", "du -sh tree tree/a", "list tree", "list --order=path --json tree", "du --json tree"];
+    let outputs = || lines.map(|words| place.run(words));
+    let without = outputs();
+    for workers in [1, 7, 256] {
+        place.put(Entry { walk_in_flight: Some(workers), ..place.entry() });
+        assert_eq!(outputs(), without, "{workers}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What was measured of a device beforehand: a walk leaps to that many workers there, and tells the same in the same order.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod support;
+
+use std::thread::available_parallelism;
+
+use fathom_io::blocking::Blocking;
+use fathom_walk::{Choice, Leaps, Options, Summary};
+use support::record::{Recorder, assert_same};
+use support::slow::{TwoDevices, device};
+use support::tree::{Tree, fill};
+use support::way::{self, SYNC, Way};
+
+/// Where each call takes a millisecond: with two dozen workers, over before a rate would have been measured, as a rule.
+fn tree() -> Tree {
+    let tree = Tree::in_memory();
+    for number in 0..60 {
+        fill(&tree.dir(&number.to_string()), 20);
+    }
+    tree
+}
+
+/// Walks `tree` as a slow device of which `leaps` is known, and checks what was told.
+fn walk(tree: &Tree, leaps: Leaps) -> Summary {
+    let (way, roots) = (Way::of(Choice::Auto), [tree.root()]);
+    let first = way::lines(SYNC.options(), &roots);
+    let (calls, mut recorder) = (TwoDevices::new(device(tree.root())), Recorder::new(&roots));
+    let options = Options { leaps, ..way.options() };
+    let summary = way::walk_over(options, &mut recorder, move || Ok(Blocking::new(calls.clone())));
+    assert_same(&first, &recorder.lines, way);
+    summary
+}
+
+fn cpus() -> usize {
+    available_parallelism().unwrap().get()
+}
+
+fn counts(summary: &Summary) -> Vec<usize> {
+    summary.workers_over_time.iter().map(|(_, count)| *count).collect()
+}
+
+#[test]
+fn a_slow_device_gets_the_workers_that_were_measured_there() {
+    let (tree, known) = (tree(), cpus() + 22);
+    let summary = walk(&tree, [(1, 99), (device(tree.root()), known)].into_iter().collect());
+    let counts = counts(&summary);
+    assert!(counts.contains(&known), "{counts:?}");
+    // On a busy machine the walk lasts until a step up is tried.
+    let more = counts.iter().find(|count| **count > known);
+    assert!(more.is_none_or(|count| *count == 2 * known), "{counts:?}");
+    assert_eq!(summary.devices, [device(tree.root())]);
+}
+
+#[test]
+fn there_is_no_leap_where_one_worker_paid_best() {
+    let tree = tree();
+    let counts = counts(&walk(&tree, [(device(tree.root()), 1)].into_iter().collect()));
+    let more = counts.iter().find(|count| **count > cpus());
+    assert!(more.is_none_or(|count| *count == 2 * cpus()), "a step, no leap: {counts:?}");
+}
+
+#[test]
+fn what_is_known_of_another_device_changes_nothing() {
+    let tree = tree();
+    let counts = counts(&walk(&tree, [(1, 3)].into_iter().collect()));
+    assert!(counts.iter().any(|count| *count > 2 * cpus()), "{counts:?}");
+}
