@@ -88,8 +88,8 @@ fn origin(entry: &Entry, charset: Charset) -> String {
     format!("the profile of {} ({kind} on {source})", entry.measured.strftime("%Y-%m-%d"))
 }
 
-/// Where the profile is, if it is to be read.
-fn path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// Where the profile is, if there is to be one.
+pub(crate) fn path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     match env(VARIABLE) {
         Some(path) if path.is_empty() => None,
         Some(path) => Some(path.into()),

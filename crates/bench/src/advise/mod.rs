@@ -7,6 +7,7 @@
 //! samples are made and counted (`lab`, `runner`), their statistics (`summary`).
 
 mod constants;
+mod entry;
 mod flips;
 mod inquiry;
 mod predict;

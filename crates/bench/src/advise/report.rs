@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
 use super::{Advice, Constants};
+use crate::profile::VALID;
 use crate::report::{Align, aligned, interval, plain, significant};
 
 /// How many arms that are as good are named.
@@ -21,8 +22,17 @@ pub fn text(advice: &Advice) -> String {
         constants(&advice.constants),
         advice.validation.as_ref().map_or(String::new(), validation),
         list("it holds for", advice.run.machine.iter().map(|(name, value)| format!("{name}: {value}"))),
+        again(advice),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn again(advice: &Advice) -> String {
+    let command = plain(&advice.run.command);
+    let seed =
+        if command.contains("--seed") { String::new() } else { format!(" --seed {}", advice.run.seed) };
+    let days = VALID.as_hours() / 24;
+    format!("Ask again when any of that has changed, or after {days} days: {command}{seed}\n")
 }
 
 fn list(title: &str, lines: impl Iterator<Item = String>) -> String {

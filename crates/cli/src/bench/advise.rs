@@ -1,9 +1,11 @@
 //! `fathom bench advise`: what to use on a filesystem, and whether that advice is any good.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_bench::advise::{self, Advice, Ask, End, Look, Site, text, validate};
 use fathom_bench::lab::Room;
+use fathom_bench::profile::{Filesystem, Here, Profile};
 use fathom_bench::{Programs, report};
 
 use super::args::{AdviseArgs, Target};
@@ -11,6 +13,7 @@ use super::run::{Meter, begun, words};
 use super::{FAILED, MISUSED, NAME, fail, places, put};
 use crate::interrupt::{INTERRUPTED, stop_and_clean_up};
 use crate::output::{print, say};
+use crate::start;
 
 /// What measuring may take, with the constants: the rest of three minutes is for what goes on longer than expected.
 const TIME: Duration = Duration::from_secs(120);
@@ -62,6 +65,33 @@ fn ask<L: Look>(args: &AdviseArgs, command: String, site: &mut Site<'_, '_, L>) 
     }
 }
 
+/// Puts the advice into the profile, in the place of an older one for the same filesystem.
+fn keep(args: &AdviseArgs, target: &Target, advice: &Advice) -> Result<PathBuf, String> {
+    let path = match target {
+        Target::File(path) => path.clone(),
+        Target::Output => start::path(|name| std::env::var_os(name))
+            .ok_or("cannot save the advice: neither HOME nor XDG_CONFIG_HOME says where")?,
+    };
+    let filesystem = Filesystem::of(&args.path)
+        .ok_or("cannot save the advice: the mount table does not have this filesystem")?;
+    let saved = Profile::read(&path).and_then(|profile| {
+        let mut profile = profile.unwrap_or_default();
+        profile.put(advice.entry(filesystem, &Here::now()));
+        profile.write(&path)
+    });
+    saved.map(|()| path).map_err(|error| error.to_string())
+}
+
+fn save(args: &AdviseArgs, target: &Target, advice: &Advice) -> u8 {
+    match keep(args, target, advice) {
+        Ok(path) => {
+            say(NAME, format!("saved in '{}'", path.display()).as_bytes());
+            0
+        }
+        Err(message) => fail(&message),
+    }
+}
+
 fn conclude(args: &AdviseArgs, advice: &Advice, end: End) -> u8 {
     let written = write(args, advice);
     match end {
@@ -74,7 +104,7 @@ fn conclude(args: &AdviseArgs, advice: &Advice, end: End) -> u8 {
             say(NAME, b"no sample counts, so there is no advice");
             FAILED
         }
-        End::Complete => written,
+        End::Complete => written.max(args.save.as_ref().map_or(0, |target| save(args, target, advice))),
     }
 }
 

@@ -40,6 +40,45 @@ fn advice_is_a_sentence_with_a_verdict_for_every_workload_that_can_be_asked_abou
 }
 
 #[test]
+fn saved_advice_is_what_io_auto_starts_from() {
+    let dir = temp();
+    fs::write(dir.path().join("profile"), "damaged").unwrap();
+    let mut command = bench(dir.path(), "advise --quick --save --json=/dev/null");
+    let out = command
+        .env("HOME", dir.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("FATHOM_PROFILE")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    let path = dir.path().join(".config/fathom/io-profile.json");
+    assert_eq!(
+        (out.status.code(), said),
+        (Some(0), format!("fathom bench: saved in '{}'\n", path.display()))
+    );
+    let mut profile: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert!(profile["entries"][0]["verdict"].as_str().unwrap().len() > 10);
+    // Where metadata stays warm, or nothing pays, there is no number: here it is set, to see where it goes.
+    profile["entries"][0]["walk_in_flight"] = 77.into();
+    fs::write(&path, profile.to_string()).unwrap();
+    let mut du = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    du.args(["du", "-s", "--verbose", "."]).current_dir(dir.path());
+    let out = du
+        .env("HOME", dir.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("FATHOM_PROFILE")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.contains("start: 77 workers once calls wait, from the profile of "), "{said}");
+
+    let (status, _, err) = run(dir.path(), "advise --quick --save=profile --json=/dev/null");
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.starts_with("fathom bench: cannot read 'profile': "), "{err}");
+    assert_eq!(fs::read(dir.path().join("profile")).unwrap(), b"damaged", "it is left as it is");
+}
+
+#[test]
 fn without_io_uring_advice_goes_on_and_says_why() {
     let (status, out, err) = std::thread::spawn(|| {
         refuse_rings();
