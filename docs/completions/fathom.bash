@@ -109,7 +109,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --csv --csv= --json --json= --html= --help --version'
+            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --validate --csv --csv= --json --json= --html= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -120,6 +120,7 @@ _fathom() {
                 --blocks|--blocks=) compopt +o default 2>/dev/null; return ;;
                 --seed|--seed=) compopt +o default 2>/dev/null; return ;;
                 --path|--path=) return ;;
+                --save=) return ;;
                 --csv=) return ;;
                 --json=) return ;;
                 --html|--html=) return ;;

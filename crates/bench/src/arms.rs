@@ -153,7 +153,7 @@ fn further() -> Vec<Arm> {
 /// The arms for reading: blocking, threads, and every depth worth knowing.
 fn reading() -> Vec<Arm> {
     let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
-    for threads in [1, 8, 32] {
+    for threads in [1, 8, 32, 128] {
         arms.push(Arm::new(format!("{threads}_threads_pread"), "threads", Method::Pwrite).threads(threads));
     }
     for depth in [1, 8, 32, 128] {

@@ -50,14 +50,14 @@ fn misses(warm: &Verdict, cold: &Verdict) -> Option<String> {
     })
 }
 
-/// From which latency on a hand-off to a pool pays for waits that overlap.
+/// From which latency on a hand-off to a pool pays for waits that overlap. It costs its processor time: hand-offs overlap, too.
 fn latency(constants: &Constants) -> Option<String> {
-    let hop_us = constants.overhead_us("pool_32")?.max(constants.overhead_us("nowait_32").unwrap_or(0.0));
+    let hop_us = constants.warm("pool_32")?.cpu_us - constants.warm("blocking")?.cpu_us;
     let overlap = constants.overlap(false, 32).unwrap_or(32.0);
     let from_us = hop_us / (1.0 - 1.0 / overlap.max(1.01));
     (hop_us > 0.0).then(|| {
         format!(
-            "storage that takes more than {} us to answer: hand its reads to a pool of 32 threads (a hand-off costs {} us here)",
+            "reads that wait for more than {} us in the mean: hand them to a pool of 32 threads (a hand-off takes {} us of processor time here)",
             significant(from_us, 2),
             significant(hop_us, 2)
         )

@@ -18,10 +18,10 @@ const WRITERS: &str = "10_threads_pwrite";
 /// Workload, state of the cache, bytes of the file or of all files, bytes of an operation. What the same files do for stands together.
 /// Warm work is more than cold work, so that it takes as long.
 const QUESTIONS: [(Deed, Cache, u64, u64); 15] = [
-    (Deed::RandomRead, Cache::Warm, 96 * MIB, 4 * KIB),
-    (Deed::Read, Cache::Warm, 96 * MIB, 128 * KIB),
-    (Deed::Read, Cache::Cold, 96 * MIB, 128 * KIB),
-    (Deed::RandomRead, Cache::Cold, 12 * MIB, 4 * KIB),
+    (Deed::RandomRead, Cache::Warm, 192 * MIB, 4 * KIB),
+    (Deed::Read, Cache::Warm, 192 * MIB, 128 * KIB),
+    (Deed::Read, Cache::Cold, 192 * MIB, 128 * KIB),
+    (Deed::RandomRead, Cache::Cold, 24 * MIB, 4 * KIB),
     (Deed::Write, Cache::Any, 96 * MIB, 64 * KIB),
     (Deed::AppendSync, Cache::Any, 512 * KIB, 4 * KIB),
     (Deed::SmallFiles, Cache::Warm, 32 * MIB, 4 * KIB),
@@ -53,7 +53,8 @@ pub(super) fn questions(seed: u64, scale: f64) -> Vec<Cell> {
 
 /// The same file read past the page cache: how latency goes with depth.
 pub(super) fn direct(warm: &Cell) -> Cell {
-    Cell { direct: true, cache: Cache::Any, size: warm.size / 12, ..warm.clone() }
+    let size = (warm.size / 24).next_multiple_of(warm.block as u64);
+    Cell { direct: true, cache: Cache::Any, size, ..warm.clone() }
 }
 
 /// The arms that may be the answer for `cell` on a machine with `cpus` processors.
@@ -92,9 +93,10 @@ mod tests {
         for deed in Deed::ALL {
             assert!(cells.iter().any(|cell| cell.deed == deed), "{deed:?}");
         }
-        assert_eq!(cells[0].label(), "random-read 96 MiB in 4 KiB blocks, warm");
+        assert_eq!(cells[0].label(), "random-read 192 MiB in 4 KiB blocks, warm");
+        assert!(direct(&questions(7, 0.1)[0]).size.is_multiple_of(4096));
         let larger = questions(7, 1.5);
-        assert_eq!((larger[0].size, larger[10].files), (144 * MIB, 75_000));
+        assert_eq!((larger[0].size, larger[10].files), (288 * MIB, 75_000));
     }
 
     #[test]

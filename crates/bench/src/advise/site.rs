@@ -74,7 +74,7 @@ impl<L: Look> Bench for Site<'_, '_, L> {
             cpus: fathom_io::sys::cpus_allowed(),
             nops: measured_nops(),
             writes_are_handed_over: lab::writes_are_handed_over(&self.place),
-            stays_warm: lab::stays_warm(),
+            stays_warm: lab::stays_warm(&self.place),
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
+
+use fathom_io::sys::fs_magic;
 
 use crate::lang::Answer;
 use crate::pattern::Pattern;
@@ -55,13 +58,20 @@ pub(super) fn warm(path: &Path, contents: bool) -> io::Result<()> {
 /// Where the kernel is told to forget what it has cached.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
+/// Filesystems without a disk: tmpfs and ramfs (statfs(2)).
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
 /// Has the kernel forget all metadata, of everything. It takes root.
 pub(super) fn cool() -> io::Result<()> {
     fs::write(DROP_CACHES, "3").map_err(|error| io::Error::new(error.kind(), by_root_alone(&error)))
 }
 
-/// Why metadata cannot be made cold; `None` if it can.
-pub(crate) fn stays_warm() -> Option<String> {
+/// Why metadata of files in `place` cannot be made cold; `None` if it can.
+pub(crate) fn stays_warm(place: &Path) -> Option<String> {
+    let kind = File::open(place).ok().and_then(|dir| fs_magic(dir.as_fd()));
+    if kind.is_some_and(|kind| IN_MEMORY.contains(&kind)) {
+        return Some("its files are in memory, and nowhere else".to_owned());
+    }
     File::options().write(true).open(DROP_CACHES).err().map(|error| by_root_alone(&error))
 }
 

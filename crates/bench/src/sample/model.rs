@@ -5,7 +5,7 @@ use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position
 use fathom_io::uring::{Ring, RingOptions};
 
 use super::null::Null;
-use super::spec::{Method, Spec};
+use super::spec::{Deed, Method, Spec};
 use crate::pattern::Pattern;
 
 /// What `--method` takes, and `--list` shows.
@@ -51,6 +51,7 @@ pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable>
         Method::Pool => with.with(pool()?),
         Method::Nowait => with.with(Nowait::new(pool()?)),
         Method::Tokio => with.with(TokioFile::new(depth)?),
+        Method::Mmap if spec.deed == Deed::RandomRead => with.with(Mapped::random()),
         Method::Mmap => with.with(Mapped::default()),
         Method::Null => with.with(Null::new(Pattern::new(spec.seed, spec.generation))),
         _ => unreachable!("a specification that was checked has a method that moves bytes of a file"),

@@ -1,4 +1,4 @@
-//! Which block is next: one after the other, or each once in random order without a list of them.
+//! Which block is next: one after the other, or each once in random order.
 
 use std::ops::Range;
 
@@ -8,7 +8,12 @@ pub(super) struct Order {
     blocks: Range<u64>,
     next: u64,
     shuffle: Option<Shuffle>,
+    /// The shuffled places, if they are few: made before the clock starts, they cost nothing while it runs.
+    list: Vec<u32>,
 }
+
+/// Longest list of places, which takes 4 MiB.
+const LIST_MAX: u64 = 1 << 20;
 
 fn mix(number: u64) -> u64 {
     let z = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -48,8 +53,13 @@ impl Shuffle {
 impl Order {
     /// `blocks` ascending, or shuffled by `seed`.
     pub(super) fn new(blocks: Range<u64>, seed: Option<u64>) -> Self {
-        let shuffle = seed.map(|seed| Shuffle::new(blocks.end - blocks.start, seed));
-        Self { blocks, next: 0, shuffle }
+        let count = blocks.end - blocks.start;
+        let shuffle = seed.map(|seed| Shuffle::new(count, seed));
+        let mut order = Self { blocks, next: 0, shuffle, list: Vec::new() };
+        if let Some(shuffle) = order.shuffle.as_ref().filter(|_| count <= LIST_MAX) {
+            order.list = (0..count).map(|index| order.shuffled(index, shuffle) as u32).collect();
+        }
+        order
     }
 
     /// An image that lies out of the range is followed until it leads back (cycle walking, Black and Rogaway 2002).
@@ -76,7 +86,10 @@ impl Iterator for Order {
         self.next += 1;
         let place = match &self.shuffle {
             None => index,
-            Some(shuffle) => self.shuffled(index, shuffle),
+            Some(shuffle) => match self.list.get(index as usize) {
+                Some(place) => (*place).into(),
+                None => self.shuffled(index, shuffle),
+            },
         };
         Some(self.blocks.start + place)
     }
@@ -102,6 +115,14 @@ mod tests {
                 assert!(shuffled != Order::new(10..10 + count, Some(8)).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn a_list_that_would_be_long_is_not_made() {
+        let mut long = Order::new(0..LIST_MAX + 1, Some(7));
+        assert!(long.list.is_empty());
+        assert!(long.next().is_some_and(|block| block <= LIST_MAX));
+        assert_eq!(Order::new(0..LIST_MAX, Some(7)).list.len() as u64, LIST_MAX);
     }
 
     /// Also after several others: whatever is seen as a stream is read ahead.

@@ -43,7 +43,7 @@ pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> Cel
     let floor = noise.as_ref().map_or(0.0, |noise| noise.floor);
     let compared = Compared { bootstrap: &bootstrap, base, best: arms.first().copied(), arms: &arms };
     let best = compared.among_best(MARGIN.max(floor));
-    let doubts = doubts::of(samples.blocks, noise.as_ref());
+    let doubts = doubts::of(samples.blocks, noise.as_ref(), base);
     let summaries = arms.iter().zip(best);
     let arms = summaries.map(|(arm, among_best)| compared.summary(arm, cell, among_best)).collect();
     Cell { arms, noise, doubts }

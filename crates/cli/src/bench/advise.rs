@@ -20,7 +20,7 @@ const TIME: Duration = Duration::from_secs(120);
 /// The work with `--quick`, which then is measured no more often than needed.
 const QUICK: f64 = 0.1;
 /// Bytes that the largest question has on the disk, with its copy.
-const ROOM: u64 = 256 << 20;
+const ROOM: u64 = 512 << 20;
 /// Added to the seed for what the advice has not seen.
 const UNSEEN: u64 = 1_000_003;
 

@@ -12,7 +12,7 @@ use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, End, Outcome, Plan, Progress, Watch};
 use fathom_bench::sample::Deed;
 use fathom_bench::summary::summarise;
-use fathom_bench::{ArmName, Desk, Programs, Run, Summary, Unavailable, machine, report};
+use fathom_bench::{ArmName, Desk, Programs, Run, Unavailable, machine, report};
 
 use super::args::BenchArgs;
 use crate::output::complain;
@@ -180,23 +180,6 @@ fn missing(lang: Lang, method: &str, reason: String) -> Unavailable {
     Unavailable { lang: lang.name().to_owned(), method: method.to_owned(), reason }
 }
 
-/// No disk and no network answers a random read sooner, only memory does.
-const DISK_US: f64 = 20.0;
-
-/// What is cold in a virtual machine may be in its host's memory.
-fn warm_on_the_host(deed: Deed, cache: Cache, arm: &Summary) -> Option<String> {
-    let median_us = arm.p50_us.filter(|median_us| *median_us > 0.0 && *median_us < DISK_US)?;
-    let alone =
-        deed == Deed::RandomRead && cache == Cache::Cold && arm.lang == "rust" && arm.method == BASELINE;
-    alone.then(|| {
-        format!(
-            "A cold read took {median_us:.0} us in the median, which no disk does: cold in the guest, warm on the host. \
-             The cell '{}' says nothing about the disk.",
-            arm.cell
-        )
-    })
-}
-
 /// Runs all blocks of one cell, and adds what came of it to `run`.
 fn cell(
     args: &BenchArgs,
@@ -222,7 +205,6 @@ fn cell(
         runner::run(&plan, &mut Desk::new(&mut lab, &arms, programs), &mut meter);
     drop(meter);
     let found = summarise(&rows, &label, &baseline, run.seed);
-    run.notes.extend(found.arms.iter().filter_map(|arm| warm_on_the_host(deed, cache, arm)));
     run.arms.extend(found.arms);
     run.noise.extend(found.noise);
     run.notes.extend(found.doubts);
@@ -233,30 +215,4 @@ fn cell(
         End::Interrupted => Ended::Interrupted,
         End::Failed(error) => Ended::Failed(error.to_string()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cold_reads_that_are_too_fast_for_a_disk_are_said() {
-        let arm = |method: &str, p50_us| Summary {
-            lang: "rust".to_owned(),
-            method: method.to_owned(),
-            cell: "c".to_owned(),
-            p50_us: Some(p50_us),
-            ..Summary::default()
-        };
-        let said = warm_on_the_host(Deed::RandomRead, Cache::Cold, &arm("blocking", 7.0)).unwrap();
-        assert!(said.contains("took 7 us") && said.contains("warm on the host"), "{said}");
-        for (deed, cache, arm) in [
-            (Deed::RandomRead, Cache::Cold, arm("blocking", 90.0)),
-            (Deed::RandomRead, Cache::Warm, arm("blocking", 2.0)),
-            (Deed::Read, Cache::Cold, arm("blocking", 2.0)),
-            (Deed::RandomRead, Cache::Cold, arm("iouring_32", 2.0)),
-        ] {
-            assert_eq!(warm_on_the_host(deed, cache, &arm), None, "{deed:?} {cache:?} {arm:?}");
-        }
-    }
 }

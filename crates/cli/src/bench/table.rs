@@ -52,7 +52,7 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              the same shuffled blocks. A language without a toolchain is reported and left out.",
         ),
     long(Key::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", Kind::Text),
-    long(Key::Block, "block", WORK, "bytes of one operation; otherwise 4K").required("SIZE", Kind::Text),
+    long(Key::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", Kind::Text),
     long(Key::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", Kind::Text),
     long(Key::Direct, "direct", WORK, "pass the page cache by (`O_DIRECT`)"),
     long(Key::Sync, "sync", WORK, "have an fdatasync at the end within the time that is compared"),

@@ -17,10 +17,17 @@ pub struct Mapped {
     files: Files,
     /// By file, with whether it may be written.
     maps: Vec<Option<(Map, bool)>>,
+    random: bool,
     done: Option<Done>,
 }
 
 impl Mapped {
+    /// For reads in no order: the kernel is told not to read around them, as it does not around random calls of read(2).
+    #[must_use]
+    pub fn random() -> Self {
+        Self { random: true, ..Self::default() }
+    }
+
     fn map(&mut self, id: FileId, len: u64) -> Result<(), Errno> {
         let file = self.files.get(id)?.as_fd();
         let writable = fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
@@ -29,6 +36,9 @@ impl Mapped {
             fallocate(file, FallocateFlags::empty(), 0, len)?;
         }
         let map = Map::new(file, usize::try_from(len).map_err(|_| Errno::FBIG)?, writable)?;
+        if self.random {
+            map.expect_random()?;
+        }
         let index = id.0 as usize;
         self.maps.resize_with(self.maps.len().max(index + 1), || None);
         self.maps[index] = Some((map, writable));

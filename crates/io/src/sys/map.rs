@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, copy_nonoverlapping};
 
-use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
 use crate::Errno;
 
@@ -65,6 +65,13 @@ impl Map {
         let count = count.min(self.len - offset);
         // SAFETY: `offset` is below `len`, so the sum stays inside the mapping.
         self.address.map(|address| (unsafe { address.add(offset) }, count))
+    }
+
+    /// Tells the kernel that neighbours of a page that is touched are not wanted (`MADV_RANDOM`).
+    pub(crate) fn expect_random(&self) -> Result<(), Errno> {
+        let Some(address) = self.address else { return Ok(()) };
+        // SAFETY: these pages are mapped, and the advice changes nothing that is read from them.
+        unsafe { madvise(address.as_ptr().cast(), self.len, Advice::Random) }
     }
 
     /// Writes changed pages to the file.

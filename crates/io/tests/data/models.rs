@@ -28,6 +28,7 @@ pub(crate) fn models() -> Vec<(&'static str, Make)> {
         ("blocking", plain(|| Blocking::new(NativeData, Position::Explicit))),
         ("blocking at its own position", plain(|| Blocking::new(NativeData, Position::Own))),
         ("mmap", plain(Mapped::default)),
+        ("mmap random", plain(Mapped::random)),
         ("pool", plain(|| pool(1))),
         ("pool in batches", plain(|| pool(4))),
         ("nowait", plain(|| Nowait::new(pool(1)))),
