@@ -43,7 +43,7 @@ pub(super) fn figure(cell: &Cell, json: &Value, is_polyglot: bool) -> String {
 
 /// What lies between is no difference.
 fn band(cell: &Cell) -> (f64, f64) {
-    let floor = cell.noise.map_or(0.0, |(_, noise)| noise.floor);
+    let floor = cell.noise.map_or(0.0, |(_, noise)| noise.floor.max(0.0));
     (1.0 - floor, 1.0 + floor)
 }
 
