@@ -24,7 +24,7 @@ use crate::Row;
 use crate::arms::Arm;
 use crate::lang::Answer;
 use crate::pattern::Pattern;
-use crate::sample::{Deed, Spec, copy_of};
+use crate::sample::{Deed, Spec, copy_of, small};
 use crate::{Error, Op};
 use noise::Ticks;
 
@@ -36,6 +36,9 @@ pub trait Start {
     /// With [`Op::Start`] if the arm cannot run here, with another operation if it fails.
     fn start(&mut self, arm: &Arm, spec: &Spec) -> Result<Answer, Error>;
 }
+
+/// Of many small files, so many are asked for: to open one has its inode read, which should stay cold.
+const FILES_ASKED: u64 = 8;
 
 /// A directory with the files of one cell. They are removed when it is dropped.
 #[derive(Debug)]
@@ -125,10 +128,20 @@ impl Lab {
         Ok(settled)
     }
 
-    /// What of the file is in the page cache. Of a tree, nobody tells.
+    /// What of the file, or of a few of many small files, is in the page cache. Of names and metadata, nobody tells.
     fn share(&self) -> Option<f64> {
-        let is_file = !self.is_tree();
-        is_file.then(|| cache::share(&self.path()).ok().flatten()).flatten()
+        let share = |path: &Path| cache::share(path).ok().flatten();
+        let Cell { deed, size, block, .. } = self.cell;
+        if deed.is_of_tree() {
+            return None;
+        }
+        if !deed.is_of_small_files() {
+            return share(&self.path());
+        }
+        let files = size.div_ceil(block as u64);
+        let asked = files.min(FILES_ASKED);
+        let shares = (0..asked).map(|number| share(&small::file(&self.path(), number * files / asked)));
+        Some(shares.sum::<Option<f64>>()? / asked as f64)
     }
 
     /// Makes a sample of `arm` in block `block`.
@@ -281,6 +294,14 @@ mod tests {
         Cell { deed, size: 1 << 20, block: 4096, files: 1234, direct: false, sync: false, cache, seed: 9 }
     }
 
+    fn cache_is_told(dir: &Path) -> bool {
+        let path = dir.join("told");
+        std::fs::write(&path, "x").unwrap();
+        let told = cache::share(&path).unwrap().is_some();
+        std::fs::remove_file(&path).unwrap();
+        told
+    }
+
     #[test]
     fn samples_of_every_arm_are_verified_rows() {
         let temp = tempfile::tempdir().unwrap();
@@ -294,6 +315,9 @@ mod tests {
                     Err(refusal) => panic!("{}: {refusal}", arm.name),
                 };
                 assert!(row.verified && row.seconds > 0.0, "{row:?}");
+                if !deed.is_of_tree() && cell(deed).cache == Cache::Warm && cache_is_told(temp.path()) {
+                    assert_eq!(row.cached_before, Some(1.0), "{deed:?} {}", arm.name);
+                }
                 let expected = if deed.is_of_tree() { (3, 1247, 0) } else { (3, 256, 1 << 20) };
                 assert_eq!((row.block, row.ops, row.size_bytes), expected, "{}", arm.name);
                 let most = match deed {

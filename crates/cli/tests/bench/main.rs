@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod advise;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -237,6 +240,27 @@ fn a_place_that_may_not_be_written_is_an_error() {
     let (status, out, err) = run(Path::new("/"), &format!("write {SMALL} --path {}", dir.display()));
     assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
     assert!(err.starts_with("fathom bench: "), "{err}");
+}
+
+#[test]
+fn metadata_is_made_cold_by_root_alone() {
+    let dir = temp();
+    if !rustix::process::geteuid().is_root() {
+        return support::skip("needs root, to run as somebody else");
+    }
+    let all = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(dir.path(), all).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_fathom"), "bench", "stat"]);
+    let out =
+        command.args(["--files=100", "--blocks=1", "--cache=cold"]).current_dir(dir.path()).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("metadata can be made cold by root alone") && said.contains("Permission denied"),
+        "{said}"
+    );
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
 }
 
 #[test]
