@@ -2,17 +2,22 @@
 //! measured here, and is said with its number.
 
 use super::constants::Constants;
+use super::question::READ_BYTES;
 use super::verdict::Verdict;
 use crate::report::significant;
 
 /// A hand-off that is this part of the work, or less, does not matter.
 const SMALL_SHARE: f64 = 0.05;
+/// Of misses, this share is met in any work.
+const SHARE_MIN: f64 = 0.001;
+/// Waits that overlap less than this are not worth a pool.
+const OVERLAP_MIN: f64 = 1.5;
 
 /// Sentences, each about something that would change `verdicts`.
 pub(super) fn flips(constants: &Constants, verdicts: &[Verdict]) -> Vec<String> {
     let mut found: Vec<String> = pairs(verdicts).filter_map(|(warm, cold)| misses(warm, cold)).collect();
     found.extend(latency(constants));
-    found.extend(size(constants));
+    found.extend(size(constants, verdicts));
     found.extend(processors(constants, verdicts));
     found.extend(polling(constants));
     found
@@ -38,24 +43,21 @@ fn misses(warm: &Verdict, cold: &Verdict) -> Option<String> {
     };
     let loss = us(warm, &cold.method)? - us(warm, &warm.method)?;
     let gain = us(cold, &warm.method)? - us(cold, &cold.method)?;
-    let share = if loss > 0.0 { loss / (loss + gain) } else { 0.0 };
-    (gain > 0.0).then(|| {
-        format!(
-            "{}: where more than {} % of it is not cached, {} instead of {}",
-            warm.workload,
-            significant(share * 100.0, 2),
-            cold.method,
-            warm.method
-        )
-    })
+    let share = loss.max(0.0) / (loss.max(0.0) + gain);
+    let part = match share > SHARE_MIN {
+        true => format!("more than {} % of it", significant(share * 100.0, 2)),
+        false => "any of it".to_owned(),
+    };
+    let (workload, instead, usual) = (&warm.workload, &cold.method, &warm.method);
+    (gain > 0.0).then(|| format!("{workload}: where {part} is not cached, {instead} instead of {usual}"))
 }
 
 /// From which latency on a hand-off to a pool pays for waits that overlap. It costs its processor time: hand-offs overlap, too.
 fn latency(constants: &Constants) -> Option<String> {
     let hop_us = constants.warm("pool_32")?.cpu_us - constants.warm("blocking")?.cpu_us;
-    let overlap = constants.overlap(false, 32).unwrap_or(32.0);
-    let from_us = hop_us / (1.0 - 1.0 / overlap.max(1.01));
-    (hop_us > 0.0).then(|| {
+    let overlap = constants.overlap(false, 32)?;
+    let from_us = hop_us / (1.0 - 1.0 / overlap);
+    (hop_us > 0.0 && overlap > OVERLAP_MIN).then(|| {
         format!(
             "reads that wait for more than {} us in the mean: hand them to a pool of 32 threads (a hand-off takes {} us of processor time here)",
             significant(from_us, 2),
@@ -65,13 +67,15 @@ fn latency(constants: &Constants) -> Option<String> {
 }
 
 /// From which size on it does not matter that reads are handed over.
-fn size(constants: &Constants) -> Option<String> {
+fn size(constants: &Constants, verdicts: &[Verdict]) -> Option<String> {
     let hop_us = constants.overhead_us("pool_1")?;
-    let bytes_per_us = 4096.0 / constants.warm("blocking")?.wall_us;
+    let read = verdicts.iter().find(|verdict| verdict.workload == "read" && verdict.cache == "warm")?;
+    let blocking = read.candidates.iter().find(|one| one.method == "blocking")?.measured_us?;
+    let bytes_per_us = READ_BYTES as f64 / blocking;
     let from_kib = hop_us / SMALL_SHARE * bytes_per_us / 1024.0;
     (hop_us > 0.0).then(|| {
         format!(
-            "cached files of more than {} KiB read in one go: a hand-off a file is less than {} % of it, so any model will do",
+            "cached files of more than {} KiB read in one go: a hand-off a file to a pool is less than {} % of it, and does not matter",
             significant(from_kib, 2),
             SMALL_SHARE * 100.0
         )
@@ -83,9 +87,9 @@ fn processors(constants: &Constants, verdicts: &[Verdict]) -> Option<String> {
     let is_theirs = |verdict: &&Verdict| verdict.cache != "cold" && verdict.model == "threads";
     let titles: Vec<String> = verdicts.iter().filter(is_theirs).map(Verdict::title).collect();
     let gain = 1.0 / constants.parallel()?;
-    (!titles.is_empty() && constants.cpus > 1).then(|| {
+    (!titles.is_empty() && constants.cpus > 1 && gain > 1.0 + SMALL_SHARE).then(|| {
         format!(
-            "one processor instead of {}: blocking calls for {} (threads are up to {} times as fast here because there are more)",
+            "one processor instead of {}: blocking calls for {} (threads gain by processors here, random reads {} times)",
             constants.cpus,
             titles.join("; "),
             significant(gain, 2)
@@ -95,7 +99,7 @@ fn processors(constants: &Constants, verdicts: &[Verdict]) -> Option<String> {
 
 /// Polling is no candidate here, and why.
 fn polling(constants: &Constants) -> Option<String> {
-    (constants.cpus <= 2).then(|| {
+    (constants.cpus <= 2 && constants.nops.is_some()).then(|| {
         "more than two processors: a ring that the kernel polls (SQPOLL) would be tried; here it takes one from the work".to_owned()
     })
 }

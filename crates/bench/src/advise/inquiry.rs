@@ -19,6 +19,8 @@ const BLOCKS_BASE: u32 = 3;
 /// Blocks of the first round among contested arms, and the fewest and most of the second.
 const BLOCKS_FIRST: u32 = 3;
 const BLOCKS_SECOND: std::ops::RangeInclusive<u32> = 3..=12;
+/// What it may go on for beyond its time, until no more is asked.
+const GRACE: Duration = Duration::from_secs(45);
 /// An arm that took this many times as long as the best one in the first round is not in the second.
 const BEATEN: f64 = 1.5;
 
@@ -53,6 +55,8 @@ pub fn advise(ask: &Ask, run: Run, bench: &mut dyn Bench) -> (Advice, End) {
     (inquiry.concluded(), end)
 }
 
+const LATE: &str = "no time was left for it";
+
 pub(super) fn baseline() -> ArmName {
     ArmName::new("rust", "blocking")
 }
@@ -82,14 +86,23 @@ impl Inquiry<'_> {
         for cell in rest {
             match &probe.stays_warm {
                 Some(reason) if is_cold_tree(cell) => self.leave_out(cell, reason.clone()),
+                _ if self.is_late() => self.leave_out(cell, LATE.to_owned()),
                 _ => self.base(cell)?,
             }
         }
         let bases = std::mem::take(&mut self.bases);
         for (at, (cell, base)) in bases.iter().enumerate() {
-            self.decide(cell, base, bases.len() - at)?;
+            if self.is_late() {
+                self.leave_out(cell, LATE.to_owned());
+            } else {
+                self.decide(cell, base, bases.len() - at)?;
+            }
         }
         Ok(())
+    }
+
+    fn is_late(&self) -> bool {
+        self.started.elapsed() > self.ask.time + GRACE
     }
 
     fn cpus(&self) -> usize {
@@ -136,6 +149,7 @@ impl Inquiry<'_> {
         self.advice.constants.warm_read = costs;
         match self.advice.constants.warm("blocking").cloned() {
             Some(base) => self.bases.push((cell.clone(), base)),
+            None if rows.is_empty() => {}
             None => self.leave_out(cell, why_none_counts(&rows)),
         }
         Ok(())
@@ -181,6 +195,9 @@ impl Inquiry<'_> {
         let begun = Instant::now();
         let share = self.ask.time.saturating_sub(self.started.elapsed()) / u32::try_from(left).unwrap_or(1);
         let mut rows = self.rows(cell, &picked, BLOCKS_FIRST, 0)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
         let better = self.unbeaten(cell, &rows, &picked);
         let more = more_blocks(share, begun.elapsed(), picked.len(), better.len());
         rows.extend(self.rows(cell, &better, more, BLOCKS_FIRST)?);

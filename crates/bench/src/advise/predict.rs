@@ -11,6 +11,9 @@ use crate::sample::Deed;
 /// An arm that is predicted to take up to this many times as long as the best one is measured.
 const CONTESTED: f64 = 1.5;
 
+/// No arm is predicted to take less than this part of what blocking calls take where nothing waits.
+const LEAST: f64 = 0.1;
+
 /// Microseconds of an operation of `arm` in `cell`, where blocking calls take `base`; `None` where nothing that was measured says.
 pub(super) fn predict(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm) -> Option<f64> {
     let in_flight = u32::try_from(arm.threads * arm.depth).ok()?;
@@ -35,13 +38,16 @@ pub(super) fn predict(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm
 fn is_unlike(cell: &Cell, arm: &Arm) -> bool {
     let reads_ahead = cell.cache == Cache::Cold && (cell.deed == Deed::Read || arm.model == "mmap");
     let grows = cell.deed.writes() && matches!(arm.model, "mmap" | "threads");
-    reads_ahead || grows || arm.model == "auto" || matches!(cell.deed, Deed::Copy | Deed::Serve)
+    // Names come by the directory, not by the call; and how many calls tokio has under way is its own affair.
+    let by_directory = cell.deed == Deed::Walk && arm.model != "threads";
+    let adapts = matches!(arm.model, "auto" | "async-par");
+    reads_ahead || grows || by_directory || adapts || matches!(cell.deed, Deed::Copy | Deed::Serve)
 }
 
-/// The same where nothing waits for the storage.
+/// The same where nothing waits for the storage. What an arm saves on a read of 4 KiB it cannot save on less work than that.
 fn warm(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm) -> Option<f64> {
     let wall = base.wall_us;
-    match arm.model {
+    let us = match arm.model {
         "threads" if arm.threads == 1 => Some(wall),
         "threads" => Some(wall * constants.parallel()?),
         "uring" | "uring-registered" if is_handed_over(constants, cell) => {
@@ -49,9 +55,10 @@ fn warm(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm) -> Option<f6
             Some(wall + if arm.depth > 1 { nops.handed_over_deep_us } else { nops.handed_over_us })
         }
         // Through tokio every call is one hand-off, whatever it is.
-        "async-seq" | "async-par" => Some(wall + constants.overhead_us("tokio_1")?),
+        "async-seq" => Some(wall + constants.overhead_us("tokio_1")?),
         _ => Some(wall + constants.overhead_us(&arm.name).or_else(|| alike(constants, arm))?),
-    }
+    };
+    us.map(|us| us.max(wall * LEAST))
 }
 
 /// The overhead of an arm of the same model.
@@ -90,6 +97,7 @@ mod tests {
                 cost("blocking", "blocking", 1, 1.0, 1.0),
                 cost("8_threads_pread", "threads", 8, 0.6, 1.1),
                 cost("pool_32", "pool", 32, 3.0, 4.0),
+                cost("mmap", "mmap", 1, 0.4, 0.4),
                 cost("iouring_32", "uring", 32, 1.2, 1.2),
                 cost("tokio_1", "tokio", 1, 16.0, 18.0),
             ],
@@ -123,6 +131,10 @@ mod tests {
         assert_eq!(of(Deed::Stat, Cache::Warm, &base, "async_seq"), Some(17.0));
         assert_eq!(of(Deed::Stat, Cache::Warm, &base, "iouring_32"), Some(4.0), "statx is handed over");
         assert_eq!(of(Deed::Copy, Cache::Warm, &base, "splice"), None);
+        assert_eq!(of(Deed::Walk, Cache::Warm, &base, "async_seq"), None, "a call is a directory");
+        let tiny = cost("blocking", "blocking", 1, 0.1, 0.1);
+        let found = of(Deed::RandomRead, Cache::Warm, &tiny, "mmap").unwrap();
+        assert!((found - 0.01).abs() < 1e-9, "never less than nothing: {found}");
     }
 
     #[test]

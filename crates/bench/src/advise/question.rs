@@ -8,6 +8,8 @@ use crate::sample::Deed;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+/// Bytes of one read of a file from its beginning to its end.
+pub(super) const READ_BYTES: u64 = 128 * KIB;
 /// Files of a tree.
 const FILES: u64 = 50_000;
 /// A thread of the kernel's that polls takes a processor from the work where there are no more than these.
@@ -19,8 +21,8 @@ const WRITERS: &str = "10_threads_pwrite";
 /// Warm work is more than cold work, so that it takes as long.
 const QUESTIONS: [(Deed, Cache, u64, u64); 15] = [
     (Deed::RandomRead, Cache::Warm, 192 * MIB, 4 * KIB),
-    (Deed::Read, Cache::Warm, 192 * MIB, 128 * KIB),
-    (Deed::Read, Cache::Cold, 192 * MIB, 128 * KIB),
+    (Deed::Read, Cache::Warm, 192 * MIB, READ_BYTES),
+    (Deed::Read, Cache::Cold, 192 * MIB, READ_BYTES),
     (Deed::RandomRead, Cache::Cold, 24 * MIB, 4 * KIB),
     (Deed::Write, Cache::Any, 96 * MIB, 64 * KIB),
     (Deed::AppendSync, Cache::Any, 512 * KIB, 4 * KIB),

@@ -44,7 +44,7 @@ fn verdicts(verdicts: &[Verdict]) -> String {
     if verdicts.is_empty() {
         return String::new();
     }
-    let head = ["workload", "use", "time by blocking", "time by best", "as good", "measured"];
+    let head = ["workload", "use", "time by blocking", "time by best", "not shown slower", "measured"];
     let rows: Vec<Vec<String>> =
         std::iter::once(head.map(String::from).to_vec()).chain(verdicts.iter().map(row)).collect();
     let mut align = [Align::Left; 6];

@@ -1,7 +1,7 @@
 //! Where samples for advice are made: a real directory, or what a test puts in its place.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_io::uring::nops;
 
@@ -73,7 +73,7 @@ impl<L: Look> Bench for Site<'_, '_, L> {
         Probe {
             cpus: fathom_io::sys::cpus_allowed(),
             nops: measured_nops(),
-            writes_are_handed_over: lab::writes_are_handed_over(&self.place),
+            writes_are_handed_over: writes_are_handed_over(&self.place),
             stays_warm: lab::stays_warm(&self.place),
         }
     }
@@ -92,6 +92,12 @@ impl<L: Look> Bench for Site<'_, '_, L> {
         let plan = Plan { arms: names, baseline: arms[0].full_name(), blocks, seed };
         Ok(runner::run(&plan, &mut Desk::new(lab, arms, self.programs), &mut self.look))
     }
+}
+
+/// Tried in a directory of its own, among nobody's files.
+fn writes_are_handed_over(place: &Path) -> Option<bool> {
+    let dir = tempfile::Builder::new().prefix(".fathom-bench-").tempdir_in(place).ok()?;
+    lab::writes_are_handed_over(dir.path())
 }
 
 fn measured_nops() -> Option<Nops> {

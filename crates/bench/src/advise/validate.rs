@@ -9,7 +9,7 @@ use super::verdict::Verdict;
 use crate::lab::Cell;
 use crate::stats::median;
 use crate::summary::summarise;
-use crate::{Summary, runner};
+use crate::{Op, Summary, runner};
 
 /// Sizes of what was not seen, as multiples of what was.
 const SCALES: [f64; 2] = [0.5, 2.0];
@@ -54,7 +54,7 @@ impl Strategy {
         };
         let named = |method: &str| arms.iter().find(|arm| arm.method == method && arm.runs > 0);
         let found = match self {
-            Self::Advice => named(&verdict.method),
+            Self::Advice => return named(&verdict.method),
             Self::AlwaysBlocking => None,
             Self::AlwaysThreads => nearest("threads", FIXED_THREADS),
             Self::AlwaysUring => nearest("uring", FIXED_DEPTH),
@@ -134,7 +134,9 @@ fn regrets(
     match outcome.end {
         runner::End::Complete => {}
         runner::End::Interrupted => return Err(End::Interrupted),
-        runner::End::Failed(error) => return Err(End::Failed(error)),
+        runner::End::Failed(error) if error.op() == Op::Verify => return Err(End::Failed(error)),
+        // What cannot be done here is no fault of the advice.
+        runner::End::Failed(_) => return Ok(Vec::new()),
     }
     let arms = summarise(&outcome.rows, &cell.label(), &baseline(), cell.seed).arms;
     Ok(Strategy::ALL.into_iter().filter_map(|strategy| regret(strategy, verdict, cell, &arms)).collect())

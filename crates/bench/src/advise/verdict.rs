@@ -54,7 +54,7 @@ pub struct Verdict {
     pub ratio_to_best: Option<Interval>,
     /// Arms that are not shown to be slower than the fastest by more than the margin, the fastest first.
     pub among_best: Vec<String>,
-    /// Whether anything that was measured differs by more than the margin.
+    /// Whether any arm is slower than the fastest by more than the margin, or was predicted to be.
     pub matters: bool,
     /// All that may have been the answer.
     pub candidates: Vec<Candidate>,
@@ -69,12 +69,6 @@ impl Verdict {
             cache => format!("{}, {cache}", self.workload),
         }
     }
-
-    /// How much slower than the fastest it may be, with 97.5 % confidence: a share.
-    #[must_use]
-    pub fn regret_max(&self) -> f64 {
-        self.ratio_to_best.map_or(0.0, |ratio| (ratio.high - 1.0).max(0.0))
-    }
 }
 
 /// The verdict on `arms`, the fastest first; `None` if no sample of any counts. Of the arms whose time is within the margin of the
@@ -85,11 +79,15 @@ pub(super) fn verdict(
     candidates: Vec<Candidate>,
 ) -> Option<Verdict> {
     let counted: Vec<&Summary> = arms.iter().filter(|arm| arm.runs > 0).collect();
-    let near = |arm: &Summary| arm.ratio_to_best.is_none_or(|ratio| ratio.median <= 1.0 + MARGIN);
-    let good = counted.iter().filter(|arm| arm.among_best && near(arm));
-    let pick = good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
     let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
-    let differs = |arm: &&Summary| arm.ratio_to_best.is_some_and(|ratio| ratio.median > 1.0 + margin);
+    let within =
+        |arm: &Summary, margin: f64| arm.ratio_to_best.is_none_or(|ratio| ratio.median <= 1.0 + margin);
+    // What was not measured was predicted to be much slower.
+    let is_ruled_out = |one: &Candidate| one.measured_us.is_none() && one.predicted_us.is_some();
+    let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
+    let good =
+        counted.iter().filter(|arm| arm.among_best && within(arm, if matters { MARGIN } else { margin }));
+    let pick = good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
         cell: pick.cell.clone(),
@@ -102,7 +100,7 @@ pub(super) fn verdict(
         ratio: pick.ratio,
         ratio_to_best: pick.ratio_to_best,
         among_best,
-        matters: counted.iter().any(differs),
+        matters,
         candidates,
     })
 }
@@ -114,6 +112,9 @@ fn simplicity(model: &str) -> usize {
 /// All of `verdicts` in one sentence.
 #[must_use]
 pub fn sentence(verdicts: &[Verdict]) -> String {
+    if verdicts.is_empty() {
+        return "No question was answered.".to_owned();
+    }
     if verdicts.iter().all(|verdict| is_plain(verdict) && !verdict.matters) {
         return "No material difference: keep what you have.".to_owned();
     }
@@ -134,9 +135,9 @@ fn is_plain(verdict: &Verdict) -> bool {
     simplicity(&verdict.model) < 2
 }
 
-/// Such as `32 threads for random-read (cold) and stat (cold), up to 6.3 times as fast as blocking calls`.
+/// Such as `32 threads for cold random-read and cold stat (up to 6.3 times as fast as blocking calls)`.
 fn part(words: &str, group: &[&Verdict]) -> String {
-    let titles: Vec<String> = group.iter().map(|verdict| in_brackets(verdict)).collect();
+    let titles: Vec<String> = group.iter().map(|verdict| phrase(verdict)).collect();
     let gain = group.iter().filter_map(|verdict| verdict.ratio).map(|ratio| 1.0 / ratio.median);
     let gain = gain.max_by(f64::total_cmp).filter(|gain| *gain > 1.0 + MARGIN);
     let more = if group.len() > 1 { "up to " } else { "" };
@@ -146,7 +147,7 @@ fn part(words: &str, group: &[&Verdict]) -> String {
     format!("{words} for {}{gain}", listed(&titles))
 }
 
-fn in_brackets(verdict: &Verdict) -> String {
+fn phrase(verdict: &Verdict) -> String {
     match verdict.cache.as_str() {
         "none" => verdict.workload.clone(),
         cache => format!("{cache} {}", verdict.workload),

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
-/// Whether all of them are handed over, on the filesystem of `dir`; `None` if some may be.
+/// Whether all of them are handed over, on the filesystem of `dir`, which must be the caller's own; `None` if some may be.
 ///
 /// A ring first tries without waiting (`IOCB_NOWAIT`), as `RWF_NOWAIT` does; EOPNOTSUPP means that this is never possible.
 pub(crate) fn writes_are_handed_over(dir: &Path) -> Option<bool> {
     let path = dir.join("probe");
-    let file = File::create(&path).ok()?;
+    let file = File::create_new(&path).ok()?;
     let tried = pwritev2(&file, &[IoSlice::new(b"x")], 0, ReadWriteFlags::NOWAIT);
     // It is removed with the directory otherwise.
     let _ = std::fs::remove_file(&path);

@@ -110,9 +110,9 @@ impl With for Ready<'_, '_> {
         let kind = if spec.deed.writes() { Kind::Write } else { Kind::Read };
         let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
         let pattern = Pattern::new(spec.seed, spec.generation);
+        let latencies = Latencies::new(spec.deed == Deed::AppendSync);
         let order = Order::new(job.blocks(), (spec.deed == Deed::RandomRead).then_some(spec.seed));
-        let mut drive =
-            Drive { spec, kind, pattern, order, free, under_way: 0, latencies: Latencies::default() };
+        let mut drive = Drive { spec, kind, pattern, order, free, under_way: 0, latencies };
         drive.prepare();
         *arrived = true;
         if !job.gate.arrive() {

@@ -26,19 +26,20 @@ const UNSEEN: u64 = 1_000_003;
 
 /// Runs the command; the exit status.
 pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
-    match check_room(args).and_then(|()| places()) {
+    let keep = || args.save.as_ref().map(|target| Keep::new(args, target)).transpose();
+    match check_room(args).and_then(|()| Ok((places()?, keep()?))) {
         Err(message) => {
             say(NAME, message.as_bytes());
             MISUSED
         }
-        Ok(places) => {
+        Ok((places, keep)) => {
             let stop = stop_and_clean_up();
             let mut programs = Programs { own: places.own, others: Vec::new(), stop: &stop };
             let meter = Meter::new(&stop, String::new());
             let mut site = Site::new(args.path.clone(), &mut programs, meter);
             let (advice, end) = ask(args, command, &mut site);
             drop(site);
-            conclude(args, &advice, end)
+            conclude(args, keep, &advice, end)
         }
     }
 }
@@ -46,7 +47,8 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
 fn check_room(args: &AdviseArgs) -> Result<(), String> {
     let path = args.path.display();
     let room = Room::at(&args.path).map_err(|error| format!("cannot look at '{path}': {}", words(&error)))?;
-    room.check(ROOM, 0).map_err(|why| format!("no room in '{path}': {why}"))
+    room.check(if args.quick { ROOM / 10 } else { ROOM }, 0)
+        .map_err(|why| format!("no room in '{path}': {why}"))
 }
 
 fn ask<L: Look>(args: &AdviseArgs, command: String, site: &mut Site<'_, '_, L>) -> (Advice, End) {
@@ -65,34 +67,41 @@ fn ask<L: Look>(args: &AdviseArgs, command: String, site: &mut Site<'_, '_, L>) 
     }
 }
 
-/// Puts the advice into the profile, in the place of an older one for the same filesystem.
-fn keep(args: &AdviseArgs, target: &Target, advice: &Advice) -> Result<PathBuf, String> {
-    let path = match target {
-        Target::File(path) => path.clone(),
-        Target::Output => start::path(|name| std::env::var_os(name))
-            .ok_or("cannot save the advice: neither HOME nor XDG_CONFIG_HOME says where")?,
-    };
-    let filesystem = Filesystem::of(&args.path)
-        .ok_or("cannot save the advice: the mount table does not have this filesystem")?;
-    let saved = Profile::read(&path).and_then(|profile| {
-        let mut profile = profile.unwrap_or_default();
-        profile.put(advice.entry(filesystem, &Here::now()));
-        profile.write(&path)
-    });
-    saved.map(|()| path).map_err(|error| error.to_string())
+/// Where advice is to be kept, and for which filesystem; known before anything is measured.
+struct Keep {
+    path: PathBuf,
+    filesystem: Filesystem,
+    profile: Profile,
 }
 
-fn save(args: &AdviseArgs, target: &Target, advice: &Advice) -> u8 {
-    match keep(args, target, advice) {
-        Ok(path) => {
-            say(NAME, format!("saved in '{}'", path.display()).as_bytes());
-            0
+impl Keep {
+    fn new(args: &AdviseArgs, target: &Target) -> Result<Self, String> {
+        let path = match target {
+            Target::File(path) => path.clone(),
+            Target::Output => start::path(|name| std::env::var_os(name)).ok_or(
+                "cannot save the advice: no directory for settings is named by HOME or XDG_CONFIG_HOME, or FATHOM_PROFILE is empty",
+            )?,
+        };
+        let filesystem = Filesystem::of(&args.path)
+            .ok_or("cannot save the advice: the mount table does not have this filesystem")?;
+        let profile = Profile::read(&path).map_err(|error| error.to_string())?.unwrap_or_default();
+        Ok(Self { path, filesystem, profile })
+    }
+
+    /// Puts the advice into the profile, in the place of an older one for the same filesystem.
+    fn save(mut self, advice: &Advice) -> u8 {
+        self.profile.put(advice.entry(self.filesystem, &Here::now()));
+        match self.profile.write(&self.path) {
+            Ok(()) => {
+                say(NAME, format!("saved in '{}'", self.path.display()).as_bytes());
+                0
+            }
+            Err(error) => fail(&error.to_string()),
         }
-        Err(message) => fail(&message),
     }
 }
 
-fn conclude(args: &AdviseArgs, advice: &Advice, end: End) -> u8 {
+fn conclude(args: &AdviseArgs, keep: Option<Keep>, advice: &Advice, end: End) -> u8 {
     let written = write(args, advice);
     match end {
         End::Interrupted => {
@@ -104,7 +113,7 @@ fn conclude(args: &AdviseArgs, advice: &Advice, end: End) -> u8 {
             say(NAME, b"no sample counts, so there is no advice");
             FAILED
         }
-        End::Complete => written.max(args.save.as_ref().map_or(0, |target| save(args, target, advice))),
+        End::Complete => written.max(keep.map_or(0, |keep| keep.save(advice))),
     }
 }
 

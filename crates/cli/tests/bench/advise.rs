@@ -73,7 +73,7 @@ fn saved_advice_is_what_io_auto_starts_from() {
     assert!(said.contains("start: 77 workers once calls wait, from the profile of "), "{said}");
 
     let (status, _, err) = run(dir.path(), "advise --quick --save=profile --json=/dev/null");
-    assert_eq!(status, Some(1), "{err}");
+    assert_eq!(status, Some(2), "before anything is measured: {err}");
     assert!(err.starts_with("fathom bench: cannot read 'profile': "), "{err}");
     assert_eq!(fs::read(dir.path().join("profile")).unwrap(), b"damaged", "it is left as it is");
 }
@@ -96,6 +96,20 @@ fn without_io_uring_advice_goes_on_and_says_why() {
     }
     let advised = advice["verdicts"].as_array().unwrap();
     assert!(advised.iter().all(|verdict| verdict["model"] != "uring"), "{advised:?}");
+}
+
+#[test]
+fn files_that_were_there_are_left_alone() {
+    let dir = temp();
+    for name in ["probe", "data"] {
+        fs::write(dir.path().join(name), "mine").unwrap();
+    }
+    let (status, _, err) = run(dir.path(), "advise --quick --json=/dev/null");
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(names(dir.path()), ["data", "probe"]);
+    for name in ["probe", "data"] {
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "mine");
+    }
 }
 
 #[test]

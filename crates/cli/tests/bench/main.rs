@@ -92,7 +92,7 @@ fn reading_is_certified_warm_and_cold() {
     let dir = temp();
     for deed in ["read", "random-read"] {
         let (status, out, err) =
-            run(dir.path(), &format!("{deed} {SMALL} --models threads,uring,pool,mmap --json"));
+            run(dir.path(), &format!("{deed} {SMALL} --block 4K --models threads,uring,pool,mmap --json"));
         assert_eq!((status, err.as_str()), (Some(0), ""), "{deed}");
         let json: Value = serde_json::from_str(&out).unwrap();
         let mut counted = 0;

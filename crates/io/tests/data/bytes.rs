@@ -89,7 +89,7 @@ fn aligned_blocks_pass_the_page_cache_by() {
     const DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
     let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     each(|name, mut model| {
-        if ["tokio", "mmap"].contains(&name) {
+        if name == "tokio" || name.starts_with("mmap") {
             return; // Their memory is their own: not aligned, or the page cache itself.
         }
         let path = temp.path().join("file");
