@@ -122,10 +122,17 @@ fn between(points: &[(f64, f64)], at: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    pub(crate) fn cost(method: &str, model: &str, in_flight: u32, wall_us: f64, cpu_us: f64) -> Cost {
+    /// What an operation of an arm takes.
+    pub(in super::super) fn cost(
+        method: &str,
+        model: &str,
+        in_flight: u32,
+        wall_us: f64,
+        cpu_us: f64,
+    ) -> Cost {
         Cost { method: method.to_owned(), model: model.to_owned(), in_flight, wall_us, cpu_us }
     }
 

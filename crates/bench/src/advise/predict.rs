@@ -83,12 +83,9 @@ pub(super) fn contested(predictions: &[Option<f64>]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::constants::tests::cost;
     use super::super::question::{candidates, questions};
     use super::*;
-
-    fn cost(method: &str, model: &str, in_flight: u32, wall_us: f64, cpu_us: f64) -> Cost {
-        Cost { method: method.to_owned(), model: model.to_owned(), in_flight, wall_us, cpu_us }
-    }
 
     fn constants() -> Constants {
         Constants {

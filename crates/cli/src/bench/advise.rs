@@ -37,9 +37,9 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
             let mut programs = Programs { own: places.own, others: Vec::new(), stop: &stop };
             let meter = Meter::new(&stop, String::new());
             let mut site = Site::new(args.path.clone(), &mut programs, meter);
-            let (advice, end) = ask(args, command, &mut site);
+            let (advice, saved, end) = ask(args, keep, command, &mut site);
             drop(site);
-            conclude(args, keep, &advice, end)
+            conclude(args, &advice, saved, end)
         }
     }
 }
@@ -51,19 +51,27 @@ fn check_room(args: &AdviseArgs) -> Result<(), String> {
         .map_err(|why| format!("no room in '{path}': {why}"))
 }
 
-fn ask<L: Look>(args: &AdviseArgs, command: String, site: &mut Site<'_, '_, L>) -> (Advice, End) {
+/// The advice, the exit status of keeping it, which comes before a validation that somebody may end, and how it ended.
+fn ask<L: Look>(
+    args: &AdviseArgs,
+    keep: Option<Keep>,
+    command: String,
+    site: &mut Site<'_, '_, L>,
+) -> (Advice, u8, End) {
     let run = begun(command, args.seed, &args.path);
     let seed = run.seed;
     let (scale, time) = if args.quick { (QUICK, Duration::ZERO) } else { (1.0, TIME) };
     let (mut advice, end) = advise::advise(&Ask { seed, scale, time }, run, site);
-    match (end, args.validate) {
-        (End::Complete, Some(blocks)) => {
+    let complete = matches!(end, End::Complete) && !advice.verdicts.is_empty();
+    let saved = keep.filter(|_| complete).map_or(0, |keep| keep.save(&advice));
+    match args.validate.filter(|_| complete) {
+        Some(blocks) => {
             let unseen = Ask { seed: seed.wrapping_add(UNSEEN), scale, time };
             let (validation, end) = validate(&advice.verdicts, &unseen, blocks, site);
             advice.validation = Some(validation);
-            (advice, end)
+            (advice, saved, end)
         }
-        (end, _) => (advice, end),
+        None => (advice, saved, end),
     }
 }
 
@@ -101,8 +109,8 @@ impl Keep {
     }
 }
 
-fn conclude(args: &AdviseArgs, keep: Option<Keep>, advice: &Advice, end: End) -> u8 {
-    let written = write(args, advice);
+fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: End) -> u8 {
+    let written = write(args, advice).max(saved);
     match end {
         End::Interrupted => {
             say(NAME, b"interrupted: what was measured before is all there is");
@@ -113,7 +121,7 @@ fn conclude(args: &AdviseArgs, keep: Option<Keep>, advice: &Advice, end: End) ->
             say(NAME, b"no sample counts, so there is no advice");
             FAILED
         }
-        End::Complete => written.max(keep.map_or(0, |keep| keep.save(advice))),
+        End::Complete => written,
     }
 }
 

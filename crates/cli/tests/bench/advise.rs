@@ -99,6 +99,24 @@ fn without_io_uring_advice_goes_on_and_says_why() {
 }
 
 #[test]
+fn advice_is_saved_before_it_is_validated() {
+    let dir = temp();
+    let profile = dir.path().join("profile");
+    let mut command =
+        bench(dir.path(), "advise --quick --validate --blocks 500 --save=profile --json=/dev/null");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while !profile.exists() && start.elapsed() < Duration::from_secs(300) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let saved: Value = serde_json::from_str(&fs::read_to_string(profile).unwrap()).unwrap();
+    assert!(saved["entries"][0]["verdict"].as_str().unwrap().len() > 10);
+    assert_eq!(names(dir.path()), ["profile"], "files are left");
+}
+
+#[test]
 fn files_that_were_there_are_left_alone() {
     let dir = temp();
     for name in ["probe", "data"] {
