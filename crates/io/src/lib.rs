@@ -12,6 +12,8 @@
 //! Owns: system calls, dirent parsing, the mount table ([`mounts`]), what a model is called and whether it can run here.
 //! Does not own: order, scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
 
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub mod beneath;
 pub mod blocking;
 pub mod calls;
 pub mod data;

@@ -40,7 +40,7 @@ pub use calls::{DataCalls, NativeData};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use map::Mapped;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
-pub use nowait::{Nowait, read_at_once};
+pub use nowait::{AtOnce, Nowait, read_at_once};
 pub use pool::Pool;
 #[cfg(target_os = "linux")]
 pub use tokio_file::TokioFile;

@@ -12,14 +12,26 @@ use rustix::io::{ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 use super::{Data, Done, FileId, Files, Kind, Op, Pool};
 use crate::Errno;
 
-/// Reads up to `bytes` of `file` from `offset`, unless that would have to wait or nobody can tell: then `None`. 0 is the end.
+/// What came of a read that must not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// That many bytes; 0 is the end.
+    Read(usize),
+    /// It would have to wait.
+    Waits,
+    /// Nobody can tell: the filesystem does not know the question.
+    Unknown,
+}
+
+/// Reads up to `bytes` of `file` from `offset`, unless that would have to wait.
 ///
 /// # Errors
 /// preadv2(2)'s.
-pub fn read_at_once(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<Option<usize>, Errno> {
+pub fn read_at_once(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<AtOnce, Errno> {
     match read(file, bytes, offset) {
-        Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(None),
-        result => result.map(Some),
+        Err(Errno::AGAIN) => Ok(AtOnce::Waits),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(AtOnce::Unknown),
+        result => result.map(AtOnce::Read),
     }
 }
 
@@ -129,11 +141,11 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         rustix::io::pwrite(&file, b"12345", 0).unwrap();
         let mut bytes = [0; 8];
-        let Some(read) = read_at_once(file.as_fd(), &mut bytes, 1).unwrap() else {
+        let AtOnce::Read(read) = read_at_once(file.as_fd(), &mut bytes, 1).unwrap() else {
             return println!("skipped: this filesystem does not know RWF_NOWAIT");
         };
         assert_eq!(&bytes[..read], b"2345");
-        assert_eq!(read_at_once(file.as_fd(), &mut bytes, 5), Ok(Some(0)), "the end");
+        assert_eq!(read_at_once(file.as_fd(), &mut bytes, 5), Ok(AtOnce::Read(0)), "the end");
     }
 
     #[test]

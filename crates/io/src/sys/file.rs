@@ -51,6 +51,33 @@ pub fn read_file(
     }
 }
 
+/// Sends up to `bytes` of `file` from byte `offset` on to the socket `to`; how many it took. 0 is the end of the file.
+///
+/// # Errors
+/// As sendfile(2); `AGAIN` where the socket takes nothing now.
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub fn send_file(
+    to: BorrowedFd<'_>,
+    file: BorrowedFd<'_>,
+    mut offset: u64,
+    bytes: usize,
+) -> Result<usize, Errno> {
+    retry_on_intr(|| rustix::fs::sendfile(to, file, Some(&mut offset), bytes))
+}
+
+/// Bytes of the socket's queue that the other end has not acknowledged (SIOCOUTQ, tcp(7)).
+///
+/// # Errors
+/// As ioctl(2).
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the call writes one int, to one that lives until it returns; the descriptor is open while it is borrowed.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    let failed = || Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO);
+    if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(failed()) }
+}
+
 /// When `name` in `at` was made; `None` where the filesystem does not keep that, or the kernel does not tell.
 ///
 /// # Errors

@@ -219,6 +219,24 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
     }
 }
 
+/// The metadata of an open file.
+///
+/// # Errors
+/// As fstat(2).
+pub fn stat_open(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
+    rustix::fs::fstat(file).map(|stat| meta_of_stat(&stat))
+}
+
+/// The metadata of an open file as the kernel has it, without asking a server whether that is still so.
+///
+/// # Errors
+/// As statx(2).
+pub fn stat_open_as_known(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
+        .map(|statx| meta(&statx, StatxFlags::BASIC_STATS))
+}
+
 /// What the kernel's struct says.
 pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
     let stamp = |time: &rustix::fs::StatxTimestamp| Stamp { sec: time.tv_sec, nsec: time.tv_nsec };

@@ -12,6 +12,7 @@ mod linux;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 mod cache;
 mod file;
+mod inherited;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 mod map;
 mod names;
@@ -23,16 +24,21 @@ pub use rustix::fs::{CWD, major, makedev};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use cache::{Cached, cached, forget_cached, resident};
 pub use file::{born, context, read_file};
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub use file::{send_file, unacknowledged};
+pub use inherited::inherited;
 pub use linux::{
     Dir, enter, is_at_hand, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir,
 };
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub use linux::{stat_open, stat_open_as_known};
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use map::Map;
 pub use names::{Name, Names};
 pub use process::{
-    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, read_link,
-    tune_allocator, usage,
+    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, raise_fd_limit,
+    read_link, release_freed_memory, tune_allocator, usage,
 };
-pub use startup::{restore_sigpipe, stdin_was_closed, stdout_was_closed};
+pub use startup::{ignore_sigpipe, restore_sigpipe, stdin_was_closed, stdout_was_closed};

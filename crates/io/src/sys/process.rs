@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rustix::process::Resource;
+use rustix::process::{Resource, Rlimit};
 
 use crate::Errno;
 
@@ -71,6 +71,16 @@ pub fn tune_allocator() {
     }
 }
 
+/// Gives back to the system what the allocator keeps of freed memory, for a program that has just freed much of it for a while. Takes
+/// milliseconds where there is much.
+pub fn release_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim(3) takes an integer and touches nothing that is in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Has the C library's allocator keep what is freed, up to 64 MiB, where large buffers come and go all the time: to get each from the
 /// system takes a fault a page, which holds up the system calls of all threads.
 pub fn keep_freed_memory() {
@@ -87,6 +97,16 @@ pub fn keep_freed_memory() {
 pub fn fd_limit() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+/// Lets this process have as many descriptors open as it is allowed to at all (the hard limit).
+pub fn raise_fd_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    // Where that is refused, there are as many as before.
+    let _ = rustix::process::setrlimit(
+        Resource::Nofile,
+        Rlimit { current: limit.maximum, maximum: limit.maximum },
+    );
 }
 
 /// CPUs this process may run on (sched_getaffinity(2)), whatever share of them it may have: for that, which is a dozen calls,

@@ -46,3 +46,9 @@ pub fn restore_sigpipe() {
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     }
 }
+
+/// Makes a write to a closed pipe or socket an error (EPIPE), for a program that serves many of them.
+pub fn ignore_sigpipe() {
+    // SAFETY: SIG_IGN runs no code of this process.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}

@@ -13,11 +13,13 @@
 #![allow(unsafe_code)]
 
 mod data;
+mod files;
 mod nop;
 mod reactor;
 mod setup;
 
 pub use data::{Completion, Ring, RingOptions};
+pub use files::FileRing;
 pub use nop::nops;
 
 use std::cell::RefCell;

@@ -15,8 +15,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use fathom_io::data::read_at_once;
 use fathom_io::data::transfer::{Transfer, Way};
+use fathom_io::data::{AtOnce, read_at_once};
 use rustix::net::{SendFlags, send};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
@@ -83,9 +83,9 @@ impl Part {
         while !self.room().is_empty() {
             let room = self.room();
             match read_at_once(self.file.as_fd(), &mut self.buffer[room], self.offset)? {
-                None => return Ok(false),
-                Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Some(bytes) => self.advance(bytes),
+                AtOnce::Waits | AtOnce::Unknown => return Ok(false),
+                AtOnce::Read(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                AtOnce::Read(bytes) => self.advance(bytes),
             }
         }
         Ok(true)

@@ -1,0 +1,193 @@
+//! Files below a directory, for who is told their paths by strangers: one openat2(2) looks a path up, and is the check that it does not
+//! leave the directory, whatever is renamed or linked meanwhile.
+//!
+//! Owns: the directory's descriptor, what links may do, lookups that do not wait. Does not own: what a path means, which files may be
+//! read.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::retry_on_intr;
+
+use crate::{Errno, Meta, sys};
+
+/// How often a lookup that somebody's rename disturbed is made again (openat2(2), EAGAIN).
+const ATTEMPTS: usize = 16;
+
+/// What symbolic links in a path may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Links {
+    /// Lead to what is below the directory; absolute ones never do.
+    #[default]
+    Within,
+    /// Nothing: a path with a link is refused.
+    Never,
+    /// Lead anywhere.
+    Follow,
+}
+
+/// Whether a lookup may wait for a disk or a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It may.
+    Wait,
+    /// It answers from the kernel's caches, or not at all.
+    AtOnce,
+}
+
+/// A directory and what is below it.
+#[derive(Debug)]
+pub struct Beneath {
+    dir: OwnedFd,
+    links: Links,
+}
+
+impl Beneath {
+    /// The directory `path`.
+    ///
+    /// # Errors
+    /// As openat(2); `NOSYS` where the kernel has no openat2(2) (Linux 5.6) or something forbids it.
+    pub fn new(path: &Path, links: Links) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = retry_on_intr(|| openat(CWD, path, flags, Mode::empty()))?;
+        let beneath = Self { dir, links };
+        beneath.open(b".", Patience::Wait)?;
+        Ok(beneath)
+    }
+
+    /// The directory itself, as a path only.
+    #[must_use]
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Opens `path`, relative and without NUL, to read: `None` if that would have to wait, and must not. Never waits for a fifo.
+    ///
+    /// # Errors
+    /// As openat2(2): `XDEV` for a path that leaves the directory, `LOOP` for a link where there may be none. With
+    /// [`Patience::AtOnce`] both are a `None`, too.
+    pub fn open(&self, path: &[u8], patience: Patience) -> Result<Option<OwnedFd>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        self.look_up(path, flags, patience)
+    }
+
+    /// The metadata of `path`, which is not opened; `None` as [`Beneath::open`] has it.
+    ///
+    /// # Errors
+    /// As openat2(2) and statx(2).
+    pub fn stat(&self, path: &[u8], patience: Patience) -> Result<Option<Meta>, Errno> {
+        let file = self.look_up(path, OFlags::PATH | OFlags::CLOEXEC, patience)?;
+        file.map(|file| stat(file.as_fd())).transpose()
+    }
+
+    fn look_up(&self, path: &[u8], flags: OFlags, patience: Patience) -> Result<Option<OwnedFd>, Errno> {
+        let resolve = self.resolve(patience);
+        for _ in 0..ATTEMPTS {
+            match retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve)) {
+                Err(errno) if patience == Patience::AtOnce && would_wait(errno) => return Ok(None),
+                Err(Errno::AGAIN) => {}
+                opened => return opened.map(Some),
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    pub(crate) fn resolve(&self, patience: Patience) -> ResolveFlags {
+        let links = match self.links {
+            Links::Within => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            Links::Never => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
+            Links::Follow => ResolveFlags::NO_MAGICLINKS,
+        };
+        match patience {
+            Patience::Wait => links,
+            Patience::AtOnce => links | ResolveFlags::CACHED,
+        }
+    }
+}
+
+/// Whether a lookup that must not wait was refused for that: the kernel's caches do not have it, or it does not know the flag (before
+/// Linux 5.12).
+fn would_wait(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::INVAL)
+}
+
+/// The metadata of an open file.
+///
+/// # Errors
+/// As fstat(2).
+pub fn stat(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
+    sys::stat_open(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::FileType;
+
+    fn tree() -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().join("root");
+        fs::create_dir_all(root.join("dir/deep")).unwrap();
+        fs::write(top.path().join("secret"), "no").unwrap();
+        fs::write(root.join("dir/file"), "yes").unwrap();
+        symlink("dir/file", root.join("inside")).unwrap();
+        symlink("dir", root.join("way")).unwrap();
+        symlink("../secret", root.join("outside")).unwrap();
+        symlink("../../secret", root.join("dir/outside")).unwrap();
+        symlink(root.join("dir/file"), root.join("absolute")).unwrap();
+        top
+    }
+
+    fn opened(root: &Beneath, path: &str) -> Result<(), Errno> {
+        root.open(path.as_bytes(), Patience::Wait).map(|file| assert!(file.is_some()))
+    }
+
+    #[test]
+    fn paths_stay_below() {
+        let top = tree();
+        let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
+        for path in ["dir/file", "inside", "way/file", "dir", "."] {
+            assert_eq!(opened(&root, path), Ok(()), "{path}");
+        }
+        for path in ["outside", "dir/outside", "way/outside", "../secret", "/etc/passwd", "absolute", ".."] {
+            assert_eq!(opened(&root, path), Err(Errno::XDEV), "{path}");
+        }
+        assert_eq!(opened(&root, "none"), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn links_are_as_the_policy_has_them() {
+        let top = tree();
+        let root = Beneath::new(&top.path().join("root"), Links::Never).unwrap();
+        assert_eq!(opened(&root, "inside"), Err(Errno::LOOP));
+        assert_eq!(opened(&root, "way/file"), Err(Errno::LOOP));
+        assert_eq!(opened(&root, "dir/file"), Ok(()));
+        let root = Beneath::new(&top.path().join("root"), Links::Follow).unwrap();
+        assert_eq!(opened(&root, "outside"), Ok(()));
+        assert_eq!(opened(&root, "absolute"), Ok(()));
+    }
+
+    #[test]
+    fn what_is_cached_is_there_at_once() {
+        let top = tree();
+        let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
+        let meta = root.stat(b"dir/file", Patience::Wait).unwrap().unwrap();
+        assert_eq!((meta.size, FileType::from_mode(meta.mode)), (3, FileType::Regular));
+        assert_eq!(root.stat(b"dir/file", Patience::AtOnce).unwrap(), Some(meta));
+        assert!(root.open(b"outside", Patience::AtOnce).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        let top = tree();
+        let fifo = top.path().join("root/fifo");
+        rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, Mode::from(0o644), 0).unwrap();
+        let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
+        let file = root.open(b"fifo", Patience::Wait).unwrap().unwrap();
+        assert_eq!(FileType::from_mode(stat(file.as_fd()).unwrap().mode), FileType::Fifo);
+    }
+}
