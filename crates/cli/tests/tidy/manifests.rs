@@ -8,16 +8,25 @@ use serde_json::Value;
 use crate::tree::Tree;
 
 /// Each crate of the workspace with those it may use. A new crate or arrow is a decision: it is made here.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-serve", &["fathom-text", "fathom-io"]),
     ("fathom-bench", &["fathom-text", "fathom-walk", "fathom-io"]),
     (
         "fathomfs",
-        &["fathom-bench", "fathom-du", "fathom-inventory", "fathom-text", "fathom-walk", "fathom-io"],
+        &[
+            "fathom-bench",
+            "fathom-du",
+            "fathom-inventory",
+            "fathom-serve",
+            "fathom-text",
+            "fathom-walk",
+            "fathom-io",
+        ],
     ),
 ];
 /// Where the reasons stand.

@@ -1,0 +1,297 @@
+//! From a request to its response.
+//!
+//! ```text
+//! host ─> site ─> limits, health ─> CORS ─> maintenance ─> users ─> redirects, rewrites ─> file | directory | nothing
+//! ```
+//! Owns: the order of these steps, and which status comes of them. Does not own: what headers mean (`conditional`, `range`, ...), rules,
+//! how files are read.
+
+mod directory;
+mod file;
+pub(crate) mod made;
+mod nothing;
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use fathom_io::{Errno, FileType};
+use http::uri::Scheme;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request};
+
+use crate::asked::Asked;
+use crate::auth::{Checker, Verdict};
+use crate::body::Content;
+use crate::files::pool::Resource;
+use crate::files::{Failure, Source};
+use crate::metrics;
+use crate::path::{Refusal, Target, hidden, is_below};
+use crate::plan::{Plan, Site};
+use crate::rules::maintenance::FLAG_AGE;
+use crate::worker::{Peer, Worker};
+
+pub(crate) use made::Made;
+
+/// The methods there are.
+const ALLOW: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// What is answered.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) fields: HeaderMap,
+    pub(crate) content: Content,
+    pub(crate) source: Source,
+}
+
+impl Answer {
+    pub(crate) fn empty(status: StatusCode) -> Self {
+        Self { status, fields: HeaderMap::new(), content: Content::Empty, source: Source::Other }
+    }
+
+    pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: impl Into<Bytes>) -> Self {
+        let mut answer = Self { content: Content::Bytes(bytes.into()), ..Self::empty(status) };
+        answer.fields.insert(header::CONTENT_TYPE, content_type);
+        answer
+    }
+
+    fn with(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+        self.fields.insert(name, value);
+        self
+    }
+}
+
+/// A request, as the steps see it.
+pub(crate) struct Asking<'a> {
+    pub(crate) worker: &'a Rc<Worker>,
+    pub(crate) peer: &'a Peer,
+    pub(crate) plan: &'a Plan,
+    pub(crate) site: &'a Site,
+    pub(crate) request: &'a request::Parts,
+    pub(crate) asked: Asked<'a>,
+}
+
+/// Answers `request`. `user` is told who it is, once that is known.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    peer: &Peer,
+    plan: &Plan,
+    request: &request::Parts,
+    user: &mut Option<Rc<str>>,
+) -> Answer {
+    let asked = Asked::new(&request.headers);
+    // The metrics are of all sites: another one's users, or its want of them, do not open them.
+    let of_all = plan.metrics.as_deref() == Some(request.uri.path());
+    let site =
+        site(plan, request, &asked).and_then(|site| if of_all { plan.default_site() } else { Some(site) });
+    let Some(site) = site else { return plain(StatusCode::BAD_REQUEST) };
+    let asking = Asking { worker, peer, plan, site, request, asked };
+    let mut answer = asking.answer(user).await;
+    if let Some(cors) = &site.rules.cors {
+        cors.evaluate(&request.method, &request.headers, &mut answer.fields);
+    }
+    if request.method == Method::HEAD {
+        // That of a 304 would have to be that of the 200 (RFC 9110, section 8.6).
+        if answer.status != StatusCode::NOT_MODIFIED {
+            answer.fields.insert(header::CONTENT_LENGTH, answer.content.len().into());
+        }
+        answer.content = Content::Empty;
+    }
+    // Others may see another end of such a body, and what follows as another request (RFC 9112, section 6.1).
+    if request.headers.contains_key(header::TRANSFER_ENCODING) {
+        answer.fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    answer
+}
+
+/// The site of the request: HTTP/1.0 need not say which, HTTP/1.1 must (RFC 9112, section 3.2). None for other schemes' addresses.
+fn site<'p>(plan: &'p Plan, request: &request::Parts, asked: &Asked<'_>) -> Option<&'p Site> {
+    let is_ours = request.uri.scheme().is_none_or(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
+    if asked.host_is_ambiguous || !is_ours {
+        return None;
+    }
+    let authority = request.uri.authority().map(|authority| authority.as_str().as_bytes());
+    match authority.or(asked.host.map(HeaderValue::as_bytes)) {
+        Some(host) => plan.site(host),
+        None if request.version == Version::HTTP_11 => None,
+        None => plan.default_site(),
+    }
+}
+
+/// A status without a page, for what is no request.
+fn plain(status: StatusCode) -> Answer {
+    let text = format!("{}\n", status.canonical_reason().unwrap_or("Error"));
+    Answer::bytes(status, HeaderValue::from_static("text/plain; charset=utf-8"), text)
+}
+
+impl Asking<'_> {
+    async fn answer(&self, user: &mut Option<Rc<str>>) -> Answer {
+        if let Some(answer) = self.before_users() {
+            return answer;
+        }
+        if self.is_in_maintenance() {
+            return Box::pin(self.maintenance()).await;
+        }
+        if let Some(checker) = &self.site.auth {
+            match Box::pin(self.user(checker)).await {
+                Ok(known) => *user = Some(known),
+                Err(answer) => return answer,
+            }
+        }
+        if self.plan.metrics.as_deref() == Some(self.request.uri.path()) {
+            let text = self.worker.metrics();
+            return Answer::bytes(StatusCode::OK, HeaderValue::from_static(metrics::CONTENT_TYPE), text);
+        }
+        self.resource().await
+    }
+
+    /// What is the same for everybody.
+    fn before_users(&self) -> Option<Answer> {
+        let (method, limits) = (&self.request.method, &self.plan.limits);
+        let target = self.request.uri.path_and_query().map_or(0, |target| target.as_str().len());
+        if target > limits.target_bytes {
+            return Some(plain(StatusCode::URI_TOO_LONG));
+        }
+        if self.body_bytes() > limits.body_bytes {
+            let close = HeaderValue::from_static("close");
+            return Some(plain(StatusCode::PAYLOAD_TOO_LARGE).with(header::CONNECTION, close));
+        }
+        let is_health = self.plan.health.as_deref() == Some(self.request.uri.path());
+        match *method {
+            Method::GET | Method::HEAD => is_health.then(|| self.health()),
+            Method::OPTIONS => Some(Answer::empty(StatusCode::NO_CONTENT).with(header::ALLOW, ALLOW)),
+            _ => Some(plain(StatusCode::METHOD_NOT_ALLOWED).with(header::ALLOW, ALLOW)),
+        }
+    }
+
+    /// What the request says of its own body. One of unknown length ends with the connection.
+    fn body_bytes(&self) -> u64 {
+        let length = self.request.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        length.map_or(0, |length| length.parse().unwrap_or(u64::MAX))
+    }
+
+    fn health(&self) -> Answer {
+        let status = if self.worker.is_draining() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+        plain(status).with(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+    }
+
+    fn is_in_maintenance(&self) -> bool {
+        let maintenance = &self.site.rules.maintenance;
+        let flagged = maintenance.flag_file().is_some_and(|file| self.worker.flags.is_there(file, FLAG_AGE));
+        maintenance.is_on(flagged)
+    }
+
+    /// Who asks, or the response to somebody unknown.
+    async fn user(&self, checker: &Checker) -> Result<Rc<str>, Answer> {
+        let authorization = self.asked.authorization.map(HeaderValue::as_bytes);
+        let user = match checker.begin(authorization) {
+            Verdict::Known(user) => Some(user),
+            Verdict::Missing | Verdict::Refused => None,
+            Verdict::Verify(job) => {
+                let verified = self.worker.files.pool.run(self.peer.client, Resource::Cpu, || job.run());
+                match verified.await {
+                    Ok(user) => user,
+                    Err(busy) => return Err(self.failed(busy.into()).await),
+                }
+            }
+        };
+        match user {
+            Some(user) => Ok(Rc::from(&*user)),
+            None => {
+                let challenge = checker.challenge().clone();
+                let page = self.error(StatusCode::UNAUTHORIZED).await;
+                Err(page.with(header::WWW_AUTHENTICATE, challenge))
+            }
+        }
+    }
+
+    async fn resource(&self) -> Answer {
+        let target = match Target::parse(self.request.uri.path().as_bytes()) {
+            Ok(target) => target,
+            Err(Refusal::BadRequest) => return Box::pin(self.error(StatusCode::BAD_REQUEST)).await,
+            Err(Refusal::NotFound) => return Box::pin(self.error(StatusCode::NOT_FOUND)).await,
+        };
+        match self.route(&target) {
+            Some(Routed::Elsewhere(status, location)) => {
+                self.dressed(Answer::empty(status).with(header::LOCATION, location), &target.path)
+            }
+            Some(Routed::Rewritten(path, is_dir)) if is_below(&path) => self.target(&path, is_dir).await,
+            Some(Routed::Rewritten(..)) => Box::pin(self.error(StatusCode::NOT_FOUND)).await,
+            None => self.target(&target.path, target.is_dir).await,
+        }
+    }
+
+    /// Where the site's rules send the request.
+    fn route(&self, target: &Target<'_>) -> Option<Routed> {
+        let rules = &self.site.rules;
+        if rules.redirects.is_empty() && rules.rewrites.is_empty() {
+            return None;
+        }
+        let slash: &[u8] = if target.is_dir && !target.path.is_empty() { b"/" } else { b"" };
+        let path = [b"/", &*target.path, slash].concat();
+        if let Some((status, location)) = rules.redirects.find(&path, self.request.uri.query()) {
+            return Some(Routed::Elsewhere(status, location));
+        }
+        let path = rules.rewrites.find(&path)?;
+        let path = path.strip_prefix(b"/").unwrap_or(&path);
+        let file = path.strip_suffix(b"/");
+        Some(Routed::Rewritten(file.unwrap_or(path).to_vec(), file.is_some() || path.is_empty()))
+    }
+
+    async fn target(&self, path: &[u8], is_dir: bool) -> Answer {
+        if !self.site.dotfiles && hidden(path) {
+            return Box::pin(self.nothing(path)).await;
+        }
+        if is_dir {
+            return Box::pin(self.directory(path)).await;
+        }
+        let entry = match self.worker.look_up(self.site, path, self.peer.client).await {
+            Ok(entry) => entry,
+            Err(failure) => return Box::pin(self.failed(failure)).await,
+        };
+        match &entry.result {
+            Ok(opened) => match opened.kind() {
+                FileType::Regular => self.file(path, &entry, StatusCode::OK).await,
+                FileType::Directory => self.to_directory(path),
+                _ => Box::pin(self.nothing(path)).await,
+            },
+            Err(Errno::ACCESS) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
+            Err(_) => Box::pin(self.nothing(path)).await,
+        }
+    }
+
+    /// The response where a file cannot be had for a reason that is not the request's.
+    pub(crate) async fn failed(&self, failure: Failure) -> Answer {
+        match failure {
+            Failure::Busy
+            | Failure::Changed
+            | Failure::System(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                let soon = HeaderValue::from_static("1");
+                plain(StatusCode::SERVICE_UNAVAILABLE).with(header::RETRY_AFTER, soon)
+            }
+            Failure::System(Errno::ACCESS | Errno::PERM) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
+            Failure::System(_) => Box::pin(self.error(StatusCode::INTERNAL_SERVER_ERROR)).await,
+        }
+    }
+
+    /// `answer` with what the site's rules say for `path`.
+    pub(crate) fn dressed(&self, mut answer: Answer, path: &[u8]) -> Answer {
+        // Pages of our own have names on them that others chose. No rule is as strict as what they need.
+        let policy = answer.fields.remove(header::CONTENT_SECURITY_POLICY);
+        made::apply(self.site, path, &mut answer.fields);
+        if let Some(policy) = policy {
+            answer.fields.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        answer
+    }
+
+    /// The path of the request, decoded as far as that goes.
+    pub(crate) fn path(&self) -> Cow<'_, [u8]> {
+        Target::parse(self.request.uri.path().as_bytes()).map_or(Cow::Borrowed(b""), |target| target.path)
+    }
+}
+
+/// Where rules send a request.
+enum Routed {
+    Elsewhere(StatusCode, HeaderValue),
+    Rewritten(Vec<u8>, bool),
+}

@@ -1,0 +1,88 @@
+//! Where there is no file: the page of a program that routes in the browser, or that of an error.
+
+use fathom_io::FileType;
+use http::{HeaderValue, StatusCode, header};
+
+use super::{Answer, Asking};
+use crate::negotiate::prefers_html;
+use crate::pages;
+
+/// A longer page of an error is not read into memory.
+const PAGE_BYTES: u64 = 1 << 20;
+
+impl Asking<'_> {
+    /// The response where `path` leads to nothing that may be had.
+    pub(super) async fn nothing(&self, path: &[u8]) -> Answer {
+        if let Some(fallback) = self.site.fallback.as_deref().filter(|_| self.may_fall_back(path)) {
+            let entry = match self.worker.look_up(self.site, fallback, self.peer.client).await {
+                Ok(entry) => entry,
+                Err(failure) => return self.failed(failure).await,
+            };
+            if entry.result.as_ref().is_ok_and(|opened| opened.kind() == FileType::Regular) {
+                return self.file(fallback, &entry, StatusCode::OK).await;
+            }
+        }
+        self.error(StatusCode::NOT_FOUND).await
+    }
+
+    /// A program's own addresses have no extension. A missing script or picture is no page of it, unless a browser goes there.
+    fn may_fall_back(&self, path: &[u8]) -> bool {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        !name.contains(&b'.') || prefers_html(self.asked.accept.as_deref())
+    }
+
+    /// The response while the site is under maintenance.
+    pub(super) async fn maintenance(&self) -> Answer {
+        let maintenance = &self.site.rules.maintenance;
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let page = maintenance.page().map(|page| page.trim_start_matches('/').as_bytes());
+        let mut answer = match page {
+            Some(page) => self.page(page, status).await,
+            None => None,
+        };
+        if answer.is_none() {
+            answer = Some(self.error(status).await);
+        }
+        let mut answer = answer.unwrap_or_else(|| Answer::empty(status));
+        if let Some(after) = maintenance.retry_after() {
+            answer.fields.insert(header::RETRY_AFTER, after.clone());
+        }
+        answer
+    }
+
+    /// The response with `status`, with the site's page or the built-in one.
+    pub(crate) async fn error(&self, status: StatusCode) -> Answer {
+        let own = match self.site.error_page(status) {
+            Some(page) => self.page(page, status).await,
+            None => None,
+        };
+        let answer = own.unwrap_or_else(|| self.built_in(status));
+        self.dressed(answer, &self.path())
+    }
+
+    fn built_in(&self, status: StatusCode) -> Answer {
+        if prefers_html(self.asked.accept.as_deref()) {
+            return Answer::bytes(
+                status,
+                HeaderValue::from_static("text/html; charset=utf-8"),
+                pages::html(status),
+            )
+            .with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
+        }
+        Answer::bytes(status, HeaderValue::from_static("text/plain; charset=utf-8"), pages::text(status))
+    }
+
+    /// The file `path` as the page of `status`: without validators, which would be those of another address.
+    async fn page(&self, path: &[u8], status: StatusCode) -> Option<Answer> {
+        let entry = self.worker.look_up(self.site, path, self.peer.client).await.ok()?;
+        let opened = entry.result.as_ref().ok()?;
+        if opened.kind() != FileType::Regular || opened.len() > PAGE_BYTES {
+            return None;
+        }
+        let (body, source) =
+            self.worker.cache.body(&entry, &self.worker.files, self.peer.client).await.ok()?;
+        let mut answer = Answer::bytes(status, self.site.types.of(path), body);
+        answer.source = source;
+        Some(answer)
+    }
+}

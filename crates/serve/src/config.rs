@@ -1,0 +1,331 @@
+//! Everything a server can be told, as plain values: what a TOML file says, and where the command line and the environment put what
+//! they say. Sizes are bytes, times milliseconds unless a name says otherwise.
+//!
+//! Does not own: what the values come to (`rules`, `tls`, ... compile them), nor which of several sources wins.
+
+pub mod check;
+mod file;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// The whole server.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// `127.0.0.1:8080`, `[::]:80`, `unix:/run/fathom.sock`, `systemd` (the sockets this process was started with).
+    pub listen: Vec<String>,
+    /// Permission of the files of Unix sockets, in octal; `660` unless given.
+    pub socket_mode: Option<String>,
+    /// Threads that serve connections; one a CPU unless given.
+    pub workers: Option<NonZeroUsize>,
+    /// How files are read: `auto`, `sync`, `nowait`, `pool`, `tokio`, `sendfile`, `uring`.
+    pub io: Option<String>,
+    /// To whom large files go by sendfile(2) with `io = 'auto'`, if that is cheaper: `remote` (clients on other machines, unless given),
+    /// `always` or `never`. What is on its way to a client of this machine is the file itself, and changes when that is overwritten.
+    pub sendfile: Option<String>,
+    /// Threads for what would make a worker wait; if nothing is said of them, whoever starts the server may know better.
+    pub pool: Option<Pool>,
+    /// Open files and small bodies that are kept.
+    pub cache: Cache,
+    /// What a client may take.
+    pub limits: Limits,
+    /// Encryption, on all TCP listeners.
+    pub tls: Option<Tls>,
+    /// One line a request.
+    pub access_log: AccessLog,
+    /// Path that answers 200 while the server is up, and 503 while it drains: no authentication.
+    pub health: Option<String>,
+    /// Path of the Prometheus metrics; under the default site's authentication.
+    pub metrics: Option<String>,
+    /// The site of every name that no other site has.
+    pub site: Site,
+    /// Sites by name.
+    pub host: Vec<Site>,
+}
+
+/// Threads for what would make a worker wait.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Pool {
+    /// Most threads; they are started when they are needed.
+    pub threads: usize,
+    /// Most of them that wait for one device.
+    pub per_device: usize,
+    /// Most requests that wait for a thread; the next one is answered 503.
+    pub queue: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { threads: 64, per_device: 48, queue: 4096 }
+    }
+}
+
+/// Open files and small bodies that are kept, in all workers together.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cache {
+    /// Most files, also those that were not found; 0 turns the cache off.
+    pub files: usize,
+    /// Most bytes of bodies.
+    pub bytes: usize,
+    /// A longer body is not kept; one over 64 KiB only if it is asked for again.
+    pub body_bytes: usize,
+    /// What is older is looked at again before it is used.
+    pub age_ms: u64,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self { files: 4096, bytes: 64 << 20, body_bytes: 1 << 20, age_ms: 100 }
+    }
+}
+
+/// What a client may take.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    /// Connections at once; more wait in the listener's backlog.
+    pub connections: usize,
+    /// Bytes of a request's line and headers.
+    pub header_bytes: usize,
+    /// Headers of a request.
+    pub headers: usize,
+    /// Bytes of a request's target.
+    pub target_bytes: usize,
+    /// Bytes of a request's body, which is read and thrown away; a longer one is answered 413.
+    pub body_bytes: u64,
+    /// Ranges of a request; with more, or when they add up to more than the file, all of it is sent.
+    pub ranges: usize,
+    /// Requests at once on a connection of HTTP/2.
+    pub streams: u32,
+    /// From the first byte of a request to the end of its headers; also for the TLS handshake.
+    pub header_timeout_ms: u64,
+    /// From a response to the next request.
+    pub idle_timeout_ms: u64,
+    /// Without a byte taken by the client.
+    pub write_timeout_ms: u64,
+    /// From SIGTERM to the end of the last connection.
+    pub drain_timeout_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 16_384,
+            header_bytes: 16 << 10,
+            headers: 100,
+            target_bytes: 8 << 10,
+            body_bytes: 64 << 10,
+            ranges: 16,
+            streams: 128,
+            header_timeout_ms: 10_000,
+            idle_timeout_ms: 60_000,
+            write_timeout_ms: 30_000,
+            drain_timeout_ms: 30_000,
+        }
+    }
+}
+
+/// Encryption.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tls {
+    /// PEM, the server's first.
+    pub certificate: PathBuf,
+    /// PEM.
+    pub key: PathBuf,
+    /// Address whose plain requests are sent to the encrypted ones.
+    pub redirect_from: Option<String>,
+}
+
+/// One line a request.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AccessLog {
+    /// `combined`, `json` or `off`, which it is unless given.
+    pub format: Option<String>,
+    /// Standard output unless given; opened again on SIGHUP.
+    pub file: Option<PathBuf>,
+}
+
+/// A directory that is served, and how.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Site {
+    /// Host names, `*.example.org` for all below one; none for the default site.
+    pub names: Vec<String>,
+    /// The directory.
+    pub root: PathBuf,
+    /// Files that stand for their directory, the first that exists.
+    pub index: Vec<String>,
+    /// Whether a directory without an index is listed.
+    pub listing: bool,
+    /// Path of the file that answers 200 where there is none, for programs that route in the browser.
+    pub fallback: Option<String>,
+    /// Paths of files by status (`404`, `5xx`).
+    pub error_pages: BTreeMap<String, String>,
+    /// Whether names that begin with a dot are served; `.well-known` always is.
+    pub dotfiles: bool,
+    /// `within` (links that stay below the root), `never`, or `follow`.
+    pub symlinks: Option<String>,
+    /// Whether `NAME.br`, `NAME.zst`, `NAME.gz` stand for NAME.
+    pub precompressed: bool,
+    /// Compression while serving.
+    pub compress: Compress,
+    /// Of texts; empty for none.
+    pub charset: String,
+    /// Media types by extension, before the built-in ones.
+    pub types: BTreeMap<String, String>,
+    /// The preset of security headers.
+    pub security_headers: bool,
+    /// Headers by path; of several rules with the same header the last one counts.
+    pub headers: Vec<HeaderRule>,
+    /// `Cache-Control` by path; the last rule that fits counts.
+    pub cache_control: Vec<CacheRule>,
+    /// Other addresses by path; the first that fits counts.
+    pub redirects: Vec<Redirect>,
+    /// Other files by path; the first that fits counts.
+    pub rewrites: Vec<Rewrite>,
+    /// Requests from other origins.
+    pub cors: Option<Cors>,
+    /// Users.
+    pub auth: Option<Auth>,
+    /// 503 for everything.
+    pub maintenance: Maintenance,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            root: PathBuf::from("."),
+            index: vec!["index.html".to_owned()],
+            listing: false,
+            fallback: None,
+            error_pages: BTreeMap::new(),
+            dotfiles: false,
+            symlinks: None,
+            precompressed: false,
+            compress: Compress::default(),
+            charset: "utf-8".to_owned(),
+            types: BTreeMap::new(),
+            security_headers: false,
+            headers: Vec::new(),
+            cache_control: Vec::new(),
+            redirects: Vec::new(),
+            rewrites: Vec::new(),
+            cors: None,
+            auth: None,
+            maintenance: Maintenance::default(),
+        }
+    }
+}
+
+/// Compression while serving.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Compress {
+    /// Of `br`, `zstd`, `gzip`, the best first; none turns it off.
+    pub codings: Vec<String>,
+    /// A shorter body is sent as it is.
+    pub min_bytes: u64,
+    /// A longer one, too: it would have to be in memory.
+    pub max_bytes: u64,
+    /// Media types (`text/*`) besides the built-in ones.
+    pub types: Vec<String>,
+}
+
+impl Default for Compress {
+    fn default() -> Self {
+        Self { codings: Vec::new(), min_bytes: 1024, max_bytes: 1 << 20, types: Vec::new() }
+    }
+}
+
+/// Headers by path.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HeaderRule {
+    /// Glob of request paths: `/assets/**`, `*.js`.
+    pub path: String,
+    /// Names and values; an empty value takes the header away.
+    pub set: BTreeMap<String, String>,
+}
+
+/// `Cache-Control` by path.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CacheRule {
+    /// Glob of request paths.
+    pub path: String,
+    /// The header's value.
+    pub value: String,
+}
+
+/// Another address.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Redirect {
+    /// Glob of request paths.
+    pub from: String,
+    /// Path or URL; `$1` is what the first wildcard stood for.
+    pub to: String,
+    /// 301, 302, 303, 307 or 308, which it is unless given.
+    pub status: Option<u16>,
+}
+
+/// Another file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Rewrite {
+    /// Glob of request paths.
+    pub from: String,
+    /// Path; `$1` is what the first wildcard stood for.
+    pub to: String,
+}
+
+/// Requests from other origins (Fetch, section 3.2).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cors {
+    /// `https://a.example`, or `*` for all.
+    pub origins: Vec<String>,
+    /// Headers a request may have.
+    pub allow_headers: Vec<String>,
+    /// Headers a script may read.
+    pub expose_headers: Vec<String>,
+    /// Whether cookies and passwords may come with it; not with `*`.
+    pub credentials: bool,
+    /// How long a preflight's answer holds.
+    pub max_age_s: Option<u64>,
+}
+
+/// Users (RFC 7617).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Auth {
+    /// What browsers show.
+    pub realm: Option<String>,
+    /// Hashes by name: `$argon2id$...` or `$2b$...`.
+    pub users: BTreeMap<String, String>,
+    /// Lines of `name:hash`, as htpasswd writes them.
+    pub file: Option<PathBuf>,
+}
+
+/// 503 for everything but the health check.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Maintenance {
+    /// Whether it is on.
+    pub enabled: bool,
+    /// It is also on while this file exists.
+    pub flag_file: Option<PathBuf>,
+    /// Path of the file that is shown.
+    pub page: Option<String>,
+    /// `Retry-After`, in seconds.
+    pub retry_after_s: Option<u64>,
+}

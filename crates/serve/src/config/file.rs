@@ -1,0 +1,160 @@
+//! From the text of a TOML file to a [`Config`], or to what is wrong with it and where.
+//!
+//! Does not own: whether the values make sense, which is found out when they are compiled.
+
+use std::path::Path;
+
+use super::Config;
+use crate::error::{Error, Op};
+
+impl Config {
+    /// Reads `text`; what it leaves out has its default.
+    ///
+    /// # Errors
+    /// If it is no TOML, has a key that does not exist or a value of another type. The cause begins with line and column, from 1.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        parse(text).map_err(|cause| Error::new(Op::ReadConfig, "configuration", cause))
+    }
+
+    /// Reads the file at `path`. Relative paths in it are relative to the current directory, as everywhere.
+    ///
+    /// # Errors
+    /// If it cannot be read, and as [`Config::from_toml`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let named = || path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Error::new(Op::ReadConfig, named(), error))?;
+        parse(&text).map_err(|cause| Error::new(Op::ReadConfig, named(), cause))
+    }
+}
+
+fn parse(text: &str) -> Result<Config, String> {
+    toml::from_str(text).map_err(|error| {
+        let (line, column) = place(text, error.span().map_or(0, |span| span.start));
+        let (key, message) = (key(&error), told(error.message()));
+        match key {
+            Some(key) => format!("line {line}, column {column}: in {key}: {message}"),
+            None => format!("line {line}, column {column}: {message}"),
+        }
+    })
+}
+
+/// Line and column of the byte at `offset`, both from 1; columns are characters.
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    (line, column)
+}
+
+/// The table or key that the error is in. Only the display of an error that does not know its text names it.
+fn key(error: &toml::de::Error) -> Option<String> {
+    let mut error = error.clone();
+    error.set_input(None);
+    let text = error.to_string();
+    let key = text.lines().last()?.strip_prefix("in `")?.strip_suffix('`')?;
+    Some(key.to_owned())
+}
+
+/// The message; for a key that does not exist with the nearest that does instead of all of them.
+fn told(message: &str) -> String {
+    let Some(unknown) = message.strip_prefix("unknown field `") else { return message.replace('\n', " ") };
+    let mut names = unknown.split('`').step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    match names.map(|known| (distance(unknown, known), known)).min() {
+        Some((distance, known)) if distance <= 1 + unknown.len() / 3 => {
+            format!("unknown key '{unknown}', did you mean '{known}'?")
+        }
+        _ => format!("unknown key '{unknown}'"),
+    }
+}
+
+/// Levenshtein's: characters to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
+            let best = (diagonal + usize::from(x != y)).min(*cell + 1).min(left + 1);
+            diagonal = std::mem::replace(cell, best);
+            left = best;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Config::from_toml(text).unwrap_err().cause()
+    }
+
+    #[test]
+    fn nothing_said_is_the_default() {
+        assert_eq!(Config::from_toml("").unwrap(), Config::default());
+        let error = Config::from_toml("x").unwrap_err();
+        assert_eq!((error.op(), error.thing()), (Op::ReadConfig, "configuration"));
+    }
+
+    #[test]
+    fn every_table_can_be_said() {
+        let config = Config::from_toml(
+            "listen = ['127.0.0.1:80']\nworkers = 2\n[pool]\nthreads = 8\n[limits]\nheader-timeout-ms = 5\n\
+             [tls]\ncertificate = 'c'\nkey = 'k'\n[access-log]\nformat = 'json'\n\
+             [site]\nroot = '/srv'\nerror-pages = { 404 = '/no.html' }\n\
+             [[site.headers]]\npath = '/a/**'\nset = { X-A = 'b' }\n[[site.redirects]]\nfrom = '/a'\nto = '/b'\nstatus = 301\n\
+             [site.cors]\norigins = ['*']\n[site.auth]\nusers = { a = '$2b$...' }\n[site.maintenance]\nretry-after-s = 5\n\
+             [[host]]\nnames = ['*.example.org']\n[[host.cache-control]]\npath = '*'\nvalue = 'no-store'\n",
+        )
+        .unwrap();
+        assert_eq!(config.site.error_pages.get("404").map(String::as_str), Some("/no.html"));
+        assert_eq!(config.limits.header_timeout_ms, 5);
+        assert_eq!(config.host[0].cache_control[0].value, "no-store");
+        assert_eq!(config.host[0].index, ["index.html"]);
+    }
+
+    #[test]
+    fn a_refusal_says_where_and_what() {
+        for (text, expected) in [
+            (
+                "[site]\nindx = ['a']\n",
+                "line 2, column 1: in site: unknown key 'indx', did you mean 'index'?",
+            ),
+            ("\n zzzzz = 1\n", "line 2, column 2: unknown key 'zzzzz'"),
+            (
+                "[limits]\nranges = 'a'\n",
+                "line 2, column 10: in limits.ranges: invalid type: string \"a\", expected usize",
+            ),
+            ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field `to`"),
+            (
+                "workers = 0\n",
+                "line 1, column 11: in workers: invalid value: integer `0`, expected a nonzero usize",
+            ),
+        ] {
+            assert_eq!(refusal(text), expected);
+        }
+        assert!(refusal("a = \n").starts_with("line 1, column 5: "), "{}", refusal("a = \n"));
+        assert!(refusal("listen = []\nlisten = []\n").contains("duplicate key"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = Config::read(Path::new("/nonexistent/a.toml")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read '/nonexistent/a.toml': No such file or directory");
+    }
+
+    #[test]
+    fn distances_are_levenshteins() {
+        for (a, b, expected) in
+            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("héllo", "hello", 1)]
+        {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+        }
+    }
+}

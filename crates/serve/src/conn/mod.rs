@@ -1,0 +1,6 @@
+//! Connections: sockets, what hyper is handed to write, and how long everything may take.
+
+pub(crate) mod chunk;
+pub(crate) mod pulse;
+pub(crate) mod transport;
+pub(crate) mod way;

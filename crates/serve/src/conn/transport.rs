@@ -1,0 +1,203 @@
+//! A socket under hyper or TLS: counts what passes, and sends parts of files in the place of the buffers that stand for them.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fathom_io::sys::send_file;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::chunk::{Part, Parts, is_part};
+use super::pulse::Pulse;
+use super::way::Way;
+
+/// A connection of either kind.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Whether the other end is on another machine, as far as addresses tell.
+    pub(crate) fn is_remote(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => match (stream.peer_addr(), stream.local_addr()) {
+                (Ok(peer), Ok(local)) => peer.ip() != local.ip() && !peer.ip().to_canonical().is_loopback(),
+                _ => false,
+            },
+            Self::Unix(_) => false,
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_write_ready(cx),
+            Self::Unix(stream) => stream.poll_write_ready(cx),
+        }
+    }
+
+    /// Tries `write`; where it would block, the socket is known not to be writable.
+    fn try_write(&self, write: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_io(Interest::WRITABLE, || write(stream.as_fd())),
+            Self::Unix(stream) => stream.try_io(Interest::WRITABLE, || write(stream.as_fd())),
+        }
+    }
+
+    fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// A socket, with the parts of files that are to be sent on it.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    socket: Socket,
+    parts: Parts,
+    pulse: Rc<Pulse>,
+    way: Rc<Way>,
+    /// What was read and is to be read again.
+    back: Bytes,
+}
+
+impl Transport {
+    pub(crate) fn new(socket: Socket, parts: Parts, pulse: Rc<Pulse>, way: Rc<Way>) -> Self {
+        Self { socket, parts, pulse, way, back: Bytes::new() }
+    }
+
+    /// Has `bytes` read again before anything else.
+    pub(crate) fn put_back(&mut self, bytes: Bytes) {
+        // No bytes may still be a whole buffer.
+        self.back = if bytes.is_empty() { Bytes::new() } else { bytes };
+    }
+
+    /// Waits until there is something to be read, or the end.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        if !self.back.is_empty() {
+            return Ok(());
+        }
+        match &self.socket {
+            Socket::Tcp(stream) => stream.readable().await,
+            Socket::Unix(stream) => stream.readable().await,
+        }
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let before = slices.iter().position(|slice| is_part(slice)).unwrap_or(slices.len());
+        if before == 0 && !slices.is_empty() {
+            return self.send_part();
+        }
+        // What is left to send is the file's: a packet need not end here.
+        let flags = if before < slices.len() { SendFlags::MORE } else { SendFlags::empty() };
+        let slices = slices.get(..before).unwrap_or_default();
+        let write = || self.socket.try_write(|socket| send(socket, slices, flags));
+        // Most responses are short, and asking for the time is dear beside them.
+        if slices.iter().map(|slice| slice.len()).sum::<usize>() < Way::BYTES_MIN {
+            return write();
+        }
+        self.timed(Way::written, write)
+    }
+
+    fn timed(
+        &self,
+        note: fn(&Way, Duration, usize),
+        write: impl FnOnce() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let start = Instant::now();
+        let written = write()?;
+        note(&self.way, start.elapsed(), written);
+        Ok(written)
+    }
+
+    fn send_part(&self) -> io::Result<usize> {
+        self.socket.try_write(|socket| {
+            self.parts.send(socket, |part| self.timed(Way::sent, || send_part(socket, part)))
+        })
+    }
+
+    fn poll_send(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        loop {
+            if self.socket.poll_writable(cx).is_pending() {
+                self.pulse.blocked();
+                return Poll::Pending;
+            }
+            match self.write(slices) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => {
+                    self.pulse.sent();
+                    return Poll::Ready(sent);
+                }
+            }
+        }
+    }
+}
+
+fn send(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], flags: SendFlags) -> io::Result<usize> {
+    let flags = flags | SendFlags::NOSIGNAL;
+    Ok(rustix::io::retry_on_intr(|| sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags))?)
+}
+
+/// The file was as long as its response says when that began. Where it is not any more, the response cannot be ended.
+fn send_part(socket: BorrowedFd<'_>, part: &Part) -> io::Result<usize> {
+    match send_file(socket, part.opened.fd(), part.offset, part.bytes)? {
+        0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter")),
+        sent => Ok(sent),
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if !this.back.is_empty() {
+            let back = this.back.split_to(this.back.len().min(buf.remaining()));
+            buf.put_slice(&back);
+            return Poll::Ready(Ok(()));
+        }
+        ready!(this.socket.poll_read(cx, buf))?;
+        this.pulse.received();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().socket.poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,96 @@
+//! Which of two ways of sending what is in memory is cheaper here: sendfile(2), or reading it into a buffer that is written. Pages are
+//! shared by the one and copied by the other, and what that saves depends on the machine, the network and the size. So both are timed
+//! while they are used, and the one that has been cheaper by the byte is taken, but now and then the other one, to know.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Every so many decisions the dearer way is taken.
+const TRIAL: u32 = 64;
+/// A measurement's weight against those before it: about this many count.
+const MEMORY: f64 = 16.0;
+/// What each of the ways has cost.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// Nanoseconds a byte.
+    sent: Cost,
+    read: Cost,
+    written: Cost,
+    decisions: Cell<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Cost(Cell<Option<f64>>);
+
+impl Cost {
+    fn add(&self, time: Duration, bytes: usize) {
+        if bytes < Way::BYTES_MIN {
+            return;
+        }
+        let now = time.as_nanos() as f64 / bytes as f64;
+        let cost = self.0.get().map_or(now, |before| before + (now - before) / MEMORY);
+        self.0.set(Some(cost));
+    }
+}
+
+impl Way {
+    /// Shorter calls say little about bytes.
+    pub(crate) const BYTES_MIN: usize = 16 << 10;
+
+    /// sendfile(2) took `time` for `bytes`.
+    pub(crate) fn sent(&self, time: Duration, bytes: usize) {
+        self.sent.add(time, bytes);
+    }
+
+    /// Reading `bytes` into a buffer took `time`.
+    pub(crate) fn copied(&self, time: Duration, bytes: usize) {
+        self.read.add(time, bytes);
+    }
+
+    /// Writing `bytes` of buffers took `time`.
+    pub(crate) fn written(&self, time: Duration, bytes: usize) {
+        self.written.add(time, bytes);
+    }
+
+    /// Whether the next bytes are to go by sendfile(2).
+    pub(crate) fn sends(&self) -> bool {
+        let cheaper = match (self.sent.0.get(), self.read.0.get(), self.written.0.get()) {
+            (Some(sent), Some(read), Some(written)) => sent <= read + written,
+            (Some(_), _, _) => false,
+            (None, _, _) => true,
+        };
+        let decision = self.decisions.get().wrapping_add(1);
+        self.decisions.set(decision);
+        cheaper != decision.is_multiple_of(TRIAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn most(way: &Way) -> bool {
+        (0..TRIAL).filter(|_| way.sends()).count() as u32 > TRIAL / 2
+    }
+
+    #[test]
+    fn both_are_tried_and_the_cheaper_one_is_taken() {
+        let (way, bytes) = (Way::default(), 1 << 16);
+        assert!(way.sends(), "nothing is known");
+        way.sent(Duration::from_micros(10), bytes);
+        assert!(!way.sends(), "the other one is not known");
+        way.copied(Duration::from_micros(5), bytes);
+        way.written(Duration::from_micros(8), bytes);
+        assert!(most(&way));
+        (0..100).for_each(|_| way.written(Duration::from_micros(3), bytes));
+        assert!(!most(&way));
+        assert_eq!((0..TRIAL).filter(|_| way.sends()).count(), 1, "one trial");
+    }
+
+    #[test]
+    fn short_calls_do_not_count() {
+        let way = Way::default();
+        way.sent(Duration::from_secs(1), Way::BYTES_MIN - 1);
+        assert_eq!(way.sent.0.get(), None);
+    }
+}

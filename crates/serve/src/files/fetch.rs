@@ -1,0 +1,192 @@
+//! Opening a file, and having its first bytes if that takes no call more.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fathom_io::beneath::{Beneath, Patience};
+use fathom_io::{Errno, FileType};
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+use rustix::io::retry_on_intr;
+
+use super::opened::Change;
+use super::pool::Pool;
+use super::{Failure, Files, Model, Opened, Root, Version, on};
+use crate::conn::chunk::Buffers;
+
+/// An open on the worker that took longer has waited, whatever the kernel said.
+const SLOW_OPEN: Duration = Duration::from_micros(500);
+/// After so many of them files are opened by the pool.
+const SLOW_OPENS: u32 = 3;
+
+/// A file that was opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetched {
+    pub(crate) opened: Opened,
+    /// All of a short regular file, if whoever opened it read it, too.
+    pub(crate) body: Option<Bytes>,
+}
+
+/// A root's number and a path below it.
+type Key = (usize, Box<[u8]>);
+type Flight = Shared<Pin<Box<dyn Future<Output = Result<Fetched, Failure>>>>>;
+
+/// Files that are being opened by the pool, by root and path: who asks for one of them waits for the same call.
+#[derive(Debug, Default)]
+pub(crate) struct Flights(RefCell<HashMap<Key, Flight>>);
+
+impl Files {
+    /// Opens `path` below `root` in the turn of `client`. Short files may come with their bytes.
+    pub(crate) async fn fetch(
+        self: &Rc<Self>,
+        root: &Root,
+        path: &[u8],
+        client: u64,
+    ) -> Result<Fetched, Failure> {
+        match self.model {
+            Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, Patience::Wait, None)?),
+            Model::Tokio => open_by_tokio(root, path).await,
+            Model::Pool => self.fetch_by_pool(root, path, client).await,
+            Model::Uring => self.open_by_ring(root, path, client).await,
+            Model::Nowait | Model::Auto => match self.open_at_once(root, path)? {
+                Some(opened) => fetched(Some(opened)),
+                None => self.fetch_in_flight(root, path, client).await,
+            },
+        }
+    }
+
+    async fn open_by_ring(&self, root: &Root, path: &[u8], client: u64) -> Result<Fetched, Failure> {
+        match &self.ring {
+            Some(ring) => {
+                let file = ring.open(&root.beneath, path).await?;
+                fetched(Some(Opened::new(file, self.closer(root))?))
+            }
+            None => self.fetch_by_pool(root, path, client).await,
+        }
+    }
+
+    /// The file, if that needs nobody to wait.
+    fn open_at_once(&self, root: &Root, path: &[u8]) -> Result<Option<Opened>, Errno> {
+        if !root.is_local || self.slow_opens.get() >= SLOW_OPENS {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let opened = open(&root.beneath, path, Patience::AtOnce, None)?;
+        let slow = start.elapsed() > SLOW_OPEN;
+        self.slow_opens.set(if slow { self.slow_opens.get() + 1 } else { 0 });
+        Ok(opened)
+    }
+
+    /// Who closes files below `root`, where that may wait.
+    fn closer(&self, root: &Root) -> Option<Pool> {
+        (!root.is_local).then(|| self.pool.clone())
+    }
+
+    async fn fetch_in_flight(
+        self: &Rc<Self>,
+        root: &Root,
+        path: &[u8],
+        client: u64,
+    ) -> Result<Fetched, Failure> {
+        let key = (root.number, Box::from(path));
+        let known = self.flights.0.borrow().get(&key).cloned();
+        if let Some(flight) = known {
+            return flight.await;
+        }
+        let (files, to) = (Rc::clone(self), (root.clone(), key.1.clone()));
+        let flight: Pin<Box<dyn Future<Output = _>>> =
+            Box::pin(async move { files.fetch_by_pool(&to.0, &to.1, client).await });
+        let flight = flight.shared();
+        self.flights.0.borrow_mut().insert(key.clone(), flight.clone());
+        let _landing = Landing { files: self, key };
+        flight.await
+    }
+
+    /// The version of what `path` below `root` is now.
+    pub(crate) async fn version(&self, root: &Root, path: &[u8], client: u64) -> Result<Version, Failure> {
+        if root.is_local
+            && let Some(meta) = root.beneath.stat(path, Patience::AtOnce)?
+        {
+            return Ok(Version::of(&meta));
+        }
+        let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
+        let stat = move || beneath.stat(&path, Patience::Wait);
+        let meta = self.pool.run(client, on(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
+        Ok(Version::of(&meta))
+    }
+
+    async fn fetch_by_pool(&self, root: &Root, path: &[u8], client: u64) -> Result<Fetched, Failure> {
+        let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
+        let closer = self.closer(root);
+        self.pool.run(client, on(root.dev), move || open_and_read(&beneath, &path, closer)).await?
+    }
+}
+
+/// Takes a flight off the list, also if whoever began it is gone: those who wait have it.
+struct Landing<'a> {
+    files: &'a Files,
+    key: Key,
+}
+
+impl Drop for Landing<'_> {
+    fn drop(&mut self) {
+        self.files.flights.0.borrow_mut().remove(&self.key);
+    }
+}
+
+fn fetched(opened: Option<Opened>) -> Result<Fetched, Failure> {
+    let opened = opened.ok_or(Errno::AGAIN)?;
+    Ok(Fetched { opened, body: None })
+}
+
+fn open(
+    beneath: &Beneath,
+    path: &[u8],
+    patience: Patience,
+    closer: Option<Pool>,
+) -> Result<Option<Opened>, Errno> {
+    beneath.open(path, patience)?.map(|file| Opened::new(file, closer)).transpose()
+}
+
+/// What a thread of the pool does for a file: all that one request is likely to need.
+fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
+    let mut fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
+    let opened = &fetched.opened;
+    if opened.kind() == FileType::Regular && opened.len() <= Buffers::BYTES as u64 {
+        fetched.body = Some(read_all(opened, 0, opened.len() as usize)?);
+    }
+    Ok(fetched)
+}
+
+/// `len` bytes from `offset` on.
+pub(super) fn read_all(opened: &Opened, offset: u64, len: usize) -> Result<Bytes, Failure> {
+    let mut bytes = vec![0; len];
+    let mut filled = 0;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match retry_on_intr(|| rustix::io::pread(opened.fd(), &mut *room, offset + filled as u64))? {
+            0 => return Err(Failure::Changed),
+            read => filled += read,
+        }
+    }
+    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(bytes.into()) }
+}
+
+/// As `tokio::fs` does it: one hand-off to open, one for the metadata. It knows no openat2(2), so its pool is handed ours.
+async fn open_by_tokio(root: &Root, path: &[u8]) -> Result<Fetched, Failure> {
+    let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
+    let file = in_tokio(move || beneath.open(&path, Patience::Wait)).await?.ok_or(Errno::AGAIN)?;
+    let opened = in_tokio(move || Opened::new(file, None)).await?;
+    Ok(Fetched { opened, body: None })
+}
+
+async fn in_tokio<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, Errno> + Send + 'static,
+) -> Result<T, Failure> {
+    Ok(tokio::task::spawn_blocking(call).await.map_err(|_panicked| Failure::Busy)??)
+}

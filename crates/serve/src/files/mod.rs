@@ -1,0 +1,117 @@
+//! Files as a worker gets at them: opened below a site's root, read by the model that was named.
+//!
+//! ```text
+//!                      ┌ at once: openat2(RESOLVE_CACHED), preadv2(RWF_NOWAIT), cachestat ─> sendfile
+//! respond ── Files ────┤
+//!                      └ pool, one call for open + fstat + first bytes; one flight for all who ask for the same file
+//! ```
+//! Owns: which calls are made, on which thread, in which order; what is kept open. Does not own: which file a request means, what is
+//! said about it.
+
+pub(crate) mod cache;
+mod device;
+mod fetch;
+mod model;
+mod opened;
+pub(crate) mod pool;
+mod read;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fathom_io::Errno;
+use fathom_io::beneath::Beneath;
+use fathom_io::uring::FileRing;
+
+pub(crate) use device::is_in_memory;
+pub(crate) use fetch::{Fetched, Flights};
+pub use model::{Model, UnknownModel};
+pub(crate) use opened::{Opened, Version};
+pub(crate) use read::{POOL_BYTES, Reader, Step, Tail};
+
+pub(crate) use crate::log::Source;
+
+use crate::conn::chunk::Buffers;
+use crate::conn::way::Way;
+use device::{Device, Devices};
+use pool::{Busy, Pool, Resource};
+
+/// Why a file is not to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The system's reason.
+    System(Errno),
+    /// Too much is waiting for the pool.
+    Busy,
+    /// It changed while it was read.
+    Changed,
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno)
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(Busy: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+/// A site's directory, for as many workers as there are.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    pub(crate) beneath: Arc<Beneath>,
+    pub(crate) dev: u64,
+    /// Tells roots apart.
+    pub(crate) number: usize,
+    /// Whether opening a file may be tried on the worker.
+    pub(crate) is_local: bool,
+}
+
+/// One worker's way to files.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) model: Model,
+    pub(crate) pool: Pool,
+    pub(crate) buffers: Buffers,
+    devices: Devices,
+    flights: Flights,
+    /// What sendfile and reading have cost, for large files in memory.
+    pub(crate) way: Rc<Way>,
+    /// [`Model::Uring`]'s.
+    ring: Option<Rc<FileRing>>,
+    /// Opens that had to wait after all, in a row.
+    slow_opens: Cell<u32>,
+}
+
+impl Files {
+    pub(crate) fn new(model: Model, pool: Pool, ring: Option<Rc<FileRing>>) -> Rc<Self> {
+        Rc::new(Self {
+            model,
+            pool,
+            buffers: Buffers::default(),
+            devices: Devices::default(),
+            flights: Flights::default(),
+            way: Rc::default(),
+            ring,
+            slow_opens: Cell::new(0),
+        })
+    }
+
+    fn device(&self, opened: &Opened) -> Rc<Device> {
+        self.devices.of(opened.meta.dev, opened.fd())
+    }
+
+    /// Devices that cannot be asked for what they have in memory.
+    pub(crate) fn mute_devices(&self) -> Vec<(u32, u32)> {
+        self.devices.mute()
+    }
+}
+
+/// A device as the pool counts it.
+fn on(dev: u64) -> Resource {
+    Resource::Device(dev)
+}

@@ -1,0 +1,116 @@
+//! A file that is open, and what it was like then.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fathom_io::beneath::stat;
+use fathom_io::sys::stat_open_as_known;
+use fathom_io::{Errno, FileType, Meta, Stamp};
+
+use super::on;
+use super::pool::Pool;
+
+/// A file that is open, and what it was like then. Clones share the descriptor.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: Arc<Held>,
+    pub(crate) meta: Meta,
+}
+
+impl Opened {
+    /// `file`, as it is now. Where closing it may wait, `closer` does that.
+    pub(crate) fn new(file: OwnedFd, closer: Option<Pool>) -> Result<Self, Errno> {
+        let meta = stat(file.as_fd())?;
+        let closer = closer.map(|pool| (pool, meta.dev));
+        Ok(Self { file: Arc::new(Held { file: Some(file), closer }), meta })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// What kind of file it is.
+    pub(crate) fn kind(&self) -> FileType {
+        FileType::from_mode(self.meta.mode)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        u64::try_from(self.meta.size).unwrap_or(0)
+    }
+
+    /// What tells it from another one.
+    pub(crate) fn version(&self) -> Version {
+        Version::of(&self.meta)
+    }
+
+    /// Whether it had been as it is for `time` when it was `seen`.
+    pub(crate) fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
+        let Stamp { sec, .. } = self.meta.modified.max(self.meta.changed);
+        let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
+    }
+
+    /// What has become of it since, as far as the kernel knows without asking a server.
+    pub(crate) fn change(&self) -> Result<Change, Errno> {
+        let now = stat_open_as_known(self.fd())?;
+        Ok(match Version::of(&now) == self.version() {
+            true => Change::None,
+            false if now.size > self.meta.size => Change::Grown,
+            false => Change::Other,
+        })
+    }
+}
+
+/// An open file that is closed where that may wait: FUSE and NFS tell their server.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// There until it is dropped.
+    file: Option<OwnedFd>,
+    /// With the device.
+    closer: Option<(Pool, u64)>,
+}
+
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_ref().expect("it is there until it is dropped").as_fd()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let (Some((pool, dev)), Some(file)) = (self.closer.take(), self.file.take()) {
+            pool.spawn(on(dev), move || drop(file));
+        }
+    }
+}
+
+/// What has become of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing.
+    None,
+    /// It has become longer, as logs do; what it had may be as it was.
+    Grown,
+    /// Somebody wrote to it, or made it shorter.
+    Other,
+}
+
+/// What tells one content of a file from the next, and one file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    dev: u64,
+    ino: u64,
+    size: i64,
+    modified: Stamp,
+    changed: Stamp,
+}
+
+impl Version {
+    /// Of the file that `meta` is about. Inode change time is part of it: a program can set back the modification time, not that.
+    pub(crate) fn of(meta: &Meta) -> Self {
+        let Meta { dev, ino, size, modified, changed, .. } = *meta;
+        Self { dev, ino, size, modified, changed }
+    }
+}

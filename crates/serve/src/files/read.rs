@@ -1,0 +1,320 @@
+//! Reading a range of an open file, step by step: what can be sent now, or what has to be waited for.
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::{Buf, Bytes};
+use fathom_io::data::{AtOnce, read_at_once};
+use rustix::io::retry_on_intr;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::time::sleep;
+
+use super::fetch::read_all;
+use super::opened::Change;
+use super::{Failure, Files, Model, Opened, Source, on};
+use crate::conn::chunk::{Buffers, Chunk, Lent, PART_BYTES, Part, Parts};
+
+/// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
+const SEND_BYTES: u64 = 32 << 10;
+/// What a thread of the pool reads at once: long enough for a disk, short enough for those who wait for the thread.
+pub(crate) const POOL_BYTES: u64 = 256 << 10;
+/// What is held back of a file of which parts are sent, until the client has acknowledged them.
+const HELD_BYTES: u64 = 4 << 10;
+/// How often that is looked at, at first and in the end.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(32);
+/// A file that changed so shortly ago may be changing now: its bytes are copied and then checked, which sendfile(2) cannot do.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// Of what was read last, to be found again in a file that has become longer.
+const TAIL_BYTES: usize = 64;
+
+type Waiting = Pin<Box<dyn Future<Output = Result<Bytes, Failure>>>>;
+
+/// What comes next of a range.
+pub(crate) enum Step {
+    /// These bytes.
+    Now(Chunk, Source),
+    /// Bytes that have to be waited for.
+    Later(Waiting, Source),
+}
+
+/// A range of a file on its way out.
+pub(crate) struct Reader {
+    pub(crate) files: Rc<Files>,
+    pub(crate) opened: Opened,
+    pub(crate) at: u64,
+    pub(crate) end: u64,
+    /// Where the connection sends parts of files itself.
+    pub(crate) parts: Option<Parts>,
+    pub(crate) client: u64,
+    /// Whether a part was handed out.
+    pub(crate) has_sent: bool,
+    /// The last bytes that were read, and where they end: what has been sent of a file that grows.
+    pub(crate) tail: Tail,
+}
+
+/// The end of what was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail {
+    end: u64,
+    bytes: [u8; TAIL_BYTES],
+    len: usize,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self { end: 0, bytes: [0; TAIL_BYTES], len: 0 }
+    }
+}
+
+impl Tail {
+    /// Of `bytes`, which end at `end`.
+    fn of(bytes: &[u8], end: u64) -> Self {
+        let last = bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        let mut tail = Self { end, len: last.len(), ..Self::default() };
+        tail.bytes.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+        tail
+    }
+
+    /// Whether the file still has it.
+    fn is_in(&self, opened: &Opened) -> Result<bool, Failure> {
+        let mut now = [0; TAIL_BYTES];
+        let (Some(room), Some(then)) = (now.get_mut(..self.len), self.bytes.get(..self.len)) else {
+            return Ok(false);
+        };
+        let read = retry_on_intr(|| rustix::io::pread(opened.fd(), &mut *room, self.end - self.len as u64))?;
+        Ok(read == self.len && *room == *then)
+    }
+}
+
+impl Reader {
+    /// The same for another range.
+    pub(crate) fn range(&self, range: Range<u64>) -> Self {
+        Self {
+            files: Rc::clone(&self.files),
+            opened: self.opened.clone(),
+            at: range.start,
+            end: range.end,
+            parts: self.parts.clone(),
+            client: self.client,
+            has_sent: false,
+            tail: Tail::default(),
+        }
+    }
+
+    /// Bytes to come.
+    pub(crate) fn left(&self) -> u64 {
+        self.end.saturating_sub(self.at)
+    }
+
+    /// What comes next. There must be something left.
+    pub(crate) fn step(&mut self) -> Result<Step, Failure> {
+        let step = match self.files.model {
+            Model::Sync => self.read_here(),
+            Model::Sendfile => match &self.parts {
+                Some(_) => self.hand_out(self.left()),
+                None => self.read_here(),
+            },
+            Model::Tokio => Ok(self.read_by_tokio()),
+            Model::Pool => Ok(self.read_by_pool()),
+            Model::Nowait => self.read_at_once(),
+            Model::Uring => Ok(self.read_by_ring()),
+            Model::Auto => self.adapt(),
+        }?;
+        if let Step::Now(chunk, _) = &step {
+            self.at += chunk.remaining() as u64;
+        }
+        Ok(step)
+    }
+
+    /// `bytes` are what was waited for.
+    pub(crate) fn arrived(&mut self, bytes: Bytes) -> Result<Bytes, Failure> {
+        self.note(&bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes)
+    }
+
+    /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of one content: the file has not changed
+    /// since it was opened, or it has become longer and what was read last is still there.
+    fn note(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let right = match self.opened.change()? {
+            Change::None => true,
+            Change::Grown => self.tail.is_in(&self.opened)?,
+            Change::Other => false,
+        };
+        self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
+        if right && !bytes.is_empty() { Ok(()) } else { Err(Failure::Changed) }
+    }
+
+    /// Large files in memory go by whichever way has been cheaper here; what is not in memory is read by the pool.
+    fn adapt(&mut self) -> Result<Step, Failure> {
+        let (left, device) = (self.left(), self.files.device(&self.opened));
+        if self.has_sent && left <= HELD_BYTES {
+            return Ok(self.hold_back());
+        }
+        if left < SEND_BYTES || !device.is_local {
+            return self.read_at_once();
+        }
+        let may_send = self.parts.is_some() && self.is_settled();
+        if may_send && self.files.way.sends() {
+            let windows = [PART_BYTES as u64, POOL_BYTES].map(|bytes| bytes.min(left - HELD_BYTES));
+            let fd = self.opened.fd();
+            if let Some(window) = windows.into_iter().find(|window| device.has_cached(fd, self.at, *window)) {
+                self.has_sent = true;
+                return self.hand_out(window);
+            }
+        }
+        // A read that fails for not having to wait costs ten times one that succeeds.
+        if device.knows_cached() && !device.has_cached(self.opened.fd(), self.at, self.room() as u64) {
+            return Ok(self.read_by_pool());
+        }
+        let start = Instant::now();
+        let step = self.read_at_once()?;
+        if let (true, Step::Now(chunk, _)) = (may_send, &step) {
+            self.files.way.copied(start.elapsed(), chunk.remaining());
+        }
+        Ok(step)
+    }
+
+    /// Whether the file has been as it is for a while.
+    fn is_settled(&self) -> bool {
+        self.opened.is_settled(SystemTime::now(), SETTLED)
+    }
+
+    /// The end of a range of which parts were sent. Until the client has acknowledged those, their bytes are the file's, and change with
+    /// it: so the end goes last, and only if the file is still what it was. What came before is not all of the response otherwise.
+    fn hold_back(&self) -> Step {
+        let (parts, opened, files) = (self.parts.clone(), self.opened.clone(), Rc::clone(&self.files));
+        let (at, len, client) = (self.at, self.left() as usize, self.client);
+        let waiting = Box::pin(async move {
+            let mut pause = PAUSE_MIN;
+            while parts.as_ref().is_some_and(|parts| !parts.are_out().unwrap_or(true)) {
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+            if opened.change()? != Change::None {
+                return Err(Failure::Changed);
+            }
+            let device = on(opened.meta.dev);
+            files.pool.run(client, device, move || read_all(&opened, at, len)).await?
+        });
+        Step::Later(waiting, Source::Sendfile)
+    }
+
+    fn hand_out(&self, bytes: u64) -> Result<Step, Failure> {
+        if self.opened.change()? != Change::None {
+            return Err(Failure::Changed);
+        }
+        let bytes = bytes.min(PART_BYTES as u64) as usize;
+        let part = Part { opened: self.opened.clone(), offset: self.at, bytes };
+        let parts = self.parts.as_ref().ok_or(Failure::Changed)?;
+        Ok(Step::Now(parts.hand_out(part), Source::Sendfile))
+    }
+
+    fn room(&self) -> usize {
+        self.left().min(Buffers::BYTES as u64) as usize
+    }
+
+    /// On this thread, whether or not it has to wait.
+    fn read_here(&mut self) -> Result<Step, Failure> {
+        let (mut lent, room) = (self.files.buffers.lend(), self.room());
+        let bytes = lent.room().get_mut(..room).unwrap_or_default();
+        let read = retry_on_intr(|| rustix::io::pread(self.opened.fd(), &mut *bytes, self.at))?;
+        self.take(lent, read)
+    }
+
+    /// On this thread what does not have to wait, the rest by the pool.
+    fn read_at_once(&mut self) -> Result<Step, Failure> {
+        let device = self.files.device(&self.opened);
+        let (mut lent, room) = (self.files.buffers.lend(), self.room());
+        if device.in_memory {
+            return self.read_here();
+        }
+        if !device.is_local {
+            // Also what is in memory may be asked about.
+            return Ok(self.read_by_pool());
+        }
+        if device.can_tell.get() {
+            let bytes = lent.room().get_mut(..room).unwrap_or_default();
+            match read_at_once(self.opened.fd(), bytes, self.at)? {
+                AtOnce::Read(0) | AtOnce::Waits => return Ok(self.read_by_pool()),
+                AtOnce::Read(read) => return self.take(lent, read),
+                AtOnce::Unknown => device.can_tell.set(false),
+            }
+        }
+        if device.has_cached(self.opened.fd(), self.at, room as u64) {
+            return self.read_here();
+        }
+        Ok(self.read_by_pool())
+    }
+
+    fn take(&mut self, mut lent: Lent, read: usize) -> Result<Step, Failure> {
+        lent.set_len(read);
+        self.note(lent.bytes())?;
+        Ok(Step::Now(Chunk::Lent { buffer: lent, start: 0 }, Source::Hit))
+    }
+
+    fn read_by_pool(&self) -> Step {
+        let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
+        let (at, len, client) = (self.at, self.left().min(POOL_BYTES) as usize, self.client);
+        let device = on(opened.meta.dev);
+        let waiting =
+            Box::pin(
+                async move { files.pool.run(client, device, move || read_all(&opened, at, len)).await? },
+            );
+        Step::Later(waiting, Source::Pool)
+    }
+
+    fn read_by_ring(&self) -> Step {
+        let Some(ring) = self.files.ring.clone() else { return self.read_by_pool() };
+        let (opened, at, len) = (self.opened.clone(), self.at, self.room());
+        let waiting = Box::pin(async move {
+            let (mut bytes, read) = ring.read(opened.file.clone(), at, vec![0; len]).await;
+            bytes.truncate(read?);
+            Ok(bytes.into())
+        });
+        Step::Later(waiting, Source::Pool)
+    }
+
+    fn read_by_tokio(&self) -> Step {
+        let (opened, at, len) = (self.opened.clone(), self.at, self.room());
+        let waiting = Box::pin(async move {
+            let broken = |_error| Failure::Changed;
+            let file = opened.fd().try_clone_to_owned().map_err(broken)?;
+            let mut file = tokio::fs::File::from_std(file.into());
+            file.seek(std::io::SeekFrom::Start(at)).await.map_err(broken)?;
+            let mut bytes = vec![0; len];
+            file.read_exact(&mut bytes).await.map_err(broken)?;
+            Ok(bytes.into())
+        });
+        Step::Later(waiting, Source::Pool)
+    }
+}
+
+impl Files {
+    /// All bytes of `opened`, which is short, and where they came from.
+    pub(crate) async fn read_short(&self, opened: &Opened, client: u64) -> Result<(Bytes, Source), Failure> {
+        let len = usize::try_from(opened.len()).unwrap_or(usize::MAX);
+        let device = self.device(opened);
+        if device.is_local && device.can_tell.get() && !device.in_memory {
+            let mut bytes = vec![0; len];
+            match read_at_once(opened.fd(), &mut bytes, 0)? {
+                AtOnce::Read(read) if read == len && opened.change()? != Change::Other => {
+                    return Ok((bytes.into(), Source::Hit));
+                }
+                AtOnce::Unknown => device.can_tell.set(false),
+                AtOnce::Read(_) | AtOnce::Waits => {}
+            }
+        }
+        if device.is_local && device.has_cached(opened.fd(), 0, len as u64) {
+            return Ok((read_all(opened, 0, len)?, Source::Hit));
+        }
+        let opened = opened.clone();
+        let read = self.pool.run(client, on(opened.meta.dev), move || read_all(&opened, 0, len));
+        Ok((read.await??, Source::Pool))
+    }
+}

@@ -1,0 +1,41 @@
+//! A static file server whose file I/O model is the point.
+//!
+//! ```text
+//! listener ─> worker (one a CPU, its own runtime) ─> connection (hyper) ─> answer ─> site's rules
+//!                                                                            └─> files: cache, models, pool
+//! ```
+//! Owns: what a request means, which bytes answer it and how they are read and sent. Does not own: the command line, the
+//! environment, the terminal, signals. It never prints; what has to be said comes out as log lines and errors.
+
+mod answer;
+pub mod asked;
+pub mod auth;
+mod body;
+pub mod compress;
+pub mod conditional;
+pub mod config;
+mod conn;
+pub mod date;
+pub mod error;
+pub mod etag;
+mod files;
+pub mod listen;
+pub mod listing;
+pub mod log;
+pub mod metrics;
+pub mod multipart;
+pub mod negotiate;
+pub mod pages;
+pub mod path;
+mod plan;
+pub mod range;
+pub mod report;
+pub mod rules;
+pub mod server;
+pub mod tls;
+pub mod types;
+mod worker;
+
+pub use config::Config;
+pub use error::{Error, Op};
+pub use files::{Model, UnknownModel};

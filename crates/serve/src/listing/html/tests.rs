@@ -1,0 +1,257 @@
+//! A golden page, and hostile names under a checker that reads pages as a browser would, only stricter.
+
+use percent_encoding::percent_decode_str;
+use proptest::prelude::*;
+
+use super::*;
+
+fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64) -> Entry {
+    Entry { name: name.to_vec(), kind, bytes, modified: Stamp { sec, nsec: 999_999_999 } }
+}
+
+fn page(path: &[u8], entries: Vec<Entry>, complete: bool, order: Order) -> String {
+    html(path, &Listing { entries, complete }, order)
+}
+
+/// What of a page is not the same in all.
+fn body(page: &str) -> &str {
+    page.split_once("<body>\n").unwrap().1
+}
+
+#[test]
+fn a_small_listing() {
+    let entries = vec![
+        entry(b"d e", Kind::Directory, 0, 1_704_164_645),
+        entry(b"a&b.txt", Kind::File, 9951, 0),
+        entry(b"pipe", Kind::Other, 0, i64::MIN),
+    ];
+    let expected = "\
+<nav aria-label=\"Path\"><h1><a href=\"../../\">/</a><a href=\"../\">x/</a><span aria-current=\"page\">&lt;y&gt;/</span></h1></nav>
+<table>
+<thead>
+<tr><th scope=\"col\" aria-sort=\"ascending\"><a href=\"?sort=name&amp;order=desc\">Name</a></th>\
+<th scope=\"col\"><a href=\"?sort=size&amp;order=desc\">Size</a></th>\
+<th scope=\"col\"><a href=\"?sort=time&amp;order=desc\">Modified<span> (UTC)</span></a></th></tr>
+</thead>
+<tbody>
+<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>
+<tr><td><a href=\"./d%20e/\">d e/</a></td><td></td>\
+<td><time datetime=\"2024-01-02T03:04:05Z\">2024-01-02<span> 03:04</span></time></td></tr>
+<tr><td><a href=\"./a%26b.txt\">a&amp;b.txt</a></td><td title=\"9951 bytes\">9.8K</td>\
+<td><time datetime=\"1970-01-01T00:00:00Z\">1970-01-01<span> 00:00</span></time></td></tr>
+<tr><td><span>pipe</span></td><td></td><td></td></tr>
+</tbody>
+</table>
+<p>3 entries</p>
+</body>
+</html>
+";
+    let page = page(b"/x/<y>/", entries, true, Order::default());
+    assert_eq!(body(&page), expected);
+    assert!(page.contains("<title>Index of /x/&lt;y&gt;/</title>"));
+    assert!(page.contains("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"));
+}
+
+#[test]
+fn the_root_has_no_parent_and_a_cut_is_told() {
+    let page = page(b"/", vec![entry(b"a", Kind::File, 0, 0)], false, Order::default());
+    assert!(
+        body(&page)
+            .starts_with("<nav aria-label=\"Path\"><h1><span aria-current=\"page\">/</span></h1></nav>\n")
+    );
+    assert!(!page.contains("../"));
+    assert!(page.contains("<p>1 of the entries: there are more</p>"));
+}
+
+#[test]
+fn the_head_tells_the_order_and_turns_it() {
+    let head = |key, descending| page(b"/", Vec::new(), true, Order { key, descending });
+    let table = [
+        (
+            Key::Name,
+            true,
+            "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=name&amp;order=asc\">Name</a></th>",
+        ),
+        (
+            Key::Size,
+            false,
+            "<th scope=\"col\" aria-sort=\"ascending\"><a href=\"?sort=size&amp;order=desc\">Size</a></th>",
+        ),
+        (Key::Size, false, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a></th>"),
+        (
+            Key::Time,
+            true,
+            "aria-sort=\"descending\"><a href=\"?sort=time&amp;order=asc\">Modified<span> (UTC)</span></a></th>",
+        ),
+    ];
+    for (key, descending, expected) in table {
+        let head = head(key, descending);
+        assert!(head.contains(expected), "{expected} in {head}");
+        assert_eq!(body(&head).matches("aria-sort=").count(), 1);
+    }
+}
+
+#[test]
+fn times_beyond_the_calendar_are_left_out() {
+    let shown = |sec| {
+        let mut out = String::new();
+        time(Stamp { sec, nsec: 0 }, &mut out);
+        out
+    };
+    assert!(shown(-62_135_596_800).starts_with("<time datetime=\"0001-01-01T00:00:00Z\">"));
+    assert!(shown(-1).starts_with("<time datetime=\"1969-12-31T23:59:59Z\">"));
+    assert!(shown(253_402_207_200).starts_with("<time datetime=\"9999-12-30T22:00:00Z\">"));
+    for sec in [-62_135_596_801, i64::MIN, i64::MAX, 253_402_300_800] {
+        assert_eq!(shown(sec), "", "{sec}");
+    }
+}
+
+/// A piece of a page.
+#[derive(Debug, PartialEq)]
+enum Piece {
+    /// What is between `<` and `>`, with the values of `href` and `title` taken out and kept apart.
+    Tag(String, Option<String>),
+    /// What is between tags, decoded.
+    Text(String),
+}
+
+fn decode(text: &str) -> String {
+    let parts: Vec<_> = text.split('&').collect();
+    let decoded = parts[1..].iter().map(|part| {
+        let (entity, rest) = part.split_once(';').expect("an entity ends");
+        let symbol = match entity {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "#39" => '\'',
+            other => panic!("{other} is no entity of ours"),
+        };
+        format!("{symbol}{rest}")
+    });
+    std::iter::once(parts[0].to_owned()).chain(decoded).collect()
+}
+
+/// Splits a page's body into pieces; panics where a strict reader would stop.
+fn pieces(mut rest: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    while let Some((text, after)) = rest.split_once('<') {
+        assert!(!text.contains(['>', '"', '\'']), "{text}");
+        if !matches!(text, "" | "\n") {
+            pieces.push(Piece::Text(decode(text)));
+        }
+        let (tag, after) = after.split_once('>').expect("a tag ends");
+        assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "{tag}");
+        let value = ["href=\"", "title=\""].iter().find_map(|attribute| {
+            let (before, value) = tag.split_once(attribute)?;
+            let (value, after) = value.split_once('"')?;
+            Some((format!("{before}{attribute}{after}"), decode(value)))
+        });
+        pieces.push(match value {
+            Some((tag, value)) => Piece::Tag(tag, Some(value)),
+            None => Piece::Tag(tag.to_owned(), None),
+        });
+        rest = after;
+    }
+    assert_eq!(rest.trim(), "");
+    pieces
+}
+
+/// The tags alone, without what is inside quotes of `href` and `title`.
+fn tags(page: &str) -> Vec<String> {
+    let tag = |piece| match piece {
+        Piece::Tag(tag, _) => Some(tag),
+        Piece::Text(_) => None,
+    };
+    pieces(body(page)).into_iter().filter_map(tag).collect()
+}
+
+/// Targets and texts of the links to entries.
+fn links(page: &str) -> Vec<(String, String)> {
+    let pieces = pieces(body(page));
+    let link = |pair: &[Piece]| match pair {
+        [Piece::Tag(_, Some(href)), Piece::Text(text)] if href.starts_with("./") => {
+            Some((href.clone(), text.clone()))
+        }
+        _ => None,
+    };
+    pieces.windows(2).filter_map(link).collect()
+}
+
+fn check(path: &[u8], entries: &[Entry]) {
+    let page = page(path, entries.to_vec(), true, Order::default());
+    // The same page with names nobody can object to has the same structure.
+    let plain = |entry: &Entry| Entry { name: b"plain".to_vec(), ..entry.clone() };
+    let depth = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).count();
+    let calm = html(
+        format!("/{}", "x/".repeat(depth)).as_bytes(),
+        &Listing { entries: entries.iter().map(plain).collect(), complete: true },
+        Order::default(),
+    );
+    assert_eq!(tags(&page), tags(&calm));
+    let served = entries.iter().filter(|entry| entry.kind != Kind::Other);
+    let links = links(&page);
+    assert_eq!(links.len(), served.clone().count());
+    for (entry, (href, text)) in served.zip(links) {
+        let slash = if entry.kind == Kind::Directory { "/" } else { "" };
+        let name = href.strip_prefix("./").unwrap().strip_suffix(slash).unwrap();
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte)), "{href}");
+        assert_eq!(percent_decode_str(name).collect::<Vec<_>>(), entry.name, "{href}");
+        assert!(!text.contains(char::is_control), "{text:?}");
+        if entry.name.is_ascii() && !entry.name.iter().any(u8::is_ascii_control) {
+            assert_eq!(text.as_bytes(), [&entry.name, slash.as_bytes()].concat());
+        }
+    }
+}
+
+#[test]
+fn hostile_names_stay_text_and_are_reachable() {
+    let names: [&[u8]; 14] = [
+        b"\"><script>alert(1)</script>",
+        b"' onmouseover='alert(1)",
+        b"javascript:alert(1)",
+        b"//example.org",
+        b"a\nb\r\n",
+        b"%20",
+        b"#[]{}?",
+        b"&lt;",
+        b"</a></td></table></style>",
+        b"<!--",
+        b" lead and trail ",
+        "\u{1f600}\u{202e}gpj.exe".as_bytes(),
+        b"\xff\xfe\x80",
+        b"\x1b[31m\x07",
+    ];
+    for kind in [Kind::Directory, Kind::File, Kind::Other] {
+        let entries: Vec<_> = names.iter().map(|name| entry(name, kind, 1, 0)).collect();
+        check(b"/", &entries);
+        let path = [
+            b"/".to_vec(),
+            names.iter().filter(|name| !name.contains(&b'/')).copied().collect::<Vec<_>>().join(&b'/'),
+            b"/".to_vec(),
+        ];
+        check(&path.concat(), &entries);
+    }
+}
+
+/// Any bytes a name may have, those that mean something in HTML and URLs more often.
+fn any_name() -> impl Strategy<Value = Vec<u8>> {
+    let special: Vec<u8> = b"<>\"'&;:#?%/\\ \n=".iter().copied().filter(|byte| *byte != b'/').collect();
+    let byte = prop_oneof![proptest::sample::select(special), 1u8..b'/', b'0'..];
+    proptest::collection::vec(byte, 1..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn any_names_stay_text_and_are_reachable(
+        names in proptest::collection::vec((any_name(), 0..3u8, any::<u64>(), any::<i64>()), 0..8),
+        above in proptest::collection::vec(any_name(), 0..4),
+    ) {
+        let kinds = [Kind::Directory, Kind::File, Kind::Other];
+        let entry = |(name, kind, bytes, sec): &(Vec<u8>, u8, _, _)| entry(name, kinds[usize::from(*kind)], *bytes, *sec);
+        let path: Vec<u8> = above.iter().flat_map(|name| [b"/", &name[..]].concat()).chain(*b"/").collect();
+        check(&path, &names.iter().map(entry).collect::<Vec<_>>());
+    }
+}

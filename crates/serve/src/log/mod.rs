@@ -1,0 +1,14 @@
+//! The access log: one line a request, from many workers to one file, none of whom ever waits for it.
+//!
+//! ```text
+//! worker: Record ─> Formatter ─> Logger's buffer ──(bounded channel)──> writer thread ─> file or stream
+//!                                     └─ channel and buffer full: the line is dropped and counted
+//! ```
+//! `line` says what a line looks like, `writer` how lines travel. Does not own: what is logged and when, signals, standard output (it
+//! is handed in).
+
+mod line;
+mod writer;
+
+pub use line::{Formatter, Record, Source, Style};
+pub use writer::{Log, Logger, Target};

@@ -1,0 +1,455 @@
+//! How lines travel from the workers to the file: through one bounded channel to one thread. Nobody who serves requests waits for a
+//! disk or a pipe; what does not fit is dropped and counted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::line::{Formatter, Record, Style};
+use crate::error::{Error, Op};
+
+/// A worker hands its lines over when it has so many bytes of them, ...
+const CHUNK_BYTES: usize = 64 << 10;
+/// ... or when the oldest has waited so long.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// Chunks that may wait for the writer: with those of the workers, all that a stuck disk can take of memory.
+const CHUNKS: usize = 64;
+/// Others have no business with who asked for what.
+const FILE_MODE: u32 = 0o640;
+
+/// Where lines go.
+pub enum Target {
+    /// To the end of a file, which is made if it is not there.
+    File(PathBuf),
+    /// To what the caller has open; when its reader is gone (EPIPE), logging ends.
+    Stream(Box<dyn Write + Send>),
+}
+
+/// What the writer, the workers and the owner share.
+#[derive(Default)]
+struct Shared {
+    dropped: AtomicU64,
+    errors: AtomicU64,
+    ended: AtomicBool,
+    /// The file to go on with.
+    next: Mutex<Option<File>>,
+}
+
+enum Message {
+    Lines { bytes: Vec<u8>, count: u64 },
+    Wake,
+}
+
+/// The log itself: whoever starts and ends the server has it.
+pub struct Log {
+    style: Style,
+    path: Option<PathBuf>,
+    shared: Arc<Shared>,
+    sender: SyncSender<Message>,
+    done: Receiver<()>,
+}
+
+impl Log {
+    /// Opens `target` and starts the thread that writes to it.
+    pub fn start(style: Style, target: Target) -> Result<Self, Error> {
+        let (path, sink): (_, Box<dyn Write + Send>) = match target {
+            Target::File(path) => {
+                let file = open(&path)?;
+                (Some(path), Box::new(file))
+            }
+            Target::Stream(stream) => (None, stream),
+        };
+        let shared = Arc::<Shared>::default();
+        let (sender, receiver) = sync_channel(CHUNKS);
+        // Never sent to: that the writer has ended shows in its being closed.
+        let (alive, done) = sync_channel(0);
+        let mut writer =
+            Writer { sink, torn: false, told: 0, lines: Formatter::new(style), shared: shared.clone() };
+        let thread = thread::Builder::new().name("log".to_owned()).spawn(move || {
+            let _alive: SyncSender<()> = alive;
+            writer.run(&receiver);
+        });
+        match thread {
+            Ok(_) => Ok(Self { style, path, shared, sender, done }),
+            Err(source) => Err(Error::new(Op::Start, "the log's thread", source)),
+        }
+    }
+
+    /// A worker's end.
+    #[must_use]
+    pub fn logger(&self) -> Logger {
+        Logger {
+            lines: Formatter::new(self.style),
+            buffer: Vec::new(),
+            count: 0,
+            since: None,
+            shared: self.shared.clone(),
+            sender: self.sender.clone(),
+        }
+    }
+
+    /// Goes on with a file newly opened under the same name, after the old one was renamed (logrotate). If it cannot be opened, the
+    /// old one is kept. A stream stays what it is.
+    pub fn reopen(&self) -> Result<(), Error> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let file = open(path)?;
+        *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        // A full channel will wake the writer just as well.
+        let _ = self.sender.try_send(Message::Wake);
+        Ok(())
+    }
+
+    /// Lines that were dropped so far, because the writer was behind or could not write.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Writes that failed so far.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.shared.errors.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything is written, `timeout` at most; whether it is. All loggers must be gone.
+    pub fn close(self, timeout: Duration) -> bool {
+        let Self { sender, done, .. } = self;
+        drop(sender);
+        done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+    }
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    let opened = OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path);
+    opened.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
+}
+
+/// A worker's end of the log: a buffer that is handed over whole. What is in it goes out when it is dropped.
+pub struct Logger {
+    lines: Formatter,
+    buffer: Vec<u8>,
+    count: u64,
+    since: Option<Instant>,
+    shared: Arc<Shared>,
+    sender: SyncSender<Message>,
+}
+
+impl Logger {
+    /// Adds a line; `now` is when the caller last looked.
+    pub fn log(&mut self, record: &Record<'_>, now: Instant) {
+        if self.shared.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.buffer.len() >= CHUNK_BYTES && !self.hand_over() {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.lines.line(record, &mut self.buffer);
+        self.count += 1;
+        self.since.get_or_insert(now);
+        if self.buffer.len() >= CHUNK_BYTES {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what has waited for a second. To be called now and then, also when there are no requests.
+    pub fn flush_if_due(&mut self, now: Instant) {
+        if self.since.is_some_and(|since| now.saturating_duration_since(since) >= FLUSH_AFTER) {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what there is; false if the writer is so far behind that it has to stay here.
+    fn hand_over(&mut self) -> bool {
+        let bytes = std::mem::take(&mut self.buffer);
+        let message = Message::Lines { bytes, count: self.count };
+        if let Err(TrySendError::Full(Message::Lines { bytes, .. })) = self.sender.try_send(message) {
+            self.buffer = bytes;
+            return false;
+        }
+        self.count = 0;
+        self.since = None;
+        true
+    }
+}
+
+impl Drop for Logger {
+    fn drop(&mut self) {
+        if self.count > 0 && !self.hand_over() {
+            self.shared.dropped.fetch_add(self.count, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Writer {
+    sink: Box<dyn Write + Send>,
+    /// The file ends within a line: a write failed halfway.
+    torn: bool,
+    /// Of the dropped lines, those the log itself tells of.
+    told: u64,
+    lines: Formatter,
+    shared: Arc<Shared>,
+}
+
+impl Writer {
+    /// Until all senders are gone, or the reader is.
+    fn run(&mut self, receiver: &Receiver<Message>) {
+        for message in receiver {
+            let next = self.shared.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(file) = next {
+                self.sink = Box::new(file);
+                self.torn = false;
+            }
+            let Message::Lines { bytes, count } = message else { continue };
+            if self.write(&bytes, count).is_err() {
+                self.shared.ended.store(true, Ordering::Relaxed);
+                return;
+            }
+            self.tell_dropped();
+        }
+    }
+
+    /// Writes `count` lines; an error only when nobody will ever read.
+    fn write(&mut self, bytes: &[u8], count: u64) -> io::Result<()> {
+        let newline: &[u8] = if self.torn { b"\n" } else { b"" };
+        let written =
+            self.write_all(newline).and_then(|()| self.write_all(bytes)).and_then(|()| self.sink.flush());
+        let Err(error) = written else { return Ok(()) };
+        self.shared.errors.fetch_add(1, Ordering::Relaxed);
+        self.shared.dropped.fetch_add(count, Ordering::Relaxed);
+        if error.kind() == ErrorKind::BrokenPipe { Err(error) } else { Ok(()) }
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while let Some(last) = bytes.last() {
+            match self.sink.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    let (done, rest) = bytes.split_at_checked(written).unwrap_or((bytes, &[]));
+                    self.torn = done.last().unwrap_or(last) != &b'\n';
+                    bytes = rest;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A line for those that are missing, once something can be written again.
+    fn tell_dropped(&mut self) {
+        let dropped = self.shared.dropped.load(Ordering::Relaxed);
+        if self.torn || dropped == self.told {
+            return;
+        }
+        let mut line = Vec::new();
+        self.lines.dropped(SystemTime::now(), dropped - self.told, &mut line);
+        if self.write_all(&line).and_then(|()| self.sink.flush()).is_ok() {
+            self.told = dropped;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::Sender;
+    use std::time::UNIX_EPOCH;
+
+    use super::super::line::Source;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn record(target: &[u8]) -> Record<'_> {
+        Record {
+            time: UNIX_EPOCH,
+            peer: None,
+            user: None,
+            method: b"GET",
+            target,
+            version: "HTTP/1.1",
+            host: None,
+            status: 200,
+            bytes: 0,
+            duration: Duration::ZERO,
+            referer: None,
+            agent: None,
+            source: Source::Hit,
+            tls: false,
+        }
+    }
+
+    /// Answers writes from a list, and keeps what was written.
+    struct Script {
+        answers: Vec<io::Result<usize>>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Script {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let answer = if self.answers.is_empty() { Ok(bytes.len()) } else { self.answers.remove(0) };
+            let length = answer?.min(bytes.len());
+            self.written.lock().unwrap().extend_from_slice(&bytes[..length]);
+            Ok(length)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn script(answers: Vec<io::Result<usize>>) -> (Target, Arc<Mutex<Vec<u8>>>) {
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        (Target::Stream(Box::new(Script { answers, written: written.clone() })), written)
+    }
+
+    /// A sink that says when it is written to, and then waits for permission.
+    struct Gate {
+        arrived: Sender<()>,
+        open: Receiver<()>,
+    }
+
+    impl Write for Gate {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.arrived.send(());
+            let _ = self.open.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_of_all_workers_arrive_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("access.log");
+        let log = Log::start(Style::Combined, Target::File(path.clone())).unwrap();
+        thread::scope(|scope| {
+            for worker in 0..4 {
+                let mut logger = log.logger();
+                scope.spawn(move || {
+                    for request in 0..1000 {
+                        logger.log(&record(format!("/{worker}/{request}").as_bytes()), Instant::now());
+                    }
+                });
+            }
+        });
+        assert!(log.close(PATIENCE));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut targets: Vec<_> =
+            text.lines().map(|line| line.split(' ').nth(6).unwrap().to_owned()).collect();
+        targets.sort();
+        let mut expected: Vec<_> = (0..4).flat_map(|w| (0..1000).map(move |r| format!("/{w}/{r}"))).collect();
+        expected.sort();
+        assert_eq!(targets, expected);
+    }
+
+    #[test]
+    fn a_stuck_disk_drops_lines_and_counts_them() {
+        let (arrived, has_arrived) = std::sync::mpsc::channel();
+        let (permit, open) = std::sync::mpsc::channel();
+        let log = Log::start(Style::Json, Target::Stream(Box::new(Gate { arrived, open }))).unwrap();
+        let mut logger = log.logger();
+        let target = vec![b'a'; CHUNK_BYTES];
+        logger.log(&record(&target), Instant::now());
+        has_arrived.recv().unwrap();
+        // One chunk is being written; so many may wait, and one more is the worker's own.
+        for _ in 0..=CHUNKS {
+            logger.log(&record(&target), Instant::now());
+        }
+        assert_eq!(log.dropped(), 0);
+        for _ in 0..5 {
+            logger.log(&record(&target), Instant::now());
+        }
+        assert_eq!(log.dropped(), 5);
+        drop(permit);
+        drop(logger);
+        assert!(log.close(PATIENCE));
+    }
+
+    #[test]
+    fn a_torn_line_is_ended_and_the_loss_is_told() {
+        let (target, written) = script(vec![Ok(4), Err(io::Error::from_raw_os_error(28))]);
+        let log = Log::start(Style::Combined, target).unwrap();
+        drop({
+            let mut logger = log.logger();
+            logger.log(&record(b"/lost"), Instant::now());
+            logger
+        });
+        let mut logger = log.logger();
+        logger.log(&record(b"/kept"), Instant::now());
+        drop(logger);
+        let shared = log.shared.clone();
+        assert!(log.close(PATIENCE));
+        assert_eq!(shared.errors.load(Ordering::Relaxed), 1);
+        assert_eq!(shared.dropped.load(Ordering::Relaxed), 1);
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert_eq!(lines[0], "unix");
+        assert!(lines[1].contains("/kept"));
+        assert!(lines[2].contains("\"1 log lines dropped\""));
+    }
+
+    #[test]
+    fn logging_ends_when_nobody_reads() {
+        let (target, written) = script(vec![Err(ErrorKind::BrokenPipe.into())]);
+        let log = Log::start(Style::Json, target).unwrap();
+        let mut first = log.logger();
+        first.log(&record(b"/1"), Instant::now());
+        drop(first);
+        assert!(log.done.recv_timeout(PATIENCE).is_err());
+        let mut second = log.logger();
+        second.log(&record(b"/2"), Instant::now());
+        drop(second);
+        assert_eq!(log.dropped(), 1, "only the line that failed: after it nobody expects any");
+        assert!(written.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn lines_wait_for_a_second_at_most() {
+        let (target, written) = script(Vec::new());
+        let log = Log::start(Style::Json, target).unwrap();
+        let mut logger = log.logger();
+        let start = Instant::now();
+        logger.log(&record(b"/"), start);
+        logger.flush_if_due(start + FLUSH_AFTER / 2);
+        assert_eq!(logger.count, 1);
+        logger.flush_if_due(start + FLUSH_AFTER);
+        assert_eq!(logger.count, 0);
+        drop(logger);
+        assert!(log.close(PATIENCE));
+        assert_eq!(written.lock().unwrap().iter().filter(|&&byte| byte == b'\n').count(), 1);
+    }
+
+    #[test]
+    fn after_reopen_lines_go_to_the_new_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, old) = (dir.path().join("access.log"), dir.path().join("access.log.1"));
+        std::fs::write(&path, "before\n").unwrap();
+        let log = Log::start(Style::Json, Target::File(path.clone())).unwrap();
+        std::fs::rename(&path, &old).unwrap();
+        log.reopen().unwrap();
+        let mut logger = log.logger();
+        logger.log(&record(b"/new"), Instant::now());
+        drop(logger);
+        assert!(log.close(PATIENCE));
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "before\n");
+        assert!(std::fs::read_to_string(&path).unwrap().contains("/new"));
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_says_which() {
+        let path = PathBuf::from("/nowhere/access.log");
+        let error = Log::start(Style::Json, Target::File(path)).err().unwrap();
+        assert!(error.to_string().starts_with("cannot open log '/nowhere/access.log': No such file"));
+    }
+}

@@ -1,0 +1,206 @@
+//! The pages the server has of its own: errors, and the frame and look that listings share with them. No script, no other file, and a
+//! policy that allows neither.
+//!
+//! Does not own: a site's error pages, which are files, and whether the client accepts HTML.
+
+use http::StatusCode;
+
+/// `Content-Security-Policy` of every page made here: its one style sheet, and nothing else (CSP Level 3, section 8.4 for the hash).
+pub const CSP: &str = "default-src 'none'; style-src 'sha256-BfPks16MvGpNKPApkhEJ+YD6/7aELIWA5eqzpc1BLpQ='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The one style sheet. Rows are 44 pixels high at least, as fingers need; long names break anywhere rather than widen the page; of a
+/// time, narrow screens show the day.
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--line:#d8dee4;--paper:#fff;--link:#0550ae}
+@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--line:#30363d;--paper:#0d1117;--link:#79b8ff}}
+body{margin:0 auto;max-width:60rem;padding:1rem;font:1rem/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+a{color:var(--link)}
+h1{font-size:1.25rem;overflow-wrap:anywhere;white-space:pre-wrap}
+table{width:100%;border-collapse:collapse}
+th,td{padding:0 0 0 1rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;white-space:nowrap}
+td{line-height:2.75rem;color:var(--dim);font-variant-numeric:tabular-nums}
+th:first-child,td:first-child{width:100%;padding:0}
+th:nth-child(2),td:nth-child(2){text-align:right}
+th a,td:first-child a,td:first-child span{display:block;padding:.625rem 0;line-height:1.5rem}
+td:first-child a,td:first-child span{overflow-wrap:anywhere;white-space:pre-wrap;unicode-bidi:plaintext;text-align:left}
+th[aria-sort=ascending] a::after{content:' \\2191'}
+th[aria-sort=descending] a::after{content:' \\2193'}
+@media(max-width:36rem){
+time span,th span{display:none}
+th,td{padding-left:.5rem}
+td+td{font-size:.8125rem}
+}
+";
+
+/// Ends what [`open`] began.
+pub(crate) const CLOSE: &str = "</body>\n</html>\n";
+
+/// Appends a page's beginning, up to where its contents go.
+pub(crate) fn open(title: &[u8], out: &mut String) {
+    out.push_str(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+    );
+    escape(title, out);
+    out.push_str("</title>\n<style>");
+    out.push_str(STYLE);
+    out.push_str("</style>\n</head>\n<body>\n");
+}
+
+/// Appends text, or the value of a quoted attribute. What cannot be seen, or changes how what follows is seen, is made visible; what
+/// is not UTF-8 is U+FFFD.
+pub(crate) fn escape(text: &[u8], out: &mut String) {
+    for chunk in text.utf8_chunks() {
+        chunk.valid().chars().for_each(|symbol| push(symbol, out));
+        if !chunk.invalid().is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
+fn push(symbol: char, out: &mut String) {
+    match symbol {
+        '&' => out.push_str("&amp;"),
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '"' => out.push_str("&quot;"),
+        '\'' => out.push_str("&#39;"),
+        // Unicode has a picture of each of them.
+        '\0'..='\x1f' => out.extend(char::from_u32(0x2400 + u32::from(symbol))),
+        '\x7f' => out.push('\u{2421}'),
+        _ if is_deceptive(symbol) => out.extend(symbol.escape_unicode()),
+        _ => out.push(symbol),
+    }
+}
+
+/// Controls, and marks that turn the direction of text or end a line: `gpj.exe` can look like `exe.jpg` with them (UAX #9, section 2).
+fn is_deceptive(symbol: char) -> bool {
+    let turns = matches!(symbol, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || symbol.is_control()
+}
+
+/// The page of an error. Nothing of the request is on it.
+#[must_use]
+pub fn html(status: StatusCode) -> String {
+    let title = title(status);
+    let mut out = String::with_capacity(STYLE.len() + 512);
+    open(title.as_bytes(), &mut out);
+    out.push_str("<main>\n<h1>");
+    escape(title.as_bytes(), &mut out);
+    out.push_str("</h1>\n");
+    if let Some(sentence) = sentence(status) {
+        out.push_str("<p>");
+        escape(sentence.as_bytes(), &mut out);
+        out.push_str("</p>\n");
+    }
+    out.push_str("</main>\n");
+    out.push_str(CLOSE);
+    out
+}
+
+/// The same for clients that do not accept HTML: `404 Not Found`, on a line.
+#[must_use]
+pub fn text(status: StatusCode) -> String {
+    title(status) + "\n"
+}
+
+fn title(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_str()),
+        None => status.as_str().to_owned(),
+    }
+}
+
+/// What the status means to somebody who reads it in a browser, where its name does not say so.
+fn sentence(status: StatusCode) -> Option<&'static str> {
+    Some(match status {
+        StatusCode::UNAUTHORIZED => "This needs a name and a password.",
+        StatusCode::FORBIDDEN => "This is here, but not for you.",
+        StatusCode::NOT_FOUND => "There is nothing at this address.",
+        StatusCode::METHOD_NOT_ALLOWED => "Files can be read here, and nothing else.",
+        StatusCode::RANGE_NOT_SATISFIABLE => "The file has no such part.",
+        StatusCode::INTERNAL_SERVER_ERROR => "The file could not be read.",
+        StatusCode::SERVICE_UNAVAILABLE => "Please try again later.",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn escaped(text: &[u8]) -> String {
+        let mut out = String::new();
+        escape(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn the_policy_allows_the_style_sheet_that_pages_have() {
+        let page = html(StatusCode::NOT_FOUND);
+        let (_, rest) = page.split_once("<style>").unwrap();
+        let (style, rest) = rest.split_once("</style>").unwrap();
+        assert!(!rest.contains("style"), "one style sheet, and no attributes");
+        let rustls::SupportedCipherSuite::Tls13(suite) =
+            rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256
+        else {
+            panic!("a suite of TLS 1.3");
+        };
+        let hash = suite.common.hash_provider.hash(style.as_bytes());
+        let source = format!("style-src 'sha256-{}';", BASE64_STANDARD.encode(hash.as_ref()));
+        assert!(CSP.contains(&source), "{source}");
+        assert!(http::HeaderValue::from_str(CSP).is_ok());
+    }
+
+    #[test]
+    fn an_error_as_a_page() {
+        let expected = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>404 Not Found</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <main>\n<h1>404 Not Found</h1>\n<p>There is nothing at this address.</p>\n</main>\n</body>\n</html>\n"
+        );
+        assert_eq!(html(StatusCode::NOT_FOUND), expected);
+        assert!(html(StatusCode::IM_A_TEAPOT).contains("<h1>418 I&#39;m a teapot</h1>\n</main>"));
+        assert!(html(StatusCode::from_u16(599).unwrap()).contains("<title>599</title>"));
+    }
+
+    #[test]
+    fn an_error_as_text() {
+        assert_eq!(text(StatusCode::NOT_FOUND), "404 Not Found\n");
+        assert_eq!(text(StatusCode::from_u16(599).unwrap()), "599\n");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_made_visible() {
+        let table: [(&[u8], &str); 6] = [
+            (b"<a href=\"'&", "&lt;a href=&quot;&#39;&amp;"),
+            (b"a\tb\nc\x1b[31m\x7f", "a\u{2409}b\u{240a}c\u{241b}[31m\u{2421}"),
+            ("\u{202e}gpj.exe\u{2066}".as_bytes(), "\\u{202e}gpj.exe\\u{2066}"),
+            ("\u{85}\u{2028}".as_bytes(), "\\u{85}\\u{2028}"),
+            (b"\xffa\xf0\x9f", "\u{fffd}a\u{fffd}"),
+            ("\u{1f469}\u{200d}\u{1f52c} \u{5d0}".as_bytes(), "\u{1f469}\u{200d}\u{1f52c} \u{5d0}"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(escaped(text), expected);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+        #[test]
+        fn no_text_can_end_its_place(text: Vec<u8>) {
+            let escaped = escaped(&text);
+            prop_assert!(!escaped.contains(['<', '>', '"', '\'']) && !escaped.contains(char::is_control), "{}", escaped);
+            for entity in escaped.split('&').skip(1) {
+                let known = ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|known| entity.starts_with(known));
+                prop_assert!(known, "{}", entity);
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What scripts of other origins may do (Fetch, section 3.2). A pure function of the request's headers.
+//!
+//! Does not own: what else answers an `OPTIONS` request.
+
+use http::Method;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use crate::config;
+use crate::error::Error;
+
+/// What a server of files can be asked for.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
+
+/// The compiled rules of a site.
+#[derive(Clone, Debug)]
+pub struct Cors {
+    /// None for all of them.
+    origins: Option<Vec<HeaderValue>>,
+    allow_headers: Option<HeaderValue>,
+    expose_headers: Option<HeaderValue>,
+    credentials: bool,
+    max_age: Option<HeaderValue>,
+}
+
+impl Cors {
+    /// Compiles those of a site whose key is `key`.
+    ///
+    /// # Errors
+    /// If an origin or a header's name is none, there are no origins, or credentials are to come with a `*`.
+    pub fn new(cors: &config::Cors, key: &str) -> Result<Self, Error> {
+        let key = format!("{key}.cors");
+        if cors.origins.is_empty() {
+            return Err(Error::configure(format!("{key}.origins"), "there are none; '*' is for all"));
+        }
+        let stars = [
+            ("origins", &cors.origins),
+            ("allow-headers", &cors.allow_headers),
+            ("expose-headers", &cors.expose_headers),
+        ];
+        if let Some((field, _)) = stars.iter().find(|(_, words)| cors.credentials && is_star(words)) {
+            return Err(Error::configure(
+                format!("{key}.credentials"),
+                format!("browsers take no '*' in {field} with them"),
+            ));
+        }
+        let origin = |(at, text): (usize, &String)| {
+            origin(text).map_err(|cause| Error::configure(format!("{key}.origins[{at}]"), cause))
+        };
+        let origins: Vec<_> = cors
+            .origins
+            .iter()
+            .enumerate()
+            .filter(|(_, text)| *text != "*")
+            .map(origin)
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            origins: (!is_star(&cors.origins)).then_some(origins),
+            allow_headers: names(&cors.allow_headers, &key, "allow-headers")?,
+            expose_headers: names(&cors.expose_headers, &key, "expose-headers")?,
+            credentials: cors.credentials,
+            max_age: cors.max_age_s.map(HeaderValue::from),
+        })
+    }
+
+    /// Puts into `out` what the response to `method` with the headers `request` has of CORS. Whether it is a preflight, which
+    /// is answered with that and no more (204). A `Vary` is added to those that are there, also where the origin was not allowed or
+    /// not said: a cache must not hand that response to another origin.
+    pub fn evaluate(&self, method: &Method, request: &HeaderMap, out: &mut HeaderMap) -> bool {
+        let wanted = request.get(header::ACCESS_CONTROL_REQUEST_METHOD);
+        let preflight = method == Method::OPTIONS && wanted.is_some() && request.contains_key(header::ORIGIN);
+        if self.origins.is_some() {
+            out.append(header::VARY, HeaderValue::from_name(header::ORIGIN));
+        }
+        let Some(origin) = self.allowed(request) else { return preflight };
+        out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        if self.credentials {
+            out.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        }
+        match preflight {
+            true => self.put_preflight(request, out),
+            false => put(out, header::ACCESS_CONTROL_EXPOSE_HEADERS, self.expose_headers.as_ref()),
+        }
+        preflight
+    }
+
+    fn put_preflight(&self, request: &HeaderMap, out: &mut HeaderMap) {
+        out.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        if request.contains_key(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            put(out, header::ACCESS_CONTROL_ALLOW_HEADERS, self.allow_headers.as_ref());
+        }
+        put(out, header::ACCESS_CONTROL_MAX_AGE, self.max_age.as_ref());
+    }
+
+    /// What `Access-Control-Allow-Origin` says: `*`, or the configured origin that the request names. Never what a client sent.
+    fn allowed(&self, request: &HeaderMap) -> Option<HeaderValue> {
+        let Some(origins) = &self.origins else { return Some(HeaderValue::from_static("*")) };
+        let mut named = request.get_all(header::ORIGIN).iter();
+        let origin = named.next().filter(|_| named.next().is_none())?;
+        origins.iter().find(|known| *known == origin).cloned()
+    }
+}
+
+fn put(out: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>) {
+    if let Some(value) = value {
+        out.insert(name, value.clone());
+    }
+}
+
+fn is_star(words: &[String]) -> bool {
+    words.iter().any(|word| word == "*")
+}
+
+/// As browsers write it: scheme, host in lower case, and a port unless it is the scheme's own.
+fn origin(text: &str) -> Result<HeaderValue, String> {
+    let text = text.to_ascii_lowercase();
+    let (scheme, host) = text.split_once("://").ok_or("an origin is like https://a.example")?;
+    let port = match scheme {
+        "https" => ":443",
+        "http" => ":80",
+        _ => "",
+    };
+    let host = host.strip_suffix(port).unwrap_or(host);
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
+    match is_scheme && is_host {
+        true => HeaderValue::from_str(&format!("{scheme}://{host}")).map_err(|error| error.to_string()),
+        false => Err("an origin is a scheme, a host and perhaps a port, without a path".to_owned()),
+    }
+}
+
+/// The value that lists `words`, if there are any.
+fn names(words: &[String], key: &str, field: &str) -> Result<Option<HeaderValue>, Error> {
+    for (at, word) in words.iter().enumerate() {
+        let refused = |_| Error::configure(format!("{key}.{field}[{at}]"), "this is no name of a header");
+        HeaderName::from_bytes(word.as_bytes()).map_err(refused)?;
+    }
+    let list = HeaderValue::from_str(&words.join(", "));
+    list.map(|list| (!words.is_empty()).then_some(list))
+        .map_err(|error| Error::configure(format!("{key}.{field}"), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn two() -> config::Cors {
+        config::Cors {
+            origins: words(&["https://A.example:443", "http://b.example:8080"]),
+            allow_headers: words(&["X-A", "Range"]),
+            expose_headers: words(&["ETag"]),
+            credentials: true,
+            max_age_s: Some(600),
+        }
+    }
+
+    /// Headers as sent, one a line, and what comes of them.
+    fn answer(cors: &config::Cors, method: Method, request: &[(&str, &str)]) -> (bool, String) {
+        let mut headers = HeaderMap::new();
+        for (name, value) in request {
+            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        }
+        let mut out = HeaderMap::from_iter([(header::VARY, HeaderValue::from_static("accept-encoding"))]);
+        let preflight = Cors::new(cors, "site").unwrap().evaluate(&method, &headers, &mut out);
+        let mut lines: Vec<_> = out
+            .iter()
+            .map(|(name, value)| {
+                format!(
+                    "{}: {}",
+                    name.as_str().trim_start_matches("access-control-"),
+                    value.to_str().unwrap()
+                )
+            })
+            .collect();
+        lines.retain(|line| line != "vary: accept-encoding");
+        lines.sort();
+        (preflight, lines.join(" | "))
+    }
+
+    #[test]
+    fn a_simple_request_gets_what_its_origin_may() {
+        for (origin, expected) in [
+            (
+                Some("https://a.example"),
+                "allow-credentials: true | allow-origin: https://a.example | expose-headers: ETag | vary: origin",
+            ),
+            (
+                Some("http://b.example:8080"),
+                "allow-credentials: true | allow-origin: http://b.example:8080 | expose-headers: ETag | vary: origin",
+            ),
+            (Some("https://a.example.evil"), "vary: origin"),
+            (Some("https://a.example, https://a.example"), "vary: origin"),
+            (Some("null"), "vary: origin"),
+            (None, "vary: origin"),
+        ] {
+            let request: Vec<_> = origin.map(|origin| ("origin", origin)).into_iter().collect();
+            assert_eq!(answer(&two(), Method::GET, &request), (false, expected.to_owned()), "{origin:?}");
+        }
+        let twice = [("origin", "https://a.example"), ("origin", "https://a.example")];
+        assert_eq!(answer(&two(), Method::GET, &twice), (false, "vary: origin".to_owned()));
+    }
+
+    #[test]
+    fn a_preflight_is_told_methods_and_headers() {
+        let origin = ("origin", "https://a.example");
+        let method = ("access-control-request-method", "GET");
+        let headers = ("access-control-request-headers", "x-a");
+        let expected = "allow-credentials: true | allow-headers: X-A, Range | allow-methods: GET, HEAD | allow-origin: https://a.example | max-age: 600 | vary: origin";
+        assert_eq!(answer(&two(), Method::OPTIONS, &[origin, method, headers]), (true, expected.to_owned()));
+        let (preflight, lines) = answer(&two(), Method::OPTIONS, &[origin, method]);
+        assert!(preflight && !lines.contains("allow-headers"), "{lines}");
+        assert_eq!(
+            answer(&two(), Method::OPTIONS, &[("origin", "https://c.example"), method]),
+            (true, "vary: origin".to_owned())
+        );
+        assert!(!answer(&two(), Method::OPTIONS, &[origin]).0, "plain OPTIONS");
+        assert!(!answer(&two(), Method::OPTIONS, &[method]).0, "without an origin");
+        assert!(!answer(&two(), Method::GET, &[origin, method]).0, "another method");
+    }
+
+    #[test]
+    fn an_answer_for_all_depends_on_no_origin() {
+        let cors = config::Cors { origins: words(&["*"]), ..config::Cors::default() };
+        for request in [&[][..], &[("origin", "https://x.example")], &[("origin", "null")]] {
+            assert_eq!(answer(&cors, Method::GET, request), (false, "allow-origin: *".to_owned()));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_their_key() {
+        let all = || config::Cors { origins: words(&["*"]), ..config::Cors::default() };
+        for (cors, expected) in [
+            (config::Cors::default(), "site.cors.origins"),
+            (config::Cors { credentials: true, ..all() }, "site.cors.credentials"),
+            (config::Cors { allow_headers: words(&["*"]), ..two() }, "site.cors.credentials"),
+            (config::Cors { origins: words(&["*", "https://a.example/"]), ..all() }, "site.cors.origins[1]"),
+            (config::Cors { origins: words(&["a.example"]), ..all() }, "site.cors.origins[0]"),
+            (config::Cors { origins: words(&["null"]), ..all() }, "site.cors.origins[0]"),
+            (config::Cors { origins: words(&["https://a\r\nb"]), ..all() }, "site.cors.origins[0]"),
+            (config::Cors { allow_headers: words(&["a", "b c"]), ..all() }, "site.cors.allow-headers[1]"),
+            (config::Cors { expose_headers: words(&["a,b"]), ..all() }, "site.cors.expose-headers[0]"),
+        ] {
+            assert_eq!(Cors::new(&cors, "site").unwrap_err().thing(), expected);
+        }
+    }
+}

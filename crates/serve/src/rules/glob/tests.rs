@@ -1,0 +1,255 @@
+//! Globs beside examples, and beside a matcher that tries everything.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn fits(pattern: &str, path: &[u8]) -> bool {
+    Glob::new(pattern).unwrap().matches(path)
+}
+
+#[test]
+fn patterns_mean_what_the_head_says() {
+    for (pattern, yes, no) in [
+        ("*.js", &["/a.js", "/x/y/b.js", "/.js"][..], &["/a.jsx", "/a.js/", "/a/js"][..]),
+        ("*", &["/", "/a", "/a/b"], &[]),
+        ("/*.js", &["/a.js"], &["/x/a.js", "a.js"]),
+        ("/assets/**", &["/assets/", "/assets/a/b"], &["/assets", "/assetsx/a", "/x/assets/a"]),
+        ("assets/*", &["/assets/a"], &["/x/assets/a", "/assets/a/b"]),
+        ("/**/x", &["/x", "/a/x", "/a/b/x", "//x"], &["/ax", "/x/a"]),
+        ("**/x", &["/x", "/a/x"], &["/ax"]),
+        ("/a**b", &["/ab", "/a/x/b"], &["/a", "/b"]),
+        ("/?", &["/a", "/é", "/?"], &["/", "/ab", "//"]),
+        ("/[a-c]", &["/a", "/c"], &["/d", "/-", "/"]),
+        ("/[!a-c]", &["/d", "/é"], &["/a", "//"]),
+        ("/[]x-]", &["/]", "/x", "/-"], &["/a"]),
+        ("/[+-9]", &["/+", "/9"], &["//"]),
+        ("/[\\]]", &["/]"], &["/\\"]),
+        ("/a.{js,css}", &["/a.js", "/a.css"], &["/a.", "/a.jscss", "/axjs"]),
+        ("/{a,b{c,d*}}", &["/a", "/bc", "/bdxx"], &["/b", "/bcx"]),
+        ("{/a,/b}/*", &["/a/x", "/b/x"], &["/c/x", "//a/x"]),
+        ("/a,b", &["/a,b"], &["/a", "/b"]),
+        ("/\\*\\{", &["/*{"], &["/a{"]),
+        ("/(a|b)+$", &["/(a|b)+$"], &["/a"]),
+    ] {
+        for path in yes {
+            assert!(fits(pattern, path.as_bytes()), "{pattern} fits {path}");
+        }
+        for path in no {
+            assert!(!fits(pattern, path.as_bytes()), "{pattern} does not fit {path}");
+        }
+    }
+    assert!(fits("/*", b"/\xff\n"), "bytes that are no text");
+    assert!(!fits("/?", b"/\xff"), "which are no characters");
+}
+
+#[test]
+fn wildcards_are_counted_from_the_left() {
+    let captures = |pattern: &str, path: &str| -> Option<Vec<String>> {
+        let glob = Glob::new(pattern).unwrap();
+        let found = glob.captures(path.as_bytes())?;
+        assert_eq!(found.len(), glob.wildcards());
+        Some(found.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect())
+    };
+    let all = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    assert_eq!(captures("/old/**/*.html", "/old/a/b/c.html"), all(&["a/b", "c"]));
+    assert_eq!(captures("/old/**/*.html", "/old/c.html"), all(&["", "c"]));
+    assert_eq!(captures("/{a*,b}/?[xy]", "/b/zx"), all(&["b", "", "z", "x"]));
+    assert_eq!(captures("*.js", "/a/b.js"), all(&["b"]));
+    assert_eq!(captures("/a", "/a"), all(&[]));
+    assert_eq!(captures("/a", "/b"), None);
+}
+
+#[test]
+fn mistakes_are_told() {
+    for (pattern, words) in [
+        ("", "an empty pattern fits no path"),
+        ("/[a", "a '[' is not closed"),
+        ("/[", "a '[' is not closed"),
+        ("/[a\\", "a '[' is not closed"),
+        ("/[z-a]", "the range z-a is backwards"),
+        ("/{a", "a '{' is not closed"),
+        ("/a}", "a '}' closes nothing"),
+        ("/a\\", "nothing follows the last '\\'"),
+    ] {
+        assert_eq!(Glob::new(pattern).unwrap_err(), words, "{pattern}");
+    }
+    assert_eq!(Glob::new(&"?".repeat(1 << 20)).unwrap_err(), "it is too large");
+}
+
+/// A pattern as a tree, from which both its text and its meaning are made.
+#[derive(Clone, Debug)]
+enum Part {
+    Literal(char),
+    Star,
+    Stars,
+    Folders,
+    Any,
+    Class(bool, Vec<(char, char)>),
+    OneOf(Vec<Vec<Part>>),
+}
+
+fn text(parts: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Literal(c) if "*?[]{},\\".contains(*c) => format!("\\{c}"),
+        Part::Literal(c) => c.to_string(),
+        Part::Star => "*".to_owned(),
+        Part::Stars => "**".to_owned(),
+        Part::Folders => "/**/".to_owned(),
+        Part::Any => "?".to_owned(),
+        Part::Class(not, ranges) => {
+            let ranges: String = ranges.iter().map(|(a, z)| format!("\\{a}-\\{z}")).collect();
+            format!("[{}{ranges}]", if *not { "!" } else { "" })
+        }
+        Part::OneOf(choices) => {
+            format!("{{{}}}", choices.iter().map(|choice| text(choice)).collect::<Vec<_>>().join(","))
+        }
+    };
+    parts.iter().map(part).collect()
+}
+
+/// Where a wildcard's match begins and ends, by its number.
+type Found = Vec<(usize, usize)>;
+
+/// How many wildcards there are.
+fn count(parts: &[Part]) -> usize {
+    let of = |part: &Part| match part {
+        Part::Literal(_) => 0,
+        Part::OneOf(choices) => 1 + choices.iter().map(|choice| count(choice)).sum::<usize>(),
+        _ => 1,
+    };
+    parts.iter().map(of).sum()
+}
+
+/// Goes on with the match at a place, with what was found so far.
+type Then<'t> = &'t mut dyn FnMut(usize, &mut Found) -> bool;
+
+/// Tries every way to match `parts` at `at`, the longest first; `number` is that of the first wildcard among them.
+fn attempt(parts: &[Part], path: &[u8], at: usize, number: usize, found: &mut Found, then: Then<'_>) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return then(at, found) };
+    let mut go = |start: usize, end: usize, found: &mut Found, next: usize| {
+        let old = std::mem::replace(&mut found[number], (start, next.min(end)));
+        let done = attempt(rest, path, next, number + 1, found, then);
+        if !done {
+            found[number] = old;
+        }
+        done
+    };
+    let longest = |from: usize, across: bool| {
+        let bytes = path[from..].iter();
+        from + if across { bytes.len() } else { bytes.take_while(|byte| **byte != b'/').count() }
+    };
+    match part {
+        Part::Literal(c) => {
+            let mut buffer = [0; 4];
+            let bytes = c.encode_utf8(&mut buffer).as_bytes();
+            path[at..].starts_with(bytes) && attempt(rest, path, at + bytes.len(), number, found, then)
+        }
+        Part::Star => (at..=longest(at, false)).rev().any(|end| go(at, end, found, end)),
+        Part::Stars => (at..=longest(at, true)).rev().any(|end| go(at, end, found, end)),
+        Part::Folders => {
+            if path.get(at) != Some(&b'/') {
+                return false;
+            }
+            let start = at + 1;
+            (start..path.len())
+                .rev()
+                .filter(|end| path[*end] == b'/')
+                .any(|end| go(start, end, found, end + 1))
+                || go(0, 0, found, start)
+        }
+        Part::Any => character(path, at)
+            .is_some_and(|c| c != '/' && go(at, at + c.len_utf8(), found, at + c.len_utf8())),
+        Part::Class(not, ranges) => character(path, at).is_some_and(|c| {
+            let member = ranges.iter().any(|(a, z)| (a..=z).contains(&&c));
+            c != '/' && member != *not && go(at, at + c.len_utf8(), found, at + c.len_utf8())
+        }),
+        Part::OneOf(choices) => {
+            let inner: usize = choices.iter().map(|choice| count(choice)).sum();
+            let mut first = number + 1;
+            for choice in choices {
+                let mut then_rest = |end: usize, found: &mut Found| {
+                    let old = std::mem::replace(&mut found[number], (at, end));
+                    let done = attempt(rest, path, end, number + 1 + inner, found, then);
+                    if !done {
+                        found[number] = old;
+                    }
+                    done
+                };
+                if attempt(choice, path, at, first, found, &mut then_rest) {
+                    return true;
+                }
+                first += count(choice);
+            }
+            false
+        }
+    }
+}
+
+fn character(path: &[u8], at: usize) -> Option<char> {
+    let rest = &path[at..];
+    let longest = (1..=rest.len().min(4)).find_map(|length| std::str::from_utf8(&rest[..length]).ok());
+    longest?.chars().next()
+}
+
+fn naive(parts: &[Part], path: &[u8]) -> Option<Found> {
+    let mut found = vec![(0, 0); count(parts) + 1];
+    let end = path.len();
+    attempt(parts, path, 0, 0, &mut found, &mut |at, _| at == end).then(|| {
+        found.pop();
+        found
+    })
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let letter = || prop::sample::select(vec!['a', 'b', '/', '*', '{', ',', '.', 'é']);
+    let range = prop::sample::select(vec![('a', 'a'), ('a', 'z'), ('.', '0'), ('é', 'é')]);
+    let leaf = prop_oneof![
+        4 => letter().prop_map(Part::Literal),
+        2 => Just(Part::Star),
+        1 => Just(Part::Stars),
+        1 => Just(Part::Folders),
+        1 => Just(Part::Any),
+        1 => (any::<bool>(), prop::collection::vec(range, 1..3)).prop_map(|(not, ranges)| Part::Class(not, ranges)),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop::collection::vec(prop::collection::vec(inner, 0..3), 1..4).prop_map(Part::OneOf)
+    })
+}
+
+/// Whether the text is read as these parts: of stars beside each other one wildcard is made, of `**/` after a slash another.
+fn is_read_so(parts: &[Part]) -> bool {
+    let is_star = |part: &Part| matches!(part, Part::Star | Part::Stars);
+    let ends = |part: &Part| matches!(part, Part::Literal('/') | Part::Folders);
+    let two = parts.windows(2).all(|two| !(is_star(&two[0]) && is_star(&two[1])));
+    let three = parts
+        .windows(3)
+        .all(|three| !(ends(&three[0]) && matches!(three[1], Part::Stars) && ends(&three[2])));
+    let inner = |part: &Part| match part {
+        Part::OneOf(choices) => choices.iter().all(|choice| is_read_so(choice)),
+        _ => true,
+    };
+    two && three && parts.iter().all(inner)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn it_matches_what_trying_everything_matches(
+        parts in prop::collection::vec(part(), 1..6),
+        path in prop::collection::vec(prop::sample::select(vec!["a", "b", "/", "*", "{", ",", ".", "é", "\u{0}"]), 0..8),
+        junk in any::<bool>(),
+    ) {
+        let parts: Vec<Part> = [vec![Part::Literal('/')], parts].concat();
+        let pattern = text(&parts);
+        prop_assume!(is_read_so(&parts));
+        let mut path = format!("/{}", path.concat()).into_bytes();
+        path.extend(junk.then_some(0xff));
+        let glob = Glob::new(&pattern).unwrap();
+        let expected = naive(&parts, &path);
+        prop_assert_eq!(glob.matches(&path), expected.is_some(), "{} {:?}", pattern, path);
+        let expected = expected.map(|found| found.iter().map(|(start, end)| &path[*start..*end]).collect::<Vec<_>>());
+        prop_assert_eq!(glob.captures(&path), expected, "{} {:?}", pattern, path);
+    }
+}

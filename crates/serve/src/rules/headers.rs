@@ -1,0 +1,251 @@
+//! Headers by path: the preset of security headers, then the `Cache-Control` rules, then the header rules; what comes later wins.
+//!
+//! Does not own: headers that follow from the file and the request, which no rule may touch.
+
+use http::header::{self, HeaderName, HeaderValue};
+
+use super::glob::Glob;
+use crate::config::Site;
+use crate::error::Error;
+
+/// What frames a message, or must agree with the body that is sent.
+const FIXED: [HeaderName; 14] = [
+    header::ALLOW,
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::DATE,
+    HeaderName::from_static("keep-alive"),
+    header::LOCATION,
+    HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::VARY,
+];
+/// What may be taken away, but has only one right value.
+const COMPUTED: [HeaderName; 4] =
+    [header::ACCEPT_RANGES, header::ETAG, header::LAST_MODIFIED, header::WWW_AUTHENTICATE];
+
+/// The preset. Pages go on to load scripts, styles and frames from anywhere; others may not frame them, change what their links
+/// are relative to, or load plugins into them.
+const PRESET: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'self'; base-uri 'self'; object-src 'self'"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+    (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "SAMEORIGIN"),
+];
+/// One year, without subdomains, which the site may not speak for (RFC 6797, section 6.1).
+const STRICT_TRANSPORT: &str = "max-age=31536000";
+
+/// What is done to the headers of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Headers to set, each once, in place of what is there.
+    pub set: Vec<(HeaderName, HeaderValue)>,
+    /// Headers to take away.
+    pub remove: Vec<HeaderName>,
+}
+
+impl Resolved {
+    fn put(&mut self, name: &HeaderName, value: Option<&HeaderValue>) {
+        self.set.retain(|(known, _)| known != name);
+        self.remove.retain(|known| known != name);
+        match value {
+            Some(value) => self.set.push((name.clone(), value.clone())),
+            None => self.remove.push(name.clone()),
+        }
+    }
+}
+
+/// The header rules of a site.
+#[derive(Clone, Debug, Default)]
+pub struct HeaderRules {
+    preset: Vec<(HeaderName, HeaderValue)>,
+    rules: Vec<Rule>,
+}
+
+/// What a path's responses get; no value takes a header away.
+#[derive(Clone, Debug)]
+struct Rule {
+    path: Glob,
+    set: Vec<(HeaderName, Option<HeaderValue>)>,
+}
+
+impl HeaderRules {
+    /// Compiles those of `site`, whose key is `key`. `tls` says whether its responses are encrypted: HSTS is only for those.
+    ///
+    /// # Errors
+    /// If a glob, a name or a value is none, or a header may not be set by a rule.
+    pub fn new(site: &Site, key: &str, tls: bool) -> Result<Self, Error> {
+        let mut rules = Vec::new();
+        for (at, rule) in site.cache_control.iter().enumerate() {
+            let key = format!("{key}.cache-control[{at}]");
+            let path = glob(&rule.path, &key)?;
+            let value =
+                value(&rule.value).map_err(|cause| Error::configure(format!("{key}.value"), cause))?;
+            rules.push(Rule { path, set: vec![(header::CACHE_CONTROL, Some(value))] });
+        }
+        for (at, rule) in site.headers.iter().enumerate() {
+            let key = format!("{key}.headers[{at}]");
+            let path = glob(&rule.path, &key)?;
+            let set = rule.set.iter().map(|(name, value)| {
+                change(name, value).map_err(|cause| Error::configure(format!("{key}.set.{name}"), cause))
+            });
+            rules.push(Rule { path, set: set.collect::<Result<_, _>>()? });
+        }
+        Ok(Self { preset: preset(site.security_headers, tls), rules })
+    }
+
+    /// Whether no response gets anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.preset.is_empty() && self.rules.is_empty()
+    }
+
+    /// What the responses for `path`, decoded and with a `/` at its beginning, get. Depends on nothing else, so it can be kept
+    /// with the file. `Content-Type` may be among it: that of the file, not of a multipart response or an error page.
+    #[must_use]
+    pub fn resolve(&self, path: &[u8]) -> Resolved {
+        let mut resolved = Resolved { set: self.preset.clone(), remove: Vec::new() };
+        for rule in self.rules.iter().filter(|rule| rule.path.matches(path)) {
+            rule.set.iter().for_each(|(name, value)| resolved.put(name, value.as_ref()));
+        }
+        resolved
+    }
+}
+
+fn preset(wanted: bool, tls: bool) -> Vec<(HeaderName, HeaderValue)> {
+    let strict = tls.then_some((header::STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT));
+    let all = PRESET.into_iter().chain(strict).filter(|_| wanted);
+    all.map(|(name, value)| (name, HeaderValue::from_static(value))).collect()
+}
+
+fn glob(pattern: &str, key: &str) -> Result<Glob, Error> {
+    Glob::new(pattern).map_err(|cause| Error::configure(format!("{key}.path"), cause))
+}
+
+fn change(name: &str, text: &str) -> Result<(HeaderName, Option<HeaderValue>), String> {
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is no name of a header")?;
+    if FIXED.contains(&name) {
+        return Err("this header follows from the response".to_owned());
+    }
+    if text.trim().is_empty() {
+        return Ok((name, None));
+    }
+    if COMPUTED.contains(&name) {
+        return Err(
+            "this header follows from the file; it can only be taken away, with an empty value".to_owned()
+        );
+    }
+    value(text).map(|value| (name, Some(value)))
+}
+
+fn value(text: &str) -> Result<HeaderValue, String> {
+    match text.trim() {
+        "" => Err("the value is empty".to_owned()),
+        text => HeaderValue::from_str(text)
+            .ok()
+            .filter(|_| text.is_ascii())
+            .ok_or_else(|| "a header's value is one line of ASCII".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CacheRule, HeaderRule};
+
+    fn rule(path: &str, set: &[(&str, &str)]) -> HeaderRule {
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        HeaderRule { path: path.to_owned(), set }
+    }
+
+    fn cache(path: &str, value: &str) -> CacheRule {
+        CacheRule { path: path.to_owned(), value: value.to_owned() }
+    }
+
+    fn shown(resolved: &Resolved) -> String {
+        let set = resolved.set.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+        let removed = resolved.remove.iter().map(|name| format!("-{name}"));
+        set.chain(removed).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn the_last_rule_that_fits_wins() {
+        let site = Site {
+            cache_control: vec![cache("*", "no-cache"), cache("/assets/**", "max-age=60, immutable")],
+            headers: vec![
+                rule("*", &[("X-A", " 1 "), ("Server", "")]),
+                rule("*.js", &[("x-a", "2")]),
+                rule("/raw.js", &[("Cache-Control", ""), ("Server", "x")]),
+            ],
+            ..Site::default()
+        };
+        let rules = HeaderRules::new(&site, "site", false).unwrap();
+        for (path, expected) in [
+            ("/", "cache-control: no-cache | x-a: 1 | -server"),
+            ("/assets/a.js", "cache-control: max-age=60, immutable | x-a: 2 | -server"),
+            ("/raw.js", "x-a: 2 | server: x | -cache-control"),
+        ] {
+            assert_eq!(shown(&rules.resolve(path.as_bytes())), expected);
+        }
+    }
+
+    #[test]
+    fn a_site_without_rules_has_none() {
+        let rules = HeaderRules::new(&Site::default(), "site", true).unwrap();
+        assert!(rules.is_empty());
+        assert_eq!(rules.resolve(b"/"), Resolved::default());
+    }
+
+    #[test]
+    fn the_preset_can_be_overruled_and_is_strict_only_when_encrypted() {
+        let headers = vec![rule("/embed/*", &[("X-Frame-Options", "")])];
+        let site = Site { security_headers: true, headers, ..Site::default() };
+        let rules = HeaderRules::new(&site, "site", true).unwrap();
+        let all = rules.resolve(b"/");
+        assert_eq!(all.set.len(), 6);
+        assert!(shown(&all).contains("strict-transport-security: max-age=31536000"), "{all:?}");
+        let embedded = rules.resolve(b"/embed/a");
+        assert_eq!((embedded.set.len(), embedded.remove), (5, vec![header::X_FRAME_OPTIONS]));
+        let plain = HeaderRules::new(&site, "site", false).unwrap();
+        assert!(!plain.is_empty() && !shown(&plain.resolve(b"/")).contains("strict-transport"));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_with_its_key() {
+        for (set, expected) in [
+            (("X A", "1"), "cannot use 'host[1].headers[0].set.X A': this is no name of a header"),
+            (
+                ("X-A", "1\r\nB: 2"),
+                "cannot use 'host[1].headers[0].set.X-A': a header's value is one line of ASCII",
+            ),
+            (("X-A", "é"), "cannot use 'host[1].headers[0].set.X-A': a header's value is one line of ASCII"),
+            (
+                ("Content-Length", "1"),
+                "cannot use 'host[1].headers[0].set.Content-Length': this header follows from the response",
+            ),
+            (("Vary", ""), "cannot use 'host[1].headers[0].set.Vary': this header follows from the response"),
+            (
+                ("ETag", "1"),
+                "cannot use 'host[1].headers[0].set.ETag': this header follows from the file; it can only be taken away, with an empty value",
+            ),
+        ] {
+            let site = Site { headers: vec![rule("*", &[set])], ..Site::default() };
+            assert_eq!(HeaderRules::new(&site, "host[1]", false).unwrap_err().to_string(), expected);
+        }
+        let site = Site { cache_control: vec![cache("*", " ")], ..Site::default() };
+        let error = HeaderRules::new(&site, "site", false).unwrap_err();
+        assert_eq!(error.to_string(), "cannot use 'site.cache-control[0].value': the value is empty");
+        let site = Site { headers: vec![rule("[", &[])], ..Site::default() };
+        let error = HeaderRules::new(&site, "site", false).unwrap_err();
+        assert_eq!(error.thing(), "site.headers[0].path");
+    }
+}

@@ -1,0 +1,223 @@
+//! Which site a request is for, by its `Host` or `:authority` (RFC 9110, section 7.2; RFC 3986, section 3.2.2).
+//!
+//! Does not own: requests without a host, or with several.
+
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+
+use crate::config::Site;
+use crate::error::Error;
+
+/// Longest name of DNS, in characters; a longer one can be no site's.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The sites by name.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    exact: HashMap<Box<[u8]>, usize>,
+    /// By what follows the `*.`.
+    below: HashMap<Box<[u8]>, usize>,
+}
+
+impl Hosts {
+    /// The number of the site of every name that no other site has.
+    pub const DEFAULT: usize = 0;
+
+    /// Sorts the names of `sites`, which are numbered from 1.
+    ///
+    /// # Errors
+    /// If a name is none or has a port, is that of two sites, or a site has no name.
+    pub fn new(sites: &[Site]) -> Result<Self, Error> {
+        let mut hosts = Self::default();
+        for (at, site) in sites.iter().enumerate() {
+            if site.names.is_empty() {
+                return Err(Error::configure(
+                    format!("host[{at}].names"),
+                    "a site needs a name; the default one is 'site'",
+                ));
+            }
+            for (which, name) in site.names.iter().enumerate() {
+                let added = hosts.add(name, at + 1);
+                added.map_err(|cause| Error::configure(format!("host[{at}].names[{which}]"), cause))?;
+            }
+        }
+        Ok(hosts)
+    }
+
+    fn add(&mut self, text: &str, site: usize) -> Result<(), String> {
+        let (map, text) = match text.strip_prefix("*.") {
+            Some(parent) => (&mut self.below, parent),
+            None => (&mut self.exact, text),
+        };
+        let name = name(text.as_bytes())
+            .filter(|name| name.len() == text.trim_end_matches('.').len() && !name.is_empty());
+        let name = name.ok_or("this is no name of a host; it has neither scheme nor port")?;
+        match map.insert(name.to_ascii_lowercase().into(), site) {
+            None => Ok(()),
+            Some(_) => Err("another site has this name".to_owned()),
+        }
+    }
+
+    /// The site of `host`, the value of the header or the authority: 0 for the default one, else one more than its place in the
+    /// configuration. A name goes before a wildcard, a longer wildcard before a shorter. `None` if it is malformed, which is
+    /// answered 400 (RFC 9112, section 3.2).
+    #[must_use]
+    pub fn find(&self, host: &[u8]) -> Option<usize> {
+        let name = name(host)?;
+        if self.exact.is_empty() && self.below.is_empty() {
+            return Some(Self::DEFAULT);
+        }
+        let mut lower = [0; NAME_BYTES_MAX];
+        let Some(lower) = lower.get_mut(..name.len()) else { return Some(Self::DEFAULT) };
+        lower.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        Some(self.exact.get(&*lower).copied().or_else(|| self.below(lower)).unwrap_or(Self::DEFAULT))
+    }
+
+    fn below(&self, mut name: &[u8]) -> Option<usize> {
+        while let Some(dot) = name.iter().position(|byte| *byte == b'.') {
+            name = name.get(dot + 1..)?;
+            if let Some(site) = self.below.get(name) {
+                return Some(*site);
+            }
+        }
+        None
+    }
+}
+
+/// The name in `host`, without a port and a last dot. An IPv6 address keeps its brackets.
+fn name(host: &[u8]) -> Option<&[u8]> {
+    let end = match host.first() {
+        Some(b'[') => host.iter().position(|byte| *byte == b']')? + 1,
+        _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
+    };
+    let (name, port) = host.split_at_checked(end)?;
+    let is_name =
+        if name.starts_with(b"[") { is_address(name) } else { name.iter().all(|byte| is_of_name(*byte)) };
+    (is_name && is_port(port)).then(|| name.strip_suffix(b".").unwrap_or(name))
+}
+
+fn is_address(name: &[u8]) -> bool {
+    let inner = name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]"));
+    inner
+        .and_then(|inner| std::str::from_utf8(inner).ok())
+        .is_some_and(|inner| inner.parse::<Ipv6Addr>().is_ok())
+}
+
+/// Nothing, or a colon with a number that may be missing.
+fn is_port(text: &[u8]) -> bool {
+    let Some(digits) = text.strip_prefix(b":") else { return text.is_empty() };
+    let number = digits.iter().try_fold(0u32, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;
+        Some(number * 10 + digit).filter(|number| *number <= 65_535)
+    });
+    number.is_some()
+}
+
+/// Whether a `reg-name` has such a byte.
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn site(names: &[&str]) -> Site {
+        Site { names: names.iter().map(|name| (*name).to_owned()).collect(), ..Site::default() }
+    }
+
+    fn hosts() -> Hosts {
+        Hosts::new(&[
+            site(&["a.example", "[::1]"]),
+            site(&["*.example", "B.Example."]),
+            site(&["*.deep.example"]),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn a_name_goes_before_a_wildcard_and_that_before_the_default() {
+        for (host, expected) in [
+            ("a.example", 1),
+            ("A.EXAMPLE", 1),
+            ("a.example:8080", 1),
+            ("a.example.", 1),
+            ("a.example.:80", 1),
+            ("a.example:", 1),
+            ("[::1]", 1),
+            ("[::1]:80", 1),
+            ("b.example", 2),
+            ("x.example", 2),
+            ("x.y.example", 2),
+            ("x.deep.example", 3),
+            ("deep.example", 2),
+            ("example", 0),
+            ("aa.examples", 0),
+            ("127.0.0.1:80", 0),
+            ("", 0),
+            (".", 0),
+        ] {
+            assert_eq!(hosts().find(host.as_bytes()), Some(expected), "{host}");
+        }
+        assert_eq!(hosts().find(&[b'a'; 300]), Some(0));
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for host in [
+            "a b",
+            "a/b",
+            "a:b",
+            "a:99999",
+            "a:80:80",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[a]",
+            "[]",
+            "u@a",
+            "a\\b",
+            "a?b",
+            "a#b",
+            "é",
+            "a\0",
+            "[::1%eth0]",
+        ] {
+            assert_eq!(hosts().find(host.as_bytes()), None, "{host}");
+            assert_eq!(Hosts::default().find(host.as_bytes()), None, "{host}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_their_key() {
+        for (sites, expected) in [
+            (vec![site(&[])], "host[0].names"),
+            (vec![site(&["a"]), site(&["b", "A."])], "host[1].names[1]"),
+            (vec![site(&["a:80"])], "host[0].names[0]"),
+            (vec![site(&["http://a"])], "host[0].names[0]"),
+            (vec![site(&["*."])], "host[0].names[0]"),
+            (vec![site(&[""])], "host[0].names[0]"),
+        ] {
+            assert_eq!(Hosts::new(&sites).unwrap_err().thing(), expected);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+        #[test]
+        fn a_site_is_always_one_of_those_there_are(host in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert!(hosts().find(&host).is_none_or(|site| site <= 3));
+        }
+
+        #[test]
+        fn neither_case_nor_port_matter(labels in prop::collection::vec("[a-z]{1,4}", 1..4), port in any::<u16>()) {
+            let name = format!("{}.example", labels.join("."));
+            let loud = format!("{}:{port}", name.to_uppercase());
+            prop_assert_eq!(hosts().find(loud.as_bytes()), hosts().find(name.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Media types by a file's extension: the site's own, then corrections to the common table, then the table; and which of them are worth
+//! compressing.
+//!
+//! Does not own: looking into files, which would cost a read and make a type depend on what somebody uploads.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use fathom_text::glob::Glob;
+use fathom_text::quote::Charset;
+use http::HeaderValue;
+
+use crate::config::Site;
+
+const UNKNOWN: &str = "application/octet-stream";
+
+/// Where the common table is older than the registration, or lacks the extension. Those that are asked for all the time are here too,
+/// so that their header is made once.
+#[rustfmt::skip]
+const CORRECTIONS: [(&str, &str); 46] = [
+    ("atom", "application/atom+xml"), ("avif", "image/avif"), ("cjs", "text/javascript"), ("css", "text/css"), ("csv", "text/csv"),
+    ("deb", "application/vnd.debian.binary-package"), ("diff", "text/x-diff"), ("gif", "image/gif"), ("go", "text/plain"),
+    ("htm", "text/html"), ("html", "text/html"), ("ico", "image/vnd.microsoft.icon"), ("java", "text/plain"), ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"), ("js", "text/javascript"), ("json", "application/json"), ("jsonl", "application/jsonl"),
+    // RFC 8216, section 10.
+    ("m3u8", "application/vnd.apple.mpegurl"),
+    ("m4a", "audio/mp4"), ("m4s", "video/iso.segment"),
+    // ECMA-426, section 4: a source map is JSON.
+    ("map", "application/json"),
+    ("md", "text/markdown"),
+    // RFC 9239, section 6.
+    ("mjs", "text/javascript"),
+    ("mp4", "video/mp4"), ("ndjson", "application/x-ndjson"), ("otf", "font/otf"), ("patch", "text/x-diff"), ("pdf", "application/pdf"),
+    ("png", "image/png"), ("rpm", "application/x-rpm"), ("svg", "image/svg+xml"), ("toml", "application/toml"),
+    // Segments of streams; TypeScript has no registered type.
+    ("ts", "video/mp2t"),
+    ("txt", "text/plain"), ("usdz", "model/vnd.usdz+zip"), ("vcf", "text/vcard"), ("wasm", "application/wasm"),
+    ("webmanifest", "application/manifest+json"), ("webp", "image/webp"),
+    // RFC 8081, section 4.4.
+    ("woff", "font/woff"), ("woff2", "font/woff2"),
+    ("xml", "text/xml"),
+    // RFC 9512, section 2.1.
+    ("yaml", "application/yaml"), ("yml", "application/yaml"),
+    // RFC 8878, section 7.1.
+    ("zst", "application/zstd"),
+];
+
+/// Types that do not say what they are by their first or last part, and shrink.
+const COMPRESSIBLE: [&str; 20] = [
+    "application/ecmascript",
+    "application/javascript",
+    "application/json",
+    "application/jsonl",
+    "application/rtf",
+    "application/sql",
+    "application/toml",
+    "application/vnd.apple.mpegurl",
+    "application/vnd.ms-fontobject",
+    "application/wasm",
+    "application/x-ndjson",
+    "application/x-sh",
+    "application/x-sql",
+    "application/x-tex",
+    "application/xml",
+    "application/yaml",
+    "font/otf",
+    "font/ttf",
+    "image/bmp",
+    "image/vnd.microsoft.icon",
+];
+
+/// What in a site's configuration is no type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadType {
+    /// The field it is in, and the extension if there is one: `types.md`.
+    pub field: String,
+    /// What it says.
+    pub value: String,
+}
+
+impl fmt::Display for BadType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, value } = self;
+        write!(f, "{field}: {value:?} does not name a media type such as \"text/plain\", or a charset")
+    }
+}
+
+impl std::error::Error for BadType {}
+
+/// The media types of a site.
+#[derive(Clone, Debug)]
+pub struct Types {
+    /// Headers by extension, in lower case.
+    known: HashMap<Vec<u8>, HeaderValue>,
+    charset: String,
+    compressible: Vec<Glob>,
+}
+
+impl Types {
+    /// Those of `site`: its `types`, its `charset`, and the `types` of its `compress`. An extension may begin with a dot.
+    ///
+    /// # Errors
+    /// [`BadType`] for what is no media type (RFC 9110, section 8.3.1), pattern of types, or charset.
+    pub fn new(site: &Site) -> Result<Self, BadType> {
+        let bad = |field: &str, value: &str| BadType { field: field.to_owned(), value: value.to_owned() };
+        if !site.charset.is_empty() && !is_token(&site.charset) {
+            return Err(bad("charset", &site.charset));
+        }
+        let pattern = |pattern: &String| {
+            let lower = pattern.to_ascii_lowercase();
+            is_media_type(&lower).then(|| Glob::new(lower.as_bytes(), Charset::Ascii, false))
+        };
+        let patterns = &site.compress.types;
+        let compressible =
+            patterns.iter().map(|text| pattern(text).ok_or_else(|| bad("compress.types", text)));
+        let compressible = compressible.collect::<Result<_, _>>()?;
+        let mut types = Self { known: HashMap::new(), charset: site.charset.clone(), compressible };
+        let own = site.types.iter().map(|(extension, media_type)| (extension.as_str(), media_type.as_str()));
+        for (extension, media_type) in CORRECTIONS.into_iter().chain(own) {
+            types.add(extension, media_type).ok_or_else(|| bad(&format!("types.{extension}"), media_type))?;
+        }
+        Ok(types)
+    }
+
+    fn add(&mut self, extension: &str, media_type: &str) -> Option<()> {
+        let header = is_media_type(essence(media_type)).then(|| self.header(media_type))??;
+        let extension = extension.strip_prefix('.').unwrap_or(extension);
+        self.known.insert(extension.to_ascii_lowercase().into_bytes(), header);
+        Some(())
+    }
+
+    /// `Content-Type` of the file at `path`. What its extension does not tell is `application/octet-stream`, which browsers save.
+    #[must_use]
+    pub fn of(&self, path: &[u8]) -> HeaderValue {
+        let extension = extension(path).map(lower);
+        let known = extension.as_deref().and_then(|extension| self.known.get(extension).cloned());
+        let guess = || {
+            let extension = std::str::from_utf8(extension.as_deref()?).ok()?;
+            self.header(mime_guess::from_ext(extension).first_raw()?)
+        };
+        known.or_else(guess).unwrap_or(HeaderValue::from_static(UNKNOWN))
+    }
+
+    /// Whether a body of this `Content-Type` is likely to shrink.
+    #[must_use]
+    pub fn is_compressible(&self, content_type: &HeaderValue) -> bool {
+        let Ok(content_type) = content_type.to_str() else { return false };
+        let media_type = lower(essence(content_type).as_bytes());
+        let structured = [&b"+json"[..], b"+xml"].iter().any(|end| media_type.ends_with(end));
+        media_type.starts_with(b"text/")
+            || structured
+            || COMPRESSIBLE.iter().any(|known| known.as_bytes() == &*media_type)
+            || self.compressible.iter().any(|glob| glob.matches(&media_type))
+    }
+
+    /// The header for a media type, with the charset where it has one and does not name it itself.
+    fn header(&self, media_type: &str) -> Option<HeaderValue> {
+        let lower = media_type.to_ascii_lowercase();
+        if self.charset.is_empty() || !takes_charset(essence(&lower)) || lower.contains("charset=") {
+            return HeaderValue::from_str(media_type).ok();
+        }
+        HeaderValue::from_str(&format!("{media_type}; charset={}", self.charset)).ok()
+    }
+}
+
+/// Texts (RFC 6657), scripts under their old name (RFC 9239) and XML (RFC 7303). JSON has no such parameter (RFC 8259, section 11),
+/// nor has YAML (RFC 9512) or anything binary.
+fn takes_charset(media_type: &str) -> bool {
+    let known =
+        ["application/ecmascript", "application/javascript", "application/xml", "application/xml-dtd"];
+    media_type.starts_with("text/") || media_type.ends_with("+xml") || known.contains(&media_type)
+}
+
+/// Without parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim_end()
+}
+
+/// Two tokens with a slash between; `*` is one.
+fn is_media_type(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let symbol = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(symbol)
+}
+
+/// What follows the last dot of the last name, unless the name begins with it.
+fn extension(path: &[u8]) -> Option<&[u8]> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0)?;
+    name.get(dot + 1..)
+}
+
+/// Nearly all extensions and types are in lower case already, and cost no allocation.
+fn lower(text: &[u8]) -> Cow<'_, [u8]> {
+    if text.iter().any(u8::is_ascii_uppercase) { text.to_ascii_lowercase().into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! A worker: one thread with a runtime of its own, its listeners, its connections, its files.
+//!
+//! Owns: what all requests of a thread share. Does not own: what is answered, what the threads share ([`crate::server`]).
+
+mod accept;
+mod connection;
+mod flags;
+mod redirect;
+mod tally;
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use crate::answer::Made;
+use crate::conn::chunk::Parts;
+use crate::conn::pulse::Pulses;
+use crate::files::cache::{Cache, Entry};
+use crate::files::{Failure, Files};
+use crate::log::Logger;
+use crate::metrics::Counters;
+use crate::plan::{Plan, Site};
+use crate::server::Shared;
+use flags::Flags;
+
+pub(crate) use accept::{Start, run};
+pub(crate) use tally::Tally;
+
+/// What all requests of a thread share.
+pub(crate) struct Worker {
+    number: usize,
+    pub(crate) shared: Arc<Shared>,
+    plan: RefCell<Rc<Current>>,
+    pub(crate) files: Rc<Files>,
+    pub(crate) cache: Cache<Made>,
+    pub(crate) flags: Flags,
+    pulses: Pulses,
+    connections: Cell<usize>,
+    logger: RefCell<Option<Logger>>,
+    draining: Cell<bool>,
+    /// A connection has ended.
+    room: Notify,
+}
+
+/// The plan of all threads, counted by this one alone: they would fight for one counter, request by request.
+struct Current(Arc<Plan>);
+
+impl Deref for Current {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// None on a Unix socket.
+    pub(crate) address: Option<SocketAddr>,
+    /// In whose turn the pool does things: the same for all connections from one address.
+    pub(crate) client: u64,
+    pub(crate) tls: bool,
+    /// Where the connection sends parts of files itself.
+    pub(crate) parts: Option<Parts>,
+    /// Where only the way to the encrypted site is told: its port.
+    redirect: Option<u16>,
+}
+
+impl Worker {
+    /// What is known of `path` below the root of `site`.
+    pub(crate) async fn look_up(
+        &self,
+        site: &Site,
+        path: &[u8],
+        client: u64,
+    ) -> Result<Rc<Entry<Made>>, Failure> {
+        self.cache.look_up(&self.files, &site.root, path, client).await
+    }
+
+    /// The same, whatever is known.
+    pub(crate) async fn look_up_anew(
+        &self,
+        site: &Site,
+        path: &[u8],
+        client: u64,
+    ) -> Result<Rc<Entry<Made>>, Failure> {
+        self.cache.remove(site.root.number, path);
+        self.look_up(site, path, client).await
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// The metrics of all workers, as Prometheus reads them.
+    pub(crate) fn metrics(&self) -> Bytes {
+        self.shared.render_metrics(self.files.mute_devices()).into()
+    }
+
+    fn plan(&self) -> Rc<Current> {
+        Rc::clone(&self.plan.borrow())
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        self.shared.metrics.worker(self.number)
+    }
+}

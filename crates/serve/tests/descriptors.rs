@@ -1,0 +1,66 @@
+//! A server that has no descriptor left for who connects waits without using the processor, and goes on when there is one. In a
+//! process of its own, because the limit is a process's own.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use fathom_serve::Config;
+use fathom_serve::server::{Outfit, Server};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+/// What all threads of this process have used of the processor.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
+fn asks(stream: &mut TcpStream) -> String {
+    let _sent = stream.write_all(b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let _ended = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn without_a_descriptor_it_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "aa").unwrap();
+    let text = format!("listen = ['127.0.0.1:0']\nworkers = 2\n[site]\nroot = '{}'\n", dir.path().display());
+    let server = Server::start(&Config::from_toml(&text).unwrap(), Outfit::default()).unwrap();
+    let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let connect = || {
+        let stream = TcpStream::connect(&address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20))).map(|()| stream)
+    };
+    assert!(asks(&mut connect().unwrap()).ends_with("aa"));
+
+    setrlimit(Resource::Nofile, Rlimit { current: Some(96), ..getrlimit(Resource::Nofile) }).unwrap();
+    // Whoever connects and the server take from the same 96: at the end there are connections that nobody can accept.
+    let mut clients = Vec::new();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(300) {
+        clients.extend(connect());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(clients.len() >= 30, "{}", clients.len());
+
+    let (before, start) = (used(), Instant::now());
+    std::thread::sleep(Duration::from_secs(1));
+    let (used, passed) = (used() - before, start.elapsed());
+    assert!(used < passed / 5, "{used:?} of the processor in {passed:?}");
+
+    // One that was accepted is still served, if with an excuse, and when others have left all is as before.
+    drop(clients.split_off(1));
+    let mut answers = 0;
+    let start = Instant::now();
+    while answers < 20 {
+        assert!(start.elapsed() < Duration::from_secs(20), "it does not recover");
+        answers += u32::from(connect().is_ok_and(|mut stream| asks(&mut stream).ends_with("\r\n\r\naa")));
+    }
+    assert!(asks(&mut clients[0]).ends_with("aa"));
+    assert!(server.drain(Duration::from_secs(20)));
+}

@@ -1,0 +1,301 @@
+//! Files that change while they are served: a response is one state of its file, with that state's length and tag, or it ends early.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fathom_serve::Model;
+
+use crate::support::{
+    Client, LONG, Response, Served, Tree, eventually, io, meanwhile, models, noise, request,
+};
+
+/// State `number` of a file: it says its number all over, and no other is as long.
+fn state(number: usize, base: usize) -> Vec<u8> {
+    let line = format!("{number:08}\n").into_bytes();
+    line.iter().copied().cycle().take(base + number).collect()
+}
+
+/// Makes states of a file with `change` while `act` runs; how many.
+fn changing(change: impl Fn(usize) + Send, act: impl FnOnce()) -> usize {
+    let paced = move |number| {
+        change(number);
+        std::thread::sleep(Duration::from_micros(300));
+    };
+    meanwhile(paced, act).1
+}
+
+fn replace(path: &Path, bytes: &[u8]) {
+    let new = path.with_extension("new");
+    fs::write(&new, bytes).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+fn plain(response: &Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    match response.field("content-encoding") {
+        Some("gzip") => drop(flate2::read::GzDecoder::new(&*response.body).read_to_end(&mut body).unwrap()),
+        None => body.clone_from(&response.body),
+        Some(other) => panic!("{other}"),
+    }
+    body
+}
+
+/// The number of the state that a body is, all of it.
+#[track_caller]
+fn number(body: &[u8], base: usize) -> usize {
+    let number = std::str::from_utf8(&body[..8]).unwrap().parse().unwrap();
+    assert!(body == state(number, base), "a mixture, beginning with state {number}, of {} bytes", body.len());
+    number
+}
+
+/// Asks until so many states were `seen`, each whole, none older than one before, each with a tag of its own.
+fn ask_for_states(served: &Served, base: usize, context: &str) {
+    let (mut client, mut last, mut seen) = (served.connect(), 0, 0);
+    let mut tags: HashMap<String, usize> = HashMap::new();
+    let start = Instant::now();
+    for asked in 0.. {
+        if seen >= 20 {
+            return;
+        }
+        assert!(start.elapsed() < LONG, "{context}: {seen} states, after {asked} requests");
+        let accept = if asked % 2 == 0 { "gzip" } else { "identity" };
+        client.send(request("GET", "/file.txt", &[("Accept-Encoding", accept)]));
+        let Ok(response) = client.try_receive() else {
+            // It was replaced while it was sent.
+            client = served.connect();
+            continue;
+        };
+        assert!(matches!(response.status, 200 | 404 | 503), "{context}: {response:?}");
+        assert!(accept == "gzip" || response.field("content-encoding").is_none(), "{context}");
+        let body = plain(&response);
+        // Between being made and being written a file is empty.
+        if response.status != 200 || body.is_empty() {
+            continue;
+        }
+        let number = number(&body, base);
+        assert!(number >= last, "{context}: state {number} after {last}");
+        let tagged = *tags.entry(response.etag().to_owned()).or_insert(number);
+        assert_eq!(tagged, number, "{context}: one tag for two states");
+        seen += usize::from(number > last);
+        last = number;
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_is_one_or_the_other() {
+    let tree = Tree::new(&[]);
+    for model in models() {
+        for base in [2000, 150_000] {
+            let path = tree.at("file.txt");
+            replace(&path, &state(0, base));
+            let served = Served::new(
+                &tree,
+                &format!("{}cache = {{ age-ms = 1 }}\n", io(model)),
+                "compress = { codings = ['gzip'] }",
+            );
+            changing(
+                |number| replace(&path, &state(number, base)),
+                || ask_for_states(&served, base, model.name()),
+            );
+            // Away, and back with other contents.
+            let away = |number| {
+                fs::remove_file(&path).unwrap();
+                replace(&path, &state(10_000 + number, base));
+            };
+            changing(away, || ask_for_states(&served, base, model.name()));
+        }
+    }
+}
+
+/// A write of a few bytes to an empty file is one step for whoever reads it.
+#[test]
+fn a_file_that_is_written_anew_is_one_or_the_other() {
+    let tree = Tree::new(&[]);
+    for model in models() {
+        let path = tree.at("file.txt");
+        fs::write(&path, state(1, 100)).unwrap();
+        let top = format!("{}cache = {{ age-ms = 1 }}\n", io(model));
+        let served = Served::new(&tree, &top, "compress = { codings = ['gzip'] }");
+        // What is longer than before could be the same file with something added: these are shorter, or empty.
+        let write = |number| fs::write(&path, state(3000 - number % 3000, 100)).unwrap();
+        changing(write, || ask_for_any_states(&served, model.name()));
+    }
+}
+
+/// Asks until several states were seen, each whole.
+fn ask_for_any_states(served: &Served, context: &str) {
+    let (mut client, mut seen, start) = (served.connect(), HashSet::new(), Instant::now());
+    while seen.len() < 20 {
+        assert!(start.elapsed() < LONG, "{context}: {seen:?}");
+        client.send(request("GET", "/file.txt", &[("Accept-Encoding", "gzip")]));
+        match client.try_receive() {
+            Ok(response) if response.status == 200 && !response.body.is_empty() => {
+                seen.insert(number(&plain(&response), 100));
+            }
+            Ok(response) => assert!(matches!(response.status, 200 | 503), "{context}: {response:?}"),
+            Err(_) => client = served.connect(),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_grows_is_what_it_was_when_it_was_asked_for() {
+    let line = |number: usize| format!("line {number:08}\n");
+    let tree = Tree::new(&[]);
+    for model in models() {
+        for before in [0, 20_000] {
+            let path = tree.at("file.log");
+            let lines: String = (0..before).map(line).collect();
+            fs::write(&path, lines).unwrap();
+            let mut file = File::options().append(true).open(&path).unwrap();
+            file.flush().unwrap();
+            let served = Served::new(&tree, &io(model), "");
+            changing(
+                |number| (&file).write_all(line(before + number - 1).as_bytes()).unwrap(),
+                || {
+                    let (mut len, start) = (0, Instant::now());
+                    while start.elapsed() < Duration::from_millis(100) || len == 0 {
+                        assert!(start.elapsed() < LONG, "{model}: it was never sent");
+                        let mut client = served.connect();
+                        client.send(request("GET", "/file.log", &[]));
+                        let (status, body) = match client.try_receive() {
+                            Ok(response) => (response.status, response.body),
+                            Err(body) => (206, body),
+                        };
+                        assert!(matches!(status, 200 | 206 | 503), "{model}: {status}");
+                        if status == 503 {
+                            continue;
+                        }
+                        for (at, text) in body.chunks(14).enumerate() {
+                            assert!(line(at).as_bytes().starts_with(text), "{model}: line {at}");
+                        }
+                        if status == 200 {
+                            assert!(body.len() >= len, "{model}: it became shorter");
+                            len = body.len();
+                        }
+                    }
+                },
+            );
+        }
+    }
+}
+
+type Deed = (&'static str, fn(&Path, &[u8]));
+
+/// What is done to a file of which a part has been sent. The bytes are others, and as many.
+const DEEDS: [Deed; 7] = [
+    ("replaced", |path, bytes| replace(path, bytes)),
+    ("deleted", |path, _| fs::remove_file(path).unwrap()),
+    ("deleted and made again", |path, bytes| {
+        fs::remove_file(path).unwrap();
+        fs::write(path, bytes).unwrap();
+    }),
+    ("truncated", |path, bytes| {
+        File::options().write(true).open(path).unwrap().set_len(bytes.len() as u64 / 2).unwrap()
+    }),
+    ("emptied", |path, _| drop(File::create(path).unwrap())),
+    ("rewritten", |path, bytes| {
+        File::options().write(true).open(path).unwrap().write_all_at(bytes, 0).unwrap()
+    }),
+    ("rewritten longer", |path, bytes| {
+        let file = File::options().write(true).open(path).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        file.write_all_at(b"more", bytes.len() as u64).unwrap();
+    }),
+];
+
+/// What sendfile(2) has taken is the file's own pages: whoever writes to them, or cuts them off, changes what is under way. Nobody can
+/// see to that but by not using it, which is why `auto` does not for files that have just changed. What can be seen to is that a file
+/// that has become shorter is never sent to its end.
+fn shares_pages(model: Model, deed: &str) -> bool {
+    model == Model::Sendfile && !deed.starts_with("replaced") && !deed.starts_with("deleted")
+}
+
+#[test]
+fn what_has_begun_is_never_ended_with_other_bytes() {
+    let (old, new) = (noise(6 << 20, 1), noise(6 << 20, 2));
+    let tree = Tree::new(&[]);
+    for model in models() {
+        let served = Served::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
+        for (deed, change) in DEEDS {
+            let path = tree.at("large");
+            let _old = fs::remove_file(&path);
+            fs::write(&path, &old).unwrap();
+            let mut client = Client::connect_narrow(served.address());
+            client.send(request("GET", "/large", &[("Connection", "close")]));
+            let head = client.head();
+            assert_eq!((head.status, head.field("content-length")), (200, Some("6291456")));
+            // Others are answered: the worker has done what it can for this one.
+            (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
+            change(&path, &new);
+            let body = client.rest();
+            let is_whole_or_short = match shares_pages(model, deed) {
+                true => deed.starts_with("rewritten") || body.len() < old.len(),
+                false => old.starts_with(&body),
+            };
+            assert!(is_whole_or_short, "{model}, {deed}: other bytes among {}", body.len());
+            let next = served.get("/large");
+            let now = fs::read(&path).ok();
+            assert_eq!(next.status, if now.is_some() { 200 } else { 404 }, "{model}, {deed}");
+            assert!(now.is_none_or(|now| now == next.body), "{model}, {deed}: what it is now");
+        }
+    }
+}
+
+/// What is kept in memory is looked at again when it is older than it may be: then whatever was done to the file shows.
+#[test]
+fn what_is_kept_is_not_kept_for_longer_than_it_may_be() {
+    const AGE: Duration = Duration::from_millis(100);
+    let (old, new) = (noise(3000, 1), noise(3000, 2));
+    let tree = Tree::new(&[]);
+    let name = |deed: &str| format!("{}.bin", deed.replace(' ', "-"));
+    DEEDS.iter().for_each(|(deed, _)| tree.write(&name(deed), &old));
+    tree.write("same-times.bin", &old);
+    let served =
+        Served::new(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
+    let mut client = served.connect();
+    let kept = |client: &mut Client| {
+        let metrics = client.get("/metrics");
+        let line = metrics
+            .text()
+            .lines()
+            .find(|line| line.starts_with("fathom_sources_total{source=\"cache\"}"))
+            .unwrap();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let all: Vec<String> =
+        DEEDS.iter().map(|(deed, _)| name(deed)).chain(["same-times.bin".to_owned()]).collect();
+    eventually("not all of them are kept", || {
+        let before = kept(&mut client);
+        all.iter().for_each(|name| client.get(&format!("/{name}")).is(200, &old));
+        kept(&mut client) - before == all.len() as u64
+    });
+    for (deed, change) in DEEDS {
+        change(&tree.at(&name(deed)), &new);
+    }
+    // With the time, the length and the place of what was there before.
+    fs::write(tree.at("same-times.bin"), &new).unwrap();
+    crate::support::set_mtime(
+        &tree.at("same-times.bin"),
+        std::time::UNIX_EPOCH + Duration::from_secs(crate::support::MTIME_S),
+    );
+    std::thread::sleep(AGE);
+    for name in all {
+        let response = client.get(&format!("/{name}"));
+        match fs::read(tree.at(&name)) {
+            Ok(now) => response.is(200, &now),
+            Err(_) => assert_eq!(response.status, 404, "{name}"),
+        }
+    }
+    // What was not there is looked for again, too.
+    assert_eq!(client.get("/later.bin").status, 404);
+    tree.write("later.bin", b"later");
+    tree.write("replaced.bin.gz", b"coded");
+    std::thread::sleep(AGE);
+    client.get("/later.bin").is(200, b"later");
+    client.ask("GET", "/replaced.bin", &[("Accept-Encoding", "gzip")]).is(200, b"coded");
+}

@@ -1,0 +1,136 @@
+//! Conditions (RFC 9110, section 13) from the request to the status, and the validators they are about.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::support::{DATE, Served, Tree, eventually, set_mtime};
+
+const BEFORE: &str = "Fri, 13 Feb 2009 23:31:29 GMT";
+const AFTER: &str = "Fri, 13 Feb 2009 23:31:31 GMT";
+
+#[test]
+fn conditions_decide_in_the_order_of_the_rfc() {
+    let tree = Tree::new(&[("a.txt", b"text")]);
+    let served = Served::site(&tree, "");
+    let mut client = served.connect();
+    let etag = client.get("/a.txt").etag().to_owned();
+    assert!(etag.starts_with('"'), "{etag}");
+    let (weak, list) = (format!("W/{etag}"), format!("\"x\", {etag}"));
+    let (same, other) = (etag.as_str(), "\"other\"");
+    for (fields, status) in [
+        (vec![("If-Match", same)], 200),
+        (vec![("If-Match", list.as_str())], 200),
+        (vec![("If-Match", "*")], 200),
+        (vec![("If-Match", other)], 412),
+        (vec![("If-Match", weak.as_str())], 412),
+        (vec![("If-Match", "")], 412),
+        (vec![("If-Unmodified-Since", DATE)], 200),
+        (vec![("If-Unmodified-Since", AFTER)], 200),
+        (vec![("If-Unmodified-Since", BEFORE)], 412),
+        (vec![("If-Unmodified-Since", "yesterday")], 200),
+        (vec![("If-None-Match", same)], 304),
+        (vec![("If-None-Match", weak.as_str())], 304),
+        (vec![("If-None-Match", list.as_str())], 304),
+        (vec![("If-None-Match", "\"x\""), ("If-None-Match", same)], 304),
+        (vec![("If-None-Match", "*")], 304),
+        (vec![("If-None-Match", other)], 200),
+        (vec![("If-Modified-Since", DATE)], 304),
+        (vec![("If-Modified-Since", AFTER)], 304),
+        (vec![("If-Modified-Since", "Friday, 13-Feb-09 23:31:30 GMT")], 304),
+        (vec![("If-Modified-Since", "Fri Feb 13 23:31:30 2009")], 304),
+        (vec![("If-Modified-Since", BEFORE)], 200),
+        (vec![("If-Modified-Since", "never")], 200),
+        (vec![("If-Modified-Since", DATE), ("If-Modified-Since", DATE)], 200),
+        // What comes first decides, and what it replaces is not looked at.
+        (vec![("If-Match", same), ("If-Unmodified-Since", BEFORE)], 200),
+        (vec![("If-Match", other), ("If-Unmodified-Since", DATE)], 412),
+        (vec![("If-None-Match", other), ("If-Modified-Since", DATE)], 200),
+        (vec![("If-None-Match", same), ("If-Modified-Since", BEFORE)], 304),
+        (vec![("If-Match", other), ("If-None-Match", same)], 412),
+        (vec![("If-Match", same), ("If-None-Match", same)], 304),
+        (vec![("If-Unmodified-Since", BEFORE), ("If-None-Match", same)], 412),
+        // All of them before ranges.
+        (vec![("If-None-Match", same), ("Range", "bytes=0-0")], 304),
+        (vec![("If-None-Match", other), ("Range", "bytes=0-0")], 206),
+        (vec![("If-Match", other), ("Range", "bytes=9-")], 412),
+    ] {
+        let response = client.ask("GET", "/a.txt", &fields);
+        assert_eq!(response.status, status, "{fields:?}");
+        let of_none: Vec<_> = fields.iter().map(|(name, _)| (*name, "*")).collect();
+        assert_eq!(client.ask("GET", "/none", &of_none).status, 404, "a failure goes before all conditions");
+    }
+}
+
+#[test]
+fn not_modified_has_what_a_cache_has_to_know_and_no_more() {
+    let tree = Tree::new(&[("a.html", b"<p>")]);
+    let served = Served::site(
+        &tree,
+        "precompressed = true\ncache-control = [{ path = '*.html', value = 'max-age=60' }]\nheaders = [{ path = '*', set = { X-A = 'b' } }]",
+    );
+    let whole = served.get("/a.html");
+    let response = served.get_with("/a.html", "If-None-Match", whole.etag());
+    assert_eq!((response.status, response.body.as_slice()), (304, &b""[..]));
+    for name in ["etag", "last-modified", "cache-control", "vary", "x-a"] {
+        assert_eq!(response.field(name), whole.field(name), "{name}");
+        assert!(response.field(name).is_some(), "{name}");
+    }
+    assert!(response.field("date").is_some());
+    for name in ["content-type", "content-length", "content-range", "content-encoding"] {
+        assert_eq!(response.field(name), None, "{name}");
+    }
+}
+
+#[test]
+fn last_modified_is_the_files_and_never_in_the_future() {
+    let tree = Tree::new(&[("a", b"a"), ("old", b"b"), ("future", b"c")]);
+    set_mtime(&tree.at("old"), UNIX_EPOCH + Duration::from_millis(1500));
+    set_mtime(&tree.at("future"), SystemTime::now() + Duration::from_secs(1000));
+    let served = Served::site(&tree, "");
+    assert_eq!(served.get("/a").field("last-modified"), Some(DATE));
+    assert_eq!(served.get("/old").field("last-modified"), Some("Thu, 01 Jan 1970 00:00:01 GMT"));
+    let response = served.get("/future");
+    assert_eq!(response.field("last-modified"), None, "RFC 9110, section 8.8.2.1");
+    assert!(response.etag().starts_with("W/"), "a clock that is not ours");
+}
+
+/// Within the time in which a file can change without another modification time its tag is weak, and another one later.
+#[test]
+fn a_tag_becomes_strong_when_its_file_has_settled() {
+    let tree = Tree::new(&[("a", b"aaaa")]);
+    let served = Served::site(&tree, "");
+    let mut client = served.connect();
+    let now = SystemTime::now();
+    set_mtime(&tree.at("a"), now);
+    let young = client.get("/a");
+    let range = [("Range", "bytes=0-1"), ("If-Range", young.etag())];
+    if now.elapsed().unwrap() < Duration::from_secs(1) {
+        assert!(young.etag().starts_with("W/\""), "{young:?}");
+        assert_eq!(client.ask("GET", "/a", &[("If-None-Match", young.etag())]).status, 304);
+        assert_eq!(client.ask("GET", "/a", &[("If-Match", young.etag())]).status, 412);
+        assert_eq!(client.ask("GET", "/a", &range).status, 200);
+        let date = [("Range", "bytes=0-1"), ("If-Range", young.field("last-modified").unwrap())];
+        assert_eq!(client.ask("GET", "/a", &date).status, 200, "nor is its date strong");
+    }
+    let mut etag = String::new();
+    eventually("the tag stays weak", || {
+        client.get("/a").etag().clone_into(&mut etag);
+        etag.starts_with('"')
+    });
+    assert!(now.elapsed().unwrap() >= Duration::from_secs(2));
+    assert_eq!(
+        client.ask("GET", "/a", &[("If-None-Match", young.etag())]).status,
+        200,
+        "what was weak is another"
+    );
+    assert_eq!(client.ask("GET", "/a", &[("Range", "bytes=0-1"), ("If-Range", &etag)]).status, 206);
+}
+
+#[test]
+fn files_that_differ_in_anything_have_other_tags() {
+    let tree = Tree::new(&[("a", b"same"), ("b", b"same"), ("c", b"same"), ("d", b"same!")]);
+    set_mtime(&tree.at("c"), UNIX_EPOCH + Duration::new(1_234_567_890, 1));
+    let served = Served::site(&tree, "");
+    let tags: std::collections::HashSet<_> =
+        ["/a", "/b", "/c", "/d"].map(|target| served.get(target).etag().to_owned()).into();
+    assert_eq!(tags.len(), 4);
+}

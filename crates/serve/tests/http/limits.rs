@@ -1,0 +1,157 @@
+//! What a client may take: time, connections, bytes.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Client, Served, Tree, eventually, io, models, noise, request};
+
+/// Does not fit into the buffers of both sides.
+const MANY: usize = 24 << 20;
+
+fn tree() -> Tree {
+    Tree::new(&[("a", b"aa")])
+}
+
+/// That a server with a short `limit` ends a connection on which `bytes` were sent, and no other limit does.
+#[track_caller]
+fn ends(limit: &str, bytes: &[u8], answer: &str) {
+    let tree = tree();
+    let served = Served::new(&tree, &format!("limits = {{ {limit} = 300 }}\n"), "");
+    let start = Instant::now();
+    let text = served.raw(bytes);
+    assert!(start.elapsed() >= Duration::from_millis(300), "{limit}: it had so long");
+    let text = String::from_utf8_lossy(&text);
+    assert!(if answer.is_empty() { text.is_empty() } else { text.starts_with(answer) }, "{limit}: {text}");
+    served.get("/a").is(200, b"aa");
+}
+
+#[test]
+fn who_says_nothing_is_left() {
+    ends("header-timeout-ms", b"", "");
+}
+
+#[test]
+fn who_does_not_finish_a_request_is_left() {
+    ends("header-timeout-ms", b"GET /a HTTP/1.1\r\nHost: a\r\nX-A:", "");
+}
+
+#[test]
+fn who_does_not_ask_again_is_left() {
+    ends("idle-timeout-ms", &request("GET", "/a", &[]), "HTTP/1.1 200 OK\r\n");
+}
+
+/// A byte now and then does not make more time.
+#[test]
+fn slow_headers_have_one_time_for_all_of_them() {
+    let tree = tree();
+    let served = Served::new(&tree, "limits = { header-timeout-ms = 400 }\n", "");
+    let mut client = served.connect();
+    client.send(request("GET", "/a", &[]));
+    client.receive("GET").is(200, b"aa");
+    let start = Instant::now();
+    client.send("GET /a HTTP/1.1\r\nX-A: ");
+    while client.try_send(b"x").is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(15), "it goes on");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn who_takes_nothing_is_left_with_what_was_sent() {
+    let tree = tree();
+    tree.write("large", &noise(MANY, 1));
+    for model in models() {
+        let served = Served::new(
+            &tree,
+            &format!("{}metrics = '/metrics'\nlimits = {{ write-timeout-ms = 300 }}\n", io(model)),
+            "",
+        );
+        let mut slow = served.connect();
+        slow.send(request("GET", "/large", &[]));
+        slow.more().unwrap();
+        eventually("it is still there", || served.get("/metrics").text().contains("fathom_connections 1\n"));
+        assert!(slow.rest().len() < MANY, "{model}");
+    }
+}
+
+/// A client that takes something in time gets all of it, however long that is after the server had the last byte ready.
+#[test]
+fn who_takes_little_gets_everything() {
+    let tree = tree();
+    let large = noise(1 << 20, 2);
+    tree.write("large", &large);
+    for model in models() {
+        let served = Served::new(
+            &tree,
+            &format!("{}limits = {{ idle-timeout-ms = 250, header-timeout-ms = 250 }}\n", io(model)),
+            "",
+        );
+        let mut client = Client::connect_narrow(served.address());
+        client.send(request("GET", "/large", &[]));
+        while client.pending() < large.len() {
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(client.more().unwrap() > 0, "{model}: it ended after {} bytes", client.pending());
+        }
+        client.receive("GET").is(200, &large);
+    }
+}
+
+#[test]
+fn connections_beyond_the_cap_wait_for_their_turn() {
+    let tree = tree();
+    let served = Served::new(&tree, "limits = { connections = 2 }\n", "");
+    let (mut first, mut second, mut third) = (served.connect(), served.connect(), served.connect());
+    first.get("/a").is(200, b"aa");
+    second.get("/a").is(200, b"aa");
+    third.send(request("GET", "/a", &[]));
+    for _ in 0..20 {
+        first.get("/a").is(200, b"aa");
+        second.get("/a").is(200, b"aa");
+    }
+    drop(first);
+    third.receive("GET").is(200, b"aa");
+}
+
+#[test]
+fn requests_have_a_size() {
+    let tree = tree();
+    let served = Served::new(
+        &tree,
+        "limits = { header-bytes = 4096, headers = 10, target-bytes = 100, body-bytes = 1000 }\n",
+        "",
+    );
+    let long = |len: usize| "x".repeat(len);
+    let fields = |count: usize| vec![("X-A", "b"); count];
+    let status = |target: &str, fields: &[(&str, &str)]| served.ask("GET", target, fields).status;
+    assert_eq!(status("/a", &[("X-A", &long(3900))]), 200);
+    assert_eq!(status("/a", &[("X-A", &long(4096))]), 431);
+    assert_eq!(status("/a", &[("X-A", &long(200_000))]), 431);
+    assert_eq!(status("/a", &fields(9)), 200);
+    assert_eq!(status("/a", &fields(10)), 431, "with Host");
+    assert_eq!(status(&format!("/a?{}", long(97)), &[]), 200);
+    assert_eq!(status(&format!("/a?{}", long(98)), &[]), 414);
+    assert_eq!(status(&format!("/{}", long(99)), &[]), 404);
+    let refused = served.ask("GET", "/a", &[("Content-Length", "1001")]);
+    assert_eq!((refused.status, refused.field("connection")), (413, Some("close")));
+    for length in ["18446744073709551615", "18446744073709551616", "-1", "+1", "0x1", "1 1", "1,2"] {
+        let answer = served.raw(&request("GET", "/a", &[("Content-Length", length)]));
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{length}: {answer}");
+    }
+    let mut client = served.connect();
+    client.send([&request("POST", "/a", &[("Content-Length", "1000")])[..], long(1000).as_bytes()].concat());
+    assert_eq!(client.receive("POST").status, 405);
+}
+
+/// A response that says why a body was refused has to arrive, also while the client is still sending.
+#[test]
+fn a_client_learns_that_its_body_is_too_long() {
+    let tree = tree();
+    let served = Served::site(&tree, "");
+    for len in [100_000, 3_000_000] {
+        let mut client = served.connect();
+        client.send(request("POST", "/a", &[("Content-Length", &len.to_string())]));
+        let _sent = client.try_send(&noise(len, 3));
+        assert_eq!(client.receive("POST").status, 413, "{len}");
+    }
+}

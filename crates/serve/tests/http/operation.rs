@@ -1,0 +1,291 @@
+//! What whoever runs a server sees of it: health, metrics, the log, maintenance, sockets, new configurations, the end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use fathom_serve::server::Outfit;
+use serde_json::Value;
+
+use crate::support::{Client, LONG, Lines, Served, Tree, config, eventually, io, models, noise, request};
+
+fn tree() -> Tree {
+    Tree::new(&[("a", b"one"), ("b", b"two"), ("../other/a", b"three")])
+}
+
+/// The value of a sample, 0 if it is not there.
+fn sample(metrics: &str, name: &str) -> f64 {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map_or(0.0, |value| value.parse().unwrap())
+}
+
+#[test]
+fn a_server_that_is_up_says_so() {
+    let tree = tree();
+    let served = Served::new(&tree, "health = '/health'\n", "maintenance = { enabled = true }");
+    let response = served.get("/health");
+    response.is(200, b"OK\n");
+    assert_eq!(response.field("cache-control"), Some("no-store"));
+    assert_eq!(served.get("/a").status, 503);
+}
+
+#[test]
+fn metrics_count_what_was_answered() {
+    let tree = tree();
+    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let mut client = served.connect();
+    (0..3).for_each(|_| client.get("/a").is(200, b"one"));
+    client.get("/none");
+    client.ask("HEAD", "/a", &[]);
+    client.ask("BREW", "/a", &[]);
+    let response = client.get("/metrics");
+    assert_eq!(response.field("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let metrics = response.text();
+    for (name, value) in [
+        ("fathom_requests_total{method=\"GET\",status=\"200\"}", 3.0),
+        ("fathom_requests_total{method=\"GET\",status=\"404\"}", 1.0),
+        ("fathom_requests_total{method=\"HEAD\",status=\"200\"}", 1.0),
+        ("fathom_requests_total{method=\"other\",status=\"405\"}", 1.0),
+        ("fathom_connections", 1.0),
+        ("fathom_connections_total", 1.0),
+        ("fathom_request_duration_seconds_count", 6.0),
+    ] {
+        assert_eq!(sample(metrics, name), value, "{name}\n{metrics}");
+    }
+    let bytes = 3 * 3 + "404 Not Found\n".len() + "Method Not Allowed\n".len();
+    assert_eq!(sample(metrics, "fathom_response_bytes_total"), bytes as f64);
+}
+
+/// No client can make a label: as many names as it likes are counted in the same few.
+#[test]
+fn metrics_do_not_grow_with_what_clients_say() {
+    let tree = tree();
+    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let mut client = served.connect();
+    let before = client.get("/metrics").text().lines().count();
+    for number in 0..300 {
+        client.ask(&format!("M{number}"), &format!("/{number}"), &[("Host", &format!("h{number}.example"))]);
+    }
+    let after = client.get("/metrics").text().lines().count();
+    assert!(after <= before + 3, "{before} lines, and then {after}");
+}
+
+fn logged(format: &str, ask: impl Fn(&Served)) -> Vec<String> {
+    let (tree, lines) = (tree(), Lines::default());
+    tree.write("large", &noise(200_000, 4));
+    let all = config(&tree, &format!("access-log = {{ format = '{format}' }}\n"), "");
+    let served = Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+    ask(&served);
+    assert!(served.drain(LONG));
+    lines.text().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_combined_log_has_a_line_for_each_request() {
+    let lines = logged("combined", |served| {
+        let mut client = served.connect();
+        client.ask("GET", "/a?q=1", &[("Referer", "http://r.example/"), ("User-Agent", "test \"1\"")]);
+        client.get("/none");
+        client.ask("HEAD", "/large", &[]);
+        client.ask("GET", "/large", &[("Range", "bytes=0-99")]);
+        client.get("/large");
+    });
+    let expected = [
+        (
+            "\"GET /a?q=1 HTTP/1.1\" 200 3 \"http://r.example/\" \"test \\x221\\x22\"",
+            &["hit", "pool", "cache"][..],
+        ),
+        ("\"GET /none HTTP/1.1\" 404 14 \"-\" \"-\"", &["-"]),
+        ("\"HEAD /large HTTP/1.1\" 200 0 \"-\" \"-\"", &["-"]),
+        ("\"GET /large HTTP/1.1\" 206 100 \"-\" \"-\"", &["hit", "pool"]),
+        ("\"GET /large HTTP/1.1\" 200 200000 \"-\" \"-\"", &["hit", "pool", "partial", "sendfile"]),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, (middle, sources)) in lines.iter().zip(expected) {
+        assert!(line.starts_with("127.0.0.1 - - [") && line.contains(middle), "{line}\nwants {middle}");
+        let mut last = line.rsplit(' ');
+        let source = last.next().unwrap();
+        assert!(sources.contains(&source), "{line}: {source}");
+        assert!(last.next().unwrap().parse::<u64>().is_ok(), "{line}: microseconds");
+    }
+}
+
+#[test]
+fn the_json_log_says_what_each_model_does() {
+    for (model, source) in [("sync", "hit"), ("pool", "pool"), ("sendfile", "sendfile")] {
+        let (tree, lines) = (tree(), Lines::default());
+        tree.write("large", &noise(200_000, 4));
+        let all = config(&tree, &format!("io = '{model}'\naccess-log = {{ format = 'json' }}\n"), "");
+        let served =
+            Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+        served.get_with("/large", "Host", "A.example");
+        assert!(served.drain(LONG));
+        let line: Value = serde_json::from_str(&lines.text()).unwrap();
+        assert_eq!(
+            (&line["status"], &line["bytes"], &line["source"]),
+            (&200.into(), &200_000.into(), &source.into()),
+            "{line}"
+        );
+        assert_eq!(
+            (&line["host"], &line["tls"], &line["peer"]),
+            (&"A.example".into(), &false.into(), &"127.0.0.1".into())
+        );
+        assert!(line["duration_us"].as_u64().is_some_and(|us| us > 0), "{line}");
+    }
+}
+
+/// A client that leaves in the middle is logged with what it got.
+#[test]
+fn the_log_says_how_much_was_sent() {
+    let lines = logged("json", |served| {
+        let mut client = served.connect();
+        let all = 200_000;
+        client.send(request("GET", "/large", &[]));
+        client.head();
+        drop(client);
+        served.get("/large").is(200, &noise(all, 4));
+    });
+    let bytes: Vec<_> = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["bytes"].as_u64().unwrap())
+        .collect();
+    assert!(
+        bytes.len() == 2 && bytes.contains(&200_000) && bytes.iter().all(|bytes| *bytes <= 200_000),
+        "{bytes:?}"
+    );
+}
+
+#[test]
+fn maintenance_is_on_while_its_file_is_there() {
+    let tree = tree();
+    tree.write("sorry.html", b"<h1>soon</h1>");
+    let flag = tree.at("../flag");
+    let site = format!(
+        "maintenance = {{ flag-file = '{}', page = '/sorry.html', retry-after-s = 120 }}",
+        flag.display()
+    );
+    let served = Served::site(&tree, &site);
+    served.get("/a").is(200, b"one");
+    fs::write(&flag, b"").unwrap();
+    eventually("it is not on", || served.get("/a").status == 503);
+    let response = served.get("/a");
+    response.is(503, b"<h1>soon</h1>");
+    assert_eq!(
+        (response.field("retry-after"), response.field("content-type")),
+        (Some("120"), Some("text/html; charset=utf-8"))
+    );
+    assert_eq!(response.field("etag"), None);
+    assert_eq!(served.ask("OPTIONS", "/a", &[]).status, 204);
+    fs::remove_file(&flag).unwrap();
+    eventually("it is not off", || served.get("/a").status == 200);
+    let plain = Served::site(&tree, "maintenance = { enabled = true }");
+    plain.get("/a").is(503, b"503 Service Unavailable\n");
+}
+
+#[test]
+fn a_unix_socket_serves_like_any_other() {
+    let tree = tree();
+    let socket = tree.at("../socket");
+    let mut all = config(&tree, "socket-mode = '600'\n", "");
+    all.listen.push(format!("unix:{}", socket.display()));
+    for model in models() {
+        let (large, lines) = (noise(3 << 20, 5), Lines::default());
+        tree.write("large", &large);
+        all.io = Some(model.name().to_owned());
+        all.access_log.format = Some("combined".to_owned());
+        let served =
+            Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+        assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+        let mut client = Client::connect_unix(&socket);
+        client.get("/a").is(200, b"one");
+        client.get("/large").is(200, &large);
+        served.get("/a").is(200, b"one");
+        drop(client);
+        assert!(served.drain(LONG));
+        assert!(!socket.exists());
+        assert_eq!(
+            lines.text().lines().filter(|line| line.starts_with("unix - - ")).count(),
+            2,
+            "{}",
+            lines.text()
+        );
+    }
+}
+
+#[test]
+fn a_new_configuration_counts_for_the_next_request() {
+    let tree = tree();
+    let mut served = Served::site(&tree, "headers = [{ path = '*', set = { X-A = 'old' } }]");
+    let mut client = served.connect();
+    client.get("/a").is(200, b"one");
+    let mut all = config(&tree, "", "headers = [{ path = '*', set = { X-A = 'new' } }]");
+    all.site.root = tree.at("../other");
+    assert_eq!(served.server().reload(&all).unwrap(), Vec::<String>::new());
+    eventually("the old root is still served", || client.get("/a").body == b"three");
+    assert_eq!(client.get("/a").field("x-a"), Some("new"));
+    assert_eq!(client.get("/b").status, 404);
+
+    let mut wrong = all.clone();
+    wrong.site.root = tree.at("../missing");
+    assert!(served.server().reload(&wrong).is_err());
+    client.get("/a").is(200, b"three");
+
+    let mut fixed = all.clone();
+    fixed.workers = std::num::NonZeroUsize::new(3);
+    assert_eq!(served.server().reload(&fixed).unwrap(), ["'workers' has changed, which takes a new start"]);
+}
+
+/// Big enough that it does not fit into the buffers of both sides.
+const MANY: usize = 16 << 20;
+
+#[test]
+fn what_is_under_way_survives_a_new_configuration() {
+    let tree = tree();
+    let large = noise(MANY, 6);
+    tree.write("large", &large);
+    let mut served = Served::site(&tree, "");
+    let mut client = served.connect();
+    client.send(request("GET", "/large", &[]));
+    client.more().unwrap();
+    let mut all = config(&tree, "", "");
+    all.site.root = tree.at("../other");
+    served.server().reload(&all).unwrap();
+    eventually("the old root is still served", || served.get("/a").body == b"three");
+    client.receive("GET").is(200, &large);
+    client.get("/a").is(200, b"three");
+}
+
+#[test]
+fn a_server_that_ends_finishes_what_it_has_begun() {
+    let tree = tree();
+    let large = noise(MANY, 6);
+    tree.write("large", &large);
+    for model in models() {
+        let served = Served::new(&tree, &io(model), "");
+        let (mut busy, mut idle, mut new) = (served.connect(), served.connect(), served.connect());
+        idle.get("/a").is(200, b"one");
+        busy.send(request("GET", "/large", &[]));
+        busy.more().unwrap();
+        new.get("/a").is(200, b"one");
+        let address = served.address().to_owned();
+        let ending = std::thread::spawn(move || served.drain(LONG));
+        assert_eq!(idle.rest(), b"", "who has nothing under way is left");
+        eventually("new connections are still taken", || Client::try_connect(&address).is_err());
+        assert!(!ending.is_finished(), "{model}");
+        busy.receive("GET").is(200, &large);
+        assert_eq!(busy.rest(), b"");
+        assert!(ending.join().unwrap(), "{model}: all had ended");
+    }
+}
+
+#[test]
+fn a_client_that_takes_nothing_does_not_hold_up_the_end() {
+    let tree = tree();
+    tree.write("large", &noise(MANY, 6));
+    let served = Served::site(&tree, "");
+    let mut client = served.connect();
+    client.send(request("GET", "/large", &[]));
+    client.more().unwrap();
+    assert!(!served.drain(Duration::from_millis(200)), "not all had ended");
+    assert!(client.rest().len() < MANY);
+}

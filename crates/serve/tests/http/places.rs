@@ -1,0 +1,259 @@
+//! Directories, programs that route in the browser, error pages, hidden names, links.
+
+use std::os::unix::net::UnixListener;
+
+use crate::support::{Served, Tree};
+
+#[test]
+fn an_index_stands_for_its_directory() {
+    let tree = Tree::new(&[
+        ("index.html", b"top"),
+        ("a/index.htm", b"second"),
+        ("both/index.htm", b"second"),
+        ("both/index.html", b"first"),
+        ("dir/index.html/x", b"x"),
+        ("dir/index.htm", b"after the directory"),
+        ("none/x", b"x"),
+    ]);
+    let served = Served::site(&tree, "index = ['index.html', 'index.htm']");
+    for (target, body) in [
+        ("/", "top"),
+        ("/?q", "top"),
+        ("/a/", "second"),
+        ("/both/", "first"),
+        ("/dir/", "after the directory"),
+    ] {
+        let response = served.get(target);
+        response.is(200, body.as_bytes());
+        assert_eq!(response.field("content-type"), Some("text/html; charset=utf-8"));
+    }
+    for target in ["/none/", "/index.html/", "/a/index.htm/", "/missing/"] {
+        assert_eq!(served.get(target).status, 404, "{target}");
+    }
+    assert_eq!(Served::site(&tree, "index = []").get("/").status, 404);
+}
+
+#[test]
+fn a_directory_without_its_slash_is_elsewhere() {
+    let tree = Tree::new(&[("a/b/x", b"x"), ("odd %?#\\\"<é/x", b"x"), ("file", b"x")]);
+    let served = Served::site(&tree, "listing = true");
+    for (target, location) in [
+        ("/a", "/a/"),
+        ("/a/b", "/a/b/"),
+        ("/a?x=1&y=%2f", "/a/?x=1&y=%2f"),
+        ("/%61", "/a/"),
+        ("/odd%20%25%3F%23%5C%22%3C%C3%A9", "/odd%20%25%3F%23%5C%22%3C%C3%A9/"),
+    ] {
+        let response = served.get(target);
+        assert_eq!((response.status, response.field("location")), (301, Some(location)), "{target}");
+        assert_eq!(response.field("content-length"), Some("0"));
+        assert_eq!(served.get(location).status, 200, "{location}");
+    }
+    // CVE-2026-39406 and the like: no place that starts with two slashes, which is another host.
+    for target in ["//a", "//evil.example/a", "///a", "/%2fa", "/\\evil.example", "//evil.example/%2e%2e/a"] {
+        let response = served.get(target);
+        assert!(matches!(response.status, 400 | 404), "{target}: {response:?}");
+        assert_eq!(response.field("location"), None);
+    }
+}
+
+#[test]
+fn a_listing_comes_as_a_page_or_as_json() {
+    let tree = Tree::new(&[("d/b10", b"1234567"), ("d/b2", b"12"), ("d/.hidden", b"x"), ("d/sub/x", b"x")]);
+    let served = Served::site(&tree, "listing = true");
+    let page = served.get_with("/d/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    assert_eq!((page.status, page.field("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(page.field("content-security-policy").unwrap().starts_with("default-src 'none'"), "{page:?}");
+    assert_eq!(
+        (page.list("vary"), page.field("cache-control")),
+        (vec!["accept".to_owned()], Some("no-cache"))
+    );
+    let places: Vec<_> =
+        ["./sub/", "./b2", "./b10"].map(|href| page.text().find(&format!("href=\"{href}\""))).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    assert!(!page.text().contains("hidden") && !page.text().contains("<script"));
+
+    let by_size = served.get("/d/?sort=size&order=desc");
+    let at = |href: &str| by_size.text().find(&format!("href=\"{href}\"")).unwrap();
+    assert!(at("./b10") < at("./b2"));
+
+    let json = served.get_with("/d/", "Accept", "application/json");
+    assert_eq!((json.status, json.field("content-type")), (200, Some("application/json")));
+    let value: serde_json::Value = serde_json::from_slice(&json.body).unwrap();
+    assert_eq!((&value["path"], &value["complete"]), (&"/d/".into(), &true.into()));
+    let entries: Vec<_> = value["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| (e["name"].as_str().unwrap(), e["size"].as_u64()))
+        .collect();
+    assert_eq!(entries, [("sub", None), ("b2", Some(2)), ("b10", Some(7))]);
+    assert_eq!(value["entries"][1]["modified"], "2009-02-13T23:31:30Z");
+
+    assert_eq!(Served::site(&tree, "").get("/d/").status, 404);
+    assert_eq!(
+        Served::site(&tree, "listing = true\ndotfiles = true").get("/d/").text().matches("./.hidden").count(),
+        1
+    );
+}
+
+#[test]
+fn a_program_that_routes_in_the_browser_gets_its_page() {
+    let tree = Tree::new(&[("app.html", b"app"), ("a.js", b"js"), ("dir/x", b"x")]);
+    let served = Served::site(&tree, "fallback = '/app.html'");
+    let browser = [("Accept", "text/html,*/*;q=0.8")];
+    for target in ["/", "/users/1", "/dir/", "/users/1?x"] {
+        let response = served.get(target);
+        response.is(200, b"app");
+        assert_eq!(response.field("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(served.get_with(target, "If-None-Match", response.etag()).status, 304);
+    }
+    served.ask("GET", "/users/john.doe", &browser).is(200, b"app");
+    served.get("/a.js").is(200, b"js");
+    for target in ["/missing.js", "/missing.css?x"] {
+        assert_eq!(served.get_with(target, "Accept", "*/*").status, 404, "a missing script is no page");
+    }
+    assert_eq!(served.ask("POST", "/users/1", &[]).status, 405);
+    assert_eq!(Served::site(&tree, "fallback = '/missing.html'").get("/users").status, 404);
+}
+
+#[test]
+fn errors_have_the_sites_pages_or_our_own() {
+    let tree = Tree::new(&[
+        ("404.html", b"<h1>nothing</h1>"),
+        ("other.txt", b"some error"),
+        ("a", b"a"),
+        ("dir/x", b"x"),
+    ]);
+    let served =
+        Served::site(&tree, "error-pages = { 404 = '/404.html', 4xx = '/other.txt', 5xx = '/missing' }");
+    let response = served.get("/none");
+    response.is(404, b"<h1>nothing</h1>");
+    assert_eq!(response.field("content-type"), Some("text/html; charset=utf-8"));
+    for name in ["etag", "last-modified", "accept-ranges", "cache-control"] {
+        assert_eq!(response.field(name), None, "{name}");
+    }
+    served.ask("GET", "/none", &[("Range", "bytes=0-1")]).is(404, b"<h1>nothing</h1>");
+    served.get_with("/a", "If-Match", "\"x\"").is(412, b"some error");
+    served.get_with("/a", "Range", "bytes=9-").is(416, b"some error");
+    served.get("/%zz").is(400, b"some error");
+
+    let plain = Served::site(&tree, "");
+    plain.get("/none").is(404, b"404 Not Found\n");
+    assert_eq!(plain.get("/none").field("content-type"), Some("text/plain; charset=utf-8"));
+    let page = plain.get_with("/none", "Accept", "text/html");
+    assert_eq!((page.status, page.field("content-type")), (404, Some("text/html; charset=utf-8")));
+    assert!(
+        page.text().contains("<h1>404 Not Found</h1>") && page.field("content-security-policy").is_some()
+    );
+    // A page that is not there any more is no error of its own.
+    let served = Served::site(&tree, "error-pages = { 404 = '/gone.html' }");
+    served.get("/none").is(404, b"404 Not Found\n");
+}
+
+#[test]
+fn names_that_begin_with_a_dot_are_hidden() {
+    let files: [(&str, &[u8]); 6] = [
+        (".env", b"secret"),
+        (".git/config", b"secret"),
+        ("a/.b/c", b"secret"),
+        (".well-known/security.txt", b"public"),
+        (".well-known/.x", b"secret"),
+        ("a/.well-known/x", b"secret"),
+    ];
+    let tree = Tree::new(&files);
+    let served = Served::site(
+        &tree,
+        "listing = true\nprecompressed = true\nrewrites = [{ from = '/r', to = '/.env' }]",
+    );
+    for target in [
+        "/.env",
+        "/%2eenv",
+        "/.git/config",
+        "/.git/",
+        "/.git",
+        "/a/.b/c",
+        "/a/%2Eb/c",
+        "/.well-known/.x",
+        "/a/.well-known/x",
+        "/r",
+    ] {
+        let response = served.get(target);
+        assert_eq!(response.status, 404, "{target}");
+        assert_eq!(
+            response.without_date().fields,
+            served.get("/nothing").without_date().fields,
+            "as what is not there"
+        );
+    }
+    served.get("/.well-known/security.txt").is(200, b"public");
+    let open = Served::site(&tree, "dotfiles = true");
+    for (path, bytes) in files {
+        open.get(&format!("/{path}")).is(200, bytes);
+    }
+}
+
+/// The policies by each place that a link may have in a path.
+#[test]
+fn links_are_followed_as_the_site_has_it() {
+    let tree = Tree::new(&[
+        ("file", b"inside"),
+        ("dir/file", b"inside"),
+        ("../out/file", b"outside"),
+        ("i/x", b"x"),
+        ("z.txt", b"plain"),
+    ]);
+    tree.link("file", "in");
+    tree.link("dir", "in-dir");
+    tree.link("../file", "dir/up");
+    tree.link("in-dir/up", "chain");
+    tree.link("../out/file", "out");
+    tree.link("../out", "out-dir");
+    tree.link(tree.at("../out/file"), "absolute");
+    tree.link(tree.at("file"), "absolute-in");
+    tree.link("../file", "i/index.html");
+    tree.link("none", "broken");
+    tree.link("loop", "loop");
+    let inside = ["/in", "/in-dir/file", "/dir/up", "/chain", "/i/"];
+    let outside = ["/out", "/out-dir/file", "/absolute"];
+    for (policy, inside_status, outside_status) in
+        [("within", 200, 404), ("never", 404, 404), ("follow", 200, 200)]
+    {
+        let served = Served::site(&tree, &format!("symlinks = '{policy}'"));
+        served.get("/file").is(200, b"inside");
+        for (targets, status, body) in
+            [(&inside[..], inside_status, "inside"), (&outside[..], outside_status, "outside")]
+        {
+            for target in targets {
+                let response = served.get(target);
+                assert_eq!(response.status, status, "{policy}: {target}");
+                assert_eq!(response.text() == body, status == 200, "{policy}: {target}");
+            }
+        }
+        assert_eq!(
+            served.get("/absolute-in").status,
+            outside_status,
+            "an absolute link is one out of the root"
+        );
+        for target in ["/broken", "/loop", "/loop/x", "/broken/"] {
+            assert_eq!(served.get(target).status, 404, "{policy}: {target}");
+        }
+    }
+    assert_eq!(Served::site(&tree, "").get("/out").status, 404, "'within' is the default");
+}
+
+/// Reading a fifo waits for whoever writes to it, and opening a socket is an error of its own.
+#[test]
+fn what_is_no_file_is_not_found() {
+    let tree = Tree::new(&[("dir/x", b"x")]);
+    let _socket = UnixListener::bind(tree.at("socket")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, tree.at("fifo"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    for model in crate::support::models() {
+        let served = Served::new(&tree, &crate::support::io(model), "listing = true");
+        for target in ["/fifo", "/socket", "/fifo/", "/socket/x"] {
+            assert_eq!(served.get(target).status, 404, "{model}: {target}");
+        }
+        let listing = served.get("/");
+        assert!(!listing.text().contains("./fifo") && listing.text().contains("fifo"), "shown, and no link");
+    }
+}

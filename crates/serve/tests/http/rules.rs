@@ -1,0 +1,161 @@
+//! What a site's configuration says of its responses: headers, other origins, other addresses, other sites.
+
+use crate::support::{Response, Served, Tree, config};
+
+#[test]
+fn headers_follow_the_rules_for_their_path() {
+    let tree = Tree::new(&[("a.html", b"<p>"), ("assets/a.js", b"js"), ("assets/sub/b.js", b"js")]);
+    let site = "cache-control = [{ path = '/**', value = 'no-cache' }, { path = '/assets/**', value = 'max-age=31536000, immutable' }]\n\
+                headers = [{ path = '*.js', set = { X-A = 'one', ETag = '' } }, { path = '/assets/sub/*', set = { X-A = 'two', X-B = 'b' } }]\n\
+                redirects = [{ from = '/assets/old', to = '/assets/a.js' }]";
+    let served = Served::site(&tree, site);
+    for (target, cache, a, b, has_etag) in [
+        ("/a.html", "no-cache", None, None, true),
+        ("/assets/a.js", "max-age=31536000, immutable", Some("one"), None, false),
+        ("/assets/sub/b.js", "max-age=31536000, immutable", Some("two"), Some("b"), false),
+        ("/assets/none.js", "max-age=31536000, immutable", Some("one"), None, false),
+        ("/assets/old", "max-age=31536000, immutable", None, None, false),
+        ("/assets/sub", "max-age=31536000, immutable", None, None, false),
+    ] {
+        let response = served.get(target);
+        assert_eq!(response.field("cache-control"), Some(cache), "{target}");
+        assert_eq!((response.field("x-a"), response.field("x-b")), (a, b), "{target}");
+        assert_eq!(response.field("etag").is_some(), has_etag, "{target}");
+    }
+    let part = served.get_with("/a.html", "Range", "bytes=0-0");
+    assert_eq!((part.status, part.field("cache-control")), (206, Some("no-cache")));
+}
+
+#[test]
+fn the_preset_of_security_headers_is_on_all_pages() {
+    let tree = Tree::new(&[("a.html", b"<p>")]);
+    let served = Served::site(
+        &tree,
+        "security-headers = true\nlisting = true\nheaders = [{ path = '*', set = { Referrer-Policy = 'no-referrer' } }]",
+    );
+    for target in ["/a.html", "/", "/none"] {
+        let response = served.get(target);
+        assert_eq!(response.field("x-content-type-options"), Some("nosniff"), "{target}");
+        assert_eq!(response.field("x-frame-options"), Some("SAMEORIGIN"), "{target}");
+        assert_eq!(response.field("referrer-policy"), Some("no-referrer"), "a rule goes before the preset");
+        assert!(response.field("content-security-policy").is_some(), "{target}");
+        assert_eq!(response.field("strict-transport-security"), None, "not without encryption");
+    }
+    assert_eq!(Served::site(&tree, "").get("/a.html").field("x-frame-options"), None);
+}
+
+fn from(served: &Served, method: &str, origin: &str, fields: &[(&str, &str)]) -> Response {
+    served.ask(method, "/a", &[&[("Origin", origin)], fields].concat())
+}
+
+#[test]
+fn other_origins_are_told_what_they_may_do() {
+    let tree = Tree::new(&[("a", b"a")]);
+    let cors = "[site.cors]\norigins = ['https://a.example', 'https://b.example:444']\nallow-headers = ['X-Token', 'Range']\n\
+                expose-headers = ['ETag']\ncredentials = true\nmax-age-s = 600";
+    let served = Served::site(&tree, cors);
+    let allowed = from(&served, "GET", "https://a.example", &[]);
+    allowed.is(200, b"a");
+    assert_eq!(allowed.field("access-control-allow-origin"), Some("https://a.example"));
+    assert_eq!(allowed.field("access-control-allow-credentials"), Some("true"));
+    assert_eq!(allowed.field("access-control-expose-headers"), Some("ETag"));
+    assert_eq!(allowed.list("vary"), ["origin"]);
+
+    for origin in ["https://evil.example", "https://a.example.evil.example", "http://a.example", "null", ""] {
+        let other = from(&served, "GET", origin, &[]);
+        assert_eq!((other.status, other.field("access-control-allow-origin")), (200, None), "{origin}");
+        assert_eq!(other.list("vary"), ["origin"]);
+    }
+
+    let asks = [("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", "x-token")];
+    let preflight = from(&served, "OPTIONS", "https://b.example:444", &asks);
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.field("access-control-allow-origin"), Some("https://b.example:444"));
+    assert_eq!(preflight.list("access-control-allow-methods"), ["get", "head"]);
+    assert_eq!(preflight.list("access-control-allow-headers"), ["range", "x-token"]);
+    assert_eq!(preflight.field("access-control-max-age"), Some("600"));
+    assert_eq!(
+        from(&served, "OPTIONS", "https://evil.example", &asks).field("access-control-allow-methods"),
+        None
+    );
+
+    let open = Served::site(&tree, "cors = { origins = ['*'] }");
+    let response = from(&open, "GET", "https://any.example", &[]);
+    assert_eq!((response.field("access-control-allow-origin"), response.list("vary").len()), (Some("*"), 0));
+    assert_eq!(from(&open, "GET", "https://any.example", &[("Range", "bytes=0-0")]).status, 206);
+    let missing = open.ask("GET", "/none", &[("Origin", "https://any.example")]);
+    assert_eq!((missing.status, missing.field("access-control-allow-origin")), (404, Some("*")));
+}
+
+#[test]
+fn redirects_keep_to_their_host_and_rewrites_to_the_root() {
+    let tree = Tree::new(&[("new/a", b"moved"), ("b.html", b"page"), ("../secret", b"secret")]);
+    let rules = "redirects = [{ from = '/old/**', to = '/new/$1', status = 301 }, { from = '/go/*', to = 'https://b.example/$1' },\n\
+                 { from = '/raw**', to = '/$1' }]\n\
+                 rewrites = [{ from = '/page/*', to = '/$1.html' }, { from = '/any**', to = '/$1' }, { from = '/dot**', to = '/.$1' }]\n\
+                 dotfiles = true\n";
+    let served = Served::site(&tree, rules);
+    for (target, status, location) in [
+        ("/old/a", 301, "/new/a"),
+        ("/old/a?x=1", 301, "/new/a?x=1"),
+        ("/old/%C3%A9%20%3F", 301, "/new/%C3%A9%20%3F"),
+        ("/old/%0d%0aSet-Cookie:%20a=b", 301, "/new/%0D%0ASet-Cookie:%20a=b"),
+        ("/go/x", 308, "https://b.example/x"),
+        ("/raw/evil.example", 308, "/evil.example"),
+        ("/raw%5Cevil.example", 308, "/%5Cevil.example"),
+    ] {
+        let response = served.get(target);
+        assert_eq!((response.status, response.field("location")), (status, Some(location)), "{target}");
+        assert_eq!(response.field("set-cookie"), None);
+    }
+    served.get("/page/b").is(200, b"page");
+    assert_eq!(served.get("/page/b").field("content-type"), Some("text/html; charset=utf-8"));
+    served.get("/anynew/a").is(200, b"moved");
+    // A rewritten path is checked like one that was asked for, whatever links may do.
+    let outside = tree.at("../secret").canonicalize().unwrap().display().to_string();
+    for policy in ["within", "never", "follow"] {
+        let served = Served::site(&tree, &format!("symlinks = '{policy}'\n{rules}"));
+        for target in [
+            format!("/any{outside}"),
+            "/dot./secret".to_owned(),
+            "/dot./../secret".to_owned(),
+            "/any/".to_owned(),
+        ] {
+            let response = served.get(&target);
+            assert!(matches!(response.status, 400 | 404), "{policy} {target}: {response:?}");
+        }
+    }
+}
+
+#[test]
+fn each_name_has_its_site() {
+    let tree = Tree::new(&[("x", b"default"), ("../a/x", b"a"), ("../b/x", b"b"), ("../a/only", b"a")]);
+    let mut all = config(&tree, "", "");
+    for (names, root) in [(&["a.example", "[::1]"][..], "../a"), (&["*.example"], "../b")] {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        all.host.push(fathom_serve::config::Site { names, root: tree.at(root), ..Default::default() });
+    }
+    let served = Served::start(&all);
+    for (host, body) in [
+        ("a.example", "a"),
+        ("A.Example:8080", "a"),
+        ("a.example.", "a"),
+        ("[::1]:80", "a"),
+        ("b.example", "b"),
+        ("c.b.example", "b"),
+        ("example", "default"),
+        ("a.example.evil", "default"),
+        ("127.0.0.1", "default"),
+    ] {
+        served.get_with("/x", "Host", host).is(200, body.as_bytes());
+    }
+    assert_eq!(served.get_with("/only", "Host", "b.example").status, 404);
+    assert!(served.raw(b"GET /x HTTP/1.0\r\n\r\n").ends_with(b"default"));
+    // The target goes before the header (RFC 9112, section 3.2.2).
+    served.ask("GET", "http://a.example/x", &[("Host", "b.example")]).is(200, b"a");
+    // One connection may ask for several.
+    let mut client = served.connect();
+    for (host, body) in [("a.example", "a"), ("b.example", "b"), ("other", "default")] {
+        client.ask("GET", "/x", &[("Host", host)]).is(200, body.as_bytes());
+    }
+}

@@ -1,0 +1,239 @@
+//! What all topics share: a directory with files of a known age, a server that serves it in this process, patience.
+
+mod client;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fathom_serve::server::{Outfit, Server};
+use fathom_serve::{Config, Model};
+use tempfile::TempDir;
+
+pub(crate) use client::{Client, Response, request};
+
+/// When files were last changed, unless a test says otherwise: Fri, 13 Feb 2009 23:31:30 GMT.
+pub(crate) const MTIME_S: u64 = 1_234_567_890;
+/// [`MTIME_S`] as headers have it.
+pub(crate) const DATE: &str = "Fri, 13 Feb 2009 23:31:30 GMT";
+/// Longer than anything here takes on a busy machine.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+
+/// A directory, `site` in it to be served, and room beside that for what must not be.
+pub(crate) struct Tree(TempDir);
+
+impl Tree {
+    /// With these files, all of the same age.
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
+        let tree = Self(TempDir::new().unwrap());
+        fs::create_dir(tree.root()).unwrap();
+        files.iter().for_each(|(path, bytes)| tree.write(path, bytes));
+        tree
+    }
+
+    /// What is served.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.0.path().join("site")
+    }
+
+    /// A path below what is served; `../x` is beside it.
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// Puts a file at `path`, with the usual age.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        set_mtime(&path, UNIX_EPOCH + Duration::from_secs(MTIME_S));
+    }
+
+    /// Puts a link at `path` that leads to `target`.
+    pub(crate) fn link(&self, target: impl AsRef<Path>, path: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+}
+
+pub(crate) fn set_mtime(path: &Path, time: SystemTime) {
+    File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// A server of this process.
+pub(crate) struct Served {
+    server: Option<Server>,
+    address: String,
+}
+
+impl Served {
+    /// Serves `tree` with the lines `site` in the table of the site.
+    pub(crate) fn site(tree: &Tree, site: &str) -> Self {
+        Self::new(tree, "", site)
+    }
+
+    /// With the lines `top` before that table, too.
+    pub(crate) fn new(tree: &Tree, top: &str, site: &str) -> Self {
+        Self::start(&config(tree, top, site))
+    }
+
+    pub(crate) fn start(config: &Config) -> Self {
+        Self::with(config, Outfit::default())
+    }
+
+    pub(crate) fn with(config: &Config, outfit: Outfit<'_>) -> Self {
+        let server = Server::start(config, outfit).unwrap();
+        let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
+        Self { server: Some(server), address }
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn server(&mut self) -> &mut Server {
+        self.server.as_mut().unwrap()
+    }
+
+    /// Ends it as SIGTERM does; whether all had ended in time.
+    pub(crate) fn drain(mut self, timeout: Duration) -> bool {
+        self.server.take().unwrap().drain(timeout)
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(&self.address)
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn ask(&self, method: &str, target: &str, fields: &[(&str, &str)]) -> Response {
+        self.connect().ask(method, target, fields)
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Response {
+        self.ask("GET", target, &[])
+    }
+
+    pub(crate) fn get_with(&self, target: &str, name: &str, value: &str) -> Response {
+        self.ask("GET", target, &[(name, value)])
+    }
+
+    /// All that comes back for `bytes`, up to the end of the connection.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut client = self.connect();
+        // A server that has seen enough may have closed already.
+        let _sent = client.try_send(bytes);
+        client.rest()
+    }
+}
+
+/// What [`Served::new`] starts: one worker on a port that the kernel chooses.
+pub(crate) fn config(tree: &Tree, top: &str, site: &str) -> Config {
+    let root = tree.root();
+    let text = format!(
+        "listen = ['127.0.0.1:0']\nworkers = 1\n{top}\n[site]\nroot = '{}'\n{site}\n",
+        root.display()
+    );
+    Config::from_toml(&text).unwrap()
+}
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LONG, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The models this kernel offers. One that it refuses is named on the standard error.
+pub(crate) fn models() -> Vec<Model> {
+    let tree = Tree::new(&[]);
+    let offered = |model: &Model| {
+        let started = Server::start(&config(&tree, &io(*model), ""), Outfit::default());
+        let refusal = started.as_ref().err().map(ToString::to_string);
+        if let Some(refusal) = &refusal {
+            assert_eq!(*model, Model::Uring, "{refusal}");
+            eprintln!("skipped: model {model}: {refusal}");
+        }
+        refusal.is_none()
+    };
+    Model::ALL.into_iter().filter(offered).collect()
+}
+
+/// The line of the configuration that names `model`.
+pub(crate) fn io(model: Model) -> String {
+    format!("io = '{model}'\n")
+}
+
+/// Bytes that nobody takes for others (xorshift64): none of them repeats at any distance that a block could have.
+pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let next = |state: &u64| {
+        let state = state ^ (state << 13);
+        let state = state ^ (state >> 7);
+        Some(state ^ (state << 17))
+    };
+    let words = std::iter::successors(Some(seed ^ 0x9e37_79b9_7f4a_7c15), next);
+    words.flat_map(u64::to_le_bytes).take(len).collect()
+}
+
+/// Text that every coding makes shorter.
+pub(crate) fn prose(len: usize) -> Vec<u8> {
+    (0u64..)
+        .flat_map(|line| format!("<li>item {}</li>\n", line * line % 977).into_bytes())
+        .take(len)
+        .collect()
+}
+
+/// Does `deed` with 1, 2, ... again and again while `act` runs; what that returns, and how often. A panic of either ends both.
+pub(crate) fn meanwhile<T>(deed: impl FnMut(usize) + Send, act: impl FnOnce() -> T) -> (T, usize) {
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let doing = scope.spawn(|| repeat(deed, &done));
+        let done = Done(&done);
+        let result = act();
+        drop(done);
+        (result, doing.join().unwrap())
+    })
+}
+
+fn repeat(mut deed: impl FnMut(usize), done: &AtomicBool) -> usize {
+    let mut times = 0;
+    while !done.load(Ordering::Relaxed) {
+        times += 1;
+        deed(times);
+    }
+    times
+}
+
+/// A log that goes to memory.
+#[derive(Clone, Default)]
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! Accept and Accept-Encoding as any bytes: what is chosen is available, and asking for something else in addition changes nothing for it.
+
+#![no_main]
+
+use fathom_serve::negotiate::{Accepted, Coding, prefers_json};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|header: &[u8]| {
+    let accepted = Accepted::parse(Some(header));
+    let best = accepted.best(&Coding::ALL);
+    for coding in Coding::ALL {
+        let alone = accepted.best(&[coding]);
+        assert!(alone.is_none() || alone == Some(coding));
+        assert!(best.is_some() || alone.is_none());
+        if best == Some(coding) {
+            assert_eq!(alone, best);
+        }
+    }
+    // In front, where no quote is open.
+    let more = [b"deflate;q=0.7, image/png,", header].concat();
+    assert_eq!(Accepted::parse(Some(&more)), accepted);
+    assert_eq!(prefers_json(Some(&more)), prefers_json(Some(header)));
+    let names = |name: &[u8]| header.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name));
+    assert!(best != Some(Coding::Br) || names(b"br") || names(b"*"));
+    assert!(!prefers_json(Some(header)) || names(b"application/") || names(b"*/*"));
+});

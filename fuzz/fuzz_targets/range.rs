@@ -1,0 +1,36 @@
+//! A Range header as any bytes, on a file of any size: no range is empty or ends after the file, all are no longer than it, and a body of
+//! several is as long as it says.
+
+#![no_main]
+
+use fathom_serve::multipart::{Multipart, Piece};
+use fathom_serve::range::{Selection, content_range, select};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (u64, u8, &[u8])| {
+    let (size, limit, header) = input;
+    let ranges = match select(header, size, limit.into()) {
+        Selection::Whole | Selection::Unsatisfiable => return,
+        Selection::One(range) => vec![range],
+        Selection::Many(ranges) => {
+            assert!(ranges.len() > 1);
+            ranges
+        }
+    };
+    assert!(ranges.len() <= limit.into());
+    assert!(ranges.iter().all(|range| range.start < range.end && range.end <= size));
+    let total: u128 = ranges.iter().map(|range| u128::from(range.end - range.start)).sum();
+    assert!(total <= size.into());
+    for range in &ranges {
+        assert_eq!(content_range(range, size), format!("bytes {}-{}/{size}", range.start, range.end - 1));
+    }
+    let multipart = Multipart::new(ranges, size, None, size);
+    let announced = multipart.remaining_bytes();
+    let sent: u128 = multipart
+        .map(|piece| match piece {
+            Piece::Head(bytes) | Piece::End(bytes) => bytes.len() as u128,
+            Piece::Range(range) => u128::from(range.end - range.start),
+        })
+        .sum();
+    assert_eq!(announced, u64::try_from(sent).ok());
+});

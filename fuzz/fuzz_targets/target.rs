@@ -1,0 +1,31 @@
+//! The path of a request's target, as any bytes: it is refused, or it names a file below the root, by one path only.
+
+#![no_main]
+
+use fathom_serve::path::{NAME_BYTES, Target, dir_location, encode, hidden};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(Target { path, is_dir }) = Target::parse(bytes) else { return };
+    let mut names = path.split(|byte| *byte == b'/');
+    assert!(!path.contains(&0));
+    assert!(
+        path.is_empty() || names.all(|name| !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_BYTES),
+        "{}",
+        path.escape_ascii()
+    );
+    if bytes.starts_with(b"/") {
+        // Decoded once: each percent sign was an encoded one.
+        let encoded = bytes.windows(3).filter(|window| *window == b"%25").count();
+        assert_eq!(path.iter().filter(|byte| **byte == b'%').count(), encoded);
+    }
+    let url = if is_dir { dir_location(&path, None) } else { encode(&path) };
+    assert!(!url.starts_with("//"));
+    assert_eq!(Target::parse(url.as_bytes()), Ok(Target { path: path.clone(), is_dir }));
+    assert_eq!(
+        hidden(&path),
+        path.split(|byte| *byte == b'/')
+            .enumerate()
+            .any(|(index, name)| { name.first() == Some(&b'.') && (index > 0 || name != b".well-known") })
+    );
+});
