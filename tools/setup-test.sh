@@ -23,8 +23,13 @@ strace       strace      which calls the programs of the playground make
 go           golang-go   the playground
 javac        default-jdk-headless  the same
 node         nodejs      the same
-chromium     chromium    reports of benchmarks
+chromium     chromium    reports of benchmarks, and what the server lists
 chromedriver chromium-driver  the same
+curl         curl        clients of the server
+wget         wget        the same
+openssl      openssl     the same, and certificates
+h2load       nghttp2-client  the same, over HTTP/2
+slowhttptest slowhttptest  the same, slow on purpose
 '
 
 packages=

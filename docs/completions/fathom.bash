@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff query export bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff query export serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -106,6 +106,56 @@ _fathom() {
                 --to|--to=) values='jsonl csv nul ncdu sql' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
+            esac
+            ;;
+        serve)
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --redirect-http= --root= --index= --listing --listing= --spa --spa= --error-page= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --cache-control= --header= --security-headers --security-headers= --cors --cors= --auth= --auth-file= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --header-timeout= --idle-timeout= --write-timeout= --drain= --health --health= --metrics --metrics= --access-log --access-log= --log-format= -c --config= -t --check --io-report --json --help --version'
+            case $flag in
+                -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
+                -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
+                --tls-cert|--tls-cert=) return ;;
+                --tls-key|--tls-key=) return ;;
+                --redirect-http|--redirect-http=) compopt +o default 2>/dev/null; return ;;
+                --root|--root=) return ;;
+                --index|--index=) compopt +o default 2>/dev/null; return ;;
+                --listing=) values='yes no' ;;
+                --spa=) compopt +o default 2>/dev/null; return ;;
+                --error-page|--error-page=) compopt +o default 2>/dev/null; return ;;
+                --dotfiles=) values='yes no' ;;
+                --symlinks|--symlinks=) values='within never follow' ;;
+                --precompressed=) values='yes no' ;;
+                --compress=) compopt +o default 2>/dev/null; return ;;
+                --cache-control|--cache-control=) compopt +o default 2>/dev/null; return ;;
+                --header|--header=) compopt +o default 2>/dev/null; return ;;
+                --security-headers=) values='yes no' ;;
+                --cors=) compopt +o default 2>/dev/null; return ;;
+                --auth|--auth=) compopt +o default 2>/dev/null; return ;;
+                --auth-file|--auth-file=) return ;;
+                --maintenance=) values='yes no' ;;
+                --maintenance-file|--maintenance-file=) return ;;
+                --io|--io=) values='auto sync nowait pool tokio sendfile uring' ;;
+                --workers|--workers=) compopt +o default 2>/dev/null; return ;;
+                --sendfile|--sendfile=) values='remote always never' ;;
+                --pool-threads|--pool-threads=) compopt +o default 2>/dev/null; return ;;
+                --cache-files|--cache-files=) compopt +o default 2>/dev/null; return ;;
+                --cache-age|--cache-age=) compopt +o default 2>/dev/null; return ;;
+                --cache-bytes|--cache-bytes=) compopt +o default 2>/dev/null; return ;;
+                --max-connections|--max-connections=) compopt +o default 2>/dev/null; return ;;
+                --max-header-bytes|--max-header-bytes=) compopt +o default 2>/dev/null; return ;;
+                --max-headers|--max-headers=) compopt +o default 2>/dev/null; return ;;
+                --max-target|--max-target=) compopt +o default 2>/dev/null; return ;;
+                --max-body|--max-body=) compopt +o default 2>/dev/null; return ;;
+                --max-ranges|--max-ranges=) compopt +o default 2>/dev/null; return ;;
+                --max-streams|--max-streams=) compopt +o default 2>/dev/null; return ;;
+                --header-timeout|--header-timeout=) compopt +o default 2>/dev/null; return ;;
+                --idle-timeout|--idle-timeout=) compopt +o default 2>/dev/null; return ;;
+                --write-timeout|--write-timeout=) compopt +o default 2>/dev/null; return ;;
+                --drain|--drain=) compopt +o default 2>/dev/null; return ;;
+                --health=) compopt +o default 2>/dev/null; return ;;
+                --metrics=) compopt +o default 2>/dev/null; return ;;
+                --access-log=) return ;;
+                --log-format|--log-format=) values='combined json off' ;;
+                -c|--config|--config=) return ;;
             esac
             ;;
         bench)

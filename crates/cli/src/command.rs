@@ -58,10 +58,10 @@ const VERSION: Flag<Key> = long(Key::Version, "version", OPTIONS, "show the vers
 /// `fathom` itself.
 pub(crate) const FATHOM: Command<Key> = Command {
     name: "fathom",
-    brief: "measure and list file trees with the I/O model that fits the storage",
+    brief: "measure, list and serve file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
     about: &[
-        "Measures and lists file trees, with the way of doing input and output that suits the storage they are on: \
+        "Measures, lists and serves file trees, with the way of doing input and output that suits the storage they are on: \
          blocking calls, many threads, an asynchronous runtime or io_uring. `--io` names one; without it \
          fathom adapts while it runs.",
     ],
@@ -75,6 +75,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         ("diff", crate::diff::table::DIFF.brief),
         ("query", crate::query::table::QUERY.brief),
         ("export", crate::export::table::EXPORT.brief),
+        ("serve", crate::serve::table::SERVE.brief),
         ("bench", crate::bench::table::BENCH.brief),
         ("io", IO.brief),
     ],
@@ -98,6 +99,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
         "fathom-diff",
         "fathom-query",
         "fathom-export",
+        "fathom-serve",
         "fathom-bench",
         "fathom-io",
     ],

@@ -15,10 +15,11 @@ use crate::flag::{Flag, Kind, Value};
 use crate::list::table::LIST;
 use crate::query::table::QUERY;
 use crate::scan::table::SCAN;
+use crate::serve::table::SERVE;
 use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 10] = [
+pub(crate) const MAN_PAGES: [&str; 11] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -27,6 +28,7 @@ pub(crate) const MAN_PAGES: [&str; 10] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-serve",
     "fathom-bench",
     "fathom-io",
 ];
@@ -45,6 +47,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom-diff" => Some(roff::page(&DIFF)),
         "fathom-query" => Some(roff::page(&QUERY)),
         "fathom-export" => Some(roff::page(&EXPORT)),
+        "fathom-serve" => Some(roff::page(&SERVE)),
         "fathom-bench" => Some(roff::page(&BENCH)),
         "fathom-io" => Some(roff::page(&IO)),
         _ => None,
@@ -61,6 +64,7 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
         Completed::new("diff", DIFF.brief, DIFF.flags),
         Completed::new("query", QUERY.brief, QUERY.flags),
         Completed::new("export", EXPORT.brief, EXPORT.flags),
+        Completed::new("serve", SERVE.brief, SERVE.flags),
         Completed::new("bench", BENCH.brief, BENCH.flags),
         Completed::new("io", IO.brief, IO.flags),
     ];

@@ -17,6 +17,7 @@ mod offer;
 mod output;
 mod query;
 mod scan;
+mod serve;
 mod start;
 mod top;
 
@@ -54,6 +55,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"diff" => diff::main(words),
         b"query" => query::main(words),
         b"export" => export::main(words),
+        b"serve" => serve::main(words),
         b"bench" => bench::main(words),
         b"io" => offer::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),

@@ -82,11 +82,23 @@ fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
     }
 }
 
-/// Lines of a key and a value, the values below each other.
 fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
+    let mut lines = facts(path, offer, charset);
+    lines.extend(offer.models.iter().map(|offered| {
+        let says = match &offered.note {
+            Ok(note) => format!("available: {note}"),
+            Err(unavailable) => format!("unavailable: {unavailable}"),
+        };
+        (offered.model, says)
+    }));
+    columns(&lines)
+}
+
+/// What there is beside the models: keys and values.
+pub(crate) fn facts(path: &[u8], offer: &Offer, charset: Charset) -> Vec<(&'static str, String)> {
     let path = fathom_text::quote::shell_escape(path, charset);
     let limit = |limit: Option<u64>| limit.map_or("unlimited".to_string(), |limit| limit.to_string());
-    let mut lines = vec![
+    vec![
         ("kernel", offer.kernel.clone()),
         ("path", String::from_utf8_lossy(&path).into_owned()),
         ("file system", filesystem(&offer.filesystem)),
@@ -97,18 +109,15 @@ fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
             "locked memory",
             limit(offer.memlock_bytes) + if offer.memlock_bytes.is_some() { " bytes" } else { "" },
         ),
-    ];
-    lines.extend(offer.models.iter().map(|offered| {
-        let says = match &offered.note {
-            Ok(note) => format!("available: {note}"),
-            Err(unavailable) => format!("unavailable: {unavailable}"),
-        };
-        (offered.model, says)
-    }));
-    let longest = lines.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    ]
+}
+
+/// Lines of a key and a value, the values below each other.
+pub(crate) fn columns<K: AsRef<str>>(lines: &[(K, String)]) -> String {
+    let longest = lines.iter().map(|(key, _)| key.as_ref().len()).max().unwrap_or(0);
     lines
         .iter()
-        .map(|(key, value)| format!("{:width$} {value}\n", format!("{key}:"), width = longest + 1))
+        .map(|(key, value)| format!("{:width$} {value}\n", format!("{}:", key.as_ref()), width = longest + 1))
         .collect()
 }
 
@@ -130,7 +139,8 @@ fn device(filesystem: &Filesystem) -> String {
     format!("{major}:{minor}, {kind}")
 }
 
-fn object(path: &[u8], offer: &Offer) -> Value {
+/// The same for programs, and the models.
+pub(crate) fn object(path: &[u8], offer: &Offer) -> Value {
     let filesystem = &offer.filesystem;
     let models = offer.models.iter().map(|offered| match &offered.note {
         Ok(note) => json!({ "model": offered.model, "available": true, "note": note }),

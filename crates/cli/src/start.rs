@@ -1,13 +1,13 @@
-//! Where `--io auto` starts: at the numbers of the profile that was saved on this machine, if one there holds here and now. Without
-//! a profile that costs one failed open.
+//! Where `--io auto` starts, of walks and of the server: at the numbers of the profile that was saved on this machine, if one there
+//! holds here and now. Without a profile that costs one failed open.
 //!
 //! Owns: where the profile is, and what is said of it. Does not own: what is in it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fathom_bench::profile::{Entry, Filesystem, Found, Here, Profile};
+use fathom_bench::profile::{Entry, Filesystem, Found, Here, Profile, Serve};
 use fathom_io::Choice;
 use fathom_io::mounts::{self, Mount};
 use fathom_text::quote::{Charset, quoteaf, quotef};
@@ -19,6 +19,9 @@ use crate::output::complain;
 const VARIABLE: &str = "FATHOM_PROFILE";
 /// Below the directory for the user's settings.
 const FILE: &str = "fathom/io-profile.json";
+
+/// Models of servers with a pool; where another one paid best, the number of its threads says nothing about that of a pool.
+const POOLED: [&str; 3] = ["nowait", "pool", "tokio"];
 
 /// What is known before a walk.
 #[derive(Debug, Default)]
@@ -36,19 +39,9 @@ impl Start {
         if choice != Choice::Auto || fixed {
             return Self::default();
         }
-        let Some(path) = path(|name| std::env::var_os(name)) else { return Self::default() };
-        match Profile::read(&path) {
-            Ok(None) => Self::default(),
-            Ok(Some(profile)) => {
-                Self::of(&profile, &mounts::read().unwrap_or_default(), &Here::now(), charset)
-            }
-            Err(error) => {
-                let path = quoteaf(path.as_os_str().as_bytes(), charset);
-                let cause = error.cause().into_bytes();
-                complain(&[name, b": ignoring profile ", &path, b": ", &cause, b"\n"].concat());
-                Self::default()
-            }
-        }
+        let of =
+            |profile: Profile| Self::of(&profile, &mounts::read().unwrap_or_default(), &Here::now(), charset);
+        profile(name, charset).map(of).unwrap_or_default()
     }
 
     fn of(profile: &Profile, mounts: &[Mount], here: &Here, charset: Charset) -> Self {
@@ -72,6 +65,45 @@ impl Start {
         let noted = |dev: &u64| self.notes.iter().find(|(known, _)| known == dev);
         devices.iter().filter_map(noted).map(|(_, note)| note.as_str())
     }
+}
+
+/// What the profile says of a server's pool.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    /// Threads that may wait for the device; none if the entry does not hold.
+    pub(crate) number: Option<usize>,
+    /// Where that is from, or why not.
+    pub(crate) note: String,
+}
+
+/// How many threads a server called `name` is to have for files in `dir`, if the profile has an entry for its filesystem.
+pub(crate) fn threads(name: &[u8], charset: Charset, dir: &Path) -> Option<Threads> {
+    threads_of(&profile(name, charset)?, &Filesystem::of(dir)?, &Here::now(), charset)
+}
+
+fn threads_of(profile: &Profile, filesystem: &Filesystem, here: &Here, charset: Charset) -> Option<Threads> {
+    match profile.find(filesystem, here) {
+        Found::None => None,
+        Found::Stale(entry, why) => {
+            Some(Threads { number: None, note: format!("not from {}: {why}", origin(entry, charset)) })
+        }
+        Found::Entry(entry) => {
+            let pooled = |serve: &&Serve| POOLED.contains(&serve.model.as_str());
+            let number = Some(entry.serve.as_ref().filter(pooled)?.pool_threads as usize);
+            Some(Threads { number, note: format!("from {}", origin(entry, charset)) })
+        }
+    }
+}
+
+/// The profile, if there is one; it is said if it cannot be read.
+fn profile(name: &[u8], charset: Charset) -> Option<Profile> {
+    let path = path(|name| std::env::var_os(name))?;
+    Profile::read(&path).unwrap_or_else(|error| {
+        let path = quoteaf(path.as_os_str().as_bytes(), charset);
+        let cause = error.cause().into_bytes();
+        complain(&[name, b": ignoring profile ", &path, b": ", &cause, b"\n"].concat());
+        None
+    })
 }
 
 fn number(workers: u32, here: &Here) -> String {

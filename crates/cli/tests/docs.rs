@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -15,6 +15,7 @@ const PAGES: [&str; 10] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-serve",
     "fathom-bench",
     "fathom-io",
 ];
@@ -89,7 +90,7 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top diff query export bench io --help --version"),
+        ("fathom ", "du list scan top diff query export serve bench io --help --version"),
         ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),
@@ -101,6 +102,7 @@ fn bash_completes() {
         ("fathom du -- --ti", ""),
         ("fathom query --format j", "json jsonl"),
         ("fathom io --j", "--json"),
+        ("fathom serve --symlinks n", "never"),
     ] {
         let words = ["-c", ask, "bash", script.to_str().expect("the checkout's path is text"), line];
         let Some(output) = checker("bash", &words) else { return };

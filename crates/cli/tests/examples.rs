@@ -14,12 +14,19 @@ use support::program::Program;
 /// A home directory with what the examples look for in the current one.
 const HOME: &str = "projects/p 7, src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
 
-fn readme() -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let text = fs::read_to_string(path).expect("the README is there");
-    let mut fences = text.split("```").enumerate().filter(|(index, _)| index % 2 == 1);
-    let shell = fences.by_ref().filter_map(|(_, block)| block.strip_prefix("sh\n"));
-    let lines = shell.flat_map(str::lines).filter(|line| line.starts_with("fathom "));
+/// The blocks of the document `name` that are in `language`.
+fn blocks(name: &str, language: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let text = fs::read_to_string(path).expect("the document is there");
+    let fenced = text.split("```").skip(1).step_by(2);
+    let blocks = fenced.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
+    blocks.map(str::to_string).collect()
+}
+
+/// The commands that the document `name` shows.
+fn shown(name: &str) -> Vec<String> {
+    let shell = blocks(name, "sh");
+    let lines = shell.iter().flat_map(|block| block.lines()).filter(|line| line.starts_with("fathom "));
     lines.map(|line| line.split(" #").next().unwrap_or_default().trim_end().to_string()).collect()
 }
 
@@ -61,8 +68,9 @@ fn duckdb_works() -> bool {
 
 #[test]
 fn every_example_works_as_written() {
-    let mut lines = readme();
+    let mut lines = shown("README.md");
     assert!(lines.len() >= 6, "the README shows how fathom is used: {lines:?}");
+    lines.extend(shown("docs/serve.md"));
     for words in [
         &[][..],
         &["du"],
@@ -72,6 +80,7 @@ fn every_example_works_as_written() {
         &["diff"],
         &["query"],
         &["export"],
+        &["serve"],
         &["bench"],
         &["io"],
     ] {
@@ -107,6 +116,10 @@ fn every_example_works_as_written() {
             let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
             run(&format!("fathom scan -o {previous} srv"), home.path());
         }
+        // A server does not end by itself: what it would do is checked.
+        let stays = line.starts_with("fathom serve")
+            && !["--check", "--io-report"].iter().any(|option| line.contains(option));
+        let line = if stays { line + " --check" } else { line };
         let output = run(&moved(&line, home.path()), home.path());
         let is_quiet = output.stderr.is_empty() || line.contains("--since ");
         let ended_well = output.status.code() == Some(i32::from(is_comparison));
@@ -117,5 +130,15 @@ fn every_example_works_as_written() {
         let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
         let makes_files = line.contains(" -o ") || line.contains("--parquet");
         assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
+    }
+}
+
+#[test]
+fn every_configuration_of_the_guide_makes_sense() {
+    let blocks = blocks("docs/serve.md", "toml");
+    assert!(blocks.len() >= 4, "the guide shows configurations: {blocks:?}");
+    for block in blocks {
+        let checked = fathom_serve::Config::from_toml(&block).and_then(|config| config.check());
+        assert!(checked.is_ok(), "{checked:?} in\n{block}");
     }
 }

@@ -1,4 +1,4 @@
-//! `fathom io`: what it shows of a path, and what it says of one that is not there.
+//! `fathom io` and `fathom serve --io-report`: what they show of a path, and what they say of one that is not there.
 
 use std::process::{Command, Output};
 
@@ -7,9 +7,13 @@ use serde_json::Value;
 const MODELS: [&str; 6] = ["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 fn io(words: &[&str]) -> Output {
+    fathom("io", words)
+}
+
+fn fathom(name: &str, words: &[&str]) -> Output {
     let program = std::env::var_os("FATHOM_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into());
     let mut command = Command::new(program);
-    command.arg("io").args(words).env("LC_ALL", "C").current_dir("/proc");
+    command.arg(name).args(words).env("LC_ALL", "C").current_dir("/proc");
     command.output().expect("the program runs")
 }
 
@@ -83,4 +87,96 @@ fn help_and_version_are_answers() {
     let help = io(&["--help"]);
     assert!(help.status.success() && text(&help.stdout).starts_with("Usage: fathom io "), "{help:?}");
     assert_eq!(text(&io(&["--version"]).stdout), format!("fathom io {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_server_reports_what_it_would_do_with_a_directory() {
+    let dir = tempfile::tempdir().expect("there is room");
+    std::fs::write(dir.path().join("file"), "1").expect("it can be written");
+    let path = dir.path().to_str().expect("the path of a test is text");
+    let shown = fathom("serve", &["--io-report", path]);
+    assert!(shown.status.success() && shown.stderr.is_empty(), "{shown:?}");
+    let keys: Vec<&str> =
+        text(&shown.stdout).lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
+    let expected = [
+        "kernel",
+        "path",
+        "file system",
+        "device",
+        "CPUs",
+        "open files",
+        "locked memory",
+        "tried on",
+        "openat2",
+        "RESOLVE_CACHED",
+        "RWF_NOWAIT",
+        "cachestat",
+        "sendfile",
+        "io_uring",
+        "workers",
+        "pool",
+        "cache",
+        "descriptors",
+        "--io auto",
+        "--io sync",
+        "--io nowait",
+        "--io pool",
+        "--io tokio",
+        "--io sendfile",
+        "--io uring",
+        "cached lookup",
+        "cold lookup",
+        "small body",
+        "large body, in memory",
+        "large body, not in memory",
+    ];
+    assert_eq!(keys.iter().filter(|key| **key != "note").copied().collect::<Vec<_>>(), expected);
+    let object = fathom("serve", &["--io-report", "--json", "--cache-files=9", path]);
+    let object: Value = serde_json::from_slice(&object.stdout).expect("it is JSON");
+    assert_eq!((&object["tried_on"], &object["cache"]["files"]), (&Value::from("file"), &Value::from(9)));
+    for case in object["plan"].as_array().expect("it is a list") {
+        let said = case["what"].as_str().expect("each has one");
+        let differs = said.contains("kept");
+        assert!(differs || text(&shown.stdout).contains(said), "{said}");
+    }
+}
+
+#[test]
+fn a_report_has_each_site_and_needs_each_directory() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let name = |name: &str| dir.path().join(name).to_str().expect("the path of a test is text").to_owned();
+    let (file, root, other) = (name("a.toml"), name("root"), name("other"));
+    std::fs::create_dir(&root).and_then(|()| std::fs::create_dir(&other)).expect("there is room");
+    let of = |other: &str| {
+        let sites = format!("[site]\nroot = '{root}'\n[[host]]\nnames = ['a.example']\nroot = '{other}'\n");
+        std::fs::write(&file, sites).expect("it can be written");
+        fathom("serve", &["--io-report", "--json", "-c", &file])
+    };
+    let shown = of(&other);
+    let lines = text(&shown.stdout).lines();
+    let paths: Vec<Value> =
+        lines.map(|line| serde_json::from_str::<Value>(line).expect("it is JSON")["path"].clone()).collect();
+    assert_eq!(paths, [root.as_str(), other.as_str()]);
+    let missing = of("/no such");
+    assert_eq!((missing.status.code(), text(&missing.stdout)), (Some(1), ""));
+    assert_eq!(text(&missing.stderr), "fathom serve: cannot open '/no such': No such file or directory\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_tmpfs_a_server_finds_nothing_cold() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return println!("skipped: needs /dev/shm") };
+    std::fs::write(dir.path().join("file"), "1").expect("it can be written");
+    let path = dir.path().to_str().expect("the path of a test is text");
+    let shown = fathom("serve", &["--io-report", "--json", path]);
+    let object: Value = serde_json::from_slice(&shown.stdout).expect("it is JSON");
+    if object["filesystem"] != "tmpfs" {
+        return println!("skipped: needs a tmpfs at /dev/shm");
+    }
+    let what = |case: &str| {
+        let plan = object["plan"].as_array().expect("it is a list");
+        plan.iter().find(|one| one["case"] == case).expect("each case is there")["what"].clone()
+    };
+    assert_eq!(what("large body, not in memory"), "there is none");
+    assert_eq!(what("small body"), "read by the worker; up to 1 MiB it is kept");
 }

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-use fathom_bench::profile::{Entry, Filesystem, Here, Profile, VALID};
+use fathom_bench::profile::{Entry, Filesystem, Here, Profile, Serve, VALID};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A tree to walk beside a home that may have a profile.
@@ -196,4 +199,71 @@ fn the_output_is_the_same_with_a_profile_and_without() {
         place.put(Entry { walk_in_flight: Some(workers), ..place.entry() });
         assert_eq!(outputs(), without, "{workers}");
     }
+}
+
+/// An entry that says how to serve, too.
+fn for_servers(place: &Place) -> Entry {
+    Entry { serve: Some(Serve { model: "pool".to_owned(), pool_threads: 24 }), ..place.entry() }
+}
+
+/// The pool that a server would have.
+fn pool(place: &Place, words: &str) -> Value {
+    let output = place.run(&format!("serve --io-report --json {words} tree"));
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["pool"].clone()
+}
+
+fn described(threads: u32, per_device: u32, note: Option<String>) -> Value {
+    json!({ "threads": threads, "per_device": per_device, "queue": 4096, "note": note })
+}
+
+#[test]
+fn a_server_starts_with_the_threads_of_the_profile() {
+    let place = Place::new();
+    assert_eq!(pool(&place, ""), described(64, 48, None));
+    let entry = for_servers(&place);
+    place.put(entry.clone());
+    let from = format!("from {}", origin(&entry));
+    assert_eq!(pool(&place, ""), described(32, 24, Some(from.clone())));
+    assert_eq!(pool(&place, "--io=auto"), described(32, 24, Some(from)));
+    place.put(Entry { expires: entry.measured, ..entry.clone() });
+    let stale = format!("not from {}: it has expired", origin(&entry));
+    assert_eq!(pool(&place, ""), described(64, 48, Some(stale)));
+    let without_pool = Some(Serve { model: "sync".to_owned(), pool_threads: 1 });
+    place.put(Entry { serve: without_pool, ..entry });
+    assert_eq!(pool(&place, ""), described(64, 48, None));
+    place.put(place.entry());
+    assert_eq!(pool(&place, ""), described(64, 48, None));
+}
+
+#[test]
+fn a_pool_that_was_asked_for_and_other_models_need_no_profile() {
+    let place = Place::new();
+    fs::create_dir_all(place.usual().parent().unwrap()).unwrap();
+    fs::write(place.usual(), "damaged").unwrap();
+    assert_eq!(pool(&place, "--pool-threads=7"), described(7, 48, None));
+    assert_eq!(pool(&place, "--io=pool"), described(64, 48, None));
+    fs::write(place.path("a.toml"), "[pool]\nqueue = 5\n").unwrap();
+    assert_eq!(pool(&place, "-c a.toml")["queue"], 5);
+    let ignored = place.run("serve --io-report tree");
+    let expected = format!("fathom serve: ignoring profile '{}': ", place.usual().display());
+    assert!(ignored.status.success() && ignored.stderr.starts_with(expected.as_bytes()), "{ignored:?}");
+}
+
+#[test]
+fn a_server_that_runs_keeps_its_pool_over_a_reload() {
+    let place = Place::new();
+    place.put(for_servers(&place));
+    let mut command = place.fathom("serve -l 127.0.0.1:0 tree");
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(first.starts_with("Serving 'tree' on http://127.0.0.1:"), "{first}");
+    let pid = Pid::from_child(&server);
+    place.put(place.entry());
+    kill_process(pid, Signal::HUP).unwrap();
+    assert_eq!(said.next().as_deref(), Some("fathom serve: reloaded"));
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert_eq!(said.next(), None);
 }

@@ -1,0 +1,234 @@
+//! One configuration from all sources: what is built in, the file, the environment, the options; the later wins.
+//!
+//! Does not own: whether the result makes sense as a whole, which the server's library says.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use fathom_serve::config::check::{CODINGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
+use fathom_serve::config::{CacheRule, Config, HeaderRule, Tls};
+
+use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, Key, LIMITS, WATCH};
+use super::value::{Given, Switch, address, list};
+
+/// The address where none is given.
+const ADDRESS: &str = "127.0.0.1";
+const PORT: u16 = 8080;
+/// Where plain requests are expected.
+const PLAIN_PORT: u16 = 80;
+const ADDRESS_FORMS: &str =
+    "an address is like 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
+
+/// `config`, overruled by what each of `sources` gives, the last most. A message is without the program's name.
+pub(crate) fn merge(config: Config, sources: &[Vec<Given>]) -> Result<Config, Vec<u8>> {
+    let mut merge = Merge { port: PORT, config, certificate: None, key: None, redirect: None };
+    for source in sources {
+        merge.clear(source);
+        source.iter().try_for_each(|given| merge.take(given))?;
+    }
+    merge.finish()
+}
+
+/// What is known so far.
+struct Merge {
+    config: Config,
+    port: u16,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    redirect: Option<String>,
+}
+
+impl Merge {
+    /// Addresses are replaced together: those of a lesser source do not stay beside these, or keep their port.
+    fn clear(&mut self, source: &[Given]) {
+        if source.iter().any(|given| matches!(given.key, Key::Listen | Key::Port)) {
+            self.config.listen.clear();
+        }
+    }
+
+    fn take(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let section = FLAGS.iter().find(|flag| flag.key == given.key).map_or("", |flag| flag.section);
+        match section {
+            ADDRESSES => self.address(given),
+            FILES => self.file(given),
+            ANSWERS => self.answer(given),
+            ENGINE => self.engine(given),
+            LIMITS => self.limit(given),
+            WATCH => self.watch(given),
+            _ => Ok(()),
+        }
+    }
+
+    fn address(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        match given.key {
+            Key::Listen => {
+                let all = list(given.text()?);
+                if all.is_empty() || all.iter().any(|text| address(text, PORT).is_none()) {
+                    return Err(given.refuse(ADDRESS_FORMS));
+                }
+                self.config.listen.extend(all);
+            }
+            Key::Port => self.port = given.number("a port is a number up to 65535")?,
+            Key::Certificate => self.certificate = Some(given.path()?),
+            Key::CertificateSecret => self.key = Some(given.path()?),
+            _ => {
+                let from = address(given.text()?, PLAIN_PORT);
+                self.redirect = Some(from.ok_or_else(|| given.refuse(ADDRESS_FORMS))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let site = &mut self.config.site;
+        match given.key {
+            Key::Root => site.root = given.path()?,
+            Key::Index => site.index = list(given.text()?),
+            Key::Listing => site.listing = given.yes()?,
+            Key::Spa => site.fallback = place(given, "/index.html")?,
+            Key::ErrorPage => {
+                let (status, path) = given.pair('=', "a status, '=' and a path")?;
+                site.error_pages.insert(status, path);
+            }
+            Key::Dotfiles => site.dotfiles = given.yes()?,
+            Key::Symlinks => site.symlinks = Some(given.one_of(SYMLINKS)?),
+            Key::Precompressed => site.precompressed = given.yes()?,
+            _ => {
+                site.compress.codings = match given.switch()? {
+                    Switch::Off => Vec::new(),
+                    Switch::On => CODINGS.iter().map(|coding| (*coding).to_owned()).collect(),
+                    Switch::Value(text) => list(text),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let site = &mut self.config.site;
+        match given.key {
+            Key::CacheControl => {
+                let (path, value) = given.pair('=', "a glob, '=' and a value")?;
+                site.cache_control.push(CacheRule { path, value });
+            }
+            Key::Header => site.headers.push(header(given)?),
+            Key::SecurityHeaders => site.security_headers = given.yes()?,
+            Key::Cors => match given.switch()? {
+                Switch::Off => site.cors = None,
+                Switch::On => site.cors.get_or_insert_default().origins = vec!["*".to_owned()],
+                Switch::Value(text) => site.cors.get_or_insert_default().origins = list(text),
+            },
+            Key::Auth => {
+                let (user, hash) = given.pair(':', "a name, ':' and a hash")?;
+                site.auth.get_or_insert_default().users.insert(user, hash);
+            }
+            Key::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
+            Key::Maintenance => site.maintenance.enabled = given.yes()?,
+            _ => site.maintenance.flag_file = Some(given.path()?),
+        }
+        Ok(())
+    }
+
+    fn engine(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let config = &mut self.config;
+        match given.key {
+            Key::Sendfile => config.sendfile = Some(given.one_of(SENDFILE)?),
+            Key::Io => config.io = Some(given.one_of(MODELS)?),
+            Key::Workers => config.workers = Some(given.number::<NonZeroUsize>("a number, at least 1")?),
+            Key::PoolThreads => {
+                config.pool.get_or_insert_default().threads =
+                    given.number::<NonZeroUsize>("a number, at least 1")?.get()
+            }
+            Key::CacheFiles => config.cache.files = given.number("a number")?,
+            Key::CacheAge => config.cache.age_ms = given.time()?,
+            _ => config.cache.bytes = given.size()?,
+        }
+        Ok(())
+    }
+
+    fn limit(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let limits = &mut self.config.limits;
+        match given.key {
+            Key::MaxConnections => {
+                limits.connections = given.number::<NonZeroUsize>("a number, at least 1")?.get()
+            }
+            Key::MaxHeaderBytes => limits.header_bytes = given.size()?,
+            Key::MaxHeaders => limits.headers = given.number("a number")?,
+            Key::MaxTarget => limits.target_bytes = given.size()?,
+            Key::MaxBody => limits.body_bytes = given.size()?,
+            Key::MaxRanges => limits.ranges = given.number("a number")?,
+            Key::MaxStreams => limits.streams = given.number("a number")?,
+            Key::HeaderTimeout => limits.header_timeout_ms = given.time()?,
+            Key::IdleTimeout => limits.idle_timeout_ms = given.time()?,
+            Key::WriteTimeout => limits.write_timeout_ms = given.time()?,
+            _ => limits.drain_timeout_ms = given.time()?,
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let log = &mut self.config.access_log;
+        match given.key {
+            Key::Health => self.config.health = place(given, "/health")?,
+            Key::Metrics => self.config.metrics = place(given, "/metrics")?,
+            Key::LogFormat => log.format = Some(given.one_of(LOG_FORMATS)?),
+            _ if given.switch().is_ok_and(|switch| switch == Switch::Off) => {
+                log.format = Some("off".to_owned())
+            }
+            _ => {
+                let on_output = given.value.as_deref() == Some(b"-")
+                    || given.switch().is_ok_and(|switch| switch == Switch::On);
+                log.file = if on_output { None } else { Some(given.path()?) };
+                log.format =
+                    log.format.take().filter(|format| format != "off").or(Some("combined".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Config, Vec<u8>> {
+        if self.config.listen.is_empty() {
+            self.config.listen.push(ADDRESS.to_owned());
+        }
+        // What cannot be completed is left for the check, which says where it stands.
+        self.config.listen.iter_mut().for_each(|text| {
+            if let Some(whole) = address(text, self.port) {
+                *text = whole;
+            }
+        });
+        let kept = self.config.tls.take();
+        let (certificate, key, redirect) = match kept {
+            Some(tls) => (
+                self.certificate.or(Some(tls.certificate)),
+                self.key.or(Some(tls.key)),
+                self.redirect.or(tls.redirect_from),
+            ),
+            None => (self.certificate, self.key, self.redirect),
+        };
+        self.config.tls = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some(Tls { certificate, key, redirect_from: redirect }),
+            (None, None) if redirect.is_none() => None,
+            _ => return Err(b"encryption takes both --tls-cert and --tls-key".to_vec()),
+        };
+        Ok(self.config)
+    }
+}
+
+/// The path where something is found, if it is on.
+fn place(given: &Given, usual: &str) -> Result<Option<String>, Vec<u8>> {
+    Ok(match given.switch()? {
+        Switch::Off => None,
+        Switch::On => Some(usual.to_owned()),
+        Switch::Value(path) => Some(path.to_owned()),
+    })
+}
+
+fn header(given: &Given) -> Result<HeaderRule, Vec<u8>> {
+    let expected = "a glob, '=', a name, ':' and a value";
+    let (path, header) = given.pair('=', expected)?;
+    let (name, value) = header.split_once(':').ok_or_else(|| given.refuse(expected))?;
+    Ok(HeaderRule { path, set: [(name.trim().to_owned(), value.trim().to_owned())].into() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! `fathom serve --io-report`: how what was found looks. The facts are the server's library's.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use fathom_serve::config::Config;
+use fathom_serve::report::{Finding, Report};
+use fathom_serve::{Error, Model, rules};
+use fathom_text::quote::{Charset, shell_escape};
+use serde_json::{Value, json};
+
+use super::NAME;
+use super::profile::Profiled;
+use crate::offer::{columns, facts, object};
+use crate::output::print;
+
+/// Shows what the filesystem of each site's directory offers, and what is made of it: a paragraph each, or an object a line. The exit
+/// status.
+pub(super) fn show(config: &Config, profiled: &Profiled, json: bool, charset: Charset) -> Result<u8, Error> {
+    let reports = rules::sites(config).map(|(_, site)| Report::new(site, config));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    let note = profiled.note();
+    let show = |report| match json {
+        true => format!("{}\n", value(report, note)),
+        false => text(report, note, charset),
+    };
+    let texts: Vec<_> = reports.iter().map(show).collect();
+    Ok(print(NAME, &texts.join(if json { "" } else { "\n" })))
+}
+
+fn text(report: &Report, note: Option<&str>, charset: Charset) -> String {
+    let shown = |path: &Path| {
+        String::from_utf8_lossy(&shell_escape(path.as_os_str().as_bytes(), charset)).into_owned()
+    };
+    let facts = facts(report.root.as_os_str().as_bytes(), &report.offer, charset);
+    let mut lines: Vec<_> = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let mut add = |key: &str, value: String| lines.push((key.to_owned(), value));
+    add("tried on", report.sample.as_deref().map_or("nothing: no such file".to_owned(), shown));
+    report.calls.all().into_iter().for_each(|(call, finding)| add(call, said(finding).to_owned()));
+    sizes(report, note).into_iter().for_each(|(key, value)| add(key, value));
+    for (model, outlook) in &report.models {
+        add(&format!("--io {model}"), says(outlook));
+    }
+    report.plan.iter().for_each(|(case, what)| add(case, what.clone()));
+    report.notes.iter().for_each(|note| add("note", (*note).to_owned()));
+    columns(&lines)
+}
+
+fn said(finding: &Finding) -> &str {
+    match finding {
+        Finding::Works => "works",
+        Finding::Fails(why) => why,
+        Finding::Untried => "not tried",
+    }
+}
+
+fn says(outlook: &Result<&str, String>) -> String {
+    match outlook {
+        Ok(what) => format!("available: {what}"),
+        Err(why) => format!("unavailable: {why}"),
+    }
+}
+
+fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
+    let sizes = &report.sizes;
+    let (pool, cache) = (&sizes.pool, &sizes.cache);
+    let origin = note.map(|note| format!("; {note}")).unwrap_or_default();
+    let descriptors = format!(
+        "{} for {} connections and {} kept files, besides those of files being sent",
+        sizes.descriptors, sizes.connections, cache.files
+    );
+    let lack =
+        "; that is more than this process may have: files are kept for less time then, and connections wait";
+    vec![
+        ("workers", sizes.workers.to_string()),
+        (
+            "pool",
+            format!(
+                "up to {} threads, {} of them on one device; {} calls may wait{origin}",
+                pool.threads, pool.per_device, pool.queue
+            ),
+        ),
+        (
+            "cache",
+            format!(
+                "{} files; bodies of up to {} bytes, {} bytes together; looked at again after {} ms",
+                cache.files, cache.body_bytes, cache.bytes, cache.age_ms
+            ),
+        ),
+        ("descriptors", descriptors + if report.lacks_descriptors() { lack } else { "" }),
+    ]
+}
+
+fn value(report: &Report, note: Option<&str>) -> Value {
+    let mut value = object(report.root.as_os_str().as_bytes(), &report.offer);
+    let (sizes, text) = (&report.sizes, |path: &Path| path.to_string_lossy().into_owned());
+    let calls = report.calls.all().into_iter().map(|(call, finding)| {
+        let works = match finding {
+            Finding::Works => json!(true),
+            Finding::Fails(_) => json!(false),
+            Finding::Untried => Value::Null,
+        };
+        (call.to_owned(), json!({ "works": works, "note": said(finding) }))
+    });
+    let model = |(model, outlook): &(Model, Result<&str, String>)| {
+        let note = match outlook {
+            Ok(what) => what,
+            Err(why) => why.as_str(),
+        };
+        json!({ "model": model.name(), "available": outlook.is_ok(), "note": note })
+    };
+    let case = |(case, what): &(&str, String)| json!({ "case": case, "what": what });
+    value["tried_on"] = json!(report.sample.as_deref().map(text));
+    value["calls"] = Value::Object(calls.collect());
+    value["workers"] = json!(sizes.workers);
+    value["pool"] = json!({
+        "threads": sizes.pool.threads,
+        "per_device": sizes.pool.per_device,
+        "queue": sizes.pool.queue,
+        "note": note,
+    });
+    value["cache"] = json!({
+        "files": sizes.cache.files,
+        "bytes": sizes.cache.bytes,
+        "body_bytes": sizes.cache.body_bytes,
+        "age_ms": sizes.cache.age_ms,
+    });
+    value["connections"] = json!(sizes.connections);
+    value["descriptors"] = json!(sizes.descriptors);
+    value["models"] = report.models.iter().map(model).collect();
+    value["plan"] = report.plan.iter().map(case).collect();
+    value["notes"] = json!(report.notes);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_io::offer::{Filesystem, Offer};
+    use fathom_serve::config::{Cache, Pool};
+    use fathom_serve::report::{Calls, Sizes};
+
+    use super::*;
+
+    fn report() -> Report {
+        let filesystem =
+            Filesystem { magic: Some(0xEF53), name: Some("ext4"), device: (8, 1), rotational: None };
+        let works = || Finding::Works;
+        Report {
+            root: "s\n".into(),
+            offer: Offer {
+                kernel: "Linux 6.1".to_owned(),
+                cpus: 2,
+                fd_limit: Some(1024),
+                memlock_bytes: None,
+                filesystem,
+                models: Vec::new(),
+            },
+            calls: Calls {
+                openat2: works(),
+                resolve_cached: works(),
+                nowait: Finding::Untried,
+                cachestat: Finding::Fails("it takes Linux 6.5".to_owned()),
+                sendfile: works(),
+                uring: works(),
+            },
+            sample: None,
+            sizes: Sizes {
+                workers: 2,
+                connections: 1000,
+                pool: Pool { threads: 4, per_device: 3, queue: 9 },
+                cache: Cache { files: 100, bytes: 10, body_bytes: 5, age_ms: 7 },
+                descriptors: 1100,
+            },
+            models: vec![(Model::Auto, Ok("adapts")), (Model::Uring, Err("cannot".to_owned()))],
+            plan: vec![("cold lookup", "by the pool".to_owned())],
+            notes: vec!["all is well"],
+        }
+    }
+
+    #[test]
+    fn values_stand_below_each_other() {
+        let expected = "\
+kernel:         Linux 6.1
+path:           's'$'\\n'
+file system:    ext4
+device:         8:1, no disk that the kernel tells of
+CPUs:           2
+open files:     1024
+locked memory:  unlimited
+tried on:       nothing: no such file
+openat2:        works
+RESOLVE_CACHED: works
+RWF_NOWAIT:     not tried
+cachestat:      it takes Linux 6.5
+sendfile:       works
+io_uring:       works
+workers:        2
+pool:           up to 4 threads, 3 of them on one device; 9 calls may wait; from somewhere
+cache:          100 files; bodies of up to 5 bytes, 10 bytes together; looked at again after 7 ms
+descriptors:    1100 for 1000 connections and 100 kept files, besides those of files being sent; that is more than this process may have: files are kept for less time then, and connections wait
+--io auto:      available: adapts
+--io uring:     unavailable: cannot
+cold lookup:    by the pool
+note:           all is well
+";
+        assert_eq!(text(&report(), Some("from somewhere"), Charset::Ascii), expected);
+    }
+
+    #[test]
+    fn the_object_says_the_same() {
+        let expected = json!({
+            "kernel": "Linux 6.1",
+            "path": "s\n",
+            "filesystem": "ext4",
+            "filesystem_magic": 0xEF53,
+            "device": "8:1",
+            "rotational": null,
+            "cpus": 2,
+            "open_files_max": 1024,
+            "locked_memory_max_bytes": null,
+            "tried_on": null,
+            "calls": {
+                "openat2": { "works": true, "note": "works" },
+                "RESOLVE_CACHED": { "works": true, "note": "works" },
+                "RWF_NOWAIT": { "works": null, "note": "not tried" },
+                "cachestat": { "works": false, "note": "it takes Linux 6.5" },
+                "sendfile": { "works": true, "note": "works" },
+                "io_uring": { "works": true, "note": "works" },
+            },
+            "workers": 2,
+            "pool": { "threads": 4, "per_device": 3, "queue": 9, "note": null },
+            "cache": { "files": 100, "bytes": 10, "body_bytes": 5, "age_ms": 7 },
+            "connections": 1000,
+            "descriptors": 1100,
+            "models": [
+                { "model": "auto", "available": true, "note": "adapts" },
+                { "model": "uring", "available": false, "note": "cannot" },
+            ],
+            "plan": [{ "case": "cold lookup", "what": "by the pool" }],
+            "notes": ["all is well"],
+        });
+        assert_eq!(value(&report(), None), expected);
+    }
+}

@@ -1,0 +1,90 @@
+//! A server's life as its user sees it: where it is, what signals do, how it ends.
+
+use std::io;
+
+use fathom_io::sys::{ignore_sigpipe, raise_fd_limit};
+use fathom_serve::listen::Activation;
+use fathom_serve::server::{Outfit, Server};
+use fathom_serve::{Config, Error, Op};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::NAME;
+use super::args::{Asked, Refused};
+use crate::interrupt::INTERRUPTED;
+use crate::output::{print, say};
+
+/// Exit status where connections were still open when the time to drain was over.
+const CUT_OFF: u8 = 1;
+
+/// Serves until a signal ends it. SIGHUP has the configuration read again, by `again`.
+pub(super) fn serve(config: &Config, again: impl Fn() -> Result<Asked, Refused>) -> Result<u8, Error> {
+    ignore_sigpipe();
+    raise_fd_limit();
+    // Before the first thread: what arrives from now on is seen below.
+    let failed = |error: io::Error| Error::new(Op::Start, "signals", error);
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let variable = |name| std::env::var(name).ok();
+    let (pid, fds) = (variable("LISTEN_PID"), variable("LISTEN_FDS"));
+    let activation = Activation { pid: pid.as_deref(), fds: fds.as_deref() };
+    let stream = Some(Box::new(io::stdout()) as Box<dyn io::Write + Send>);
+    let mut server = Server::start(config, Outfit { activation, stream })?;
+    greet(&server, config);
+    for signal in signals.forever() {
+        match signal {
+            SIGHUP => reload(&mut server, &again),
+            SIGINT => return Ok(end(server, INTERRUPTED, &mut signals)),
+            _ => return Ok(end(server, 0, &mut signals)),
+        }
+    }
+    Ok(0)
+}
+
+/// Says where it is: on standard output, unless the log goes there.
+fn greet(server: &Server, config: &Config) {
+    for warning in server.warnings() {
+        say(NAME, format!("warning: {warning}").as_bytes());
+    }
+    let root = config.site.root.display().to_string();
+    let text = format!("Serving '{}' on {}\n", root.escape_debug(), server.addresses().join(", "));
+    let logs_to_stdout = config.access_log.file.is_none()
+        && !matches!(config.access_log.format.as_deref(), None | Some("off"));
+    if logs_to_stdout {
+        crate::output::complain(text.as_bytes());
+    } else {
+        print(NAME, &text);
+    }
+}
+
+fn reload(server: &mut Server, again: &impl Fn() -> Result<Asked, Refused>) {
+    let reloaded = match again() {
+        Ok(Asked::Serve(config)) => server.reload(&config).map_err(|error| error.to_string().into_bytes()),
+        Ok(_) => Ok(Vec::new()),
+        Err(Refused::File(error)) => Err(error.to_string().into_bytes()),
+        Err(Refused::Misuse(message)) => Err(message),
+    };
+    match reloaded {
+        Ok(warnings) => {
+            warnings.iter().for_each(|warning| say(NAME, format!("warning: {warning}").as_bytes()));
+            say(NAME, b"reloaded");
+        }
+        Err(message) => say(NAME, &[b"not reloaded: ", &message[..]].concat()),
+    }
+}
+
+/// Lets what is under way end; a second signal, or Ctrl-C, does not wait for it.
+fn end(server: Server, status: u8, signals: &mut Signals) -> u8 {
+    if status == INTERRUPTED {
+        drop(server);
+        return status;
+    }
+    let handle = signals.handle();
+    let (timeout, mut again) = (server.drain_timeout(), Signals::new([SIGINT, SIGTERM]).ok());
+    handle.close();
+    std::thread::spawn(move || {
+        if let Some(signal) = again.as_mut().and_then(|signals| signals.forever().next()) {
+            std::process::exit(128 + signal);
+        }
+    });
+    if server.drain(timeout) { status } else { CUT_OFF }
+}

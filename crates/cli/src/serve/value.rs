@@ -1,0 +1,240 @@
+//! An option's value as it was given, on the command line or in the environment, and how it is read. Knows no option.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use fathom_text::number;
+use fathom_text::quote::{Charset, quote};
+
+use super::table::Key;
+
+const YES: [&str; 4] = ["yes", "on", "true", "1"];
+const NO: [&str; 4] = ["no", "off", "false", "0"];
+/// Milliseconds of each unit of time; the first that fits the end of a text counts.
+const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+
+/// An option that was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) key: Key,
+    /// How messages name it: `--port`, or the variable.
+    pub(crate) name: String,
+    /// The value, if there is one.
+    pub(crate) value: Option<Vec<u8>>,
+    /// What the user's terminal shows.
+    pub(crate) charset: Charset,
+}
+
+/// The value of an option that can be turned off.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Switch<'v> {
+    Off,
+    /// On, without a value.
+    On,
+    Value(&'v str),
+}
+
+impl Given {
+    /// The message for a value that is not `expected`; without the program's name.
+    pub(crate) fn refuse(&self, expected: &str) -> Vec<u8> {
+        let quoted = |text: &[u8]| quote(text, self.charset);
+        let value = quoted(self.value.as_deref().unwrap_or_default());
+        [
+            b"invalid argument ",
+            &value[..],
+            b" for ",
+            &quoted(self.name.as_bytes()),
+            b": ",
+            expected.as_bytes(),
+        ]
+        .concat()
+    }
+
+    pub(crate) fn text(&self) -> Result<&str, Vec<u8>> {
+        std::str::from_utf8(self.value.as_deref().unwrap_or_default())
+            .map_err(|_| self.refuse("this is no UTF-8"))
+    }
+
+    pub(crate) fn path(&self) -> Result<PathBuf, Vec<u8>> {
+        match self.value.clone().unwrap_or_default() {
+            empty if empty.is_empty() => Err(self.refuse("a path is not empty")),
+            value => Ok(OsString::from_vec(value).into()),
+        }
+    }
+
+    pub(crate) fn number<T: FromStr>(&self, expected: &str) -> Result<T, Vec<u8>> {
+        let text = self.text()?;
+        let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| self.refuse(expected))
+    }
+
+    /// Bytes.
+    pub(crate) fn size<T: TryFrom<i128>>(&self) -> Result<T, Vec<u8>> {
+        let reading = number::read(self.text()?.as_bytes(), 0, i64::MAX.into(), b"kKMGT");
+        let size = reading.error.is_none().then(|| T::try_from(reading.value).ok()).flatten();
+        size.ok_or_else(|| self.refuse("a size is a number of bytes, or like 64K and 16M"))
+    }
+
+    /// Milliseconds.
+    pub(crate) fn time(&self) -> Result<u64, Vec<u8>> {
+        let text = self.text()?;
+        let unit = UNITS.iter().find_map(|(unit, length)| Some((text.strip_suffix(unit)?, *length)));
+        let (digits, length) = unit.unwrap_or((text, 1000));
+        let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let time = digits.and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(length));
+        time.ok_or_else(|| self.refuse("a time is like 500ms, 10s, 2m and 1h"))
+    }
+
+    pub(crate) fn switch(&self) -> Result<Switch<'_>, Vec<u8>> {
+        Ok(match self.text()? {
+            word if NO.contains(&word) => Switch::Off,
+            word if word.is_empty() || YES.contains(&word) => Switch::On,
+            value => Switch::Value(value),
+        })
+    }
+
+    pub(crate) fn yes(&self) -> Result<bool, Vec<u8>> {
+        match self.switch()? {
+            Switch::On => Ok(true),
+            Switch::Off => Ok(false),
+            Switch::Value(_) => Err(self.refuse("yes or no")),
+        }
+    }
+
+    pub(crate) fn one_of(&self, words: &[&str]) -> Result<String, Vec<u8>> {
+        let text = self.text()?;
+        let known = words.iter().find(|word| **word == text);
+        known
+            .map(|word| (*word).to_owned())
+            .ok_or_else(|| self.refuse(&format!("one of {}", words.join(", "))))
+    }
+
+    /// What stands before and behind the first `between`.
+    pub(crate) fn pair(&self, between: char, expected: &str) -> Result<(String, String), Vec<u8>> {
+        let pair = self.text()?.split_once(between).filter(|(before, _)| !before.is_empty());
+        pair.map(|(before, behind)| (before.to_owned(), behind.to_owned()))
+            .ok_or_else(|| self.refuse(expected))
+    }
+}
+
+/// The words of a list.
+pub(crate) fn list(text: &str) -> Vec<String> {
+    text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// An address as the server takes it, from one that people write; `port` is for those without one.
+pub(crate) fn address(text: &str, port: u16) -> Option<String> {
+    if text == "systemd" || text.strip_prefix("unix:").is_some_and(|path| !path.is_empty()) {
+        return Some(text.to_owned());
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some(address.to_string());
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Some(SocketAddr::new(ip, port).to_string());
+    }
+    let (host, port) = match text.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (text, port),
+    };
+    // What the machine has of each is for the server to find out.
+    match host {
+        "localhost" => Some(format!("localhost:{port}")),
+        "" | "*" if !text.is_empty() => Some(format!(":{port}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(value: &str) -> Given {
+        Given {
+            key: Key::Port,
+            name: "--port".to_owned(),
+            value: Some(value.into()),
+            charset: Charset::Ascii,
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, expected) in [
+            ("500ms", Some(500)),
+            ("10s", Some(10_000)),
+            ("2m", Some(120_000)),
+            ("1h", Some(3_600_000)),
+            ("7", Some(7_000)),
+            ("0", Some(0)),
+            ("", None),
+            ("s", None),
+            ("-1s", None),
+            ("+1s", None),
+            ("1.5s", None),
+            ("99999999999999999h", None),
+        ] {
+            assert_eq!(given(text).time().ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_numbers_are_whole() {
+        assert_eq!(given("64K").size::<usize>(), Ok(65_536));
+        assert_eq!(given("1MB").size::<u64>(), Ok(1_000_000));
+        assert!(
+            given("-1").size::<u64>().is_err()
+                && given("1x").size::<u64>().is_err()
+                && given("").size::<u64>().is_err()
+        );
+        assert_eq!(given("007").number::<u16>(""), Ok(7));
+        for text in ["", "-1", "+1", "65536", "1x"] {
+            let message = String::from_utf8(given(text).number::<u16>("a port").unwrap_err()).unwrap();
+            assert_eq!(message, format!("invalid argument '{text}' for '--port': a port"));
+        }
+    }
+
+    #[test]
+    fn switches_know_yes_and_no() {
+        for word in YES {
+            assert_eq!((given(word).switch(), given(word).yes()), (Ok(Switch::On), Ok(true)));
+        }
+        for word in NO {
+            assert_eq!((given(word).switch(), given(word).yes()), (Ok(Switch::Off), Ok(false)));
+        }
+        assert_eq!(given("/x").switch(), Ok(Switch::Value("/x")));
+        assert!(given("/x").yes().is_err());
+        assert_eq!(Given { value: None, ..given("") }.yes(), Ok(true));
+        assert!(Given { value: Some(vec![0xff]), ..given("") }.text().is_err());
+    }
+
+    #[test]
+    fn addresses_are_completed() {
+        for (text, expected) in [
+            ("127.0.0.1:80", Some("127.0.0.1:80")),
+            ("127.0.0.1", Some("127.0.0.1:9")),
+            ("::1", Some("[::1]:9")),
+            ("[::1]", Some("[::1]:9")),
+            ("[::1]:80", Some("[::1]:80")),
+            (":80", Some(":80")),
+            ("*:80", Some(":80")),
+            ("*", Some(":9")),
+            ("localhost", Some("localhost:9")),
+            ("localhost:80", Some("localhost:80")),
+            ("unix:/run/a", Some("unix:/run/a")),
+            ("systemd", Some("systemd")),
+            ("", None),
+            ("unix:", None),
+            (":x", None),
+            (":65536", None),
+            ("a.example:80", None),
+            ("8080", None),
+        ] {
+            assert_eq!(address(text, 9).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+"""Looks at two servers with headless Chromium: argv[1] lists directories, argv[2] has a program that routes in the browser and a
+recording. Downloads go to the directory argv[3]. Writes what it finds as JSON.
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+import time
+
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars""".split()
+PATIENCE_S = 60
+NAMES = "return [...document.querySelectorAll('tbody a')].map(a => a.textContent).filter(name => name !== '../')"
+ELEMENTS = "return document.querySelectorAll('script, img, svg, [onload], [onerror], [onmouseover]').length"
+PROTOCOLS = "return [...new Set([...document.querySelectorAll('a')].map(a => a.protocol))]"
+
+
+def open_browser(profile, downloads):
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in [*FLAGS, f"--user-data-dir={profile}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    behavior = {"behavior": "allow", "downloadPath": str(downloads)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
+    return browser
+
+
+def wait(browser, look):
+    return WebDriverWait(browser, PATIENCE_S, poll_frequency=0.05).until(lambda _: look())
+
+
+def console(browser):
+    """What the browser complained about since. Browsers ask for an icon, which these directories have not."""
+    messages = [entry["message"] for entry in browser.get_log("browser")]
+    return [message for message in messages if "/favicon.ico" not in message]
+
+
+def click(browser, text):
+    browser.find_element(By.PARTIAL_LINK_TEXT, text).click()
+
+
+def sort(browser, url):
+    """The names after a click on each column's head, until that says it is sorted by it."""
+    shown = {}
+    browser.get(f"{url}/sorted/")
+    for head in ("Name", "Size", "Modified"):
+        before = browser.current_url
+        click(browser, head)
+        wait(browser, lambda: browser.current_url != before)
+        wait(browser, lambda: head in browser.find_element(By.CSS_SELECTOR, "th[aria-sort]").text)
+        shown[head] = browser.execute_script(NAMES)
+    return shown
+
+
+def widths(browser, url):
+    """How wide the pages are that a telephone shows."""
+    size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    found = {}
+    for path in ("/sorted/", "/hostile/"):
+        browser.get(url + path)
+        found[path] = browser.execute_script("return Math.max(document.documentElement.scrollWidth, innerWidth)")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return found
+
+
+def dialogs(browser):
+    try:
+        browser.switch_to.alert.dismiss()
+        return 1
+    except NoAlertPresentException:
+        return 0
+
+
+def hostile(browser, url, downloads):
+    browser.get(f"{url}/hostile/")
+    report = {
+        "names": browser.execute_script(NAMES),
+        "elements": browser.execute_script(ELEMENTS),
+        "protocols": browser.execute_script(PROTOCOLS),
+        "dialogs": dialogs(browser),
+    }
+    # The type of such a file is unknown, so that it is downloaded rather than shown.
+    click(browser, "javascript:alert(1)")
+    wait(browser, lambda: any(file.read_bytes() == b"harmless" for file in downloads.iterdir() if file.is_file()))
+    report["dialogs"] += dialogs(browser)
+    return report
+
+
+def download(browser, url, downloads):
+    browser.get(f"{url}/sorted/")
+    click(browser, "b.bin")
+    target = downloads / "b.bin"
+    wait(browser, lambda: target.exists() and target.stat().st_size == 300_000)
+
+
+def route(browser, url):
+    browser.get(f"{url}/some/place/7")
+    shown = wait(browser, lambda: browser.find_element(By.ID, "shown").text)
+    complaints = console(browser)
+    missing = browser.execute_script("return fetch('/missing.js').then(response => response.status)")
+    return shown, complaints, missing
+
+
+def seek(browser, url):
+    """What happens when somebody jumps to 500 seconds from the beginning."""
+    browser.get_log("performance")
+    browser.get(f"{url}/player.html")
+    video = "document.querySelector('video')"
+    wait(browser, lambda: browser.execute_script(f"return {video}.readyState >= 1"))
+    browser.execute_script(f"{video}.currentTime = 500")
+    wait(browser, lambda: browser.execute_script(f"return !{video}.seeking && {video}.readyState >= 2"))
+    report = browser.execute_script(f"return {{time: {video}.currentTime, duration: {video}.duration}}")
+    # The answers end, and are logged, when nobody wants them any more.
+    browser.get("about:blank")
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    responses = [message["params"]["response"] for message in messages if message["method"] == "Network.responseReceived"]
+    fields = [{name.lower(): value for name, value in response["headers"].items()} for response in responses]
+    report["ranges"] = [field["content-range"] for field in fields if "content-range" in field]
+    time.sleep(0.5)
+    return report
+
+
+def main(listed, routed, downloads):
+    with tempfile.TemporaryDirectory(dir=downloads) as profile:
+        browser = open_browser(profile, downloads)
+        try:
+            report = {"sorted": sort(browser, listed), "widths": widths(browser, listed), "hostile": hostile(browser, listed, downloads)}
+            download(browser, listed, downloads)
+            report["listing_console"] = console(browser)
+            report["routed"], report["routed_console"], report["missing"] = route(browser, routed)
+            report["seek"] = seek(browser, routed)
+        finally:
+            browser.quit()
+    json.dump(report, sys.stdout)
+
+
+main(sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]))

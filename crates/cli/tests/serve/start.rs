@@ -1,0 +1,159 @@
+//! How it starts: where it says it is, what it takes from where, and what it says when it cannot.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::curl::{get, needs_curl};
+use crate::server::{Home, Server};
+use crate::support::program::unprivileged;
+
+#[test]
+fn without_arguments_it_serves_the_current_directory_on_port_8080() {
+    let home = Home::new();
+    let said = home.run("--check");
+    let expected = "The configuration makes sense. Listens on 127.0.0.1:8080.\nsite: '.'\n";
+    assert_eq!(said, (Some(0), expected.to_owned(), String::new()));
+}
+
+#[test]
+fn it_says_where_it_is_and_is_there() {
+    let home = Home::with(&[("a.txt", b"here")]);
+    let server = home.serve("");
+    assert_eq!(server.out(), format!("Serving 'www' on {}/\n", server.url));
+    assert_eq!(server.err(), "");
+    assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
+    assert_eq!(server.get("/b.txt").0, 404);
+}
+
+#[test]
+fn several_addresses_are_all_said_and_served() {
+    if !needs_curl("") {
+        return;
+    }
+    if TcpListener::bind("[::1]:0").is_err() {
+        return crate::support::skip("needs IPv6");
+    }
+    let home = Home::with(&[("a.txt", b"here")]);
+    let server = home.serve("-l [::1]:0");
+    let said = server.out();
+    let urls: Vec<&str> = said.trim_end().rsplit_once("' on ").unwrap().1.split(", ").collect();
+    assert_eq!(urls.len(), 2, "{said}");
+    for url in urls {
+        let url = url.trim_end_matches('/');
+        let other = get(&home, &[&format!("{url}/a.txt")]);
+        assert_eq!((other.status, other.body), (200, b"here".to_vec()), "{url}");
+    }
+}
+
+#[test]
+fn options_go_before_variables_and_those_before_the_file() {
+    if !needs_curl("") {
+        return;
+    }
+    let home = Home::with(&[("a.txt", b"here")]);
+    let rules = "[[site.headers]]\npath = '*'\nset = { X-From = 'file', X-File = 'yes' }\n";
+    fs::write(
+        home.at("serve.toml"),
+        format!("health = '/file'\nmetrics = '/metrics-file'\n[site]\nlisting = true\n{rules}"),
+    )
+    .unwrap();
+    let mut command = home.command("--health=/flag www");
+    command.envs([
+        ("FATHOM_SERVE_CONFIG", "serve.toml"),
+        ("FATHOM_SERVE_LISTEN", "127.0.0.1:0"),
+        ("FATHOM_SERVE_HEALTH", "/variable"),
+        ("FATHOM_SERVE_METRICS", "/metrics-variable"),
+        ("FATHOM_SERVE_HEADER", "*=X-From:variable"),
+    ]);
+    let server = Server::start(&home, &mut command);
+    for (path, status) in [
+        ("/flag", 200),
+        ("/variable", 404),
+        ("/file", 404),
+        ("/metrics-variable", 200),
+        ("/metrics-file", 404),
+        ("/", 200),
+    ] {
+        assert_eq!(server.get(path).0, status, "{path}");
+    }
+    let reply = get(&home, &[&format!("{}/a.txt", server.url)]);
+    assert_eq!((reply.header("x-from"), reply.header("x-file")), (Some("variable"), Some("yes")));
+}
+
+#[test]
+fn what_it_cannot_do_is_said_with_its_status() {
+    let home = Home::with(&[("a.txt", b"here")]);
+    fs::write(home.at("bad.toml"), "[site]\nroot = 'www'\nlistings = true\n").unwrap();
+    fs::write(home.at("not.pem"), "hello\n").unwrap();
+    for (words, status, said) in [
+        ("nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
+        ("www/a.txt", 1, "cannot open 'www/a.txt': Not a directory\n"),
+        ("--check nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
+        ("-c nosuch.toml", 1, "cannot read 'nosuch.toml': No such file or directory\n"),
+        (
+            "-c bad.toml",
+            1,
+            "cannot read 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
+        ),
+        (
+            "--check -c bad.toml",
+            1,
+            "cannot read 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
+        ),
+        ("-l 192.0.2.1:1 www", 1, "cannot listen on '192.0.2.1:1': Cannot assign requested address\n"),
+        (
+            "-l unix:no/such/socket www",
+            1,
+            "cannot listen on 'unix:no/such/socket': No such file or directory\n",
+        ),
+        ("-l systemd www", 1, "no sockets were handed over"),
+        ("--tls-cert not.pem --tls-key not.pem www", 1, "not.pem"),
+        ("--tls-cert nosuch.pem --tls-key nosuch.pem www", 1, "'nosuch.pem': No such file or directory\n"),
+        ("--tls-cert not.pem www", 2, "--tls-key"),
+        ("--auth-file nosuch www", 1, "'nosuch': No such file or directory\n"),
+        ("--access-log=no/such/log www", 1, "cannot open 'no/such/log': No such file or directory\n"),
+        ("--io zfs www", 2, "invalid argument 'zfs' for '--io': one of auto, sync,"),
+        (
+            "--nonsense",
+            2,
+            "unrecognized option '--nonsense'\nTry 'fathom serve --help' for more information.\n",
+        ),
+        ("www www", 2, "extra operand 'www'\n"),
+        ("--port 65536", 2, "invalid argument '65536' for '--port': a port is a number up to 65535\n"),
+    ] {
+        let (ended, out, err) = home.run(words);
+        assert_eq!((ended, out.as_str()), (Some(status), ""), "{words}: {err}");
+        assert!(err.starts_with("fathom serve: ") && err.contains(said), "{words}: {err}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_said() {
+    let home = Home::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let said = home.run(&format!("-l {address} www"));
+    let expected = format!("fathom serve: cannot listen on '{address}': Address already in use\n");
+    assert_eq!(said, (Some(1), String::new(), expected));
+    let server = home.serve("");
+    let (status, _, err) = home.run(&format!("-l {} www", server.address()));
+    assert!(status == Some(1) && err.contains("in use"), "another server of its own is there: {err}");
+}
+
+#[test]
+fn what_may_not_be_read_is_refused_and_the_rest_is_not() {
+    let home = Home::with(&[("a.txt", b"here"), ("b.txt", b"secret"), ("c/d.txt", b"secret")]);
+    let allow =
+        |name: &str, bits| fs::set_permissions(home.at(name), fs::Permissions::from_mode(bits)).unwrap();
+    allow("", 0o755);
+    allow("www/b.txt", 0o000);
+    allow("www/c", 0o000);
+    let mut command = unprivileged();
+    command.args(["serve", "-l", "127.0.0.1:0", "--listing", "www"]).current_dir(home.at(""));
+    let server = Server::start(&home, &mut command);
+    for (path, status) in [("/a.txt", 200), ("/b.txt", 403), ("/c/d.txt", 403), ("/c/", 403), ("/", 200)] {
+        assert_eq!(server.get(path).0, status, "{path}");
+    }
+    allow("www/c", 0o755);
+}
