@@ -10,7 +10,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory docs install
+.PHONY: help run build test check fmt clippy doc rust-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -73,6 +73,9 @@ bench-list: build ## Compare `fathom list` with find, bfs and fd; options in ARG
 
 bench-inventory: build ## Compare `fathom scan` with find, and its answers with du's; options in ARGS
 	python3 benches/inventory.py --fathom $(target)/release/fathom $(ARGS)
+
+bench-serve: build ## Compare `fathom serve` with nginx, static-web-server and miniserve; options in ARGS
+	python3 benches/serve.py --fathom $(target)/release/fathom $(ARGS)
 
 docs: ## Write man pages and completions anew
 	UPDATE_DOCS=1 $(cargo) test -p fathomfs --test docs

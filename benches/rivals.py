@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Installs the rivals `du.py` measures into benches/.tools, finds those of `list.py`, and says which are missing.
+"""Installs the rivals `du.py` and `serve.py` measure into benches/.tools, finds those of `list.py`, and says which are
+missing.
 
 Owns: where a rival comes from and which version is installed (`.tools/rivals.json`).
-Not here: how a rival is called; that is `du_arms.py` and `list_arms.py`.
+Not here: how a rival is called; that is `du_arms.py`, `list_arms.py` and `serve_arms.py`.
 
 GNU du is the system's own. The Rust tools come from crates.io (newest release, its own lock file), gdu from
 Debian's archive, unpacked rather than installed, so nothing outside benches/ changes. What lists names is the
-system's own or named by who measures.
+system's own or named by who measures. Of servers, nginx is the system's own, too; those from crates.io have one version
+that is measured.
 """
 
 import argparse
@@ -37,16 +39,34 @@ LISTERS = {
     "fd": ("fd-find", ("fdfind", "fd")),
 }
 
+# Servers: crate, which is its binary's name, too -> the version that is measured
+SERVERS = {
+    "static-web-server": "2.44.0",
+    "miniserve": "0.35.0",
+}
+
+# What `serve.py` needs from the system -> its Debian package, the option that prints its version
+SERVER_TOOLS = {
+    "nginx": ("nginx-light", "-v"),
+    "wrk": ("wrk", "-v"),
+    "strace": ("strace", "-V"),
+}
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="install again what is already there")
-    install(parser.parse_args().update)
-    found, missing = (du | listers for du, listers in zip(load(), find_listers()))
+    parser.add_argument("--servers", action="store_true", help="those of serve.py instead of the others")
+    options = parser.parse_args()
+    if options.servers:
+        found, missing = find_servers(options.update)
+    else:
+        install(options.update)
+        found, missing = (du | listers for du, listers in zip(load(), find_listers()))
     for name, tool in found.items():
-        print(f"{name:8} {tool['version']} ({tool['source']})")
+        print(f"{name:17} {tool['version']} ({tool['source']})")
     for name, why in missing.items():
-        print(f"{name:8} not available: {why}")
+        print(f"{name:17} not available: {why}")
 
 
 def install(update=False):
@@ -81,6 +101,33 @@ def find_listers(named=None):
     if "bfs" in found and not works([found["bfs"]["path"], "-j1", "/", "-maxdepth", "0"]):
         missing["bfs -j"] = f"{found['bfs']['version']} has one thread: name a newer one with --bfs"
     return found, missing
+
+
+def find_servers(update=False):
+    """What `load` returns, of servers and of what measures them; servers from crates.io are installed if need be."""
+    found, missing = {}, {}
+    for name, (package, option) in SERVER_TOOLS.items():
+        add(found, missing, name, lambda: system_tool(name, package, option))
+    for crate, version in SERVERS.items():
+        add(found, missing, crate, lambda: server(crate, version, update))
+    return found, missing
+
+
+def system_tool(name, package, option):
+    """A program that may say its version on standard error, and fail doing so."""
+    # nginx is among the programs of administrators.
+    path = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+    if not path:
+        raise RuntimeError(f"no program {name}: apt-get install {package}")
+    return {"path": path, "version": first_line(["sh", "-c", f'"$0" {option} 2>&1 || :', path]), "source": "system"}
+
+
+def server(crate, version, update):
+    """The version that is measured, and no other that may be there."""
+    path = TOOLS / "bin" / crate
+    other = path.exists() and version not in first_line([str(path), "--version"]).split()
+    found = from_crates_io(f"{crate}@{version}", crate, update or other)
+    return dict(found, path=str(path), version=version)
 
 
 def lister(package, programs, source):

@@ -247,15 +247,22 @@ def mounted(slowfs, source):
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as scratch:
         mount = Path(scratch) / source.name
         mount.mkdir()
-        command = [slowfs, str(source), str(mount), "--delay-us", "1000", "--die-with-parent"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-            try:
-                if not server.stdout.readline().startswith("mounted"):
-                    raise Failure(server.stderr.read().strip())
-                yield mount
-            finally:
-                server.terminate()
-                server.wait()
+        with mounted_at(slowfs, source, mount):
+            yield mount
+
+
+@contextlib.contextmanager
+def mounted_at(slowfs, source, mount):
+    """The same, at a directory that is there."""
+    command = [slowfs, str(source), str(mount), "--delay-us", "1000", "--die-with-parent"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            if not server.stdout.readline().startswith("mounted"):
+                raise Failure(server.stderr.read().strip())
+            yield
+        finally:
+            server.terminate()
+            server.wait()
 
 
 @functools.cache

@@ -27,10 +27,20 @@ def median_s(samples):
 
 def ratio(above, below, random):
     """How many times longer `above` took than `below`, block by block; None without a common block."""
+    seconds = [{block: sample.seconds for block, sample in samples.items()} for samples in (above, below)]
+    return ratio_of(*seconds, random)
+
+
+def ratio_of(above, below, random):
+    """The same of two mappings block -> number."""
     blocks = sorted(above.keys() & below.keys())
-    logs = [math.log(above[block].seconds / below[block].seconds) for block in blocks]
+    logs = [math.log(above[block] / below[block]) for block in blocks]
     if not logs:
         return None
-    medians = sorted(statistics.median(random.choices(logs, k=len(logs))) for _ in range(DRAWS))
-    low, high = medians[int(DRAWS * 0.025)], medians[int(DRAWS * 0.975)]
-    return Ratio(math.exp(statistics.median(logs)), math.exp(low), math.exp(high), len(logs))
+    return Ratio(*(math.exp(log) for log in interval(logs, random)), len(logs))
+
+
+def interval(values, random):
+    """(median, low, high): the median, with a 95 % interval from resampling."""
+    medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(DRAWS))
+    return statistics.median(values), medians[int(DRAWS * 0.025)], medians[int(DRAWS * 0.975)]

@@ -1,0 +1,125 @@
+"""Who `serve.py` measures: how each server is started so that all do the same, on one core.
+
+Nobody writes an access log, compresses, or adds headers that can be turned off.
+"""
+
+from dataclasses import dataclass
+
+FATHOM_MODELS = ("sync", "nowait", "pool", "tokio", "sendfile", "uring")
+AUTO, AGAIN = "fathom", "fathom (again)"
+NGINX = "nginx"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One server with one set of options."""
+
+    name: str
+    group: str  # fathom, again, fixed (a model), nginx, threads (nginx with some), rival
+    # PORT, ROOT (the directory served), SCRATCH (an empty directory), CONF (a file with `configuration`) stand for them
+    command: tuple
+    configuration: str = ""
+    note: str = ""
+
+    def argv(self, names):
+        """The command, with `names` for what stands for something."""
+        return [replaced(word, names) for word in self.command]
+
+
+def replaced(text, names):
+    for name, value in names.items():
+        text = text.replace(name, str(value))
+    return text
+
+
+def model(name):
+    """What the arm of a model is called."""
+    return f"fathom --io {name}"
+
+
+def all_arms(fathom, rivals):
+    """Every server that was found."""
+    found = fathoms(fathom) if fathom else []
+    if "nginx" in rivals:
+        found += nginxes(rivals["nginx"]["path"])
+    if "static-web-server" in rivals:
+        found.append(static_web_server(rivals["static-web-server"]["path"]))
+    if "miniserve" in rivals:
+        found.append(miniserve(rivals["miniserve"]["path"]))
+    return found
+
+
+def fathoms(binary):
+    """fathom as it chooses, twice; and with each model named."""
+    return [
+        fathom(binary, "auto", AUTO, "fathom"),
+        fathom(binary, "auto", AGAIN, "again"),
+        *(fathom(binary, name, model(name), "fixed") for name in FATHOM_MODELS),
+    ]
+
+
+def fathom(binary, io, name, group):
+    return Arm(name, group, (binary, "serve", "--io", io, "--workers", "1", "--listen", "127.0.0.1:PORT", "ROOT"))
+
+
+def nginxes(binary):
+    """nginx with a cache of open files, without, and with that cache and threads that read."""
+    return [
+        nginx(binary, NGINX, "nginx", OPEN_FILE_CACHE),
+        nginx(binary, f"{NGINX}, no open_file_cache", "nginx"),
+        nginx(binary, f"{NGINX}, aio threads", "threads", OPEN_FILE_CACHE + "aio threads;"),
+    ]
+
+
+def nginx(binary, name, group, more=""):
+    command = (binary, "-c", "CONF", "-p", "SCRATCH", "-e", "stderr")
+    return Arm(name, group, command, NGINX_CONFIGURATION.replace("MORE", more))
+
+
+# It may hold every file that is asked for hot, and as many others as fathom's.
+OPEN_FILE_CACHE = "open_file_cache max=4096 inactive=60s; open_file_cache_valid 60s; "
+# Its master may be root, but the sets of files need not be readable by others: so is its worker.
+NGINX_CONFIGURATION = """\
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile LIMIT;
+pid SCRATCH/pid;
+USER
+events { worker_connections 16384; }
+http {
+    types { text/html html; image/jpeg jpg; }
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 300s;
+    keepalive_requests 1000000000;
+    client_body_temp_path SCRATCH/body;
+    proxy_temp_path SCRATCH/proxy;
+    fastcgi_temp_path SCRATCH/fastcgi;
+    uwsgi_temp_path SCRATCH/uwsgi;
+    scgi_temp_path SCRATCH/scgi;
+    MORE
+    server {
+        listen 127.0.0.1:PORT backlog=4096;
+        root ROOT;
+    }
+}
+"""
+
+
+def static_web_server(binary):
+    """Its worker threads are as many as processors it may run on, times the multiplier."""
+    off = ["--compression", "--compression-static"]
+    off += ["--cache-control-headers", "--directory-listing", "--security-headers"]
+    words = [word for option in off for word in (option, "false")]
+    where = ("--host", "127.0.0.1", "--port", "PORT", "--root", "ROOT")
+    return Arm(
+        "static-web-server",
+        "rival",
+        (binary, *where, "--threads-multiplier", "1", "--log-level", "error", *words),
+    )
+
+
+def miniserve(binary):
+    """As it is, but for its workers."""
+    return Arm("miniserve", "rival", (binary, "--interfaces", "127.0.0.1", "--port", "PORT", "--workers", "1", "ROOT"))
