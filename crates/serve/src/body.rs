@@ -4,13 +4,15 @@ use std::future::Future;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use fathom_io::sys::Sealed;
 use http_body::{Frame, SizeHint};
 
-use crate::conn::chunk::Chunk;
-use crate::files::{Failure, Reader, Source, Step};
+use crate::conn::chunk::{Chunk, Origin, PART_BYTES, Part, Parts};
+use crate::files::{Failure, Reader, SEND_BYTES, Short, Source, Step};
 use crate::multipart::{Multipart, Piece};
 use crate::worker::Tally;
 
@@ -22,6 +24,8 @@ pub(crate) enum Content {
     Empty,
     /// Bytes in memory.
     Bytes(Bytes),
+    /// A range of a body that is kept.
+    Kept(Kept),
     /// A range of a file.
     File(Box<Reader>),
     /// Several ranges, in their frame.
@@ -34,6 +38,7 @@ impl Content {
         match self {
             Self::Empty => 0,
             Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Kept(kept) => kept.range.len() as u64,
             Self::File(reader) => reader.left(),
             Self::Pieces(pieces) => pieces.left(),
         }
@@ -42,8 +47,8 @@ impl Content {
 
 /// Where ranges are taken from.
 pub(crate) enum From {
-    /// A body in memory.
-    Bytes(Bytes),
+    /// A body in memory, which the connection may be able to send itself.
+    Short(Short, Option<Parts>),
     /// A file.
     File(Box<Reader>),
 }
@@ -52,7 +57,7 @@ impl From {
     /// One of several ranges, which must not end after the whole.
     fn range(&self, range: Range<u64>) -> Content {
         match self {
-            Self::Bytes(bytes) => Content::Bytes(slice(bytes, range)),
+            Self::Short(body, parts) => short(body, parts.as_ref(), range),
             Self::File(reader) => Content::File(Box::new(reader.range(range))),
         }
     }
@@ -60,7 +65,7 @@ impl From {
     /// The only range.
     pub(crate) fn only(self, range: Range<u64>) -> Content {
         match self {
-            Self::Bytes(bytes) => Content::Bytes(slice(&bytes, range)),
+            Self::Short(body, parts) => short(&body, parts.as_ref(), range),
             Self::File(mut reader) => {
                 (reader.at, reader.end) = (range.start, range.end);
                 Content::File(reader)
@@ -69,9 +74,31 @@ impl From {
     }
 }
 
-fn slice(bytes: &Bytes, range: Range<u64>) -> Bytes {
-    let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-    bytes.slice(at(range.start)..at(range.end))
+fn short(body: &Short, parts: Option<&Parts>, range: Range<u64>) -> Content {
+    let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(body.bytes.len());
+    let range = at(range.start)..at(range.end);
+    match (&body.sealed, parts) {
+        (Some(sealed), Some(parts)) if range.len() as u64 >= SEND_BYTES => {
+            Content::Kept(Kept { sealed: Arc::clone(sealed), parts: parts.clone(), range })
+        }
+        _ => Content::Bytes(body.bytes.slice(range)),
+    }
+}
+
+/// A range of a body that is kept, sent without being copied.
+pub(crate) struct Kept {
+    sealed: Arc<Sealed>,
+    parts: Parts,
+    range: Range<usize>,
+}
+
+impl Kept {
+    fn next(&mut self) -> Chunk {
+        let (start, bytes) = (self.range.start, self.range.len().min(PART_BYTES));
+        self.range.start += bytes;
+        let from = Origin::Kept(Arc::clone(&self.sealed));
+        self.parts.hand_out(Part { from, offset: start as u64, bytes })
+    }
 }
 
 /// Several ranges of one file, in their frame.
@@ -127,6 +154,7 @@ impl Body {
                 let bytes = std::mem::take(bytes);
                 Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes(bytes))))
             }
+            Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
             Content::File(reader) => poll_file(reader, &mut self.waiting, &mut self.tally, cx),
         }
     }
@@ -185,4 +213,38 @@ impl http_body::Body for Body {
 /// hyper ends the connection for it: the length that was promised cannot be kept.
 fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file changed while it was sent")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Buf;
+
+    use super::*;
+    use crate::conn::pulse::Pulse;
+
+    fn content(body: &Short, parts: Option<&Parts>, range: Range<u64>) -> Content {
+        From::Short(body.clone(), parts.cloned()).only(range)
+    }
+
+    #[test]
+    fn a_long_range_of_a_body_that_is_kept_is_not_copied() {
+        let bytes = Bytes::from(vec![1; PART_BYTES + 10]);
+        let (sealed, plain) = (Short::sealed(bytes.clone()), Short::from(bytes.clone()));
+        let parts = Parts::new(Pulse::new());
+        let Content::Kept(mut kept) = content(&sealed, Some(&parts), 5..bytes.len() as u64) else {
+            panic!("it is copied");
+        };
+        assert!(matches!(kept.next(), Chunk::Part(PART_BYTES)));
+        assert_eq!((kept.range.len(), kept.next().remaining(), kept.range.len()), (5, 5, 0));
+        for (body, parts, range) in [
+            (&sealed, Some(&parts), 0..SEND_BYTES - 1),
+            (&sealed, None, 0..SEND_BYTES),
+            (&plain, Some(&parts), 0..SEND_BYTES),
+        ] {
+            let Content::Bytes(copied) = content(body, parts, range.clone()) else {
+                panic!("{range:?} is not")
+            };
+            assert_eq!(copied.len() as u64, range.end);
+        }
+    }
 }

@@ -112,7 +112,7 @@ fn what_it_cannot_do_is_said_with_its_status() {
         ("--tls-cert nosuch.pem --tls-key nosuch.pem www", 1, "'nosuch.pem': No such file or directory\n"),
         ("--tls-cert not.pem www", 2, "--tls-key"),
         ("--auth-file nosuch www", 1, "'nosuch': No such file or directory\n"),
-        ("--access-log=no/such/log www", 1, "cannot open 'no/such/log': No such file or directory\n"),
+        ("--access-log=no/such/log www", 1, "cannot open log 'no/such/log': No such file or directory\n"),
         ("--io zfs www", 2, "invalid argument 'zfs' for '--io': one of auto, sync,"),
         (
             "--nonsense",

@@ -7,7 +7,7 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, 
 
 use crate::Errno;
 
-/// A shared mapping of the first bytes of a file. Bytes are copied in and out: no reference to them exists, because another process may
+/// A mapping of the first bytes of a file. Bytes are copied in and out: no reference to them exists, because another process may
 /// change them.
 ///
 /// A page that is beyond the file's end by the time it is touched, or that the disk has no room for, ends the process with SIGBUS. Whoever
@@ -25,12 +25,21 @@ unsafe impl Send for Map {}
 impl Map {
     /// Maps the first `len` bytes of `file`.
     pub(crate) fn new(file: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Self, Errno> {
+        let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        Self::of(file, len, protection, MapFlags::SHARED)
+    }
+
+    /// Maps the first `len` bytes of `file`, which nobody writes to; a shared mapping of a sealed file needs Linux 6.7.
+    pub(super) fn private(file: BorrowedFd<'_>, len: usize) -> Result<Self, Errno> {
+        Self::of(file, len, ProtFlags::READ, MapFlags::PRIVATE)
+    }
+
+    fn of(file: BorrowedFd<'_>, len: usize, protection: ProtFlags, flags: MapFlags) -> Result<Self, Errno> {
         if len == 0 {
             return Ok(Self { address: None, len });
         }
-        let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping, at an address the kernel chooses, takes nobody's memory.
-        let address = unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0)? };
+        let address = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0)? };
         Ok(Self { address: NonNull::new(address.cast()), len })
     }
 

@@ -17,6 +17,8 @@ mod inherited;
 mod map;
 mod names;
 mod process;
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+mod sealed;
 mod startup;
 
 pub use rustix::fs::{CWD, major, makedev};
@@ -41,4 +43,6 @@ pub use process::{
     Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, raise_fd_limit,
     read_link, release_freed_memory, tune_allocator, usage,
 };
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub use sealed::Sealed;
 pub use startup::{ignore_sigpipe, restore_sigpipe, stdin_was_closed, stdout_was_closed};

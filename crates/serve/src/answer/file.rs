@@ -16,7 +16,7 @@ use crate::compress;
 use crate::conditional::{Outcome, evaluate, ranges_apply};
 use crate::files::cache::Entry;
 use crate::files::pool::Resource;
-use crate::files::{Failure, Opened, Reader, Source, Tail};
+use crate::files::{Failure, Opened, Reader, Short, Source, Tail};
 use crate::multipart::Multipart;
 use crate::negotiate::{Accepted, Coding};
 use crate::range::{Selection, content_range, select, unsatisfied};
@@ -126,7 +126,7 @@ impl Asking<'_> {
     async fn pack(&self, entry: &Kept, coding: Coding) -> Result<Option<Bytes>, Failure> {
         let worker = self.worker;
         let (body, _) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
-        let pack = move || compress::smaller(coder(coding), &body);
+        let pack = move || compress::smaller(coder(coding), &body.bytes);
         let packed = worker.files.pool.run(self.peer.client, Resource::Cpu, pack).await?;
         // What cannot be compressed is sent as it is.
         let packed = packed.ok().flatten().map(Bytes::from);
@@ -169,29 +169,35 @@ impl Asking<'_> {
     async fn body(&self, chosen: &Chosen) -> Result<(From, u64, Source), Failure> {
         let (worker, entry) = (self.worker, &chosen.entry);
         if let Some(packed) = &chosen.packed {
-            return Ok((From::Bytes(packed.clone()), packed.len() as u64, Source::Cache));
+            return Ok((self.short(packed.clone().into()), packed.len() as u64, Source::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
         let head_only = self.request.method == Method::HEAD;
-        if let Some(body) = entry.body.get() {
+        if let Some(body) = entry.body.get().cloned() {
             let source = if worker.cache.is_on() { Source::Cache } else { Source::Pool };
-            return Ok((From::Bytes(body.clone()), body.len() as u64, source));
+            let size = body.bytes.len() as u64;
+            return Ok((self.short(body), size, source));
         }
         if worker.cache.keeps(entry, opened.len()) && !head_only {
             let (body, source) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
-            return Ok((From::Bytes(body.clone()), body.len() as u64, source));
+            let size = body.bytes.len() as u64;
+            return Ok((self.short(body), size, source));
         }
         let reader = Reader {
             files: Rc::clone(&worker.files),
             opened: opened.clone(),
             at: 0,
             end: opened.len(),
-            parts: self.peer.parts.clone(),
+            parts: self.peer.parts.clone().filter(|_| self.peer.may_share),
             client: self.peer.client,
             has_sent: false,
             tail: Tail::default(),
         };
         Ok((From::File(Box::new(reader)), opened.len(), Source::Other))
+    }
+
+    fn short(&self, body: Short) -> From {
+        From::Short(body, self.peer.parts.clone())
     }
 }
 

@@ -81,7 +81,7 @@ impl Asking<'_> {
         }
         let (body, source) =
             self.worker.cache.body(&entry, &self.worker.files, self.peer.client).await.ok()?;
-        let mut answer = Answer::bytes(status, self.site.types.of(path), body);
+        let mut answer = Answer::bytes(status, self.site.types.of(path), body.bytes);
         answer.source = source;
         Some(answer)
     }

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use fathom_io::sys::unacknowledged;
+use fathom_io::sys::{Sealed, unacknowledged};
 
 use super::pulse::Pulse;
 use crate::files::Opened;
@@ -67,9 +68,27 @@ pub(crate) fn is_part(bytes: &[u8]) -> bool {
 /// A part of a file that the transport sends.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(crate) opened: Opened,
+    pub(crate) from: Origin,
     pub(crate) offset: u64,
     pub(crate) bytes: usize,
+}
+
+/// Whose pages are sent.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// A file's, which change when it does.
+    File(Opened),
+    /// A body's that is kept, which never change.
+    Kept(Arc<Sealed>),
+}
+
+impl Origin {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::File(opened) => opened.fd(),
+            Self::Kept(sealed) => sealed.as_fd(),
+        }
+    }
 }
 
 /// The parts that bodies of one connection have handed out and the transport has not sent, in order.
@@ -79,7 +98,7 @@ pub(crate) struct Parts(Rc<Queue>);
 #[derive(Debug)]
 struct Queue {
     parts: RefCell<VecDeque<Part>>,
-    /// The socket, once one has been sent.
+    /// The socket, once one of a file has been sent.
     socket: OnceCell<OwnedFd>,
     /// What the client had not acknowledged when that was last asked.
     unacknowledged: Cell<usize>,
@@ -106,11 +125,11 @@ impl Parts {
         socket: BorrowedFd<'_>,
         send: impl FnOnce(&Part) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        if self.0.socket.get().is_none() {
-            let _first = self.0.socket.set(socket.try_clone_to_owned()?);
-        }
         let mut parts = self.0.parts.borrow_mut();
         let part = parts.front_mut().ok_or_else(|| io::Error::other("no part was handed out"))?;
+        if matches!(part.from, Origin::File(_)) && self.0.socket.get().is_none() {
+            let _first = self.0.socket.set(socket.try_clone_to_owned()?);
+        }
         let sent = send(part)?;
         part.offset += sent as u64;
         part.bytes = part.bytes.saturating_sub(sent);
@@ -214,8 +233,9 @@ mod tests {
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let parts = Parts::new(Pulse::new());
         assert!(!parts.are_out().unwrap(), "none was sent");
-        parts.hand_out(Part { opened: opened.clone(), offset: 7, bytes: 10 });
-        parts.hand_out(Part { opened, offset: 0, bytes: 1 });
+        parts.hand_out(Part { from: Origin::File(opened), offset: 7, bytes: 10 });
+        let sealed = Origin::Kept(Arc::new(Sealed::new(b"x").unwrap()));
+        parts.hand_out(Part { from: sealed, offset: 0, bytes: 1 });
         let send = |by: &dyn Fn(&Part) -> io::Result<usize>| parts.send(ours.as_fd(), by);
         assert_eq!(send(&|part| Ok(part.bytes - 4)).unwrap(), 6);
         assert!(send(&|_| Err(io::ErrorKind::WouldBlock.into())).is_err());

@@ -8,11 +8,10 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use fathom_io::Errno;
 
 use super::opened::Change;
-use super::{Failure, Fetched, Files, Opened, Root, Source};
+use super::{Failure, Fetched, Files, Opened, Root, Short, Source};
 use crate::config;
 use crate::conn::chunk::Buffers;
 use crate::etag::SETTLING;
@@ -22,7 +21,7 @@ use crate::etag::SETTLING;
 pub(crate) struct Entry<T> {
     pub(crate) result: Result<Opened, Errno>,
     /// All bytes of a short file.
-    pub(crate) body: OnceCell<Bytes>,
+    pub(crate) body: OnceCell<Short>,
     /// What was made of it: headers, compressed bodies.
     pub(crate) made: T,
     checked: Cell<Instant>,
@@ -40,7 +39,7 @@ impl<T: Default> Entry<T> {
             Ok(fetched) => (Ok(fetched.opened), fetched.body),
             Err(errno) => (Err(errno), None),
         };
-        let body = body.map_or_else(OnceCell::new, OnceCell::from);
+        let body = body.map_or_else(OnceCell::new, |bytes| OnceCell::from(Short::from(bytes)));
         let (checked, used) = (Cell::new(Instant::now()), Cell::new(false));
         let (seen, kept, cost) = (Cell::new(seen), Cell::new(false), Cell::new(0));
         Rc::new(Self { result, body, made: T::default(), checked, seen, used, kept, cost })
@@ -183,14 +182,18 @@ impl<T: Default> Cache<T> {
         entry: &Entry<T>,
         files: &Rc<Files>,
         client: u64,
-    ) -> Result<(Bytes, Source), Failure> {
+    ) -> Result<(Short, Source), Failure> {
         if let Some(body) = entry.body.get() {
             return Ok((body.clone(), Source::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
-        let (body, source) = Box::pin(files.read_short(opened, client)).await?;
-        if self.keeps(entry, opened.len()) && entry.kept.get() && entry.body.set(body.clone()).is_ok() {
-            self.charge(entry, body.len());
+        let (bytes, source) = Box::pin(files.read_short(opened, client)).await?;
+        if !self.keeps(entry, opened.len()) || !entry.kept.get() {
+            return Ok((bytes.into(), source));
+        }
+        let body = if bytes.len() > Buffers::BYTES { Short::sealed(bytes) } else { bytes.into() };
+        if entry.body.set(body.clone()).is_ok() {
+            self.charge(entry, body.bytes.len());
         }
         Ok((body, source))
     }

@@ -15,6 +15,7 @@ mod model;
 mod opened;
 pub(crate) mod pool;
 mod read;
+mod short;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,7 +29,8 @@ pub(crate) use device::is_in_memory;
 pub(crate) use fetch::{Fetched, Flights};
 pub use model::{Model, UnknownModel};
 pub(crate) use opened::{Opened, Version};
-pub(crate) use read::{POOL_BYTES, Reader, Step, Tail};
+pub(crate) use read::{POOL_BYTES, Reader, SEND_BYTES, Step, Tail};
+pub(crate) use short::Short;
 
 pub(crate) use crate::log::Source;
 

@@ -15,10 +15,10 @@ use tokio::time::sleep;
 use super::fetch::read_all;
 use super::opened::Change;
 use super::{Failure, Files, Model, Opened, Source, on};
-use crate::conn::chunk::{Buffers, Chunk, Lent, PART_BYTES, Part, Parts};
+use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
 
 /// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
-const SEND_BYTES: u64 = 32 << 10;
+pub(crate) const SEND_BYTES: u64 = 32 << 10;
 /// What a thread of the pool reads at once: long enough for a disk, short enough for those who wait for the thread.
 pub(crate) const POOL_BYTES: u64 = 256 << 10;
 /// What is held back of a file of which parts are sent, until the client has acknowledged them.
@@ -48,7 +48,7 @@ pub(crate) struct Reader {
     pub(crate) opened: Opened,
     pub(crate) at: u64,
     pub(crate) end: u64,
-    /// Where the connection sends parts of files itself.
+    /// Where the connection sends parts of this file itself.
     pub(crate) parts: Option<Parts>,
     pub(crate) client: u64,
     /// Whether a part was handed out.
@@ -210,7 +210,7 @@ impl Reader {
             return Err(Failure::Changed);
         }
         let bytes = bytes.min(PART_BYTES as u64) as usize;
-        let part = Part { opened: self.opened.clone(), offset: self.at, bytes };
+        let part = Part { from: Origin::File(self.opened.clone()), offset: self.at, bytes };
         let parts = self.parts.as_ref().ok_or(Failure::Changed)?;
         Ok(Step::Now(parts.hand_out(part), Source::Sendfile))
     }

@@ -178,6 +178,7 @@ impl Acceptor {
             client: client(address.map(|address| address.ip())),
             tls: false,
             parts: None,
+            may_share: false,
             redirect: None,
         };
         match self {
@@ -247,12 +248,9 @@ async fn connection(open: Open, socket: Socket, mut peer: Peer) {
     let transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse), way);
     let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && peer.address.is_some());
     let Some(tls) = tls.map(crate::tls::Holder::current) else {
-        let sends = match worker.shared.sendfile {
-            Sendfile::Always => true,
-            Sendfile::Never => false,
-            Sendfile::Remote => is_remote,
-        };
-        peer.parts = sends.then_some(parts);
+        let sendfile = worker.shared.sendfile;
+        peer.parts = (sendfile != Sendfile::Never).then_some(parts);
+        peer.may_share = sendfile == Sendfile::Always || is_remote;
         return serve(worker, transport, peer, pulse).await;
     };
     peer.tls = true;

@@ -66,8 +66,10 @@ pub(crate) struct Peer {
     /// In whose turn the pool does things: the same for all connections from one address.
     pub(crate) client: u64,
     pub(crate) tls: bool,
-    /// Where the connection sends parts of files itself.
+    /// Where the connection sends parts of files and of bodies itself.
     pub(crate) parts: Option<Parts>,
+    /// Whether those may be parts of files: what the client has not taken yet changes with the file.
+    pub(crate) may_share: bool,
     /// Where only the way to the encrypted site is told: its port.
     redirect: Option<u16>,
 }

@@ -156,6 +156,11 @@ impl Client {
         self.buffer.len()
     }
 
+    /// The first `len` bytes of what has come.
+    pub(crate) fn take(&mut self, len: usize) -> Vec<u8> {
+        self.buffer.drain(..len).collect()
+    }
+
     /// All up to the end of the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.more().unwrap() > 0 {}

@@ -1,0 +1,95 @@
+//! Bytes in memory that a socket takes without a copy.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::{pwrite, retry_on_intr};
+
+use super::Map;
+use crate::Errno;
+
+/// Bytes in pages of their own that nobody can change any more: a file in memory, mapped and sealed (memfd_create(2), F_ADD_SEALS of
+/// fcntl(2)). Sent by sendfile(2), they are not copied: the socket refers to the pages. It goes on doing so after this is dropped, until the
+/// client has them, and they cannot change meanwhile, as those of a file on a disk can.
+#[derive(Debug)]
+pub struct Sealed {
+    map: Map,
+    file: OwnedFd,
+}
+
+// SAFETY: nothing behind a `&Sealed` is ever written: the seals do not let anybody, and `Map` writes through `&mut` only, which nobody
+// outside this module can get.
+unsafe impl Sync for Sealed {}
+
+impl Sealed {
+    /// A copy of `bytes`.
+    ///
+    /// # Errors
+    /// As memfd_create(2), pwrite(2), fcntl(2) and mmap(2): a lack of descriptors or memory, or of the calls.
+    pub fn new(bytes: &[u8]) -> Result<Self, Errno> {
+        let file = memory_file()?;
+        let mut written = 0;
+        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+            match retry_on_intr(|| pwrite(&file, rest, written as u64))? {
+                0 => return Err(Errno::NOSPC),
+                count => written += count,
+            }
+        }
+        fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let map = Map::private(file.as_fd(), bytes.len())?;
+        Ok(Self { map, file })
+    }
+}
+
+impl AsRef<[u8]> for Sealed {
+    fn as_ref(&self) -> &[u8] {
+        let Some(address) = self.map.address() else { return &[] };
+        // SAFETY: `len` bytes from `address` are mapped until `self` is dropped, which the lifetime of the slice does not outlast; the file
+        // has them all, and is sealed against becoming shorter and against writes, so the bytes exist and do not change.
+        unsafe { std::slice::from_raw_parts(address.as_ptr(), self.map.len()) }
+    }
+}
+
+impl AsFd for Sealed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Not executable, which kernels before 6.3 cannot be told.
+fn memory_file() -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match memfd_create(c"fathom", flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(c"fathom", flags),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_stays_as_it_is() {
+        let bytes: Vec<u8> = (0..100_000_u32).map(|at| at as u8).collect();
+        let sealed = Sealed::new(&bytes).unwrap();
+        assert!(sealed.as_ref() == bytes);
+        assert_eq!(pwrite(&sealed, b"x", 0), Err(Errno::PERM));
+        assert_eq!(rustix::fs::ftruncate(&sealed, 10), Err(Errno::PERM));
+        assert!(Sealed::new(&[]).unwrap().as_ref().is_empty());
+    }
+
+    #[test]
+    fn a_socket_has_it_after_it_is_gone() {
+        use std::io::Read;
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let sealed = Sealed::new(&[7; 50_000]).unwrap();
+        let sent = crate::sys::send_file(ours.as_fd(), sealed.as_fd(), 20_000, 30_000).unwrap();
+        drop(sealed);
+        // Memory that was given back would be used again by now.
+        let others: Vec<Sealed> = (0..64).map(|_| Sealed::new(&[9; 50_000]).unwrap()).collect();
+        let mut received = vec![0; sent];
+        theirs.read_exact(&mut received).unwrap();
+        assert!(sent > 0 && received.iter().all(|byte| *byte == 7), "{sent} bytes, beside {}", others.len());
+    }
+}
