@@ -26,7 +26,7 @@ from serve_arms import NGINX
 from serving import report
 from serving.cases import Case, at_most, better, faster, near, not_worse
 from serving.clients import Load
-from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, Bench, Settings
+from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, IDLE_S, Bench, Settings
 from serving.process import raise_descriptor_limit
 
 SWS = "static-web-server"
@@ -70,9 +70,11 @@ Hot: wrk, one thread, {hot} connections, {seconds:g} s after 1 s that does not c
 all the server's processes. A server that does not use all of its core was held up by the client: there the processor
 time is what to compare.
 
-Mixed: {hot} connections ask for one hot file {rate} times a second, at even times whatever the server does, and a
-latency is counted from the time a request was due: a stall counts for all that it hits, not only for those that a
-patient client had sent (coordinated omission). {seconds:g} s alone, then {seconds:g} s while {cold} others read the
+Mixed: {hot} connections ask for one hot file {rate} times a second, at even times whatever the server does. While all of
+them are busy, a latency is counted from the time a request was due: a stall counts for all that it hits, not only for
+those that a patient client had sent (coordinated omission). Otherwise it is counted from when the request was sent, and
+always until the kernel had the last byte for the client (SO_TIMESTAMPNS): what the client itself waits for, on a
+processor that it shares with the cold clients and the slow mount, is not the server's. {seconds:g} s alone, then {seconds:g} s while {cold} others read the
 cold set, each as fast as it can, in random order. The measuring client goes before all else on its processor
 (SCHED_FIFO) where it may. Before every run the caches of this machine are dropped, or the mount is made anew over
 files that are in memory; what lies below a virtual disk may still be cached. A p99 is cheap for a server that keeps
@@ -82,7 +84,7 @@ Random: {hot} connections, each request for another file, in random order, on a 
 cache.
 
 Memory: resident, of all processes of a server; idle is half a second after its first answer. Then {idle:,}
-connections have one answer each and stay open. The kernel's memory for sockets is not in it, and nginx has made room
+connections have one answer each and stay open; {waits:g} s later they count as idle. The kernel's memory for sockets is not in it, and nginx has made room
 for connections before.
 
 System calls: `strace -f -c` on the running server while {counted:,} requests are answered. What io_uring does without
@@ -213,7 +215,7 @@ def files(results, cold_gib, wanted_gib):
 
 def method(options, seed):
     """How it was measured, in paragraphs."""
-    counts = {"seconds": options.seconds, "rate": options.rate, "idle": options.idle, "counted": options.counted}
+    counts = {"seconds": options.seconds, "rate": options.rate, "idle": options.idle, "counted": options.counted, "waits": IDLE_S}
     return METHOD.format(seed=seed, hot=HOT_CONNECTIONS, cold=COLD_CONNECTIONS, **counts)
 
 

@@ -8,11 +8,15 @@
 // PATHS is a file with one path a line. They are asked for in its order by all connections together, and from the
 // beginning again after the last one; `rounds` says how often that was.
 //
-// With --rate, requests are due at even times whatever the server does, and a latency is counted from the time a
-// request was due: one that had to wait because every connection was busy has waited, too. (A client that sends the
-// next request when the last one is answered leaves out exactly the requests that a stall would have hit.) After the S
-// seconds, what was due is still sent and waited for, for GRACE_S; of what is unanswered then, the latency is the time
-// until then. Without --rate a connection sends its next request when it has an answer.
+// With --rate, requests are due at even times whatever the server does. One that had to wait because every connection
+// was busy has waited, too: its latency is counted from the time it was due. (A client that sends the next request when
+// the last one is answered leaves out exactly the requests that a stall would have hit.) After the S seconds, what was
+// due is still sent and waited for, for GRACE_S; of what is unanswered then, the latency is the time until then. Without
+// --rate a connection sends its next request when it has an answer.
+//
+// This program may itself have to wait for the processor, which is no fault of the server. So a request that could have
+// been sent in time is counted from when it was, and an answer until its last byte reached this socket, as the kernel
+// has noted it (SO_TIMESTAMPNS), not until somebody looked.
 //
 // An answer is right when it has status 200 and as many bytes as it says. Their values are thrown away in the kernel
 // (MSG_TRUNC): this program takes little of the processor that the load itself needs. Others check bodies.
@@ -38,7 +42,8 @@ static const size_t DISCARD_BYTES = 1 << 20;
 struct connection {
     int fd;
     int busy;
-    int64_t due;        // when its request should have been sent
+    int64_t start;      // what its latency is counted from
+    int64_t arrived;    // when the last byte that was read had come
     int64_t body_left;  // -1 while the head is incomplete
     size_t head_bytes;
     char head[HEAD_BYTES];
@@ -62,7 +67,8 @@ _Noreturn static void die(const char *deed)
 static int64_t now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    // The clock of the kernel's stamps.
+    clock_gettime(CLOCK_REALTIME, &time);
     return time.tv_sec * SECOND + time.tv_nsec;
 }
 
@@ -106,6 +112,8 @@ static void join(struct connection *connection)
     if (connection->fd < 0)
         die("make a socket");
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (setsockopt(connection->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0)
+        die("have answers stamped");
     if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
         die("connect");
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
@@ -134,13 +142,13 @@ static struct connection *take_idle(void)
     return connection;
 }
 
-static void ask(struct connection *connection, int64_t due)
+static void ask(struct connection *connection, int64_t start)
 {
     char request[4096];
     int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
                           paths[sent++ % path_count]);
     connection->busy = 1;
-    connection->due = due;
+    connection->start = start;
     connection->body_left = -1;
     connection->head_bytes = 0;
     // The server may have closed it since its last answer.
@@ -158,9 +166,31 @@ static void keep_latency(int64_t latency)
     latencies[latency_count++] = latency;
 }
 
+// recv(2) that also takes note of when the bytes had come.
+static ssize_t take(struct connection *connection, char *to, size_t most, int flags)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(struct timespec))];
+    } control;
+    struct iovec part = {to, most};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t count = recvmsg(connection->fd, &message, flags | MSG_DONTWAIT);
+    if (count < 0)
+        return count;
+    connection->arrived = now();
+    struct cmsghdr *stamp = CMSG_FIRSTHDR(&message);
+    if (stamp && stamp->cmsg_level == SOL_SOCKET && stamp->cmsg_type == SCM_TIMESTAMPNS) {
+        struct timespec time;
+        memcpy(&time, CMSG_DATA(stamp), sizeof time);
+        connection->arrived = time.tv_sec * SECOND + time.tv_nsec;
+    }
+    return count;
+}
+
 static void finish(struct connection *connection, int right)
 {
-    keep_latency(now() - connection->due);
+    keep_latency((right ? connection->arrived : now()) - connection->start);
     errors += !right;
     if (!right)
         rejoin(connection);
@@ -182,7 +212,7 @@ static int64_t body_length(char *head)
 static int read_head(struct connection *connection)
 {
     size_t left = HEAD_BYTES - 1 - connection->head_bytes;
-    ssize_t count = recv(connection->fd, connection->head + connection->head_bytes, left, MSG_DONTWAIT);
+    ssize_t count = take(connection, connection->head + connection->head_bytes, left, 0);
     if (count <= 0)
         return count < 0 && errno == EAGAIN ? 0 : -1;
     connection->head_bytes += (size_t)count;
@@ -215,7 +245,7 @@ static void receive(struct connection *connection)
     }
     while (connection->body_left > 0) {
         size_t most = (size_t)connection->body_left < DISCARD_BYTES ? (size_t)connection->body_left : DISCARD_BYTES;
-        ssize_t count = recv(connection->fd, NULL, most, MSG_TRUNC | MSG_DONTWAIT);
+        ssize_t count = take(connection, NULL, most, MSG_TRUNC);
         if (count < 0 && errno == EAGAIN)
             return;
         if (count <= 0) {
@@ -241,7 +271,7 @@ static void wait_until(int64_t time)
 // Sends `count` requests, or those of `seconds`, and waits for their answers; the time it took.
 static int64_t run(double seconds, double rate, size_t count)
 {
-    int64_t begin = now(), last = begin;
+    int64_t begin = now(), last = begin, free_since = begin;
     int64_t end = begin + (count ? PATIENCE_S * SECOND : (int64_t)(seconds * (double)SECOND));
     if (rate > 0)
         count = (size_t)(seconds * rate);
@@ -250,7 +280,8 @@ static int64_t run(double seconds, double rate, size_t count)
             int64_t due = rate > 0 ? begin + (int64_t)((double)sent * SECOND / rate) : last;
             if (due > last)
                 break;
-            ask(take_idle(), due);
+            // Before there was a connection that could have taken it, it was the server that held it up.
+            ask(take_idle(), due < free_since ? due : now());
         }
         if (idle_count == connection_count && (count ? sent >= count : last >= end))
             break;
@@ -259,12 +290,15 @@ static int64_t run(double seconds, double rate, size_t count)
             next = begin + (int64_t)((double)sent * SECOND / rate);
         else if (!count && last < end)
             next = end;
+        int was_full = !idle_count;
         wait_until(next);
         last = now();
+        if (was_full)
+            free_since = last;
     }
     for (size_t index = 0; index < connection_count; index++)
         if (connections[index].busy) {
-            keep_latency(last - connections[index].due);
+            keep_latency(last - connections[index].start);
             unanswered++;
         }
     for (; rate > 0 && sent < count; sent++, unanswered++)

@@ -25,6 +25,8 @@ WARM_S, WARM_WRK_S = 0.5, 1
 LEAD_S = 1
 SAMPLES_CHECKED = 3
 SETTLE_S = 0.5
+# Connections are idle when nothing has come for so long.
+IDLE_S = 4
 # kind of case -> the tree its cold files are from
 COLD_SETS = {"mixed": "cold", "random": "many"}
 # Where they are mounted, below the directory that is served.
@@ -229,7 +231,7 @@ class Bench:
             time.sleep(SETTLE_S)
             idle = server.resident_kib()
             with self.load.holding(server.port, connections, hot):
-                time.sleep(SETTLE_S)
+                time.sleep(IDLE_S)
                 full = server.resident_kib()
         return {"idle_mib": idle / 1024, "full_mib": full / 1024, "connection_kib": (full - idle) / connections}
 
