@@ -7,11 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use fathom_io::sys::Sealed;
 use http_body::{Frame, SizeHint};
 
 use crate::conn::chunk::{Chunk, Origin, PART_BYTES, Part, Parts};
+use crate::conn::turns::Told;
 use crate::files::{Failure, Reader, SEND_BYTES, Short, Source, Step};
 use crate::multipart::{Multipart, Piece};
 use crate::worker::Tally;
@@ -33,6 +34,11 @@ pub(crate) enum Content {
 }
 
 impl Content {
+    /// Whether it comes piece by piece.
+    fn comes_in_pieces(&self) -> bool {
+        matches!(self, Self::Kept(_) | Self::File(_))
+    }
+
     /// Bytes to come.
     pub(crate) fn len(&self) -> u64 {
         match self {
@@ -135,12 +141,13 @@ pub(crate) struct Body {
     content: Content,
     /// What is waited for, and where it comes from.
     waiting: Option<(Waiting, Source)>,
+    told: Told,
     tally: Tally,
 }
 
 impl Body {
     pub(crate) fn new(content: Content, tally: Tally) -> Self {
-        Self { content, waiting: None, tally }
+        Self { content, waiting: None, told: None, tally }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
@@ -148,7 +155,11 @@ impl Body {
             Content::Pieces(pieces) => pieces.next(),
             content => content,
         };
-        match content {
+        let is_long = content.comes_in_pieces() && content.len() >= SEND_BYTES;
+        if is_long {
+            ready!(self.tally.turns().poll(&mut self.told, cx));
+        }
+        let chunk = match content {
             Content::Empty | Content::Pieces(_) => Poll::Ready(None),
             Content::Bytes(bytes) => {
                 let bytes = std::mem::take(bytes);
@@ -156,7 +167,11 @@ impl Body {
             }
             Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
             Content::File(reader) => poll_file(reader, &mut self.waiting, &mut self.tally, cx),
+        };
+        if let (true, Poll::Ready(Some(Ok(chunk)))) = (is_long, &chunk) {
+            self.tally.turns().sent(chunk.remaining());
         }
+        chunk
     }
 }
 
@@ -217,8 +232,6 @@ fn broken() -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Buf;
-
     use super::*;
     use crate::conn::pulse::Pulse;
 

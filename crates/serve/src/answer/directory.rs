@@ -112,7 +112,7 @@ fn list(
     dotfiles: bool,
     link: impl Fn(&CStr) -> Option<fathom_io::Meta>,
 ) -> Result<Listing, Errno> {
-    read(opened.fd().as_fd(), dotfiles, link)
+    read(opened.fd()?.as_fd(), dotfiles, link)
 }
 
 /// `name` in the directory `path`, which may be the root.

@@ -4,7 +4,7 @@
 //! content. [`Parts`] remembers which file it stands for, and the transport, which sees the same addresses come back, sends the file
 //! in its place. So headers, framing and order stay hyper's. A transport that does not look (TLS, HTTP/2) must never be given a part.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use fathom_io::Errno;
 use fathom_io::sys::{Sealed, unacknowledged};
 
 use super::pulse::Pulse;
@@ -83,10 +84,10 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {
             Self::File(opened) => opened.fd(),
-            Self::Kept(sealed) => sealed.as_fd(),
+            Self::Kept(sealed) => Ok(sealed.as_fd()),
         }
     }
 }
@@ -98,8 +99,10 @@ pub(crate) struct Parts(Rc<Queue>);
 #[derive(Debug)]
 struct Queue {
     parts: RefCell<VecDeque<Part>>,
-    /// The socket, once one of a file has been sent.
-    socket: OnceCell<OwnedFd>,
+    /// Whether somebody will ask if they are out; then this is the socket once one has been sent. A descriptor of its own, so it is
+    /// there for no longer than that.
+    watched: Cell<bool>,
+    socket: RefCell<Option<OwnedFd>>,
     /// What the client had not acknowledged when that was last asked.
     unacknowledged: Cell<usize>,
     pulse: Rc<Pulse>,
@@ -108,8 +111,8 @@ struct Queue {
 impl Parts {
     /// None yet, of the connection with this pulse.
     pub(crate) fn new(pulse: Rc<Pulse>) -> Self {
-        let (parts, socket, unacknowledged) = (RefCell::default(), OnceCell::new(), Cell::new(0));
-        Self(Rc::new(Queue { parts, socket, unacknowledged, pulse }))
+        let (parts, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
+        Self(Rc::new(Queue { parts, watched, socket, unacknowledged: Cell::new(0), pulse }))
     }
 
     /// Hands out `part`, of at most [`PART_BYTES`].
@@ -117,6 +120,11 @@ impl Parts {
         let bytes = part.bytes;
         self.0.parts.borrow_mut().push_back(part);
         Chunk::Part(bytes)
+    }
+
+    /// [`Parts::are_out`] will be asked about what is handed out from now on.
+    pub(crate) fn watch(&self) {
+        self.0.watched.set(true);
     }
 
     /// Has `send` send of the first part to `socket`; what it sent is gone from it.
@@ -127,8 +135,8 @@ impl Parts {
     ) -> io::Result<usize> {
         let mut parts = self.0.parts.borrow_mut();
         let part = parts.front_mut().ok_or_else(|| io::Error::other("no part was handed out"))?;
-        if matches!(part.from, Origin::File(_)) && self.0.socket.get().is_none() {
-            let _first = self.0.socket.set(socket.try_clone_to_owned()?);
+        if self.0.watched.replace(false) {
+            self.0.socket.replace(Some(socket.try_clone_to_owned()?));
         }
         let sent = send(part)?;
         part.offset += sent as u64;
@@ -142,7 +150,8 @@ impl Parts {
     /// Whether the client has acknowledged all parts: nothing refers to the pages of their files any more. While it is asked and nothing
     /// moves, the client counts as one that takes nothing.
     pub(crate) fn are_out(&self) -> io::Result<bool> {
-        let Some(socket) = self.0.socket.get().filter(|_| self.0.parts.borrow().is_empty()) else {
+        let mut watched = self.0.socket.borrow_mut();
+        let Some(socket) = watched.as_ref().filter(|_| self.0.parts.borrow().is_empty()) else {
             return Ok(false);
         };
         let now = unacknowledged(socket.as_fd())?;
@@ -150,6 +159,9 @@ impl Parts {
             self.0.pulse.blocked();
         } else {
             self.0.pulse.sent();
+        }
+        if now == 0 {
+            *watched = None;
         }
         Ok(now == 0)
     }
@@ -232,6 +244,7 @@ mod tests {
         let opened = Opened::new(tempfile::tempfile().unwrap().into(), None).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let parts = Parts::new(Pulse::new());
+        parts.watch();
         assert!(!parts.are_out().unwrap(), "none was sent");
         parts.hand_out(Part { from: Origin::File(opened), offset: 7, bytes: 10 });
         let sealed = Origin::Kept(Arc::new(Sealed::new(b"x").unwrap()));
@@ -247,6 +260,7 @@ mod tests {
         assert!(!parts.are_out().unwrap(), "nobody has taken it");
         theirs.read_exact(&mut [0]).unwrap();
         assert!(parts.are_out().unwrap());
+        assert!(parts.0.socket.borrow().is_none(), "its descriptor is kept");
     }
 
     #[test]

@@ -3,4 +3,5 @@
 pub(crate) mod chunk;
 pub(crate) mod pulse;
 pub(crate) mod transport;
+pub(crate) mod turns;
 pub(crate) mod way;

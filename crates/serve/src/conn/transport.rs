@@ -156,7 +156,7 @@ fn send(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], flags: SendFlags) -> io:
 
 /// The file was as long as its response says when that began. Where it is not any more, the response cannot be ended.
 fn send_part(socket: BorrowedFd<'_>, part: &Part) -> io::Result<usize> {
-    match send_file(socket, part.from.fd(), part.offset, part.bytes)? {
+    match send_file(socket, part.from.fd()?, part.offset, part.bytes)? {
         0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter")),
         sent => Ok(sent),
     }

@@ -156,10 +156,12 @@ fn open(
 
 /// What a thread of the pool does for a file: all that one request is likely to need.
 fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
-    let mut fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
+    let fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
     let opened = &fetched.opened;
     if opened.kind() == FileType::Regular && opened.len() <= Buffers::BYTES as u64 {
-        fetched.body = Some(read_all(opened, 0, opened.len() as usize)?);
+        let body = Some(read_all(opened, 0, opened.len() as usize)?);
+        // Closing may wait, too, and this is the thread that may.
+        return Ok(Fetched { opened: fetched.opened.closed(), body });
     }
     Ok(fetched)
 }
@@ -167,14 +169,20 @@ fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result
 /// `len` bytes from `offset` on.
 pub(super) fn read_all(opened: &Opened, offset: u64, len: usize) -> Result<Bytes, Failure> {
     let mut bytes = vec![0; len];
-    let mut filled = 0;
+    fill(opened, offset, &mut bytes)?;
+    Ok(bytes.into())
+}
+
+/// The bytes from `offset` on, as many as there is room.
+pub(super) fn fill(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
+    let (fd, mut filled) = (opened.fd()?, 0);
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match retry_on_intr(|| rustix::io::pread(opened.fd(), &mut *room, offset + filled as u64))? {
+        match retry_on_intr(|| rustix::io::pread(fd, &mut *room, offset + filled as u64))? {
             0 => return Err(Failure::Changed),
             read => filled += read,
         }
     }
-    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(bytes.into()) }
+    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(()) }
 }
 
 /// As `tokio::fs` does it: one hand-off to open, one for the metadata. It knows no openat2(2), so its pool is handed ours.

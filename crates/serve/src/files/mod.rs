@@ -16,6 +16,7 @@ mod opened;
 pub(crate) mod pool;
 mod read;
 mod short;
+pub(crate) mod spare;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -103,8 +104,8 @@ impl Files {
         })
     }
 
-    fn device(&self, opened: &Opened) -> Rc<Device> {
-        self.devices.of(opened.meta.dev, opened.fd())
+    fn device(&self, opened: &Opened) -> Result<Rc<Device>, Errno> {
+        Ok(self.devices.of(opened.meta.dev, opened.fd()?))
     }
 
     /// Devices that cannot be asked for what they have in memory.

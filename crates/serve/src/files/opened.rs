@@ -11,10 +11,11 @@ use fathom_io::{Errno, FileType, Meta, Stamp};
 use super::on;
 use super::pool::Pool;
 
-/// A file that is open, and what it was like then. Clones share the descriptor.
+/// A file that was opened, and what it was like then. Clones share the descriptor.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
-    pub(crate) file: Arc<Held>,
+    /// None if all was read and it is closed again.
+    file: Option<Arc<Held>>,
     pub(crate) meta: Meta,
 }
 
@@ -23,11 +24,24 @@ impl Opened {
     pub(crate) fn new(file: OwnedFd, closer: Option<Pool>) -> Result<Self, Errno> {
         let meta = stat(file.as_fd())?;
         let closer = closer.map(|pool| (pool, meta.dev));
-        Ok(Self { file: Arc::new(Held { file: Some(file), closer }), meta })
+        Ok(Self { file: Some(Arc::new(Held { file: Some(file), closer })), meta })
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// The same without the descriptor, for a file of which all has been read.
+    pub(crate) fn closed(self) -> Self {
+        Self { file: None, ..self }
+    }
+
+    /// # Errors
+    /// `BADF` if it was [`closed`](Self::closed): then all of it was read, and nobody needs it.
+    pub(crate) fn held(&self) -> Result<&Arc<Held>, Errno> {
+        self.file.as_ref().ok_or(Errno::BADF)
+    }
+
+    /// # Errors
+    /// As [`held`](Self::held).
+    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+        Ok(self.held()?.as_fd())
     }
 
     /// What kind of file it is.
@@ -54,7 +68,7 @@ impl Opened {
 
     /// What has become of it since, as far as the kernel knows without asking a server.
     pub(crate) fn change(&self) -> Result<Change, Errno> {
-        let now = stat_open_as_known(self.fd())?;
+        let now = stat_open_as_known(self.fd()?)?;
         Ok(match Version::of(&now) == self.version() {
             true => Change::None,
             false if now.size > self.meta.size => Change::Grown,
@@ -72,17 +86,17 @@ pub(crate) struct Held {
     closer: Option<(Pool, u64)>,
 }
 
-impl AsFd for Held {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_ref().expect("it is there until it is dropped").as_fd()
-    }
-}
-
 impl Drop for Held {
     fn drop(&mut self) {
         if let (Some((pool, dev)), Some(file)) = (self.closer.take(), self.file.take()) {
             pool.spawn(on(dev), move || drop(file));
         }
+    }
+}
+
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_ref().expect("it is there until it is dropped").as_fd()
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
+use super::spare::Spare;
 use crate::config;
 
 /// How long a thread waits for work before it ends.
@@ -25,8 +26,10 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The client of calls nobody waits for.
 const NOBODY: u64 = u64::MAX;
-/// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else.
-const NICE: i32 = 10;
+/// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
+/// each does (setpriority(2)): the first so many by the one, the next by the other. Together all of them weigh about as much as one worker, or
+/// many threads would leave it no processor; few are not held up for long by other programs.
+const NICE: [(usize, i32); 3] = [(4, 10), (16, 15), (usize::MAX, 19)];
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +73,7 @@ struct Shared {
     cpus: usize,
     state: Mutex<State>,
     work: Condvar,
+    spare: Spare,
 }
 
 #[derive(Debug, Default)]
@@ -99,8 +103,8 @@ impl fmt::Debug for Job {
 impl Pool {
     /// With no thread yet; calls that compute get `cpus` at most.
     pub(crate) fn new(limits: config::Pool, cpus: usize) -> Self {
-        let (state, work) = (Mutex::default(), Condvar::new());
-        Self(Arc::new(Owner(Arc::new(Shared { limits, cpus, state, work }))))
+        let (state, work, spare) = (Mutex::default(), Condvar::new(), Spare::default());
+        Self(Arc::new(Owner(Arc::new(Shared { limits, cpus, state, work, spare }))))
     }
 
     /// Has a thread make `call`, which waits for `on`, in the turn of `client`; what it returned. A future that is dropped does not stop
@@ -124,6 +128,11 @@ impl Pool {
         let _refused = self.enqueue(NOBODY, Job { on, run: Box::new(call) });
     }
 
+    /// Buffers for what its threads read.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.0.0.spare
+    }
+
     /// What it is doing.
     pub(crate) fn load(&self) -> Load {
         let state = self.0.0.state();
@@ -141,19 +150,20 @@ impl Pool {
             shared.work.notify_one();
         } else if state.threads < shared.limits.threads.max(1) {
             state.threads += 1;
+            let number = state.threads;
             drop(state);
-            return self.start();
+            return self.start(number);
         }
         Ok(())
     }
 
     /// Where no thread can be started and there is none, nobody would ever take what is queued.
-    fn start(&self) -> Result<(), Busy> {
+    fn start(&self, number: usize) -> Result<(), Busy> {
         let shared = Arc::clone(&self.0.0);
         let started = thread::Builder::new()
             .name("fathom-pool".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || shared.work());
+            .spawn(move || shared.work(number));
         started.map(drop).or_else(|_error: io::Error| {
             let mut state = self.0.0.state();
             state.threads -= 1;
@@ -210,9 +220,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
+    fn work(&self, number: usize) {
         // Where that is refused, they do not.
-        let _ = setpriority_process(None, NICE);
+        let _ = setpriority_process(None, nice(number));
         let mut state = self.state();
         loop {
             let job = state.next(|state, on| state.at_work.get(&on).copied().unwrap_or(0) < self.limit(on));
@@ -250,6 +260,11 @@ impl Shared {
             Resource::Cpu => self.cpus.max(1),
         }
     }
+}
+
+/// Of the thread that came when there were `number` with it.
+fn nice(number: usize) -> i32 {
+    NICE.iter().find(|(last, _)| number <= *last).map_or(0, |(_, nice)| *nice)
 }
 
 #[cfg(test)]

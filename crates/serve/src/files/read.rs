@@ -4,6 +4,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Buf, Bytes};
@@ -12,7 +13,7 @@ use rustix::io::retry_on_intr;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::sleep;
 
-use super::fetch::read_all;
+use super::fetch::{fill, read_all};
 use super::opened::Change;
 use super::{Failure, Files, Model, Opened, Source, on};
 use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
@@ -86,7 +87,8 @@ impl Tail {
         let (Some(room), Some(then)) = (now.get_mut(..self.len), self.bytes.get(..self.len)) else {
             return Ok(false);
         };
-        let read = retry_on_intr(|| rustix::io::pread(opened.fd(), &mut *room, self.end - self.len as u64))?;
+        let fd = opened.fd()?;
+        let read = retry_on_intr(|| rustix::io::pread(fd, &mut *room, self.end - self.len as u64))?;
         Ok(read == self.len && *room == *then)
     }
 }
@@ -152,7 +154,7 @@ impl Reader {
 
     /// Large files in memory go by whichever way has been cheaper here; what is not in memory is read by the pool.
     fn adapt(&mut self) -> Result<Step, Failure> {
-        let (left, device) = (self.left(), self.files.device(&self.opened));
+        let (left, device) = (self.left(), self.files.device(&self.opened)?);
         if self.has_sent && left <= HELD_BYTES {
             return Ok(self.hold_back());
         }
@@ -162,14 +164,13 @@ impl Reader {
         let may_send = self.parts.is_some() && self.is_settled();
         if may_send && self.files.way.sends() {
             let windows = [PART_BYTES as u64, POOL_BYTES].map(|bytes| bytes.min(left - HELD_BYTES));
-            let fd = self.opened.fd();
+            let fd = self.opened.fd()?;
             if let Some(window) = windows.into_iter().find(|window| device.has_cached(fd, self.at, *window)) {
-                self.has_sent = true;
-                return self.hand_out(window);
+                return self.hand_out_watched(window);
             }
         }
         // A read that fails for not having to wait costs ten times one that succeeds.
-        if device.knows_cached() && !device.has_cached(self.opened.fd(), self.at, self.room() as u64) {
+        if device.knows_cached() && !device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
             return Ok(self.read_by_pool());
         }
         let start = Instant::now();
@@ -205,6 +206,14 @@ impl Reader {
         Step::Later(waiting, Source::Sendfile)
     }
 
+    fn hand_out_watched(&mut self, bytes: u64) -> Result<Step, Failure> {
+        if let Some(parts) = self.parts.as_ref().filter(|_| !self.has_sent) {
+            parts.watch();
+        }
+        self.has_sent = true;
+        self.hand_out(bytes)
+    }
+
     fn hand_out(&self, bytes: u64) -> Result<Step, Failure> {
         if self.opened.change()? != Change::None {
             return Err(Failure::Changed);
@@ -223,13 +232,14 @@ impl Reader {
     fn read_here(&mut self) -> Result<Step, Failure> {
         let (mut lent, room) = (self.files.buffers.lend(), self.room());
         let bytes = lent.room().get_mut(..room).unwrap_or_default();
-        let read = retry_on_intr(|| rustix::io::pread(self.opened.fd(), &mut *bytes, self.at))?;
+        let fd = self.opened.fd()?;
+        let read = retry_on_intr(|| rustix::io::pread(fd, &mut *bytes, self.at))?;
         self.take(lent, read)
     }
 
     /// On this thread what does not have to wait, the rest by the pool.
     fn read_at_once(&mut self) -> Result<Step, Failure> {
-        let device = self.files.device(&self.opened);
+        let device = self.files.device(&self.opened)?;
         let (mut lent, room) = (self.files.buffers.lend(), self.room());
         if device.in_memory {
             return self.read_here();
@@ -240,13 +250,13 @@ impl Reader {
         }
         if device.can_tell.get() {
             let bytes = lent.room().get_mut(..room).unwrap_or_default();
-            match read_at_once(self.opened.fd(), bytes, self.at)? {
+            match read_at_once(self.opened.fd()?, bytes, self.at)? {
                 AtOnce::Read(0) | AtOnce::Waits => return Ok(self.read_by_pool()),
                 AtOnce::Read(read) => return self.take(lent, read),
                 AtOnce::Unknown => device.can_tell.set(false),
             }
         }
-        if device.has_cached(self.opened.fd(), self.at, room as u64) {
+        if device.has_cached(self.opened.fd()?, self.at, room as u64) {
             return self.read_here();
         }
         Ok(self.read_by_pool())
@@ -262,10 +272,9 @@ impl Reader {
         let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
         let (at, len, client) = (self.at, self.left().min(POOL_BYTES) as usize, self.client);
         let device = on(opened.meta.dev);
-        let waiting =
-            Box::pin(
-                async move { files.pool.run(client, device, move || read_all(&opened, at, len)).await? },
-            );
+        let spare = files.pool.spare().clone();
+        let read = move || spare.filled(len, |room| fill(&opened, at, room));
+        let waiting = Box::pin(async move { files.pool.run(client, device, read).await? });
         Step::Later(waiting, Source::Pool)
     }
 
@@ -273,7 +282,8 @@ impl Reader {
         let Some(ring) = self.files.ring.clone() else { return self.read_by_pool() };
         let (opened, at, len) = (self.opened.clone(), self.at, self.room());
         let waiting = Box::pin(async move {
-            let (mut bytes, read) = ring.read(opened.file.clone(), at, vec![0; len]).await;
+            let file = Arc::clone(opened.held()?);
+            let (mut bytes, read) = ring.read(file, at, vec![0; len]).await;
             bytes.truncate(read?);
             Ok(bytes.into())
         });
@@ -284,7 +294,7 @@ impl Reader {
         let (opened, at, len) = (self.opened.clone(), self.at, self.room());
         let waiting = Box::pin(async move {
             let broken = |_error| Failure::Changed;
-            let file = opened.fd().try_clone_to_owned().map_err(broken)?;
+            let file = opened.fd()?.try_clone_to_owned().map_err(broken)?;
             let mut file = tokio::fs::File::from_std(file.into());
             file.seek(std::io::SeekFrom::Start(at)).await.map_err(broken)?;
             let mut bytes = vec![0; len];
@@ -299,10 +309,10 @@ impl Files {
     /// All bytes of `opened`, which is short, and where they came from.
     pub(crate) async fn read_short(&self, opened: &Opened, client: u64) -> Result<(Bytes, Source), Failure> {
         let len = usize::try_from(opened.len()).unwrap_or(usize::MAX);
-        let device = self.device(opened);
+        let device = self.device(opened)?;
         if device.is_local && device.can_tell.get() && !device.in_memory {
             let mut bytes = vec![0; len];
-            match read_at_once(opened.fd(), &mut bytes, 0)? {
+            match read_at_once(opened.fd()?, &mut bytes, 0)? {
                 AtOnce::Read(read) if read == len && opened.change()? != Change::Other => {
                     return Ok((bytes.into(), Source::Hit));
                 }
@@ -310,7 +320,7 @@ impl Files {
                 AtOnce::Read(_) | AtOnce::Waits => {}
             }
         }
-        if device.is_local && device.has_cached(opened.fd(), 0, len as u64) {
+        if device.is_local && device.has_cached(opened.fd()?, 0, len as u64) {
             return Ok((read_all(opened, 0, len)?, Source::Hit));
         }
         let opened = opened.clone();

@@ -32,7 +32,7 @@ pub(super) struct Sample {
 /// Tries everything below `root`, which is open as `beneath`; on which file, if there is one.
 pub(super) fn calls(root: &Path, beneath: &Beneath) -> Result<(Calls, Option<Sample>), Errno> {
     let sample = sample(root, beneath)?;
-    let file = sample.as_ref().map(|sample| sample.opened.fd());
+    let file = sample.as_ref().and_then(|sample| sample.opened.fd().ok());
     let tried = |call: fn(BorrowedFd<'_>) -> Finding| file.map_or(Finding::Untried, call);
     let path = sample.as_ref().map_or(&b"."[..], |sample| sample.path.as_os_str().as_bytes());
     let calls = Calls {

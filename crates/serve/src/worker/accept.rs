@@ -23,6 +23,7 @@ use super::{Current, Peer, Worker};
 use crate::conn::chunk::Parts;
 use crate::conn::pulse::{Order, Pulse, Pulses};
 use crate::conn::transport::{Socket, Transport};
+use crate::conn::turns::Turns;
 use crate::files::Files;
 use crate::files::cache::Cache;
 use crate::listen::Listener;
@@ -79,6 +80,7 @@ async fn work(start: Start) -> io::Result<()> {
     let worker = Rc::new(Worker {
         number,
         files: Files::new(shared.model, shared.pool.clone(), ring),
+        turns: Turns::default(),
         cache: Cache::new(&shared.cache, shared.workers),
         shared,
         plan: RefCell::new(Rc::new(Current(plan))),
@@ -112,6 +114,9 @@ async fn tick(worker: Rc<Worker>) {
         if parked >= PARKED_MANY {
             parked = 0;
             release_freed_memory();
+        }
+        if worker.number == 0 {
+            worker.files.pool.spare().sweep();
         }
         parked += worker.pulses.sweep(&worker.plan().deadlines, PARK_AFTER);
         if let Some(logger) = &mut *worker.logger.borrow_mut() {

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::answer::Made;
 use crate::conn::chunk::Parts;
 use crate::conn::pulse::Pulses;
+use crate::conn::turns::Turns;
 use crate::files::cache::{Cache, Entry};
 use crate::files::{Failure, Files};
 use crate::log::Logger;
@@ -37,6 +38,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     plan: RefCell<Rc<Current>>,
     pub(crate) files: Rc<Files>,
+    pub(crate) turns: Turns,
     pub(crate) cache: Cache<Made>,
     pub(crate) flags: Flags,
     pulses: Pulses,

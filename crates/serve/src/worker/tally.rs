@@ -9,6 +9,7 @@ use http::{HeaderValue, Method, StatusCode, Version, header, request};
 use super::{Peer, Worker};
 use crate::conn::chunk::Chunk;
 use crate::conn::pulse::Busy;
+use crate::conn::turns::Turns;
 use crate::log::{Record, Source};
 
 /// One request, from its headers to the end of its response. When it is dropped, the request is counted and logged.
@@ -70,6 +71,11 @@ impl Tally {
             | (Source::Pool, Source::Hit | Source::Sendfile) => Source::Partial,
             (before, _) => before,
         };
+    }
+
+    /// When its worker lets long bodies go on.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.worker.turns
     }
 
     /// `chunk` is on its way.
