@@ -13,7 +13,7 @@ use rustix::io::retry_on_intr;
 use crate::{Errno, Meta, sys};
 
 /// How often a lookup that somebody's rename disturbed is made again (openat2(2), EAGAIN).
-const ATTEMPTS: usize = 16;
+pub(crate) const ATTEMPTS: usize = 16;
 
 /// What symbolic links in a path may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

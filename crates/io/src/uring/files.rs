@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use tokio::io::unix::AsyncFd;
 
 use super::setup::{self, Shape};
-use crate::beneath::{Beneath, Patience};
+use crate::beneath::{ATTEMPTS, Beneath, Patience};
 use crate::{Errno, Unavailable};
 
 /// What completions of cancellations carry instead of a slot's number.
@@ -126,6 +126,16 @@ impl FileRing {
     /// As openat2(2); `INVAL` for a path with a NUL.
     pub async fn open(&self, beneath: &Arc<Beneath>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let path = CString::new(path).map_err(|_nul| Errno::INVAL)?;
+        for _ in 0..ATTEMPTS {
+            match self.open_once(beneath, path.clone()).await {
+                Err(Errno::AGAIN) => {}
+                opened => return opened,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    async fn open_once(&self, beneath: &Arc<Beneath>, path: CString) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = beneath.resolve(Patience::Wait);
         let how = OpenHow::new().flags(u64::from(flags.bits())).resolve(resolve.bits());

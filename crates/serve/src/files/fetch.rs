@@ -1,9 +1,7 @@
 //! Opening a file, and having its first bytes if that takes no call more.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,9 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fathom_io::beneath::{Beneath, Patience};
 use fathom_io::{Errno, FileType};
-use futures_util::FutureExt;
-use futures_util::future::Shared;
 use rustix::io::retry_on_intr;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
 
 use super::opened::Change;
 use super::pool::Pool;
@@ -35,11 +33,17 @@ pub(crate) struct Fetched {
 
 /// A root's number and a path below it.
 type Key = (usize, Box<[u8]>);
-type Flight = Shared<Pin<Box<dyn Future<Output = Result<Fetched, Failure>>>>>;
 
 /// Files that are being opened by the pool, by root and path: who asks for one of them waits for the same call.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(RefCell<HashMap<Key, Flight>>);
+pub(crate) struct Flights(RefCell<HashMap<Key, Rc<Flight>>>);
+
+/// One call, for whoever waits for it. It belongs to the worker: a thread of the pool never holds a lock that the worker it has just woken wants.
+#[derive(Debug, Default)]
+struct Flight {
+    result: OnceCell<Result<Fetched, Failure>>,
+    landed: Notify,
+}
 
 impl Files {
     /// Opens `path` below `root` in the turn of `client`. Short files may come with their bytes.
@@ -96,16 +100,28 @@ impl Files {
     ) -> Result<Fetched, Failure> {
         let key = (root.number, Box::from(path));
         let known = self.flights.0.borrow().get(&key).cloned();
-        if let Some(flight) = known {
-            return flight.await;
+        let flight = known.unwrap_or_else(|| self.take_off(key, root.clone(), client));
+        loop {
+            if let Some(result) = flight.result.get() {
+                return result.clone();
+            }
+            flight.landed.notified().await;
         }
-        let (files, to) = (Rc::clone(self), (root.clone(), key.1.clone()));
-        let flight: Pin<Box<dyn Future<Output = _>>> =
-            Box::pin(async move { files.fetch_by_pool(&to.0, &to.1, client).await });
-        let flight = flight.shared();
-        self.flights.0.borrow_mut().insert(key.clone(), flight.clone());
-        let _landing = Landing { files: self, key };
-        flight.await
+    }
+
+    /// It lands also if whoever asked first is gone: others may wait for it.
+    fn take_off(self: &Rc<Self>, key: Key, root: Root, client: u64) -> Rc<Flight> {
+        let flight = Rc::<Flight>::default();
+        self.flights.0.borrow_mut().insert(key.clone(), Rc::clone(&flight));
+        let (files, lands) = (Rc::clone(self), Rc::clone(&flight));
+        spawn_local(async move {
+            let result = files.fetch_by_pool(&root, &key.1, client).await;
+            files.flights.0.borrow_mut().remove(&key);
+            // Nobody else sets it.
+            let _first = lands.result.set(result);
+            lands.landed.notify_waiters();
+        });
+        flight
     }
 
     /// The version of what `path` below `root` is now.
@@ -125,18 +141,6 @@ impl Files {
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let closer = self.closer(root);
         self.pool.run(client, on(root.dev), move || open_and_read(&beneath, &path, closer)).await?
-    }
-}
-
-/// Takes a flight off the list, also if whoever began it is gone: those who wait have it.
-struct Landing<'a> {
-    files: &'a Files,
-    key: Key,
-}
-
-impl Drop for Landing<'_> {
-    fn drop(&mut self) {
-        self.files.flights.0.borrow_mut().remove(&self.key);
     }
 }
 

@@ -3,24 +3,31 @@
 //! The allocator gets a buffer of this size from the system and gives it back, each time with a page fault for every page of it: that takes several
 //! times as long as reading what is in memory, and it is processor time that workers wait for.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender};
 
 use super::{Failure, POOL_BYTES};
 
 /// Most that are kept while nobody uses them.
 const KEPT: usize = 32;
 
-/// Buffers of [`POOL_BYTES`]. Clones are the same buffers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spare(Arc<Mutex<Kept>>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    buffers: Vec<Vec<u8>>,
+/// Buffers of [`POOL_BYTES`]. Clones are the same buffers. Nothing here waits: workers give buffers back that threads of the pool take.
+#[derive(Clone, Debug)]
+pub(crate) struct Spare {
+    put: Sender<Vec<u8>>,
+    get: Receiver<Vec<u8>>,
     /// Whether one was taken since that was last asked.
-    used: bool,
+    used: Arc<AtomicBool>,
+}
+
+impl Default for Spare {
+    fn default() -> Self {
+        let (put, get) = crossbeam_channel::bounded(KEPT);
+        Self { put, get, used: Arc::default() }
+    }
 }
 
 impl Spare {
@@ -39,23 +46,15 @@ impl Spare {
 
     /// Gives all back to the system if none was used since this was last called.
     pub(crate) fn sweep(&self) {
-        let mut kept = self.kept();
-        if !std::mem::take(&mut kept.used) {
-            kept.buffers = Vec::new();
+        if !self.used.swap(false, Ordering::Relaxed) {
+            self.get.try_iter().for_each(drop);
         }
     }
 
     fn take(&self) -> Lease {
-        let mut kept = self.kept();
-        kept.used = true;
-        let buffer = kept.buffers.pop();
-        drop(kept);
-        Lease { bytes: buffer.unwrap_or_else(|| vec![0; POOL_BYTES as usize]), len: 0, home: self.clone() }
-    }
-
-    /// Nothing panics while it is locked.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.store(true, Ordering::Relaxed);
+        let bytes = self.get.try_recv().unwrap_or_else(|_none| vec![0; POOL_BYTES as usize]);
+        Lease { bytes, len: 0, home: self.clone() }
     }
 }
 
@@ -74,10 +73,8 @@ impl AsRef<[u8]> for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut kept = self.home.kept();
-        if kept.buffers.len() < KEPT {
-            kept.buffers.push(std::mem::take(&mut self.bytes));
-        }
+        // There are enough of them if it is full.
+        let _kept = self.home.put.try_send(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -97,17 +94,17 @@ mod tests {
         let (first, second) = (spare.filled(3, fill(1)).unwrap(), spare.filled(70_000, fill(2)).unwrap());
         let part = first.slice(1..);
         drop(first);
-        assert_eq!((&part[..], second.len(), spare.kept().buffers.len()), (&[1, 1][..], 70_000, 0));
+        assert_eq!((&part[..], second.len(), spare.get.len()), (&[1, 1][..], 70_000, 0));
         drop((part, second));
-        assert_eq!(spare.kept().buffers.len(), 2);
+        assert_eq!(spare.get.len(), 2);
         assert_eq!(spare.filled(1, |_| Err(Failure::Changed)), Err(Failure::Changed));
-        assert_eq!(spare.kept().buffers.len(), 2);
+        assert_eq!(spare.get.len(), 2);
         let all: Vec<Bytes> = (0..KEPT + 5).map(|_| spare.filled(1, fill(3)).unwrap()).collect();
         drop(all);
-        assert_eq!(spare.kept().buffers.len(), KEPT);
+        assert_eq!(spare.get.len(), KEPT);
         spare.sweep();
-        assert_eq!(spare.kept().buffers.len(), KEPT, "they were used");
+        assert_eq!(spare.get.len(), KEPT, "they were used");
         spare.sweep();
-        assert_eq!(spare.kept().buffers.len(), 0);
+        assert_eq!(spare.get.len(), 0);
     }
 }

@@ -6,15 +6,23 @@
 //! Clients take turns, whatever each has waiting. A call that would be one too many for its device waits while others go ahead, so a slow
 //! mount does not take the threads away from a disk. Threads are started when there is work for them and end when there is none.
 
-use std::collections::{HashMap, VecDeque};
+mod bell;
+mod turns;
+
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, Sender};
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
+
+use bell::Bell;
+use turns::Turns;
 
 use super::spare::Spare;
 use crate::config;
@@ -27,9 +35,9 @@ const STACK_BYTES: usize = 256 << 10;
 /// The client of calls nobody waits for.
 const NOBODY: u64 = u64::MAX;
 /// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
-/// each does (setpriority(2)): the first so many by the one, the next by the other. Together all of them weigh about as much as one worker, or
-/// many threads would leave it no processor; few are not held up for long by other programs.
-const NICE: [(usize, i32); 3] = [(4, 10), (16, 15), (usize::MAX, 19)];
+/// each does (setpriority(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh about as
+/// much as one worker, or many threads would leave it no processor.
+const NICE: [(usize, i32); 2] = [(2, 10), (usize::MAX, 19)];
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,31 +70,27 @@ struct Owner(Arc<Shared>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.state().closed = true;
-        self.0.work.notify_all();
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.0.bell.ring(u32::MAX >> 1);
     }
 }
 
+/// Workers take no lock: a thread of the pool that has one and is interrupted, because it gives way, would hold up those it gave way to.
 #[derive(Debug)]
 struct Shared {
     limits: config::Pool,
     cpus: usize,
-    state: Mutex<State>,
-    work: Condvar,
+    put: Sender<(u64, Job)>,
+    /// What no thread has seen yet, by client.
+    inbox: Receiver<(u64, Job)>,
+    bell: Bell,
+    /// Jobs no thread has taken.
+    queued: AtomicUsize,
+    threads: AtomicUsize,
+    closed: AtomicBool,
+    /// The threads' own.
+    turns: Mutex<Turns>,
     spare: Spare,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// By client; none is empty.
-    queues: HashMap<u64, VecDeque<Job>>,
-    /// Clients with something in their queue, in the order of their turns.
-    turns: VecDeque<u64>,
-    queued: usize,
-    threads: usize,
-    idle: usize,
-    at_work: HashMap<Resource, usize>,
-    closed: bool,
 }
 
 struct Job {
@@ -103,8 +107,20 @@ impl fmt::Debug for Job {
 impl Pool {
     /// With no thread yet; calls that compute get `cpus` at most.
     pub(crate) fn new(limits: config::Pool, cpus: usize) -> Self {
-        let (state, work, spare) = (Mutex::default(), Condvar::new(), Spare::default());
-        Self(Arc::new(Owner(Arc::new(Shared { limits, cpus, state, work, spare }))))
+        let (put, inbox) = crossbeam_channel::unbounded();
+        let shared = Shared {
+            limits,
+            cpus,
+            put,
+            inbox,
+            bell: Bell::default(),
+            queued: AtomicUsize::new(0),
+            threads: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            turns: Mutex::default(),
+            spare: Spare::default(),
+        };
+        Self(Arc::new(Owner(Arc::new(shared))))
     }
 
     /// Has a thread make `call`, which waits for `on`, in the turn of `client`; what it returned. A future that is dropped does not stop
@@ -135,26 +151,23 @@ impl Pool {
 
     /// What it is doing.
     pub(crate) fn load(&self) -> Load {
-        let state = self.0.0.state();
-        Load { queued: state.queued, threads: state.threads }
+        let Shared { queued, threads, .. } = &*self.0.0;
+        Load { queued: queued.load(Ordering::SeqCst), threads: threads.load(Ordering::SeqCst) }
     }
 
     fn enqueue(&self, client: u64, job: Job) -> Result<(), Busy> {
         let shared = &self.0.0;
-        let mut state = shared.state();
-        if state.queued >= shared.limits.queue {
+        if shared.queued.fetch_add(1, Ordering::SeqCst) >= shared.limits.queue {
+            shared.queued.fetch_sub(1, Ordering::SeqCst);
             return Err(Busy);
         }
-        state.push(client, job);
-        if state.idle >= state.queued {
-            shared.work.notify_one();
-        } else if state.threads < shared.limits.threads.max(1) {
-            state.threads += 1;
-            let number = state.threads;
-            drop(state);
-            return self.start(number);
+        // It has no bound of its own, and there is somebody to receive: so it takes what it is given.
+        let _sent = shared.put.send((client, job));
+        shared.bell.ring(1);
+        if shared.bell.sleepers() >= shared.queued.load(Ordering::SeqCst) {
+            return Ok(());
         }
-        Ok(())
+        shared.hire().map_or(Ok(()), |number| self.start(number))
     }
 
     /// Where no thread can be started and there is none, nobody would ever take what is queued.
@@ -165,93 +178,81 @@ impl Pool {
             .stack_size(STACK_BYTES)
             .spawn(move || shared.work(number));
         started.map(drop).or_else(|_error: io::Error| {
-            let mut state = self.0.0.state();
-            state.threads -= 1;
-            if state.threads > 0 { Ok(()) } else { Err(state.clear()) }
+            let others = self.0.0.threads.fetch_sub(1, Ordering::SeqCst) - 1;
+            if others > 0 { Ok(()) } else { Err(self.0.0.clear()) }
         })
     }
 }
 
-impl State {
-    fn push(&mut self, client: u64, job: Job) {
-        self.queued += 1;
-        let queue = self.queues.entry(client).or_default();
-        if queue.is_empty() {
-            self.turns.push_back(client);
+impl Shared {
+    /// A call that panicked leaves nothing half done here: the turns are never locked while one runs.
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok((client, job)) = self.inbox.try_recv() {
+            turns.push(client, job);
         }
-        queue.push_back(job);
+        turns
     }
 
-    /// The next job that `may` be done now; its client's turn is over.
-    fn next(&mut self, may: impl Fn(&Self, Resource) -> bool) -> Option<Job> {
-        let can = |client: &u64| self.queues.get(client)?.front().map(|job| may(self, job.on));
-        let at = self.turns.iter().position(|client| can(client) == Some(true))?;
-        let client = self.turns.remove(at)?;
-        let queue = self.queues.get_mut(&client)?;
-        let job = queue.pop_front()?;
-        if queue.is_empty() {
-            self.queues.remove(&client);
-        } else {
-            self.turns.push_back(client);
-        }
-        self.queued -= 1;
-        *self.at_work.entry(job.on).or_default() += 1;
-        Some(job)
-    }
-
-    fn done(&mut self, on: Resource) {
-        let at_work = self.at_work.entry(on).or_default();
-        *at_work = at_work.saturating_sub(1);
-        if *at_work == 0 {
-            self.at_work.remove(&on);
-        }
+    /// One thread more, if there may be one: how many there are with it.
+    fn hire(&self) -> Option<usize> {
+        let most = self.limits.threads.max(1);
+        let more = |threads| (threads < most).then_some(threads + 1);
+        self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok().map(|before| before + 1)
     }
 
     /// Forgets what is queued: those who wait for it are told so.
-    fn clear(&mut self) -> Busy {
-        (self.queues, self.turns, self.queued) = Default::default();
+    fn clear(&self) -> Busy {
+        let forgotten = self.turns().take_all();
+        let jobs = forgotten.values().map(VecDeque::len).sum::<usize>();
+        self.queued.fetch_sub(jobs, Ordering::SeqCst);
         Busy
-    }
-}
-
-impl Shared {
-    /// A call that panicked leaves nothing half done here: the state is never locked while one runs.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self, number: usize) {
         // Where that is refused, they do not.
         let _ = setpriority_process(None, nice(number));
-        let mut state = self.state();
         loop {
-            let job = state.next(|state, on| state.at_work.get(&on).copied().unwrap_or(0) < self.limit(on));
-            match job {
+            self.work_while_there_is_some();
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+            // What came just now may have been left to this thread.
+            let is_over = self.closed.load(Ordering::SeqCst) || self.queued.load(Ordering::SeqCst) == 0;
+            if is_over || self.hire().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn work_while_there_is_some(&self) {
+        let mut done = None;
+        loop {
+            let rings = self.bell.rings();
+            match self.next(done.take()) {
                 Some(Job { on, run }) => {
-                    drop(state);
                     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
                     drop(panicked);
-                    state = self.state();
-                    state.done(on);
-                    // A thread may have found nothing it may do, because of this one.
-                    if state.queued > 0 && state.idle > 0 {
-                        self.work.notify_one();
-                    }
+                    done = Some(on);
                 }
-                None if state.closed => break,
+                None if self.closed.load(Ordering::SeqCst) => return,
                 None => {
-                    state.idle += 1;
-                    let (locked, waited) =
-                        self.work.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
-                    state = locked;
-                    state.idle -= 1;
-                    if waited.timed_out() && state.queued == 0 {
-                        break;
+                    if !self.bell.wait(rings, IDLE) && self.queued.load(Ordering::SeqCst) == 0 {
+                        return;
                     }
                 }
             }
         }
-        state.threads -= 1;
+    }
+
+    /// What a thread that is `done` with a job does next. Of jobs that wait for their device, the thread that is done with one there
+    /// takes the next.
+    fn next(&self, done: Option<Resource>) -> Option<Job> {
+        let mut turns = self.turns();
+        if let Some(on) = done {
+            turns.done(on);
+        }
+        let job = turns.next(|on| self.limit(on))?;
+        self.queued.fetch_sub(1, Ordering::SeqCst);
+        Some(job)
     }
 
     fn limit(&self, on: Resource) -> usize {
