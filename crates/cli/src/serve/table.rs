@@ -121,7 +121,7 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Workers, "workers", ENGINE, "threads that serve connections; otherwise one a CPU").required("N", Kind::Text),
     long(Key::Sendfile, "sendfile", ENGINE, "whether `auto` sends large files with sendfile(2), where that is cheaper")
         .required("WHEN", Kind::Words(SENDFILE))
-        .more("`remote`, which it is otherwise: to clients on other machines. `always` or `never` say so for all. What is on its way to a \
+        .more("`remote`, which it is otherwise: to clients on other machines. `always`: to all, whatever it costs. `never`: to nobody. What is on its way to a \
                client of this machine is the file itself, and changes when that is overwritten."),
     long(Key::PoolThreads, "pool-threads", ENGINE, "most threads for what would make a worker wait")
         .required("N", Kind::Text)

@@ -91,14 +91,14 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new(model: Model, pool: Pool, ring: Option<Rc<FileRing>>) -> Rc<Self> {
+    pub(crate) fn new(model: Model, pool: Pool, ring: Option<Rc<FileRing>>, way: Way) -> Rc<Self> {
         Rc::new(Self {
             model,
             pool,
             buffers: Buffers::default(),
             devices: Devices::default(),
             flights: Flights::default(),
-            way: Rc::default(),
+            way: Rc::new(way),
             ring,
             slow_opens: Cell::new(0),
         })

@@ -24,6 +24,7 @@ use crate::conn::chunk::Parts;
 use crate::conn::pulse::{Order, Pulse, Pulses};
 use crate::conn::transport::{Socket, Transport};
 use crate::conn::turns::Turns;
+use crate::conn::way::Way;
 use crate::files::Files;
 use crate::files::cache::Cache;
 use crate::listen::Listener;
@@ -79,7 +80,12 @@ async fn work(start: Start) -> io::Result<()> {
     let plan = Arc::clone(&orders.borrow_and_update().plan);
     let worker = Rc::new(Worker {
         number,
-        files: Files::new(shared.model, shared.pool.clone(), ring),
+        files: Files::new(
+            shared.model,
+            shared.pool.clone(),
+            ring,
+            Way::new(shared.sendfile == Sendfile::Always),
+        ),
         turns: Turns::default(),
         cache: Cache::new(&shared.cache, shared.workers),
         shared,
