@@ -139,15 +139,14 @@ impl Pieces {
 /// A response's body, and what ends with it.
 pub(crate) struct Body {
     content: Content,
-    /// What is waited for, and where it comes from.
-    waiting: Option<(Waiting, Source)>,
+    later: Option<Later>,
     told: Told,
     tally: Tally,
 }
 
 impl Body {
     pub(crate) fn new(content: Content, tally: Tally) -> Self {
-        Self { content, waiting: None, told: None, tally }
+        Self { content, later: None, told: None, tally }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
@@ -155,6 +154,10 @@ impl Body {
             Content::Pieces(pieces) => pieces.next(),
             content => content,
         };
+        // Who waits for a file takes nobody's turn.
+        if let Some(later) = &mut self.later {
+            ready!(later.poll(cx));
+        }
         let is_long = content.comes_in_pieces() && content.len() >= SEND_BYTES;
         if is_long {
             ready!(self.tally.turns().poll(&mut self.told, cx));
@@ -166,7 +169,7 @@ impl Body {
                 Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes(bytes))))
             }
             Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
-            Content::File(reader) => poll_file(reader, &mut self.waiting, &mut self.tally, cx),
+            Content::File(reader) => poll_file(reader, &mut self.later, &mut self.tally, cx),
         };
         if let (true, Poll::Ready(Some(Ok(chunk)))) = (is_long, &chunk) {
             self.tally.turns().sent(chunk.remaining());
@@ -177,28 +180,48 @@ impl Body {
 
 fn poll_file(
     reader: &mut Reader,
-    waiting: &mut Option<(Waiting, Source)>,
+    later: &mut Option<Later>,
     tally: &mut Tally,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Chunk, Failure>>> {
     if reader.left() == 0 {
         return Poll::Ready(None);
     }
-    if waiting.is_none() {
+    if later.is_none() {
         match reader.step() {
             Ok(Step::Now(chunk, source)) => {
                 tally.came_from(source);
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            Ok(Step::Later(later, source)) => *waiting = Some((later, source)),
+            Ok(Step::Later(waiting, source)) => ready!(later.insert(Later::new(waiting, source)).poll(cx)),
             Err(failure) => return Poll::Ready(Some(Err(failure))),
         }
     }
-    let Some((later, source)) = waiting else { return Poll::Ready(None) };
-    let arrived = ready!(later.as_mut().poll(cx));
-    tally.came_from(*source);
-    *waiting = None;
+    let Some(Later { arrived: Some(arrived), source, .. }) = later.take() else { return Poll::Ready(None) };
+    tally.came_from(source);
     Poll::Ready(Some(arrived.and_then(|bytes| reader.arrived(bytes)).map(Chunk::Bytes)))
+}
+
+/// Bytes that had to be waited for.
+struct Later {
+    waiting: Waiting,
+    source: Source,
+    /// What came of it.
+    arrived: Option<Result<Bytes, Failure>>,
+}
+
+impl Later {
+    fn new(waiting: Waiting, source: Source) -> Self {
+        Self { waiting, source, arrived: None }
+    }
+
+    /// Ready when they have arrived.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.arrived.is_none() {
+            self.arrived = Some(ready!(self.waiting.as_mut().poll(cx)));
+        }
+        Poll::Ready(())
+    }
 }
 
 impl http_body::Body for Body {

@@ -39,6 +39,8 @@ pub use linux::{stat_open, stat_open_as_known};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use map::Map;
 pub use names::{Name, Names};
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub use process::give_way;
 pub use process::{
     Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, raise_fd_limit,
     read_link, release_freed_memory, tune_allocator, usage,

@@ -3,39 +3,71 @@
 //! A worker that has many long bodies under way would otherwise send a piece of each before it looks for requests again, and each piece takes
 //! as long as several of those.
 
-use std::cell::Cell;
-use std::pin::pin;
-use std::task::{Context, Poll};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
 
+use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 /// What is sent of long bodies before somebody else is looked for.
-const TURN_BYTES: usize = 256 << 10;
+const TURN_BYTES: usize = 128 << 10;
 
 /// The turns of one worker's long bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    turn: Cell<u64>,
+    /// What they have sent since the worker last looked for requests.
     bytes: Cell<usize>,
+    waiting: RefCell<VecDeque<Waker>>,
+    /// The number of the first of those that wait: who has a lower one was called.
+    first: Cell<u64>,
+    wanted: Notify,
 }
 
-/// In which turn a body was told to wait.
+/// The number of a body that waits for its turn.
 pub(crate) type Told = Option<u64>;
 
 impl Turns {
-    /// Ready when a long body may send its next piece. Until then it is woken each time the worker has looked for requests.
+    /// Calls one body, the one that has waited longest, each time the worker has looked for requests. Never ends.
+    pub(crate) async fn call(&self) {
+        loop {
+            self.wanted.notified().await;
+            while !self.waiting.borrow().is_empty() {
+                // Only the next look wakes this task, whatever happens to those that wait: they are tasks of their own.
+                yield_now().await;
+                self.bytes.set(0);
+                self.call_first();
+            }
+        }
+    }
+
+    /// It may be gone by now: then nobody uses this turn.
+    fn call_first(&self) {
+        let first = self.waiting.borrow_mut().pop_front();
+        self.first.set(self.first.get() + 1);
+        first.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ready when a long body may send its next piece.
     pub(crate) fn poll(&self, told: &mut Told, cx: &mut Context<'_>) -> Poll<()> {
-        let now = self.turn.get();
-        if told.take() == Some(now) {
-            self.turn.set(now.wrapping_add(1));
-            self.bytes.set(0);
+        let mut waiting = self.waiting.borrow_mut();
+        match told.take().map(|number| number.checked_sub(self.first.get())) {
+            Some(Some(place)) => {
+                *told = Some(self.first.get() + place);
+                if let Some(waker) = usize::try_from(place).ok().and_then(|place| waiting.get_mut(place)) {
+                    waker.clone_from(cx.waker());
+                }
+                Poll::Pending
+            }
+            Some(None) => Poll::Ready(()),
+            None if self.bytes.get() < TURN_BYTES && waiting.is_empty() => Poll::Ready(()),
+            None => {
+                *told = Some(self.first.get() + waiting.len() as u64);
+                waiting.push_back(cx.waker().clone());
+                self.wanted.notify_one();
+                Poll::Pending
+            }
         }
-        if self.bytes.get() < TURN_BYTES {
-            return Poll::Ready(());
-        }
-        *told = Some(self.turn.get());
-        // What yields is woken after the next look, and not earlier.
-        pin!(yield_now()).poll(cx)
     }
 
     /// `bytes` of a long body are sent.
@@ -51,30 +83,75 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn long_bodies_take_turns_with_what_comes_meanwhile() {
-        let turns = Rc::new(Turns::default());
-        let sends = |name: &'static str, log: &Rc<std::cell::RefCell<Vec<&'static str>>>| {
-            let (turns, log) = (Rc::clone(&turns), Rc::clone(log));
-            async move {
-                let mut told = None;
-                for _ in 0..3 {
-                    poll_fn(|cx| turns.poll(&mut told, cx)).await;
-                    turns.sent(TURN_BYTES);
-                    log.borrow_mut().push(name);
-                }
+    type Log = Rc<RefCell<Vec<&'static str>>>;
+
+    /// Sends pieces as a connection does: it is polled again and again, whoever woke it and whatever was said.
+    async fn send(turns: Rc<Turns>, name: &'static str, log: Log) {
+        for _ in 0..3 {
+            let mut told = None;
+            poll_fn(|cx| {
+                let first = turns.poll(&mut told, cx);
+                if first.is_pending() { turns.poll(&mut told, cx) } else { first }
+            })
+            .await;
+            turns.sent(TURN_BYTES);
+            log.borrow_mut().push(name);
+        }
+    }
+
+    /// What is told of each look, until the bodies are sent.
+    async fn look(log: Log, bodies: usize) {
+        while log.borrow().iter().filter(|name| **name != "look").count() < bodies * 3 {
+            tokio::task::yield_now().await;
+            log.borrow_mut().push("look");
+        }
+    }
+
+    fn run(bodies: &[&'static str]) -> Vec<&'static str> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (local, log) = (tokio::task::LocalSet::new(), Log::default());
+        let sent = Rc::clone(&log);
+        local.block_on(&runtime, async move {
+            let turns = Rc::<Turns>::default();
+            let looks = tokio::task::spawn_local(look(Rc::clone(&sent), bodies.len()));
+            let calls = Rc::clone(&turns);
+            let calling = tokio::task::spawn_local(async move { calls.call().await });
+            for name in bodies {
+                tokio::task::spawn_local(send(Rc::clone(&turns), name, Rc::clone(&sent)));
             }
-        };
-        let log = Rc::default();
+            looks.await.unwrap();
+            calling.abort();
+        });
+        log.take()
+    }
+
+    #[test]
+    fn between_two_pieces_there_is_a_look() {
+        let log = run(&["a", "b", "c"]);
+        assert!(log.windows(2).all(|two| two.contains(&"look")), "{log:?}");
+    }
+
+    #[test]
+    fn who_has_waited_longest_is_next() {
+        let sent = run(&["a", "b"]).into_iter().filter(|name| *name != "look").collect::<Vec<_>>();
+        // The first one waits for its second turn before the other has begun.
+        assert_eq!(sent, ["a", "a", "b", "a", "b", "b"]);
+    }
+
+    #[test]
+    fn one_that_is_gone_holds_up_nobody() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let local = tokio::task::LocalSet::new();
-        let looks = Rc::clone(&log);
-        local.block_on(&runtime, async move {
-            let bodies = [sends("a", &looks), sends("b", &looks)].map(tokio::task::spawn_local);
-            for body in bodies {
-                body.await.unwrap();
-            }
+        local.block_on(&runtime, async {
+            let turns = Rc::<Turns>::default();
+            let calls = Rc::clone(&turns);
+            let calling = tokio::task::spawn_local(async move { calls.call().await });
+            turns.sent(TURN_BYTES);
+            let gone = poll_fn(|cx| Poll::Ready(turns.poll(&mut None, cx))).await;
+            assert!(gone.is_pending());
+            let mut told = None;
+            poll_fn(|cx| turns.poll(&mut told, cx)).await;
+            calling.abort();
         });
-        assert_eq!(*log.borrow(), ["a", "b", "a", "b", "a", "b"]);
     }
 }

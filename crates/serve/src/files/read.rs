@@ -20,7 +20,8 @@ use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
 
 /// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
 pub(crate) const SEND_BYTES: u64 = 32 << 10;
-/// What a thread of the pool reads at once: long enough for a disk, short enough for those who wait for the thread.
+/// What a thread of the pool reads at once where each read is a question to somebody else. On a disk of this machine the kernel reads
+/// ahead: there it is what a worker reads at once, and both take turns sooner.
 pub(crate) const POOL_BYTES: u64 = 256 << 10;
 /// What is held back of a file of which parts are sent, until the client has acknowledged them.
 const HELD_BYTES: u64 = 4 << 10;
@@ -122,9 +123,9 @@ impl Reader {
                 None => self.read_here(),
             },
             Model::Tokio => Ok(self.read_by_tokio()),
-            Model::Pool => Ok(self.read_by_pool()),
+            Model::Pool => self.read_by_pool(),
             Model::Nowait => self.read_at_once(),
-            Model::Uring => Ok(self.read_by_ring()),
+            Model::Uring => self.read_by_ring(),
             Model::Auto => self.adapt(),
         }?;
         if let Step::Now(chunk, _) = &step {
@@ -171,7 +172,7 @@ impl Reader {
         }
         // A read that fails for not having to wait costs ten times one that succeeds.
         if device.knows_cached() && !device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
-            return Ok(self.read_by_pool());
+            return self.read_by_pool();
         }
         let start = Instant::now();
         let step = self.read_at_once()?;
@@ -246,12 +247,12 @@ impl Reader {
         }
         if !device.is_local {
             // Also what is in memory may be asked about.
-            return Ok(self.read_by_pool());
+            return self.read_by_pool();
         }
         if device.can_tell.get() {
             let bytes = lent.room().get_mut(..room).unwrap_or_default();
             match read_at_once(self.opened.fd()?, bytes, self.at)? {
-                AtOnce::Read(0) | AtOnce::Waits => return Ok(self.read_by_pool()),
+                AtOnce::Read(0) | AtOnce::Waits => return self.read_by_pool(),
                 AtOnce::Read(read) => return self.take(lent, read),
                 AtOnce::Unknown => device.can_tell.set(false),
             }
@@ -259,7 +260,7 @@ impl Reader {
         if device.has_cached(self.opened.fd()?, self.at, room as u64) {
             return self.read_here();
         }
-        Ok(self.read_by_pool())
+        self.read_by_pool()
     }
 
     fn take(&mut self, mut lent: Lent, read: usize) -> Result<Step, Failure> {
@@ -268,17 +269,18 @@ impl Reader {
         Ok(Step::Now(Chunk::Lent { buffer: lent, start: 0 }, Source::Hit))
     }
 
-    fn read_by_pool(&self) -> Step {
+    fn read_by_pool(&self) -> Result<Step, Failure> {
         let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
-        let (at, len, client) = (self.at, self.left().min(POOL_BYTES) as usize, self.client);
+        let most = if files.device(&opened)?.is_local { Buffers::BYTES as u64 } else { POOL_BYTES };
+        let (at, len, client) = (self.at, self.left().min(most) as usize, self.client);
         let device = on(opened.meta.dev);
         let spare = files.pool.spare().clone();
         let read = move || spare.filled(len, |room| fill(&opened, at, room));
         let waiting = Box::pin(async move { files.pool.run(client, device, read).await? });
-        Step::Later(waiting, Source::Pool)
+        Ok(Step::Later(waiting, Source::Pool))
     }
 
-    fn read_by_ring(&self) -> Step {
+    fn read_by_ring(&self) -> Result<Step, Failure> {
         let Some(ring) = self.files.ring.clone() else { return self.read_by_pool() };
         let (opened, at, len) = (self.opened.clone(), self.at, self.room());
         let waiting = Box::pin(async move {
@@ -287,7 +289,7 @@ impl Reader {
             bytes.truncate(read?);
             Ok(bytes.into())
         });
-        Step::Later(waiting, Source::Pool)
+        Ok(Step::Later(waiting, Source::Pool))
     }
 
     fn read_by_tokio(&self) -> Step {

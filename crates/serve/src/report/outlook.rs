@@ -46,7 +46,9 @@ fn what(model: Model, calls: &Calls, place: Place) -> &'static str {
             "opens on the worker what need not wait; reads by the pool, as nothing tells what is in memory"
         }
         Model::Nowait => "the worker does what need not wait, the pool the rest; keeps nothing",
-        Model::Pool => "everything by the pool: one hand-off for a small file, one more for each 256 KiB",
+        Model::Pool => {
+            "everything by the pool: one hand-off for a small file, one more for each piece of a large one"
+        }
         Model::Tokio => "two hand-offs to open a file and two for each 64 KiB, as an async runtime has it",
         Model::Sendfile => "open on the worker, sendfile without asking what is in memory; reads for TLS",
         Model::Uring => "open and read through a ring for each worker",
@@ -141,7 +143,7 @@ fn cold_body(place: Place, sizes: &Sizes) -> String {
         true => "there is none".to_owned(),
         false => format!(
             "reads of {} by the pool, at most {} at once for the device",
-            kib(POOL_BYTES),
+            kib(if place.is_local { Buffers::BYTES as u64 } else { POOL_BYTES }),
             sizes.pool.per_device.min(sizes.pool.threads)
         ),
     }

@@ -102,8 +102,11 @@ async fn work(start: Start) -> io::Result<()> {
     });
     let accepting = accepting.collect::<io::Result<Vec<JoinHandle<()>>>>()?;
     let ticking = spawn_local(tick(Rc::clone(&worker)));
+    let calls = Rc::clone(&worker);
+    let calling = spawn_local(async move { calls.turns.call().await });
     worker.obey(orders, &accepting).await;
     ticking.abort();
+    calling.abort();
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use rustix::process::setpriority_process;
+use fathom_io::sys::give_way;
 use tokio::sync::oneshot;
 
 use bell::Bell;
@@ -35,9 +35,11 @@ const STACK_BYTES: usize = 256 << 10;
 /// The client of calls nobody waits for.
 const NOBODY: u64 = u64::MAX;
 /// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
-/// each does (setpriority(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh about as
+/// each does (sched_setattr(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh about as
 /// much as one worker, or many threads would leave it no processor.
 const NICE: [(usize, i32); 2] = [(2, 10), (usize::MAX, 19)];
+/// For how long each has the processor that a worker waits for: about as long as one of its calls takes there, and as short as the kernel allows.
+const SLICE: Duration = Duration::from_micros(100);
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -211,7 +213,7 @@ impl Shared {
 
     fn work(&self, number: usize) {
         // Where that is refused, they do not.
-        let _ = setpriority_process(None, nice(number));
+        let _ = give_way(nice(number), SLICE);
         loop {
             self.work_while_there_is_some();
             self.threads.fetch_sub(1, Ordering::SeqCst);
