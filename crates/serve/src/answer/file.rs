@@ -174,7 +174,7 @@ impl Asking<'_> {
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
         let head_only = self.request.method == Method::HEAD;
         if let Some(body) = entry.body.get().cloned() {
-            let source = if worker.cache.is_on() { Source::Cache } else { Source::Pool };
+            let source = if entry.was_kept() { Source::Cache } else { Source::Pool };
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }

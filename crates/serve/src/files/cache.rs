@@ -1,4 +1,4 @@
-//! Files that a worker keeps open, and short bodies it keeps, until they are too old or too many.
+//! Files that a worker keeps open, and short bodies it keeps, from the second time they are asked for until they are too old or too many.
 //!
 //! What is kept is looked at again before it is used once it is older than the configured age: by then it may have been replaced,
 //! changed or taken away. A body is kept together with the version it is of, and goes with it. What was not found is kept, too.
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fathom_io::Errno;
 
+use super::door::Door;
 use super::opened::Change;
 use super::{Failure, Fetched, Files, Opened, Root, Short, Source};
 use crate::config;
@@ -50,6 +51,11 @@ impl<T: Default> Entry<T> {
         self.seen.get()
     }
 
+    /// Whether it was known before this request.
+    pub(crate) fn was_kept(&self) -> bool {
+        self.used.get()
+    }
+
     /// Whether a change since it was looked at would show ([`SETTLING`]): only then is what was read kept.
     pub(crate) fn is_settled(&self) -> bool {
         self.result.as_ref().is_ok_and(|opened| opened.is_settled(self.seen.get(), SETTLING))
@@ -73,6 +79,7 @@ pub(crate) struct Cache<T> {
     entries: RefCell<HashMap<usize, Paths<T>>>,
     /// All keys, in the order in which they are looked at when there is no room: one that was used since gets another turn.
     turns: RefCell<VecDeque<(usize, Rc<[u8]>)>>,
+    door: Door,
     bytes: Cell<usize>,
     limits: config::Cache,
     age: Duration,
@@ -85,19 +92,13 @@ impl<T: Default> Cache<T> {
         limits.files = limits.files.div_ceil(workers.max(1));
         limits.bytes /= workers.max(1);
         let age = Duration::from_millis(limits.age_ms);
-        Self { entries: RefCell::default(), turns: RefCell::default(), bytes: Cell::new(0), limits, age }
+        let (door, bytes) = (Door::new(limits.files), Cell::new(0));
+        Self { entries: RefCell::default(), turns: RefCell::default(), door, bytes, limits, age }
     }
 
-    /// Whether anything is kept.
-    pub(crate) fn is_on(&self) -> bool {
-        self.limits.files > 0
-    }
-
-    /// Whether the body of `entry`, which has `len` bytes, may be kept: a long one not before it is asked for again, and none that
-    /// would have most others go.
+    /// Whether the body of `entry`, which has `len` bytes, may be kept: none that would have most others go.
     pub(crate) fn keeps(&self, entry: &Entry<T>, len: u64) -> bool {
-        let most = self.limits.body_bytes.min(self.limits.bytes / 4) as u64;
-        self.is_on() && len <= most && (len <= Buffers::BYTES as u64 || entry.used.get())
+        entry.kept.get() && len <= self.limits.body_bytes.min(self.limits.bytes / 4) as u64
     }
 
     /// Drops everything.
@@ -125,7 +126,8 @@ impl<T: Default> Cache<T> {
         }
         let seen = SystemTime::now();
         let entry = Entry::new(lasting(Box::pin(self.fetch(files, root, path, client)).await)?, seen);
-        if self.is_on() && (entry.result.is_err() || entry.is_settled()) {
+        let lasts = entry.result.is_err() || entry.is_settled();
+        if self.limits.files > 0 && lasts && self.door.knows(root.number, path) {
             self.insert(root.number, path, &entry);
         }
         Ok(entry)
@@ -188,7 +190,7 @@ impl<T: Default> Cache<T> {
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
         let (bytes, source) = Box::pin(files.read_short(opened, client)).await?;
-        if !self.keeps(entry, opened.len()) || !entry.kept.get() {
+        if !self.keeps(entry, opened.len()) {
             return Ok((bytes.into(), source));
         }
         let body = if bytes.len() > Buffers::BYTES { Short::sealed(bytes) } else { bytes.into() };

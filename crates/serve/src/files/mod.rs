@@ -10,6 +10,7 @@
 
 pub(crate) mod cache;
 mod device;
+mod door;
 mod fetch;
 mod model;
 mod opened;

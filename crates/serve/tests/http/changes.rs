@@ -258,6 +258,27 @@ fn kept(client: &mut Client) -> u64 {
     metrics.text().lines().find(is_kept).unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
+/// Many files that are asked for once do not take the place of those that are asked for again.
+#[test]
+fn what_is_asked_for_once_is_not_kept() {
+    let (content, tree) = (noise(3000, 1), Tree::new(&[]));
+    let names: Vec<String> = (0..100).map(|number| format!("/{number}.bin")).collect();
+    names.iter().for_each(|name| tree.write(&name[1..], &content));
+    tree.write("often.bin", &content);
+    let served = Served::new(&tree, "cache = { files = 8, age-ms = 60000 }\nmetrics = '/metrics'\n", "");
+    let mut client = served.connect();
+    eventually("it is not kept", || {
+        let before = kept(&mut client);
+        client.get("/often.bin").is(200, &content);
+        kept(&mut client) > before
+    });
+    let before = kept(&mut client);
+    names.iter().for_each(|name| client.get(name).is(200, &content));
+    assert_eq!(kept(&mut client), before, "nobody had asked for them before");
+    client.get("/often.bin").is(200, &content);
+    assert_eq!(kept(&mut client), before + 1, "it had to go");
+}
+
 /// A long body that is kept is sent without a copy, also to this machine: what is under way is not the file's.
 #[test]
 fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
