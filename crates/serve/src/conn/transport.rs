@@ -10,12 +10,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fathom_io::sys::send_file;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::chunk::{Part, Parts, is_part};
 use super::pulse::Pulse;
 use super::way::Way;
+
+/// What a client on this machine is queued beyond what its window takes.
+const UNSENT_BYTES: u32 = 16 << 10;
 
 /// A connection of either kind.
 #[derive(Debug)]
@@ -33,6 +37,15 @@ impl Socket {
                 _ => false,
             },
             Self::Unix(_) => false,
+        }
+    }
+
+    /// Queues little for a client on this machine (TCP_NOTSENT_LOWAT, tcp(7)). What is queued beyond its window is sent when it acknowledges
+    /// something, in its own time and on its processor, which has the receiving to do: it gets less a second then.
+    pub(crate) fn queue_little(&self) {
+        if let Self::Tcp(stream) = self {
+            // A kernel that does not know it queues more.
+            let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES);
         }
     }
 

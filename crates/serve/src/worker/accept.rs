@@ -256,6 +256,9 @@ impl Drop for Open {
 
 async fn connection(open: Open, socket: Socket, mut peer: Peer) {
     let (worker, pulse, is_remote) = (Rc::clone(&open.0), Pulse::new(), socket.is_remote());
+    if !is_remote {
+        socket.queue_little();
+    }
     let parts = Parts::new(Rc::clone(&pulse));
     worker.pulses.add(&pulse);
     let way = Rc::clone(&worker.files.way);
