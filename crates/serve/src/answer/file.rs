@@ -178,7 +178,7 @@ impl Asking<'_> {
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }
-        if worker.cache.keeps(entry, opened.len()) && !head_only {
+        if worker.cache.takes(entry, opened.len()) && !head_only {
             let (body, source) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));

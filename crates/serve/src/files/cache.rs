@@ -96,9 +96,10 @@ impl<T: Default> Cache<T> {
         Self { entries: RefCell::default(), turns: RefCell::default(), door, bytes, limits, age }
     }
 
-    /// Whether the body of `entry`, which has `len` bytes, may be kept: none that would have most others go.
-    pub(crate) fn keeps(&self, entry: &Entry<T>, len: u64) -> bool {
-        entry.kept.get() && len <= self.limits.body_bytes.min(self.limits.bytes / 4) as u64
+    /// Whether the body of `entry`, which has `len` bytes, is read as a whole, to be kept if `entry` is: none that would have most others go.
+    pub(crate) fn takes(&self, entry: &Entry<T>, len: u64) -> bool {
+        let most = self.limits.body_bytes.min(self.limits.bytes / 4) as u64;
+        self.limits.files > 0 && len <= most && (len <= Buffers::BYTES as u64 || entry.kept.get())
     }
 
     /// Drops everything.
@@ -190,7 +191,7 @@ impl<T: Default> Cache<T> {
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
         let (bytes, source) = Box::pin(files.read_short(opened, client)).await?;
-        if !self.keeps(entry, opened.len()) {
+        if !self.takes(entry, opened.len()) || !entry.kept.get() {
             return Ok((bytes.into(), source));
         }
         let body = if bytes.len() > Buffers::BYTES { Short::sealed(bytes) } else { bytes.into() };

@@ -163,11 +163,18 @@ fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result
     let fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
     let opened = &fetched.opened;
     if opened.kind() == FileType::Regular && opened.len() <= Buffers::BYTES as u64 {
-        let body = Some(read_all(opened, 0, opened.len() as usize)?);
+        let body = Some(read_whole(opened)?);
         // Closing may wait, too, and this is the thread that may.
         return Ok(Fetched { opened: fetched.opened.closed(), body });
     }
     Ok(fetched)
+}
+
+/// All bytes of a short file.
+pub(super) fn read_whole(opened: &Opened) -> Result<Bytes, Failure> {
+    let mut bytes = vec![0; usize::try_from(opened.len()).unwrap_or(usize::MAX)];
+    read_exactly(opened, 0, &mut bytes)?;
+    if opened.is_still()? { Ok(bytes.into()) } else { Err(Failure::Changed) }
 }
 
 /// `len` bytes from `offset` on.
@@ -179,6 +186,11 @@ pub(super) fn read_all(opened: &Opened, offset: u64, len: usize) -> Result<Bytes
 
 /// The bytes from `offset` on, as many as there is room.
 pub(super) fn fill(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
+    read_exactly(opened, offset, bytes)?;
+    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(()) }
+}
+
+fn read_exactly(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
     let (fd, mut filled) = (opened.fd()?, 0);
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
         match retry_on_intr(|| rustix::io::pread(fd, &mut *room, offset + filled as u64))? {
@@ -186,7 +198,7 @@ pub(super) fn fill(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(),
             read => filled += read,
         }
     }
-    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(()) }
+    Ok(())
 }
 
 /// As `tokio::fs` does it: one hand-off to open, one for the metadata. It knows no openat2(2), so its pool is handed ours.

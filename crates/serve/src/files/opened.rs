@@ -10,6 +10,7 @@ use fathom_io::{Errno, FileType, Meta, Stamp};
 
 use super::on;
 use super::pool::Pool;
+use crate::etag::SETTLING;
 
 /// A file that was opened, and what it was like then. Clones share the descriptor.
 #[derive(Clone, Debug)]
@@ -75,6 +76,16 @@ impl Opened {
             false => Change::Other,
         })
     }
+
+    /// Whether the first bytes that were read of it are of the content that it was opened with. Of a file that has become longer since,
+    /// nobody can tell: one that was written to all the time is taken for a log, one that was left alone for a new content.
+    pub(crate) fn is_still(&self) -> Result<bool, Errno> {
+        Ok(match self.change()? {
+            Change::None => true,
+            Change::Grown => !self.is_settled(SystemTime::now(), SETTLING),
+            Change::Other => false,
+        })
+    }
 }
 
 /// An open file that is closed where that may wait: FUSE and NFS tell their server.
@@ -126,5 +137,37 @@ impl Version {
     pub(crate) fn of(meta: &Meta) -> Self {
         let Meta { dev, ino, size, modified, changed, .. } = *meta;
         Self { dev, ino, size, modified, changed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a file that had been left alone for `before` seconds when it was opened is still the same after it got `bytes`.
+    fn rewritten(before: u64, bytes: &[u8]) -> bool {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, b"first").unwrap();
+        let mut opened = Opened::new(std::fs::File::open(&file).unwrap().into(), None).unwrap();
+        let then = opened.meta.modified.sec - before.cast_signed();
+        (opened.meta.modified.sec, opened.meta.changed.sec) = (then, then);
+        std::fs::write(&file, bytes).unwrap();
+        opened.is_still().unwrap()
+    }
+
+    #[test]
+    fn what_was_left_alone_and_is_longer_is_another_content() {
+        assert!(!rewritten(60, b"other bytes"));
+    }
+
+    #[test]
+    fn what_is_written_to_all_the_time_may_have_been_added_to() {
+        assert!(rewritten(1, b"first and more"));
+    }
+
+    #[test]
+    fn what_is_not_longer_is_another_content() {
+        assert!(!rewritten(1, b"other"));
+        assert!(!rewritten(60, b"othe"));
     }
 }

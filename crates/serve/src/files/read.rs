@@ -13,7 +13,7 @@ use rustix::io::retry_on_intr;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::sleep;
 
-use super::fetch::{fill, read_all};
+use super::fetch::{fill, read_all, read_whole};
 use super::opened::Change;
 use super::{Failure, Files, Model, Opened, Source, on};
 use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
@@ -144,10 +144,13 @@ impl Reader {
     /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of one content: the file has not changed
     /// since it was opened, or it has become longer and what was read last is still there.
     fn note(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let right = match self.opened.change()? {
-            Change::None => true,
-            Change::Grown => self.tail.is_in(&self.opened)?,
-            Change::Other => false,
+        let right = match self.tail.len {
+            0 => self.opened.is_still()?,
+            _ => match self.opened.change()? {
+                Change::None => true,
+                Change::Grown => self.tail.is_in(&self.opened)?,
+                Change::Other => false,
+            },
         };
         self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
         if right && !bytes.is_empty() { Ok(()) } else { Err(Failure::Changed) }
@@ -315,7 +318,7 @@ impl Files {
         if device.is_local && device.can_tell.get() && !device.in_memory {
             let mut bytes = vec![0; len];
             match read_at_once(opened.fd()?, &mut bytes, 0)? {
-                AtOnce::Read(read) if read == len && opened.change()? != Change::Other => {
+                AtOnce::Read(read) if read == len && opened.is_still()? => {
                     return Ok((bytes.into(), Source::Hit));
                 }
                 AtOnce::Unknown => device.can_tell.set(false),
@@ -323,10 +326,10 @@ impl Files {
             }
         }
         if device.is_local && device.has_cached(opened.fd()?, 0, len as u64) {
-            return Ok((read_all(opened, 0, len)?, Source::Hit));
+            return Ok((read_whole(opened)?, Source::Hit));
         }
         let opened = opened.clone();
-        let read = self.pool.run(client, on(opened.meta.dev), move || read_all(&opened, 0, len));
+        let read = self.pool.run(client, on(opened.meta.dev), move || read_whole(&opened));
         Ok((read.await??, Source::Pool))
     }
 }
