@@ -96,15 +96,8 @@ impl Asking<'_> {
                 .with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP))
         };
         answer.fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        let answer = self.dressed(answer, path);
-        with_vary(answer)
+        self.dressed(answer, path).by_accept()
     }
-}
-
-/// The list depends on what the client can read.
-fn with_vary(mut answer: Answer) -> Answer {
-    answer.fields.append(header::VARY, HeaderValue::from_static("accept"));
-    answer
 }
 
 fn list(

@@ -58,6 +58,15 @@ impl Answer {
         self.fields.insert(name, value);
         self
     }
+
+    /// The same, said to depend on what the client can read (RFC 9110, section 12.5.5).
+    fn by_accept(mut self) -> Self {
+        let accept = HeaderValue::from_static("accept");
+        if !self.fields.get_all(header::VARY).iter().any(|value| *value == accept) {
+            self.fields.append(header::VARY, accept);
+        }
+        self
+    }
 }
 
 /// A request, as the steps see it.

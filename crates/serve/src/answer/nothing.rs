@@ -13,7 +13,18 @@ const PAGE_BYTES: u64 = 1 << 20;
 impl Asking<'_> {
     /// The response where `path` leads to nothing that may be had.
     pub(super) async fn nothing(&self, path: &[u8]) -> Answer {
-        if let Some(fallback) = self.site.fallback.as_deref().filter(|_| self.may_fall_back(path)) {
+        match self.site.fallback.as_deref() {
+            // A program's own addresses have no extension. A missing script or picture is no page of it, unless a browser goes there.
+            Some(fallback) if has_extension(path) => {
+                let is_page = prefers_html(self.asked.accept.as_deref());
+                self.fall_back(Some(fallback).filter(|_| is_page)).await.by_accept()
+            }
+            fallback => self.fall_back(fallback).await,
+        }
+    }
+
+    async fn fall_back(&self, fallback: Option<&[u8]>) -> Answer {
+        if let Some(fallback) = fallback {
             let entry = match self.worker.look_up(self.site, fallback, self.peer.client).await {
                 Ok(entry) => entry,
                 Err(failure) => return self.failed(failure).await,
@@ -23,12 +34,6 @@ impl Asking<'_> {
             }
         }
         self.error(StatusCode::NOT_FOUND).await
-    }
-
-    /// A program's own addresses have no extension. A missing script or picture is no page of it, unless a browser goes there.
-    fn may_fall_back(&self, path: &[u8]) -> bool {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        !name.contains(&b'.') || prefers_html(self.asked.accept.as_deref())
     }
 
     /// The response while the site is under maintenance.
@@ -56,8 +61,10 @@ impl Asking<'_> {
             Some(page) => self.page(page, status).await,
             None => None,
         };
-        let answer = own.unwrap_or_else(|| self.built_in(status));
-        self.dressed(answer, &self.path())
+        match own {
+            Some(own) => self.dressed(own, &self.path()),
+            None => self.dressed(self.built_in(status), &self.path()).by_accept(),
+        }
     }
 
     fn built_in(&self, status: StatusCode) -> Answer {
@@ -85,4 +92,8 @@ impl Asking<'_> {
         answer.source = source;
         Some(answer)
     }
+}
+
+fn has_extension(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.contains(&b'.'))
 }

@@ -107,11 +107,19 @@ fn a_program_that_routes_in_the_browser_gets_its_page() {
         response.is(200, b"app");
         assert_eq!(response.field("content-type"), Some("text/html; charset=utf-8"));
         assert_eq!(served.get_with(target, "If-None-Match", response.etag()).status, 304);
+        assert!(response.list("vary").is_empty(), "{target}");
     }
-    served.ask("GET", "/users/john.doe", &browser).is(200, b"app");
+    let dotted = served.ask("GET", "/users/john.doe", &browser);
+    dotted.is(200, b"app");
+    assert_eq!(dotted.list("vary"), ["accept"], "others get nothing");
     served.get("/a.js").is(200, b"js");
     for target in ["/missing.js", "/missing.css?x"] {
-        assert_eq!(served.get_with(target, "Accept", "*/*").status, 404, "a missing script is no page");
+        let missing = served.get_with(target, "Accept", "*/*");
+        assert_eq!(
+            (missing.status, missing.list("vary")),
+            (404, vec!["accept".to_owned()]),
+            "a missing script is no page"
+        );
     }
     assert_eq!(served.ask("POST", "/users/1", &[]).status, 405);
     assert_eq!(Served::site(&tree, "fallback = '/missing.html'").get("/users").status, 404);
@@ -143,6 +151,11 @@ fn errors_have_the_sites_pages_or_our_own() {
     assert_eq!(plain.get("/none").field("content-type"), Some("text/plain; charset=utf-8"));
     let page = plain.get_with("/none", "Accept", "text/html");
     assert_eq!((page.status, page.field("content-type")), (404, Some("text/html; charset=utf-8")));
+    assert_eq!(
+        (page.list("vary"), response.list("vary").len()),
+        (vec!["accept".to_owned()], 0),
+        "the site's own is for all"
+    );
     assert!(
         page.text().contains("<h1>404 Not Found</h1>") && page.field("content-security-policy").is_some()
     );
