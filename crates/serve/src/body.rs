@@ -61,10 +61,10 @@ pub(crate) enum From {
 
 impl From {
     /// One of several ranges, which must not end after the whole.
-    fn range(&self, range: Range<u64>) -> Content {
+    fn range(&self, range: Range<u64>, is_first: bool) -> Content {
         match self {
             Self::Short(body, parts) => short(body, parts.as_ref(), range),
-            Self::File(reader) => Content::File(Box::new(reader.range(range))),
+            Self::File(reader) => Content::File(Box::new(reader.range(range, is_first))),
         }
     }
 
@@ -112,11 +112,12 @@ pub(crate) struct Pieces {
     parts: Multipart,
     from: From,
     now: Content,
+    has_begun: bool,
 }
 
 impl Pieces {
     pub(crate) fn new(parts: Multipart, from: From) -> Self {
-        Self { parts, from, now: Content::Empty }
+        Self { parts, from, now: Content::Empty, has_begun: false }
     }
 
     fn left(&self) -> u64 {
@@ -129,7 +130,10 @@ impl Pieces {
             self.now = match self.parts.next() {
                 None => Content::Empty,
                 Some(Piece::Head(bytes) | Piece::End(bytes)) => Content::Bytes(bytes),
-                Some(Piece::Range(range)) => self.from.range(range),
+                Some(Piece::Range(range)) => {
+                    let is_first = !std::mem::replace(&mut self.has_begun, true);
+                    self.from.range(range, is_first)
+                }
             };
         }
         &mut self.now
@@ -171,10 +175,20 @@ impl Body {
             Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
             Content::File(reader) => poll_file(reader, &mut self.later, &mut self.tally, cx),
         };
-        if let (true, Poll::Ready(Some(Ok(chunk)))) = (is_long, &chunk) {
-            self.tally.turns().sent(chunk.remaining());
+        match &chunk {
+            Poll::Ready(Some(Ok(chunk))) if is_long => self.tally.turns().sent(chunk.remaining()),
+            Poll::Pending if is_long => self.tally.turns().pass(),
+            _ => {}
         }
         chunk
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if self.told.is_some() {
+            self.tally.turns().leave(self.told);
+        }
     }
 }
 

@@ -73,7 +73,7 @@ pub struct Cache {
     pub files: usize,
     /// Most bytes of bodies.
     pub bytes: usize,
-    /// A longer body is not kept; one over 64 KiB only if it is asked for again.
+    /// A longer body is not kept.
     pub body_bytes: usize,
     /// What is older is looked at again before it is used.
     pub age_ms: u64,

@@ -95,14 +95,17 @@ pub fn keep_freed_memory() {
 /// Has this thread give way to others: by `nice`, as setpriority(2) has it, and in slices of `slice` at a time where the kernel takes
 /// suggestions (Linux 6.12, 0.1 to 100 ms; before, all threads have the same). Shorter slices are due earlier, but not more often.
 ///
+/// Where the kernel is too old for that, or refuses it, by `nice` alone.
+///
 /// # Errors
-/// As sched_setattr(2): a policy of the system may refuse it.
+/// As setpriority(2).
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
-        sched_policy: libc::SCHED_OTHER as u32,
-        sched_flags: 0,
+        sched_policy: 0,
+        // It stays idle or a batch where whoever started it wants that.
+        sched_flags: libc::SCHED_FLAG_KEEP_POLICY as u64,
         sched_nice: nice,
         sched_priority: 0,
         sched_runtime: slice.as_nanos().try_into().unwrap_or(u64::MAX),
@@ -113,7 +116,7 @@ pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     match set {
         0 => Ok(()),
-        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+        _ => rustix::process::setpriority_process(None, nice),
     }
 }
 

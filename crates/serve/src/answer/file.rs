@@ -191,6 +191,7 @@ impl Asking<'_> {
             parts: self.peer.parts.clone().filter(|_| self.peer.may_share),
             client: self.peer.client,
             has_sent: false,
+            is_first: true,
             tail: Tail::default(),
         };
         Ok((From::File(Box::new(reader)), opened.len(), Source::Other))

@@ -49,6 +49,15 @@ impl Socket {
         }
     }
 
+    /// Sends what waits for more to fill a packet with (TCP_NODELAY, tcp(7)): sendfile(2) has said that there is more, and if the socket
+    /// takes none of it, and nothing is under way that could be acknowledged, only a timer would send it.
+    fn push(&self) {
+        if let Self::Tcp(stream) = self {
+            // A connection that is gone has nothing to send.
+            let _ = stream.set_nodelay(true);
+        }
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -140,9 +149,13 @@ impl Transport {
     }
 
     fn send_part(&self) -> io::Result<usize> {
-        self.socket.try_write(|socket| {
+        let sent = self.socket.try_write(|socket| {
             self.parts.send(socket, |part| self.timed(Way::sent, || send_part(socket, part)))
-        })
+        });
+        if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            self.socket.push();
+        }
+        sent
     }
 
     fn poll_send(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {

@@ -18,7 +18,8 @@ const TURN_BYTES: usize = 128 << 10;
 pub(crate) struct Turns {
     /// What they have sent since the worker last looked for requests.
     bytes: Cell<usize>,
-    waiting: RefCell<VecDeque<Waker>>,
+    /// None for one that is gone.
+    waiting: RefCell<VecDeque<Option<Waker>>>,
     /// The number of the first of those that wait: who has a lower one was called.
     first: Cell<u64>,
     wanted: Notify,
@@ -41,11 +42,38 @@ impl Turns {
         }
     }
 
-    /// It may be gone by now: then nobody uses this turn.
     fn call_first(&self) {
-        let first = self.waiting.borrow_mut().pop_front();
+        while let Some(first) = self.pop_first() {
+            if let Some(waker) = first {
+                return waker.wake();
+            }
+        }
+    }
+
+    fn pop_first(&self) -> Option<Option<Waker>> {
+        let first = self.waiting.borrow_mut().pop_front()?;
         self.first.set(self.first.get() + 1);
-        first.into_iter().for_each(Waker::wake);
+        Some(first)
+    }
+
+    /// A body that was called has nothing to send yet: another one may.
+    pub(crate) fn pass(&self) {
+        if self.bytes.get() < TURN_BYTES {
+            self.call_first();
+        }
+    }
+
+    /// A body is gone, and what it was told with it.
+    pub(crate) fn leave(&self, told: Told) {
+        let mut waiting = self.waiting.borrow_mut();
+        let place = told.and_then(|number| usize::try_from(number.checked_sub(self.first.get())?).ok());
+        if let Some(waker) = place.and_then(|place| waiting.get_mut(place)) {
+            *waker = None;
+        }
+        // Those at the end are forgotten at once: clients that come and go are never many here.
+        while waiting.back().is_some_and(Option::is_none) {
+            waiting.pop_back();
+        }
     }
 
     /// Ready when a long body may send its next piece.
@@ -55,7 +83,7 @@ impl Turns {
             Some(Some(place)) => {
                 *told = Some(self.first.get() + place);
                 if let Some(waker) = usize::try_from(place).ok().and_then(|place| waiting.get_mut(place)) {
-                    waker.clone_from(cx.waker());
+                    *waker = Some(cx.waker().clone());
                 }
                 Poll::Pending
             }
@@ -63,7 +91,7 @@ impl Turns {
             None if self.bytes.get() < TURN_BYTES && waiting.is_empty() => Poll::Ready(()),
             None => {
                 *told = Some(self.first.get() + waiting.len() as u64);
-                waiting.push_back(cx.waker().clone());
+                waiting.push_back(Some(cx.waker().clone()));
                 self.wanted.notify_one();
                 Poll::Pending
             }
@@ -136,6 +164,40 @@ mod tests {
         let sent = run(&["a", "b"]).into_iter().filter(|name| *name != "look").collect::<Vec<_>>();
         // The first one waits for its second turn before the other has begun.
         assert_eq!(sent, ["a", "a", "b", "a", "b", "b"]);
+    }
+
+    #[test]
+    fn those_that_come_and_go_leave_nothing() {
+        let turns = Turns::default();
+        turns.sent(TURN_BYTES);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut told = [None; 3];
+        told.iter_mut().for_each(|told| assert!(turns.poll(told, &mut cx).is_pending()));
+        for _ in 0..1000 {
+            let mut gone = None;
+            assert!(turns.poll(&mut gone, &mut cx).is_pending());
+            turns.leave(gone);
+        }
+        assert_eq!(turns.waiting.borrow().len(), 3);
+        turns.leave(told[0]);
+        turns.leave(told[1]);
+        turns.bytes.set(0);
+        turns.pass();
+        assert!(turns.poll(&mut told[2], &mut cx).is_ready(), "the first one that is still there is called");
+    }
+
+    #[test]
+    fn who_cannot_send_yet_lets_another_one() {
+        let turns = Turns::default();
+        turns.sent(TURN_BYTES);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut told = None;
+        assert!(turns.poll(&mut told, &mut cx).is_pending());
+        turns.pass();
+        assert!(turns.poll(&mut told, &mut cx).is_pending(), "enough was sent");
+        turns.bytes.set(0);
+        turns.pass();
+        assert!(turns.poll(&mut told, &mut cx).is_ready());
     }
 
     #[test]

@@ -220,7 +220,8 @@ impl<T: Default> Cache<T> {
         let path: Rc<[u8]> = Rc::from(path);
         self.entries.borrow_mut().entry(root).or_default().insert(Rc::clone(&path), Rc::clone(entry));
         self.turns.borrow_mut().push_back((root, path));
-        self.make_room();
+        // What came with the file counts, too.
+        self.charge(entry, entry.body.get().map_or(0, |body| body.bytes.len()));
     }
 
     /// `entry` has come to hold `bytes` more. One that others have made room for already counts no more.

@@ -11,6 +11,8 @@ pub(super) struct Door {
     hasher: RandomState,
 }
 
+/// Marks for each path that is kept: few of those that are asked for in turn share a place then.
+const PER_FILE: usize = 8;
 /// Fewest and most marks.
 const MARKS: [usize; 2] = [256, 1 << 16];
 
@@ -18,7 +20,7 @@ impl Door {
     /// For a cache of `files` paths.
     pub(super) fn new(files: usize) -> Self {
         let [least, most] = MARKS;
-        let marks = files.clamp(least, most).next_power_of_two();
+        let marks = files.saturating_mul(PER_FILE).clamp(least, most).next_power_of_two();
         Self { marks: vec![Cell::new(0); marks].into(), hasher: RandomState::new() }
     }
 
@@ -45,7 +47,7 @@ mod tests {
 
     #[test]
     fn who_came_before_many_others_is_not() {
-        let door = Door::new(256);
+        let door = Door::new(32);
         let known = |name: u32| door.knows(0, &name.to_be_bytes());
         assert!((0..100_000).all(|name| !known(name)));
         let again = (0..100_000).filter(|name| known(*name)).count();

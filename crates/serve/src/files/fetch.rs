@@ -160,6 +160,14 @@ fn open(
 
 /// What a thread of the pool does for a file: all that one request is likely to need.
 fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
+    match attempt(beneath, path, closer.clone()) {
+        // What is there now is as good an answer.
+        Err(Failure::Changed) => attempt(beneath, path, closer),
+        fetched => fetched,
+    }
+}
+
+fn attempt(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
     let fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
     let opened = &fetched.opened;
     if opened.kind() == FileType::Regular && opened.len() <= Buffers::BYTES as u64 {

@@ -18,14 +18,17 @@ pub(crate) struct Opened {
     /// None if all was read and it is closed again.
     file: Option<Arc<Held>>,
     pub(crate) meta: Meta,
+    /// The clock before.
+    at: SystemTime,
 }
 
 impl Opened {
     /// `file`, as it is now. Where closing it may wait, `closer` does that.
     pub(crate) fn new(file: OwnedFd, closer: Option<Pool>) -> Result<Self, Errno> {
+        let at = SystemTime::now();
         let meta = stat(file.as_fd())?;
         let closer = closer.map(|pool| (pool, meta.dev));
-        Ok(Self { file: Some(Arc::new(Held { file: Some(file), closer })), meta })
+        Ok(Self { file: Some(Arc::new(Held { file: Some(file), closer })), meta, at })
     }
 
     /// The same without the descriptor, for a file of which all has been read.
@@ -77,14 +80,19 @@ impl Opened {
         })
     }
 
-    /// Whether the first bytes that were read of it are of the content that it was opened with. Of a file that has become longer since,
-    /// nobody can tell: one that was written to all the time is taken for a log, one that was left alone for a new content.
+    /// Whether the first bytes that were read of it are of the content that it was opened with.
     pub(crate) fn is_still(&self) -> Result<bool, Errno> {
         Ok(match self.change()? {
             Change::None => true,
-            Change::Grown => !self.is_settled(SystemTime::now(), SETTLING),
+            Change::Grown => self.may_have_grown(),
             Change::Other => false,
         })
+    }
+
+    /// Whether more bytes than when it was opened may be those and others. Nobody can tell before some of them were read: it is thought of
+    /// a file that was being written to then, and not of one that had been left alone.
+    pub(crate) fn may_have_grown(&self) -> bool {
+        !self.is_settled(self.at, SETTLING)
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Reader {
     pub(crate) client: u64,
     /// Whether a part was handed out.
     pub(crate) has_sent: bool,
+    /// Whether nothing of this response was read before this range.
+    pub(crate) is_first: bool,
     /// The last bytes that were read, and where they end: what has been sent of a file that grows.
     pub(crate) tail: Tail,
 }
@@ -96,7 +98,7 @@ impl Tail {
 
 impl Reader {
     /// The same for another range.
-    pub(crate) fn range(&self, range: Range<u64>) -> Self {
+    pub(crate) fn range(&self, range: Range<u64>, is_first: bool) -> Self {
         Self {
             files: Rc::clone(&self.files),
             opened: self.opened.clone(),
@@ -105,6 +107,7 @@ impl Reader {
             parts: self.parts.clone(),
             client: self.client,
             has_sent: false,
+            is_first,
             tail: Tail::default(),
         }
     }
@@ -144,13 +147,11 @@ impl Reader {
     /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of one content: the file has not changed
     /// since it was opened, or it has become longer and what was read last is still there.
     fn note(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let right = match self.tail.len {
-            0 => self.opened.is_still()?,
-            _ => match self.opened.change()? {
-                Change::None => true,
-                Change::Grown => self.tail.is_in(&self.opened)?,
-                Change::Other => false,
-            },
+        let right = match self.opened.change()? {
+            Change::None => true,
+            Change::Grown if self.tail.len == 0 => !self.is_first || self.opened.may_have_grown(),
+            Change::Grown => self.tail.is_in(&self.opened)?,
+            Change::Other => false,
         };
         self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
         if right && !bytes.is_empty() { Ok(()) } else { Err(Failure::Changed) }
