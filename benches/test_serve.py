@@ -140,6 +140,12 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict.outcome, "PASS (interval crosses)")
         self.assertIn("(1,100 against 1,000 requests/s of nginx)", verdict.measured)
 
+    def test_who_cannot_be_told_from_another_is_not_worse(self):
+        need = not_worse("nginx", "it")
+        near = self.verdict(need, fathom=[990, 997, 1010], nginx=[1000, 1000, 1000])
+        self.assertEqual(near.outcome, "no difference")
+        self.assertEqual(self.verdict(need, fathom=[990, 990, 990], nginx=[1000, 1000, 1000]).outcome, "FAIL")
+
     def test_a_figure_of_its_own_has_a_limit(self):
         result = {"kind": "memory", "figure": "connection_kib"}
         self.assertEqual(self.verdict(at_most(12, "connection_kib"), fathom=[11, 11, 12], **result).outcome, "PASS")

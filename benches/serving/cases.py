@@ -49,7 +49,7 @@ COLUMNS = {
 class Need:
     """What one case must reach. Made by the functions below, which say what each kind is."""
 
-    kind: str  # better, near, at-most
+    kind: str  # better, not-worse, near, at-most
     limit: float
     text: str
     than: str = ""  # the group, or the arm, to compare with
@@ -67,8 +67,8 @@ def faster(than, whom):
 
 
 def not_worse(than, whom):
-    """At least as good as the best of `than`."""
-    return Need("better", 1, f"not worse than {whom}", than)
+    """At least as good as the best of `than`, or not to be told from it: of two equals one is behind by a hair."""
+    return Need("not-worse", 1, f"not worse than {whom}", than)
 
 
 def near(limit, than, whom):

@@ -38,8 +38,11 @@ class Report:
         measured, interval, good = self.measure(result, need)
         if interval is None:
             return Verdict(case.title, need.text, measured, "not run")
-        crosses = " (interval crosses)" if interval[0] < need.limit < interval[1] else ""
-        return Verdict(case.title, need.text, measured, ("PASS" if good else "FAIL") + crosses)
+        crosses = interval[0] < need.limit < interval[1]
+        if need.kind == "not-worse" and crosses and not good:
+            return Verdict(case.title, need.text, measured, "no difference")
+        outcome = "PASS" if good else "FAIL"
+        return Verdict(case.title, need.text, measured, outcome + " (interval crosses)" * crosses)
 
     def measure(self, result, need):
         """(what was measured, its interval, whether it suffices); no interval when there is nothing to compare."""
