@@ -84,7 +84,9 @@ fn short(body: &Short, parts: Option<&Parts>, range: Range<u64>) -> Content {
     let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(body.bytes.len());
     let range = at(range.start)..at(range.end);
     match (&body.sealed, parts) {
-        (Some(sealed), Some(parts)) if range.len() as u64 >= SEND_BYTES => {
+        (Some(sealed), Some(parts))
+            if range.len() as u64 >= SEND_BYTES && parts.are_for_kept(range.len()) =>
+        {
             Content::Kept(Kept { sealed: Arc::clone(sealed), parts: parts.clone(), range })
         }
         _ => Content::Bytes(body.bytes.slice(range)),
@@ -269,6 +271,8 @@ fn broken() -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
     use crate::conn::pulse::Pulse;
 
@@ -280,7 +284,7 @@ mod tests {
     fn a_long_range_of_a_body_that_is_kept_is_not_copied() {
         let bytes = Bytes::from(vec![1; PART_BYTES + 10]);
         let (sealed, plain) = (Short::sealed(bytes.clone()), Short::from(bytes.clone()));
-        let parts = Parts::new(Pulse::new());
+        let parts = Parts::new(Pulse::new(), Rc::default(), false);
         let Content::Kept(mut kept) = content(&sealed, Some(&parts), 5..bytes.len() as u64) else {
             panic!("it is copied");
         };

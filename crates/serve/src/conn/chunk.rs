@@ -10,12 +10,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use fathom_io::Errno;
 use fathom_io::sys::{Sealed, unacknowledged};
 
 use super::pulse::Pulse;
+use super::way::Way;
 use crate::files::Opened;
 
 /// Most bytes of a file that one part stands for.
@@ -90,6 +92,14 @@ impl Origin {
             Self::Kept(sealed) => Ok(sealed.as_fd()),
         }
     }
+
+    /// What tells a [`Way`] that it was sent.
+    pub(crate) fn note(&self) -> fn(&Way, Duration, usize) {
+        match self {
+            Self::File(_) => Way::sent,
+            Self::Kept(_) => Way::sent_kept,
+        }
+    }
 }
 
 /// The parts that bodies of one connection have handed out and the transport has not sent, in order.
@@ -106,13 +116,26 @@ struct Queue {
     /// What the client had not acknowledged when that was last asked.
     unacknowledged: Cell<usize>,
     pulse: Rc<Pulse>,
+    way: Rc<Way>,
+    is_remote: bool,
 }
 
 impl Parts {
-    /// None yet, of the connection with this pulse.
-    pub(crate) fn new(pulse: Rc<Pulse>) -> Self {
+    /// None yet, of the connection with this pulse, to another machine or not. `way` is told what they take.
+    pub(crate) fn new(pulse: Rc<Pulse>, way: Rc<Way>, is_remote: bool) -> Self {
         let (parts, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
-        Self(Rc::new(Queue { parts, watched, socket, unacknowledged: Cell::new(0), pulse }))
+        let unacknowledged = Cell::new(0);
+        Self(Rc::new(Queue { parts, watched, socket, unacknowledged, pulse, way, is_remote }))
+    }
+
+    /// Whether `bytes` of a body that is kept are to be handed out, and not copied.
+    pub(crate) fn are_for_kept(&self, bytes: usize) -> bool {
+        self.0.way.sends_kept(bytes, self.0.is_remote)
+    }
+
+    /// What sending on this connection costs.
+    pub(crate) fn way(&self) -> &Way {
+        &self.0.way
     }
 
     /// Hands out `part`, of at most [`PART_BYTES`].
@@ -243,7 +266,7 @@ mod tests {
     fn what_was_sent_of_a_part_is_gone() {
         let opened = Opened::new(tempfile::tempfile().unwrap().into(), None).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let parts = Parts::new(Pulse::new());
+        let parts = Parts::new(Pulse::new(), Rc::default(), false);
         parts.watch();
         assert!(!parts.are_out().unwrap(), "none was sent");
         parts.hand_out(Part { from: Origin::File(opened), offset: 7, bytes: 10 });

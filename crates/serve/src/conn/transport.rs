@@ -94,14 +94,13 @@ pub(crate) struct Transport {
     socket: Socket,
     parts: Parts,
     pulse: Rc<Pulse>,
-    way: Rc<Way>,
     /// What was read and is to be read again.
     back: Bytes,
 }
 
 impl Transport {
-    pub(crate) fn new(socket: Socket, parts: Parts, pulse: Rc<Pulse>, way: Rc<Way>) -> Self {
-        Self { socket, parts, pulse, way, back: Bytes::new() }
+    pub(crate) fn new(socket: Socket, parts: Parts, pulse: Rc<Pulse>) -> Self {
+        Self { socket, parts, pulse, back: Bytes::new() }
     }
 
     /// Has `bytes` read again before anything else.
@@ -130,11 +129,13 @@ impl Transport {
         let flags = if before < slices.len() { SendFlags::MORE } else { SendFlags::empty() };
         let slices = slices.get(..before).unwrap_or_default();
         let write = || self.socket.try_write(|socket| send(socket, slices, flags));
-        // Most responses are short, and asking for the time is dear beside them.
-        if slices.iter().map(|slice| slice.len()).sum::<usize>() < Way::BYTES_MIN {
-            return write();
+        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= Way::BYTES_MIN;
+        match (is_long, flags.is_empty()) {
+            (true, _) => self.timed(Way::written, write),
+            (false, false) => self.timed(Way::headed, write),
+            // Most responses are short, and asking for the time is dear beside them.
+            (false, true) => write(),
         }
-        self.timed(Way::written, write)
     }
 
     fn timed(
@@ -144,13 +145,13 @@ impl Transport {
     ) -> io::Result<usize> {
         let start = Instant::now();
         let written = write()?;
-        note(&self.way, start.elapsed(), written);
+        note(self.parts.way(), start.elapsed(), written);
         Ok(written)
     }
 
     fn send_part(&self) -> io::Result<usize> {
         let sent = self.socket.try_write(|socket| {
-            self.parts.send(socket, |part| self.timed(Way::sent, || send_part(socket, part)))
+            self.parts.send(socket, |part| self.timed(part.from.note(), || send_part(socket, part)))
         });
         if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             self.socket.push();

@@ -1,5 +1,5 @@
-//! Which of two ways of sending what is in memory is cheaper here: sendfile(2), or reading it into a buffer that is written. Pages are
-//! shared by the one and copied by the other, and what that saves depends on the machine, the network and the size. So both are timed
+//! Which of two ways of sending what is in memory is cheaper here: sendfile(2), or writing a buffer, into which files are read first. Pages
+//! are shared by the one and copied by the other, and what that saves depends on the machine, the network and the size. So both are timed
 //! while they are used, and the one that has been cheaper by the byte is taken, but now and then the other one, to know.
 
 use std::cell::Cell;
@@ -9,6 +9,11 @@ use std::time::Duration;
 const TRIAL: u32 = 64;
 /// A measurement's weight against those before it: about this many count.
 const MEMORY: f64 = 16.0;
+
+/// For a client on this machine a kept body is copied for up to that many times what sendfile(2) costs: the socket has a copy in few large
+/// pieces and single pages otherwise, and what that saves the client is not seen here.
+const LOCAL_COPY_MAY_COST: f64 = 1.6;
+
 /// What each of the ways has cost.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
@@ -16,8 +21,11 @@ pub(crate) struct Way {
     always_sends: bool,
     /// Nanoseconds a byte.
     sent: Cost,
+    sent_kept: Cost,
     read: Cost,
     written: Cost,
+    /// What headers took that were written by themselves, since the last part was sent.
+    heads: Cell<Duration>,
     decisions: Cell<u32>,
 }
 
@@ -43,10 +51,26 @@ impl Way {
 
     /// Shorter calls say little about bytes.
     pub(crate) const BYTES_MIN: usize = 16 << 10;
+    /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying is dearer on any machine.
+    const KEPT_BYTES_MAX: usize = 64 << 10;
 
-    /// sendfile(2) took `time` for `bytes`.
+    /// sendfile(2) took `time` for `bytes` of a file.
     pub(crate) fn sent(&self, time: Duration, bytes: usize) {
-        self.sent.add(time, bytes);
+        self.sent.add(self.heads.take() + time, bytes);
+    }
+
+    /// sendfile(2) took `time` for `bytes` of a body that is kept.
+    pub(crate) fn sent_kept(&self, time: Duration, bytes: usize) {
+        let time = self.heads.take() + time;
+        // By the byte longer ones cost less, and there is nothing to decide about them.
+        if bytes <= Self::KEPT_BYTES_MAX {
+            self.sent_kept.add(time, bytes);
+        }
+    }
+
+    /// Writing the headers before a part took `time`: written with the body they take no call.
+    pub(crate) fn headed(&self, time: Duration, _: usize) {
+        self.heads.set(self.heads.get() + time);
     }
 
     /// Reading `bytes` into a buffer took `time`.
@@ -59,15 +83,27 @@ impl Way {
         self.written.add(time, bytes);
     }
 
-    /// Whether the next bytes are to go by sendfile(2).
+    /// Whether the next bytes of a file are to go by sendfile(2).
     pub(crate) fn sends(&self) -> bool {
+        let buffered = self.read.0.get().zip(self.written.0.get()).map(|(read, written)| read + written);
+        self.takes(&self.sent, buffered)
+    }
+
+    /// Whether `bytes` of a body that is kept are to go by sendfile(2), to a client on another machine or on this one.
+    pub(crate) fn sends_kept(&self, bytes: usize, is_remote: bool) -> bool {
+        let may_cost = if is_remote { 1.0 } else { LOCAL_COPY_MAY_COST };
+        let copied = self.written.0.get().map(|written| written / may_cost);
+        bytes > Self::KEPT_BYTES_MAX || self.takes(&self.sent_kept, copied)
+    }
+
+    fn takes(&self, sent: &Cost, buffered: Option<f64>) -> bool {
         if self.always_sends {
             return true;
         }
-        let cheaper = match (self.sent.0.get(), self.read.0.get(), self.written.0.get()) {
-            (Some(sent), Some(read), Some(written)) => sent <= read + written,
-            (Some(_), _, _) => false,
-            (None, _, _) => true,
+        let cheaper = match (sent.0.get(), buffered) {
+            (Some(sent), Some(buffered)) => sent <= buffered,
+            (Some(_), None) => false,
+            (None, _) => true,
         };
         let decision = self.decisions.get().wrapping_add(1);
         self.decisions.set(decision);
@@ -104,6 +140,27 @@ mod tests {
         way.copied(Duration::from_micros(1), bytes);
         way.written(Duration::from_micros(1), bytes);
         assert!((0..TRIAL * 2).all(|_| way.sends()));
+    }
+
+    #[test]
+    fn kept_bodies_have_a_choice_of_their_own() {
+        let (way, bytes) = (Way::default(), 1 << 16);
+        let most_to =
+            |is_remote| (0..TRIAL).filter(|_| way.sends_kept(bytes, is_remote)).count() as u32 > TRIAL / 2;
+        let sends = || most_to(true);
+        way.written(Duration::from_micros(9), bytes);
+        way.sent_kept(Duration::from_micros(7), bytes);
+        assert!(sends());
+        assert!(!most_to(false), "a client on this machine gains by a copy");
+        (0..100).for_each(|_| {
+            way.headed(Duration::from_micros(3), 200);
+            way.sent_kept(Duration::from_micros(7), bytes);
+        });
+        assert!(!sends(), "headers count");
+        assert!(most(&way), "nothing is known of files");
+        (0..100).for_each(|_| way.written(Duration::from_micros(30), bytes));
+        assert!(sends() && most_to(false), "copying has become dear");
+        assert!((0..TRIAL * 2).all(|_| way.sends_kept(bytes + 1, false)), "long ones are not copied");
     }
 
     #[test]

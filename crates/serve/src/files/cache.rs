@@ -35,7 +35,7 @@ pub(crate) struct Entry<T> {
 }
 
 impl<T: Default> Entry<T> {
-    fn new(result: Result<Fetched, Errno>, seen: SystemTime) -> Rc<Self> {
+    fn new(result: Result<Fetched, Errno>, seen: SystemTime) -> Self {
         let (result, body) = match result {
             Ok(fetched) => (Ok(fetched.opened), fetched.body),
             Err(errno) => (Err(errno), None),
@@ -43,7 +43,14 @@ impl<T: Default> Entry<T> {
         let body = body.map_or_else(OnceCell::new, |bytes| OnceCell::from(Short::from(bytes)));
         let (checked, used) = (Cell::new(Instant::now()), Cell::new(false));
         let (seen, kept, cost) = (Cell::new(seen), Cell::new(false), Cell::new(0));
-        Rc::new(Self { result, body, made: T::default(), checked, seen, used, kept, cost })
+        Self { result, body, made: T::default(), checked, seen, used, kept, cost }
+    }
+
+    /// The same with a body that came with the file as one that is kept.
+    fn for_keeping(mut self) -> Self {
+        let body = self.body.take().map(|body| Short::kept(body.bytes));
+        self.body = body.map_or_else(OnceCell::new, OnceCell::from);
+        self
     }
 
     /// The clock before the file was last looked at.
@@ -128,9 +135,11 @@ impl<T: Default> Cache<T> {
         let seen = SystemTime::now();
         let entry = Entry::new(lasting(Box::pin(self.fetch(files, root, path, client)).await)?, seen);
         let lasts = entry.result.is_err() || entry.is_settled();
-        if self.limits.files > 0 && lasts && self.door.knows(root.number, path) {
-            self.insert(root.number, path, &entry);
+        if !(self.limits.files > 0 && lasts && self.door.knows(root.number, path)) {
+            return Ok(Rc::new(entry));
         }
+        let entry = Rc::new(entry.for_keeping());
+        self.insert(root.number, path, &entry);
         Ok(entry)
     }
 
@@ -194,7 +203,7 @@ impl<T: Default> Cache<T> {
         if !self.takes(entry, opened.len()) || !entry.kept.get() {
             return Ok((bytes.into(), source));
         }
-        let body = if bytes.len() > Buffers::BYTES { Short::sealed(bytes) } else { bytes.into() };
+        let body = Short::kept(bytes);
         if entry.body.set(body.clone()).is_ok() {
             self.charge(entry, body.bytes.len());
         }

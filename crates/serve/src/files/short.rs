@@ -5,6 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fathom_io::sys::Sealed;
 
+use super::read::SEND_BYTES;
+
 /// All bytes of a short file. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Short {
@@ -14,6 +16,11 @@ pub(crate) struct Short {
 }
 
 impl Short {
+    /// `bytes` to be sent again and again: those that are worth it where a socket takes them without a copy.
+    pub(crate) fn kept(bytes: Bytes) -> Self {
+        if bytes.len() as u64 >= SEND_BYTES { Self::sealed(bytes) } else { bytes.into() }
+    }
+
     /// `bytes` put where a socket takes them without a copy; where there is no memory or descriptor for that, as they are.
     pub(crate) fn sealed(bytes: Bytes) -> Self {
         let Ok(sealed) = Sealed::new(&bytes) else { return bytes.into() };

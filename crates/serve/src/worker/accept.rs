@@ -259,10 +259,9 @@ async fn connection(open: Open, socket: Socket, mut peer: Peer) {
     if !is_remote {
         socket.queue_little();
     }
-    let parts = Parts::new(Rc::clone(&pulse));
+    let parts = Parts::new(Rc::clone(&pulse), Rc::clone(&worker.files.way), is_remote);
     worker.pulses.add(&pulse);
-    let way = Rc::clone(&worker.files.way);
-    let transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse), way);
+    let transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse));
     let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && peer.address.is_some());
     let Some(tls) = tls.map(crate::tls::Holder::current) else {
         let sendfile = worker.shared.sendfile;

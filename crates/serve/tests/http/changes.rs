@@ -13,6 +13,9 @@ use crate::support::{
     Client, LONG, Response, Served, Tree, eventually, io, meanwhile, models, noise, request,
 };
 
+/// How long a few states of a file may take: each of them goes to a disk, which others may keep busy for a while.
+const PATIENCE: Duration = Duration::from_secs(90);
+
 /// State `number` of a file: it says its number all over, and no other is as long.
 fn state(number: usize, base: usize) -> Vec<u8> {
     let line = format!("{number:08}\n").into_bytes();
@@ -66,7 +69,7 @@ fn ask_for_states(served: &Served, base: usize, context: &str) {
         if is_enough(seen, start) {
             return;
         }
-        assert!(start.elapsed() < LONG, "{context}: {seen} states, after {asked} requests");
+        assert!(start.elapsed() < PATIENCE, "{context}: {seen} states, after {asked} requests");
         let accept = if asked % 2 == 0 { "gzip" } else { "identity" };
         client.send(request("GET", "/file.txt", &[("Accept-Encoding", accept)]));
         let Ok(response) = client.try_receive() else {
@@ -135,7 +138,7 @@ fn a_file_that_is_written_anew_is_one_or_the_other() {
 fn ask_for_any_states(served: &Served, context: &str) {
     let (mut client, mut seen, start) = (served.connect(), HashSet::new(), Instant::now());
     while !is_enough(seen.len(), start) {
-        assert!(start.elapsed() < LONG, "{context}: {seen:?}");
+        assert!(start.elapsed() < PATIENCE, "{context}: {seen:?}");
         client.send(request("GET", "/file.txt", &[("Accept-Encoding", "gzip")]));
         match client.try_receive() {
             Ok(response) if response.status == 200 && !response.body.is_empty() => {
@@ -318,6 +321,34 @@ fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
             assert_eq!(slow.receive("HEAD").status, 404, "{sendfile}, {deed}");
         }
     }
+}
+
+/// Whether the bytes of a body that is kept are copied or not is decided anew for each response; nobody can tell from what comes.
+#[test]
+fn what_is_kept_is_the_same_either_way() {
+    let lengths = [(32 << 10) - 1, 32 << 10, 50_000, 64 << 10, (64 << 10) + 1];
+    let contents = lengths.map(|length| (format!("/{length}.bin"), noise(length, 3)));
+    let tree = Tree::new(&[]);
+    contents.iter().for_each(|(name, content)| tree.write(&name[1..], content));
+    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let mut client = served.connect();
+    for (name, content) in &contents {
+        eventually("it is not kept", || {
+            let before = kept(&mut client);
+            client.get(name).is(200, content);
+            kept(&mut client) > before
+        });
+    }
+    let before = kept(&mut client);
+    for round in 0..150 {
+        for (name, content) in &contents {
+            client.get(name).is(200, content);
+            let part = client.ask("GET", name, &[("Range", &format!("bytes={round}-33000"))]);
+            part.is(206, &content[round..content.len().min(33_001)]);
+        }
+    }
+    let requests = (150 * contents.len() * 2) as u64;
+    assert_eq!(kept(&mut client), before + requests);
 }
 
 /// What is kept in memory is looked at again when it is older than it may be: then whatever was done to the file shows.
