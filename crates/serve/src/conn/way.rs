@@ -51,7 +51,7 @@ impl Way {
 
     /// Shorter calls say little about bytes.
     pub(crate) const BYTES_MIN: usize = 16 << 10;
-    /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying is dearer on any machine.
+    /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying was never the cheaper way.
     const KEPT_BYTES_MAX: usize = 64 << 10;
 
     /// sendfile(2) took `time` for `bytes` of a file.
