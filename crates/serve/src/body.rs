@@ -1,6 +1,6 @@
 //! A response's body as hyper takes it, piece by piece.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
@@ -13,6 +13,7 @@ use http_body::{Frame, SizeHint};
 
 use crate::conn::chunk::{Chunk, Origin, PART_BYTES, Part, Parts};
 use crate::conn::turns::Told;
+use crate::conn::way::Way;
 use crate::files::{Failure, Reader, SEND_BYTES, Short, Source, Step};
 use crate::multipart::{Multipart, Piece};
 use crate::worker::Tally;
@@ -34,9 +35,13 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Whether it comes piece by piece.
-    fn comes_in_pieces(&self) -> bool {
-        matches!(self, Self::Kept(_) | Self::File(_))
+    /// Whether it takes turns with others. What is kept does so if it is never copied: whether a short body is copied changes nothing else.
+    fn is_long(&self) -> bool {
+        match self {
+            Self::Kept(kept) => kept.range.len() > Way::KEPT_BYTES_MAX,
+            Self::File(reader) => reader.left() >= SEND_BYTES,
+            Self::Empty | Self::Bytes(_) | Self::Pieces(_) => false,
+        }
     }
 
     /// Bytes to come.
@@ -147,12 +152,22 @@ pub(crate) struct Body {
     content: Content,
     later: Option<Later>,
     told: Told,
+    /// Whether it is its turn.
+    has_turn: bool,
     tally: Tally,
 }
 
 impl Body {
     pub(crate) fn new(content: Content, tally: Tally) -> Self {
-        Self { content, later: None, told: None, tally }
+        Self { content, later: None, told: None, has_turn: false, tally }
+    }
+
+    /// Returns when its first piece may be sent: hyper would send the head by itself meanwhile, in a packet of its own.
+    pub(crate) async fn take_turn(&mut self) {
+        self.has_turn = self.content.is_long();
+        if self.has_turn {
+            poll_fn(|cx| self.tally.turns().poll(&mut self.told, cx)).await;
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
@@ -164,8 +179,8 @@ impl Body {
         if let Some(later) = &mut self.later {
             ready!(later.poll(cx));
         }
-        let is_long = content.comes_in_pieces() && content.len() >= SEND_BYTES;
-        if is_long {
+        let is_long = content.is_long();
+        if is_long && !std::mem::take(&mut self.has_turn) {
             ready!(self.tally.turns().poll(&mut self.told, cx));
         }
         let chunk = match content {
@@ -284,7 +299,7 @@ mod tests {
     fn a_long_range_of_a_body_that_is_kept_is_not_copied() {
         let bytes = Bytes::from(vec![1; PART_BYTES + 10]);
         let (sealed, plain) = (Short::sealed(bytes.clone()), Short::from(bytes.clone()));
-        let parts = Parts::new(Pulse::new(), Rc::default(), false);
+        let parts = Parts::new(Pulse::new(), Rc::default());
         let Content::Kept(mut kept) = content(&sealed, Some(&parts), 5..bytes.len() as u64) else {
             panic!("it is copied");
         };

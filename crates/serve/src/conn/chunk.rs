@@ -117,20 +117,19 @@ struct Queue {
     unacknowledged: Cell<usize>,
     pulse: Rc<Pulse>,
     way: Rc<Way>,
-    is_remote: bool,
 }
 
 impl Parts {
-    /// None yet, of the connection with this pulse, to another machine or not. `way` is told what they take.
-    pub(crate) fn new(pulse: Rc<Pulse>, way: Rc<Way>, is_remote: bool) -> Self {
+    /// None yet, of the connection with this pulse. `way` is told what they take.
+    pub(crate) fn new(pulse: Rc<Pulse>, way: Rc<Way>) -> Self {
         let (parts, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
         let unacknowledged = Cell::new(0);
-        Self(Rc::new(Queue { parts, watched, socket, unacknowledged, pulse, way, is_remote }))
+        Self(Rc::new(Queue { parts, watched, socket, unacknowledged, pulse, way }))
     }
 
     /// Whether `bytes` of a body that is kept are to be handed out, and not copied.
     pub(crate) fn are_for_kept(&self, bytes: usize) -> bool {
-        self.0.way.sends_kept(bytes, self.0.is_remote)
+        self.0.way.sends_kept(bytes)
     }
 
     /// What sending on this connection costs.
@@ -266,7 +265,7 @@ mod tests {
     fn what_was_sent_of_a_part_is_gone() {
         let opened = Opened::new(tempfile::tempfile().unwrap().into(), None).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let parts = Parts::new(Pulse::new(), Rc::default(), false);
+        let parts = Parts::new(Pulse::new(), Rc::default());
         parts.watch();
         assert!(!parts.are_out().unwrap(), "none was sent");
         parts.hand_out(Part { from: Origin::File(opened), offset: 7, bytes: 10 });

@@ -10,10 +10,6 @@ const TRIAL: u32 = 64;
 /// A measurement's weight against those before it: about this many count.
 const MEMORY: f64 = 16.0;
 
-/// For a client on this machine a kept body is copied for up to that many times what sendfile(2) costs: the socket has a copy in few large
-/// pieces and single pages otherwise, and what that saves the client is not seen here.
-const LOCAL_COPY_MAY_COST: f64 = 1.6;
-
 /// What each of the ways has cost.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
@@ -52,7 +48,7 @@ impl Way {
     /// Shorter calls say little about bytes.
     pub(crate) const BYTES_MIN: usize = 16 << 10;
     /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying was never the cheaper way.
-    const KEPT_BYTES_MAX: usize = 64 << 10;
+    pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
 
     /// sendfile(2) took `time` for `bytes` of a file.
     pub(crate) fn sent(&self, time: Duration, bytes: usize) {
@@ -89,11 +85,9 @@ impl Way {
         self.takes(&self.sent, buffered)
     }
 
-    /// Whether `bytes` of a body that is kept are to go by sendfile(2), to a client on another machine or on this one.
-    pub(crate) fn sends_kept(&self, bytes: usize, is_remote: bool) -> bool {
-        let may_cost = if is_remote { 1.0 } else { LOCAL_COPY_MAY_COST };
-        let copied = self.written.0.get().map(|written| written / may_cost);
-        bytes > Self::KEPT_BYTES_MAX || self.takes(&self.sent_kept, copied)
+    /// Whether `bytes` of a body that is kept are to go by sendfile(2).
+    pub(crate) fn sends_kept(&self, bytes: usize) -> bool {
+        bytes > Self::KEPT_BYTES_MAX || self.takes(&self.sent_kept, self.written.0.get())
     }
 
     fn takes(&self, sent: &Cost, buffered: Option<f64>) -> bool {
@@ -145,13 +139,10 @@ mod tests {
     #[test]
     fn kept_bodies_have_a_choice_of_their_own() {
         let (way, bytes) = (Way::default(), 1 << 16);
-        let most_to =
-            |is_remote| (0..TRIAL).filter(|_| way.sends_kept(bytes, is_remote)).count() as u32 > TRIAL / 2;
-        let sends = || most_to(true);
+        let sends = || (0..TRIAL).filter(|_| way.sends_kept(bytes)).count() as u32 > TRIAL / 2;
         way.written(Duration::from_micros(9), bytes);
         way.sent_kept(Duration::from_micros(7), bytes);
         assert!(sends());
-        assert!(!most_to(false), "a client on this machine gains by a copy");
         (0..100).for_each(|_| {
             way.headed(Duration::from_micros(3), 200);
             way.sent_kept(Duration::from_micros(7), bytes);
@@ -159,8 +150,8 @@ mod tests {
         assert!(!sends(), "headers count");
         assert!(most(&way), "nothing is known of files");
         (0..100).for_each(|_| way.written(Duration::from_micros(30), bytes));
-        assert!(sends() && most_to(false), "copying has become dear");
-        assert!((0..TRIAL * 2).all(|_| way.sends_kept(bytes + 1, false)), "long ones are not copied");
+        assert!(sends(), "copying has become dear");
+        assert!((0..TRIAL * 2).all(|_| way.sends_kept(bytes + 1)), "long ones are not copied");
     }
 
     #[test]

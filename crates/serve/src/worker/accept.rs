@@ -259,7 +259,7 @@ async fn connection(open: Open, socket: Socket, mut peer: Peer) {
     if !is_remote {
         socket.queue_little();
     }
-    let parts = Parts::new(Rc::clone(&pulse), Rc::clone(&worker.files.way), is_remote);
+    let parts = Parts::new(Rc::clone(&pulse), Rc::clone(&worker.files.way));
     worker.pulses.add(&pulse);
     let transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse));
     let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && peer.address.is_some());

@@ -1,5 +1,7 @@
 //! Connections: kept alive, pipelined, ended; HTTP/1.0; bodies of requests.
 
+use fathom_serve::Model;
+
 use crate::support::{Client, Served, Tree, io, models, noise, request};
 
 fn tree() -> Tree {
@@ -46,6 +48,28 @@ fn many_requests_in_one_write_are_answered_in_order() {
         client.send(requests);
         (0..60).for_each(|number| client.receive("GET").is(200, order(number).1));
         client.get("/a").is(200, b"aa");
+    }
+}
+
+/// A worker that has more to send than it sends in one go would otherwise send the head of a long body, and the body when that has its turn.
+#[test]
+fn the_head_of_a_long_body_comes_with_it() {
+    let (tree, body) = (tree(), noise(300_000, 3));
+    tree.write("long", &body);
+    for model in [Model::Auto, Model::Sync, Model::Sendfile] {
+        let served = Served::new(&tree, &io(model), "");
+        let ask = || {
+            let mut client = served.connect();
+            for _ in 0..50 {
+                client.send(request("GET", "/long", &[]));
+                client.more().unwrap();
+                let came = client.pending();
+                client.receive("GET").is(200, &body);
+                // A head has some 200 bytes.
+                assert!(came > 1000, "{model}: the first packet had {came} bytes");
+            }
+        };
+        std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
     }
 }
 
