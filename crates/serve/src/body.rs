@@ -152,22 +152,26 @@ pub(crate) struct Body {
     content: Content,
     later: Option<Later>,
     told: Told,
-    /// Whether it is its turn.
-    has_turn: bool,
+    /// The first piece, which was waited for before the head is sent.
+    first: Option<Result<Chunk, Failure>>,
     tally: Tally,
 }
 
 impl Body {
     pub(crate) fn new(content: Content, tally: Tally) -> Self {
-        Self { content, later: None, told: None, has_turn: false, tally }
+        Self { content, later: None, told: None, first: None, tally }
     }
 
-    /// Returns when its first piece may be sent: hyper would send the head by itself meanwhile, in a packet of its own.
-    pub(crate) async fn take_turn(&mut self) {
-        self.has_turn = self.content.is_long();
-        if self.has_turn {
-            poll_fn(|cx| self.tally.turns().poll(&mut self.told, cx)).await;
+    /// Returns when there is something to send: hyper would send the head by itself meanwhile, in a packet of its own.
+    pub(crate) async fn begin(&mut self) {
+        if matches!(self.content, Content::Kept(_) | Content::File(_)) {
+            self.first = poll_fn(|cx| self.poll(cx)).await;
         }
+    }
+
+    fn left(&self) -> u64 {
+        let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
+        self.content.len() + first.map_or(0, |chunk| chunk.remaining() as u64)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
@@ -180,7 +184,7 @@ impl Body {
             ready!(later.poll(cx));
         }
         let is_long = content.is_long();
-        if is_long && !std::mem::take(&mut self.has_turn) {
+        if is_long {
             ready!(self.tally.turns().poll(&mut self.told, cx));
         }
         let chunk = match content {
@@ -190,10 +194,10 @@ impl Body {
                 Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes(bytes))))
             }
             Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
-            Content::File(reader) => poll_file(reader, &mut self.later, &mut self.tally, cx),
+            Content::File(reader) => poll_file(reader, &mut self.later, &mut self.told, &mut self.tally, cx),
         };
         match &chunk {
-            Poll::Ready(Some(Ok(chunk))) if is_long => self.tally.turns().sent(chunk.remaining()),
+            Poll::Ready(Some(Ok(_))) if is_long => self.tally.turns().had(),
             Poll::Pending if is_long => self.tally.turns().pass(),
             _ => {}
         }
@@ -212,6 +216,7 @@ impl Drop for Body {
 fn poll_file(
     reader: &mut Reader,
     later: &mut Option<Later>,
+    told: &mut Told,
     tally: &mut Tally,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Chunk, Failure>>> {
@@ -223,6 +228,10 @@ fn poll_file(
             Ok(Step::Now(chunk, source)) => {
                 tally.came_from(source);
                 return Poll::Ready(Some(Ok(chunk)));
+            }
+            Ok(Step::More) => {
+                tally.turns().again(told, cx);
+                return Poll::Pending;
             }
             Ok(Step::Later(waiting, source)) => ready!(later.insert(Later::new(waiting, source)).poll(cx)),
             Err(failure) => return Poll::Ready(Some(Err(failure))),
@@ -264,18 +273,22 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Chunk>, io::Error>>> {
         let this = self.get_mut();
-        let Some(chunk) = ready!(this.poll(cx)) else { return Poll::Ready(None) };
+        let chunk = match this.first.take() {
+            None => ready!(this.poll(cx)),
+            first => first,
+        };
+        let Some(chunk) = chunk else { return Poll::Ready(None) };
         let chunk = chunk.map_err(|_failure| broken())?;
         this.tally.sends(&chunk);
         Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.content.len() == 0
+        self.left() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.content.len())
+        SizeHint::with_exact(self.left())
     }
 }
 

@@ -193,6 +193,7 @@ impl Asking<'_> {
             has_sent: false,
             is_first: true,
             tail: Tail::default(),
+            begun: None,
         };
         Ok((From::File(Box::new(reader)), opened.len(), Source::Other))
     }

@@ -10,14 +10,14 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-/// What is sent of long bodies before somebody else is looked for.
-const TURN_BYTES: usize = 128 << 10;
+/// The first number: there are some below it, for those that are called next.
+const FIRST: u64 = 1 << 32;
 
 /// The turns of one worker's long bodies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Turns {
-    /// What they have sent since the worker last looked for requests.
-    bytes: Cell<usize>,
+    /// Whether one of them has had its turn since the worker last looked for requests.
+    is_over: Cell<bool>,
     /// None for one that is gone.
     waiting: RefCell<VecDeque<Option<Waker>>>,
     /// The number of the first of those that wait: who has a lower one was called.
@@ -28,6 +28,13 @@ pub(crate) struct Turns {
 /// The number of a body that waits for its turn.
 pub(crate) type Told = Option<u64>;
 
+impl Default for Turns {
+    fn default() -> Self {
+        let first = Cell::new(FIRST);
+        Self { is_over: Cell::new(false), waiting: RefCell::default(), first, wanted: Notify::new() }
+    }
+}
+
 impl Turns {
     /// Calls one body, the one that has waited longest, each time the worker has looked for requests. Never ends.
     pub(crate) async fn call(&self) {
@@ -36,7 +43,7 @@ impl Turns {
             while !self.waiting.borrow().is_empty() {
                 // Only the next look wakes this task, whatever happens to those that wait: they are tasks of their own.
                 yield_now().await;
-                self.bytes.set(0);
+                self.is_over.set(false);
                 self.call_first();
             }
         }
@@ -58,7 +65,7 @@ impl Turns {
 
     /// A body that was called has nothing to send yet: another one may.
     pub(crate) fn pass(&self) {
-        if self.bytes.get() < TURN_BYTES {
+        if !self.is_over.get() {
             self.call_first();
         }
     }
@@ -88,7 +95,7 @@ impl Turns {
                 Poll::Pending
             }
             Some(None) => Poll::Ready(()),
-            None if self.bytes.get() < TURN_BYTES && waiting.is_empty() => Poll::Ready(()),
+            None if !self.is_over.get() && waiting.is_empty() => Poll::Ready(()),
             None => {
                 *told = Some(self.first.get() + waiting.len() as u64);
                 waiting.push_back(Some(cx.waker().clone()));
@@ -98,9 +105,19 @@ impl Turns {
         }
     }
 
-    /// `bytes` of a long body are sent.
-    pub(crate) fn sent(&self, bytes: usize) {
-        self.bytes.set(self.bytes.get().saturating_add(bytes));
+    /// A long body has had its turn.
+    pub(crate) fn had(&self) {
+        self.is_over.set(true);
+    }
+
+    /// A body that is called has had a turn, and needs more of them before it can send: it is the next one to be called, so not all of them
+    /// are half read.
+    pub(crate) fn again(&self, told: &mut Told, cx: &mut Context<'_>) {
+        self.had();
+        self.first.set(self.first.get() - 1);
+        *told = Some(self.first.get());
+        self.waiting.borrow_mut().push_front(Some(cx.waker().clone()));
+        self.wanted.notify_one();
     }
 }
 
@@ -122,7 +139,7 @@ mod tests {
                 if first.is_pending() { turns.poll(&mut told, cx) } else { first }
             })
             .await;
-            turns.sent(TURN_BYTES);
+            turns.had();
             log.borrow_mut().push(name);
         }
     }
@@ -167,9 +184,32 @@ mod tests {
     }
 
     #[test]
+    fn who_needs_more_turns_is_next() {
+        let turns = Turns::default();
+        let mut cx = Context::from_waker(Waker::noop());
+        let [mut first, mut other] = [None; 2];
+        assert!(turns.poll(&mut first, &mut cx).is_ready());
+        turns.had();
+        assert!(turns.poll(&mut other, &mut cx).is_pending());
+        for _ in 0..3 {
+            turns.again(&mut first, &mut cx);
+            assert!(turns.poll(&mut first, &mut cx).is_pending(), "before anybody has looked");
+            turns.is_over.set(false);
+            turns.pass();
+            assert!(turns.poll(&mut first, &mut cx).is_ready());
+        }
+        assert!(turns.poll(&mut other, &mut cx).is_pending());
+        turns.again(&mut first, &mut cx);
+        turns.leave(first);
+        turns.is_over.set(false);
+        turns.pass();
+        assert!(turns.poll(&mut other, &mut cx).is_ready(), "the other one is gone");
+    }
+
+    #[test]
     fn those_that_come_and_go_leave_nothing() {
         let turns = Turns::default();
-        turns.sent(TURN_BYTES);
+        turns.had();
         let mut cx = Context::from_waker(Waker::noop());
         let mut told = [None; 3];
         told.iter_mut().for_each(|told| assert!(turns.poll(told, &mut cx).is_pending()));
@@ -181,7 +221,7 @@ mod tests {
         assert_eq!(turns.waiting.borrow().len(), 3);
         turns.leave(told[0]);
         turns.leave(told[1]);
-        turns.bytes.set(0);
+        turns.is_over.set(false);
         turns.pass();
         assert!(turns.poll(&mut told[2], &mut cx).is_ready(), "the first one that is still there is called");
     }
@@ -189,13 +229,13 @@ mod tests {
     #[test]
     fn who_cannot_send_yet_lets_another_one() {
         let turns = Turns::default();
-        turns.sent(TURN_BYTES);
+        turns.had();
         let mut cx = Context::from_waker(Waker::noop());
         let mut told = None;
         assert!(turns.poll(&mut told, &mut cx).is_pending());
         turns.pass();
         assert!(turns.poll(&mut told, &mut cx).is_pending(), "enough was sent");
-        turns.bytes.set(0);
+        turns.is_over.set(false);
         turns.pass();
         assert!(turns.poll(&mut told, &mut cx).is_ready());
     }
@@ -208,7 +248,7 @@ mod tests {
             let turns = Rc::<Turns>::default();
             let calls = Rc::clone(&turns);
             let calling = tokio::task::spawn_local(async move { calls.call().await });
-            turns.sent(TURN_BYTES);
+            turns.had();
             let gone = poll_fn(|cx| Poll::Ready(turns.poll(&mut None, cx))).await;
             assert!(gone.is_pending());
             let mut told = None;

@@ -1,6 +1,7 @@
 //! Which of two ways of sending what is in memory is cheaper here: sendfile(2), or writing a buffer, into which files are read first. Pages
 //! are shared by the one and copied by the other, and what that saves depends on the machine, the network and the size. So both are timed
-//! while they are used, and the one that has been cheaper by the byte is taken, but now and then the other one, to know.
+//! while they are used, and the one that has been cheaper by the byte is taken, but now and then the other one, to know. What reading costs
+//! also says how much is read at once.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -47,6 +48,8 @@ impl Way {
 
     /// Shorter calls say little about bytes.
     pub(crate) const BYTES_MIN: usize = 16 << 10;
+    /// How long a worker reads without looking for requests.
+    const READ_TIME: Duration = Duration::from_micros(40);
     /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying was never the cheaper way.
     pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
 
@@ -72,6 +75,13 @@ impl Way {
     /// Reading `bytes` into a buffer took `time`.
     pub(crate) fn copied(&self, time: Duration, bytes: usize) {
         self.read.add(time, bytes);
+    }
+
+    /// How many bytes a worker is to read in one go: what it can in [`Way::READ_TIME`], a power of two, and at least [`Way::BYTES_MIN`]. Pages
+    /// that another processor has just filled may take it twenty times as long as others.
+    pub(crate) fn read_bytes(&self) -> usize {
+        let bytes = self.read.0.get().map_or(0.0, |cost| Self::READ_TIME.as_nanos() as f64 / cost) as usize;
+        1 << bytes.max(Self::BYTES_MIN).ilog2()
     }
 
     /// Writing `bytes` of buffers took `time`.
@@ -152,6 +162,20 @@ mod tests {
         (0..100).for_each(|_| way.written(Duration::from_micros(30), bytes));
         assert!(sends(), "copying has become dear");
         assert!((0..TRIAL * 2).all(|_| way.sends_kept(bytes + 1)), "long ones are not copied");
+    }
+
+    #[test]
+    fn a_read_takes_about_as_long_whatever_a_byte_costs() {
+        let way = Way::default();
+        assert_eq!(way.read_bytes(), Way::BYTES_MIN, "nothing is known");
+        way.copied(Duration::from_micros(40), 1 << 16);
+        assert_eq!(way.read_bytes(), 1 << 16);
+        (0..100).for_each(|_| way.copied(Duration::from_micros(58), 1 << 16));
+        assert_eq!(way.read_bytes(), 32 << 10);
+        (0..100).for_each(|_| way.copied(Duration::from_secs(1), 1 << 16));
+        assert_eq!(way.read_bytes(), Way::BYTES_MIN);
+        (0..200).for_each(|_| way.copied(Duration::ZERO, 1 << 16));
+        assert!(way.read_bytes() >= 1 << 20, "nothing is as cheap as that");
     }
 
     #[test]

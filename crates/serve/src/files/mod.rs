@@ -31,7 +31,7 @@ pub(crate) use device::is_in_memory;
 pub(crate) use fetch::{Fetched, Flights};
 pub use model::{Model, UnknownModel};
 pub(crate) use opened::{Opened, Version};
-pub(crate) use read::{POOL_BYTES, Reader, SEND_BYTES, Step, Tail};
+pub(crate) use read::{POOL_BYTES, Reader, SEND_BYTES, Step, Tail, pool_bytes};
 pub(crate) use short::Short;
 
 pub(crate) use crate::log::Source;

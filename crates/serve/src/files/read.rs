@@ -13,6 +13,7 @@ use rustix::io::retry_on_intr;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::sleep;
 
+use super::device::Device;
 use super::fetch::{fill, read_all, read_whole};
 use super::opened::Change;
 use super::{Failure, Files, Model, Opened, Source, on};
@@ -20,9 +21,11 @@ use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
 
 /// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
 pub(crate) const SEND_BYTES: u64 = 32 << 10;
-/// What a thread of the pool reads at once where each read is a question to somebody else. On a disk of this machine the kernel reads
-/// ahead: there it is what a worker reads at once, and both take turns sooner.
+/// What a thread of the pool reads at once where each read is a question to somebody else.
 pub(crate) const POOL_BYTES: u64 = 256 << 10;
+/// What it reads at once on a disk of this machine for a worker that reads what is in memory itself: the kernel has read ahead then. The less
+/// it copies, the sooner a worker that shares its processor has that again.
+const FIRST_BYTES: u64 = 16 << 10;
 /// What is held back of a file of which parts are sent, until the client has acknowledged them.
 const HELD_BYTES: u64 = 4 << 10;
 /// How often that is looked at, at first and in the end.
@@ -42,6 +45,8 @@ pub(crate) enum Step {
     Now(Chunk, Source),
     /// Bytes that have to be waited for.
     Later(Waiting, Source),
+    /// Some have been read, and so long has it taken: they are sent with those that come next.
+    More,
 }
 
 /// A range of a file on its way out.
@@ -59,6 +64,8 @@ pub(crate) struct Reader {
     pub(crate) is_first: bool,
     /// The last bytes that were read, and where they end: what has been sent of a file that grows.
     pub(crate) tail: Tail,
+    /// What has been read and not been taken: a buffer, and how much of it.
+    pub(crate) begun: Option<(Lent, usize)>,
 }
 
 /// The end of what was read.
@@ -109,6 +116,7 @@ impl Reader {
             has_sent: false,
             is_first,
             tail: Tail::default(),
+            begun: None,
         }
     }
 
@@ -159,6 +167,9 @@ impl Reader {
 
     /// Large files in memory go by whichever way has been cheaper here; what is not in memory is read by the pool.
     fn adapt(&mut self) -> Result<Step, Failure> {
+        if self.begun.is_some() {
+            return self.read_at_once();
+        }
         let (left, device) = (self.left(), self.files.device(&self.opened)?);
         if self.has_sent && left <= HELD_BYTES {
             return Ok(self.hold_back());
@@ -178,12 +189,7 @@ impl Reader {
         if device.knows_cached() && !device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
             return self.read_by_pool();
         }
-        let start = Instant::now();
-        let step = self.read_at_once()?;
-        if let (true, Step::Now(chunk, _)) = (may_send, &step) {
-            self.files.way.copied(start.elapsed(), chunk.remaining());
-        }
-        Ok(step)
+        self.read_at_once()
     }
 
     /// Whether the file has been as it is for a while.
@@ -245,7 +251,6 @@ impl Reader {
     /// On this thread what does not have to wait, the rest by the pool.
     fn read_at_once(&mut self) -> Result<Step, Failure> {
         let device = self.files.device(&self.opened)?;
-        let (mut lent, room) = (self.files.buffers.lend(), self.room());
         if device.in_memory {
             return self.read_here();
         }
@@ -253,18 +258,41 @@ impl Reader {
             // Also what is in memory may be asked about.
             return self.read_by_pool();
         }
-        if device.can_tell.get() {
-            let bytes = lent.room().get_mut(..room).unwrap_or_default();
-            match read_at_once(self.opened.fd()?, bytes, self.at)? {
-                AtOnce::Read(0) | AtOnce::Waits => return self.read_by_pool(),
-                AtOnce::Read(read) => return self.take(lent, read),
-                AtOnce::Unknown => device.can_tell.set(false),
-            }
+        if device.can_tell.get()
+            && let Some(step) = self.read_more(&device)?
+        {
+            return Ok(step);
         }
-        if device.has_cached(self.opened.fd()?, self.at, room as u64) {
+        if !device.can_tell.get() && device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
             return self.read_here();
         }
         self.read_by_pool()
+    }
+
+    /// Reads as much as a worker is to in one go, unless that would have to wait or nobody can tell.
+    fn read_more(&mut self, device: &Device) -> Result<Option<Step>, Failure> {
+        let (left, room) = (self.left(), self.room());
+        let (mut lent, filled) = self.begun.take().unwrap_or_else(|| (self.files.buffers.lend(), 0));
+        let most = if left < SEND_BYTES { room } else { self.files.way.read_bytes() };
+        let bytes = lent.room().get_mut(filled..room.min(filled + most)).unwrap_or_default();
+        let (wanted, start) = (bytes.len(), Instant::now());
+        let read = match read_at_once(self.opened.fd()?, bytes, self.at + filled as u64)? {
+            AtOnce::Read(read) => read,
+            AtOnce::Waits => 0,
+            AtOnce::Unknown => {
+                device.can_tell.set(false);
+                0
+            }
+        };
+        self.files.way.copied(start.elapsed(), read);
+        match filled + read {
+            0 => Ok(None),
+            filled if read == wanted && filled < room => {
+                self.begun = Some((lent, filled));
+                Ok(Some(Step::More))
+            }
+            filled => self.take(lent, filled).map(Some),
+        }
     }
 
     fn take(&mut self, mut lent: Lent, read: usize) -> Result<Step, Failure> {
@@ -275,12 +303,14 @@ impl Reader {
 
     fn read_by_pool(&self) -> Result<Step, Failure> {
         let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
-        let most = if files.device(&opened)?.is_local { Buffers::BYTES as u64 } else { POOL_BYTES };
+        let device = files.device(&opened)?;
+        let worker_reads = files.model != Model::Pool && (device.can_tell.get() || device.knows_cached());
+        let most = pool_bytes(device.is_local, worker_reads);
         let (at, len, client) = (self.at, self.left().min(most) as usize, self.client);
-        let device = on(opened.meta.dev);
+        let resource = on(opened.meta.dev);
         let spare = files.pool.spare().clone();
         let read = move || spare.filled(len, |room| fill(&opened, at, room));
-        let waiting = Box::pin(async move { files.pool.run(client, device, read).await? });
+        let waiting = Box::pin(async move { files.pool.run(client, resource, read).await? });
         Ok(Step::Later(waiting, Source::Pool))
     }
 
@@ -308,6 +338,15 @@ impl Reader {
             Ok(bytes.into())
         });
         Step::Later(waiting, Source::Pool)
+    }
+}
+
+/// What a thread of the pool reads at once, of a disk of this machine or not, for a worker that can read what is in memory itself or not.
+pub(crate) fn pool_bytes(is_local: bool, worker_reads: bool) -> u64 {
+    match (is_local, worker_reads) {
+        (false, _) => POOL_BYTES,
+        (true, false) => Buffers::BYTES as u64,
+        (true, true) => FIRST_BYTES,
     }
 }
 

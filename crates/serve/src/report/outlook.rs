@@ -3,7 +3,7 @@
 
 use super::{Calls, Finding, Sizes};
 use crate::conn::chunk::{Buffers, PART_BYTES};
-use crate::files::{Model, POOL_BYTES};
+use crate::files::{Model, pool_bytes};
 
 /// What kind of filesystem it is.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub(super) fn plan(calls: &Calls, place: Place, sizes: &Sizes) -> Vec<(&'static 
         ("cold lookup", cold_lookup()),
         ("small body", small_body(reading, sizes)),
         ("large body, in memory", large_body(reading, calls, place)),
-        ("large body, not in memory", cold_body(place, sizes)),
+        ("large body, not in memory", cold_body(reading, place, sizes)),
     ]
 }
 
@@ -126,7 +126,7 @@ fn large_body(reading: Reading, calls: &Calls, place: Place) -> String {
         Reading::InMemory | Reading::AtOnce | Reading::Asked => {
             format!("reads of {} by the worker", kib(Buffers::BYTES as u64))
         }
-        Reading::Blindly => format!("reads of {} by the pool", kib(POOL_BYTES)),
+        Reading::Blindly => format!("reads of {} by the pool", kib(pool_bytes(place.is_local, false))),
     };
     let is_sent = (place.in_memory || !calls.cachestat.fails()) && !calls.sendfile.fails();
     match is_sent {
@@ -138,12 +138,12 @@ fn large_body(reading: Reading, calls: &Calls, place: Place) -> String {
     }
 }
 
-fn cold_body(place: Place, sizes: &Sizes) -> String {
+fn cold_body(reading: Reading, place: Place, sizes: &Sizes) -> String {
     match place.in_memory {
         true => "there is none".to_owned(),
         false => format!(
             "reads of {} by the pool, at most {} at once for the device",
-            kib(if place.is_local { Buffers::BYTES as u64 } else { POOL_BYTES }),
+            kib(pool_bytes(place.is_local, !matches!(reading, Reading::Blindly))),
             sizes.pool.per_device.min(sizes.pool.threads)
         ),
     }

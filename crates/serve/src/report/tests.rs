@@ -106,7 +106,7 @@ fn the_plan_follows_the_calls() {
     );
     assert_eq!(
         plan(&best, "large body, not"),
-        "reads of 64 KiB by the pool, at most 48 at once for the device"
+        "reads of 16 KiB by the pool, at most 48 at once for the device"
     );
 
     let asked = found(Calls { nowait: no("x"), ..all_work() }, EXT4, "ext4");
@@ -123,6 +123,10 @@ fn the_plan_follows_the_calls() {
     assert_eq!(plan(&memory, "small"), "read by the worker; up to 1 MiB it is kept");
     assert!(plan(&memory, "large body, in").contains("sendfile in parts of 1 MiB"));
     assert_eq!(plan(&memory, "large body, not"), "there is none");
+
+    let mute = found(Calls { nowait: no("x"), cachestat: no("x"), ..all_work() }, EXT4, "ext4");
+    assert_eq!(plan(&mute, "large body, in"), "reads of 64 KiB by the pool");
+    assert!(plan(&mute, "large body, not").starts_with("reads of 64 KiB by the pool"));
 
     let old = found(Calls { cachestat: no("x"), ..all_work() }, EXT4, "ext4");
     assert_eq!(plan(&old, "large body, in"), "reads of 64 KiB by the worker");

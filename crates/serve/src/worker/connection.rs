@@ -164,7 +164,7 @@ async fn respond(
     let mut response = Response::new(Body::new(answer.content, tally));
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.fields;
-    response.body_mut().take_turn().await;
+    response.body_mut().begin().await;
     Ok(response)
 }
 

@@ -1,7 +1,5 @@
 //! Connections: kept alive, pipelined, ended; HTTP/1.0; bodies of requests.
 
-use fathom_serve::Model;
-
 use crate::support::{Client, Served, Tree, io, models, noise, request};
 
 fn tree() -> Tree {
@@ -51,12 +49,12 @@ fn many_requests_in_one_write_are_answered_in_order() {
     }
 }
 
-/// A worker that has more to send than it sends in one go would otherwise send the head of a long body, and the body when that has its turn.
+/// A worker that has to wait for a body, or has others that are due before it, would otherwise send the head by itself.
 #[test]
 fn the_head_of_a_long_body_comes_with_it() {
     let (tree, body) = (tree(), noise(300_000, 3));
     tree.write("long", &body);
-    for model in [Model::Auto, Model::Sync, Model::Sendfile] {
+    for model in models() {
         let served = Served::new(&tree, &io(model), "");
         let ask = || {
             let mut client = served.connect();

@@ -233,6 +233,8 @@ impl Shared {
                 Some(Job { on, run }) => {
                     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
                     drop(panicked);
+                    // Slices end when the kernel looks at them, which may be every 4 ms: a worker would wait for many calls.
+                    std::thread::yield_now();
                     done = Some(on);
                 }
                 None if self.closed.load(Ordering::SeqCst) => return,
