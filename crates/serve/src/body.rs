@@ -220,10 +220,15 @@ fn poll_file(
     tally: &mut Tally,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Chunk, Failure>>> {
-    if reader.left() == 0 {
-        return Poll::Ready(None);
-    }
-    if later.is_none() {
+    while reader.left() > 0 {
+        if let Some(later) = later {
+            ready!(later.poll(cx));
+        }
+        if let Some(Later { arrived: Some(arrived), source, .. }) = later.take()
+            && let Err(failure) = arrived.and_then(|bytes| reader.arrived(bytes, source))
+        {
+            return Poll::Ready(Some(Err(failure)));
+        }
         match reader.step() {
             Ok(Step::Now(chunk, source)) => {
                 tally.came_from(source);
@@ -233,13 +238,11 @@ fn poll_file(
                 tally.turns().again(told, cx);
                 return Poll::Pending;
             }
-            Ok(Step::Later(waiting, source)) => ready!(later.insert(Later::new(waiting, source)).poll(cx)),
+            Ok(Step::Later(waiting, source)) => *later = Some(Later::new(waiting, source)),
             Err(failure) => return Poll::Ready(Some(Err(failure))),
         }
     }
-    let Some(Later { arrived: Some(arrived), source, .. }) = later.take() else { return Poll::Ready(None) };
-    tally.came_from(source);
-    Poll::Ready(Some(arrived.and_then(|bytes| reader.arrived(bytes)).map(Chunk::Bytes)))
+    Poll::Ready(None)
 }
 
 /// Bytes that had to be waited for.

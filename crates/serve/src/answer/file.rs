@@ -194,6 +194,7 @@ impl Asking<'_> {
             is_first: true,
             tail: Tail::default(),
             begun: None,
+            arrived: (Bytes::new(), Source::Other),
         };
         Ok((From::File(Box::new(reader)), opened.len(), Source::Other))
     }

@@ -38,6 +38,11 @@ impl Cost {
         let cost = self.0.get().map_or(now, |before| before + (now - before) / MEMORY);
         self.0.set(Some(cost));
     }
+
+    fn bytes_in(&self, time: Duration) -> usize {
+        let bytes = self.0.get().map_or(0.0, |cost| time.as_nanos() as f64 / cost) as usize;
+        1 << bytes.max(Way::BYTES_MIN).ilog2()
+    }
 }
 
 impl Way {
@@ -48,8 +53,8 @@ impl Way {
 
     /// Shorter calls say little about bytes.
     pub(crate) const BYTES_MIN: usize = 16 << 10;
-    /// How long a worker reads without looking for requests.
-    const READ_TIME: Duration = Duration::from_micros(40);
+    /// How long a worker reads, or writes, without looking for requests.
+    const CALL_TIME: Duration = Duration::from_micros(40);
     /// Kept bodies that are longer always go by sendfile(2): a socket takes them in several goes, and copying was never the cheaper way.
     pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
 
@@ -77,11 +82,15 @@ impl Way {
         self.read.add(time, bytes);
     }
 
-    /// How many bytes a worker is to read in one go: what it can in [`Way::READ_TIME`], a power of two, and at least [`Way::BYTES_MIN`]. Pages
+    /// How many bytes a worker is to read in one go: what it can in [`Way::CALL_TIME`], a power of two, and at least [`Way::BYTES_MIN`]. Pages
     /// that another processor has just filled may take it twenty times as long as others.
     pub(crate) fn read_bytes(&self) -> usize {
-        let bytes = self.read.0.get().map_or(0.0, |cost| Self::READ_TIME.as_nanos() as f64 / cost) as usize;
-        1 << bytes.max(Self::BYTES_MIN).ilog2()
+        self.read.bytes_in(Self::CALL_TIME)
+    }
+
+    /// The same of writing.
+    pub(crate) fn write_bytes(&self) -> usize {
+        self.written.bytes_in(Self::CALL_TIME)
     }
 
     /// Writing `bytes` of buffers took `time`.
@@ -169,7 +178,7 @@ mod tests {
         let way = Way::default();
         assert_eq!(way.read_bytes(), Way::BYTES_MIN, "nothing is known");
         way.copied(Duration::from_micros(40), 1 << 16);
-        assert_eq!(way.read_bytes(), 1 << 16);
+        assert_eq!((way.read_bytes(), way.write_bytes()), (1 << 16, Way::BYTES_MIN));
         (0..100).for_each(|_| way.copied(Duration::from_micros(58), 1 << 16));
         assert_eq!(way.read_bytes(), 32 << 10);
         (0..100).for_each(|_| way.copied(Duration::from_secs(1), 1 << 16));

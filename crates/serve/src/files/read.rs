@@ -66,6 +66,8 @@ pub(crate) struct Reader {
     pub(crate) tail: Tail,
     /// What has been read and not been taken: a buffer, and how much of it.
     pub(crate) begun: Option<(Lent, usize)>,
+    /// What was waited for and has not been taken, and where it came from.
+    pub(crate) arrived: (Bytes, Source),
 }
 
 /// The end of what was read.
@@ -117,6 +119,7 @@ impl Reader {
             is_first,
             tail: Tail::default(),
             begun: None,
+            arrived: (Bytes::new(), Source::Other),
         }
     }
 
@@ -128,6 +131,7 @@ impl Reader {
     /// What comes next. There must be something left.
     pub(crate) fn step(&mut self) -> Result<Step, Failure> {
         let step = match self.files.model {
+            _ if !self.arrived.0.is_empty() => Ok(self.take_arrived()),
             Model::Sync => self.read_here(),
             Model::Sendfile => match &self.parts {
                 Some(_) => self.hand_out(self.left()),
@@ -145,11 +149,17 @@ impl Reader {
         Ok(step)
     }
 
-    /// `bytes` are what was waited for.
-    pub(crate) fn arrived(&mut self, bytes: Bytes) -> Result<Bytes, Failure> {
+    /// `bytes`, which were waited for, are what comes next.
+    pub(crate) fn arrived(&mut self, bytes: Bytes, source: Source) -> Result<(), Failure> {
         self.note(&bytes)?;
-        self.at += bytes.len() as u64;
-        Ok(bytes)
+        self.arrived = (bytes, source);
+        Ok(())
+    }
+
+    fn take_arrived(&mut self) -> Step {
+        let (bytes, source) = &mut self.arrived;
+        let most = self.files.way.write_bytes().min(Buffers::BYTES);
+        Step::Now(Chunk::Bytes(bytes.split_to(most.min(bytes.len()))), *source)
     }
 
     /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of one content: the file has not changed
