@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use fathom_io::sys::give_way;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
 use bell::Bell;
@@ -226,15 +227,14 @@ impl Shared {
     }
 
     fn work_while_there_is_some(&self) {
-        let mut done = None;
+        let (mut done, mut yielded) = (None, processor_time());
         loop {
             let rings = self.bell.rings();
             match self.next(done.take()) {
                 Some(Job { on, run }) => {
                     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
                     drop(panicked);
-                    // Slices end when the kernel looks at them, which may be every 4 ms: a worker would wait for many calls.
-                    std::thread::yield_now();
+                    yielded = yield_if_over(yielded);
                     done = Some(on);
                 }
                 None if self.closed.load(Ordering::SeqCst) => return,
@@ -265,6 +265,22 @@ impl Shared {
             Resource::Cpu => self.cpus.max(1),
         }
     }
+}
+
+/// Lets others go if this thread has had the processor for a slice since `yielded`, and says when it has last done so. The kernel looks at
+/// slices every 4 ms or so, and a worker would wait for many calls until then; but who gives up a slice early has had all of it.
+fn yield_if_over(yielded: Duration) -> Duration {
+    let now = processor_time();
+    if now.saturating_sub(yielded) < SLICE {
+        return yielded;
+    }
+    thread::yield_now();
+    now
+}
+
+/// What this thread has had of a processor.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 /// Of the thread that came when there were `number` with it.
