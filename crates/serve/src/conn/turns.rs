@@ -10,11 +10,8 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-/// The first number: there are some below it, for those that are called next.
-const FIRST: u64 = 1 << 32;
-
 /// The turns of one worker's long bodies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// Whether one of them has had its turn since the worker last looked for requests.
     is_over: Cell<bool>,
@@ -27,13 +24,6 @@ pub(crate) struct Turns {
 
 /// The number of a body that waits for its turn.
 pub(crate) type Told = Option<u64>;
-
-impl Default for Turns {
-    fn default() -> Self {
-        let first = Cell::new(FIRST);
-        Self { is_over: Cell::new(false), waiting: RefCell::default(), first, wanted: Notify::new() }
-    }
-}
 
 impl Turns {
     /// Calls one body, the one that has waited longest, each time the worker has looked for requests. Never ends.
@@ -97,9 +87,8 @@ impl Turns {
             Some(None) => Poll::Ready(()),
             None if !self.is_over.get() && waiting.is_empty() => Poll::Ready(()),
             None => {
-                *told = Some(self.first.get() + waiting.len() as u64);
-                waiting.push_back(Some(cx.waker().clone()));
-                self.wanted.notify_one();
+                drop(waiting);
+                *told = Some(self.queue(cx));
                 Poll::Pending
             }
         }
@@ -110,14 +99,19 @@ impl Turns {
         self.is_over.set(true);
     }
 
-    /// A body that is called has had a turn, and needs more of them before it can send: it is the next one to be called, so not all of them
-    /// are half read.
+    /// A body has had a turn, and needs another one before it can send.
     pub(crate) fn again(&self, told: &mut Told, cx: &mut Context<'_>) {
         self.had();
-        self.first.set(self.first.get() - 1);
-        *told = Some(self.first.get());
-        self.waiting.borrow_mut().push_front(Some(cx.waker().clone()));
+        *told = Some(self.queue(cx));
+    }
+
+    /// The number of the body that waits from now on, after all others.
+    fn queue(&self, cx: &mut Context<'_>) -> u64 {
+        let mut waiting = self.waiting.borrow_mut();
+        let number = self.first.get() + waiting.len() as u64;
+        waiting.push_back(Some(cx.waker().clone()));
         self.wanted.notify_one();
+        number
     }
 }
 
@@ -184,26 +178,26 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_more_turns_is_next() {
+    fn who_needs_more_turns_comes_after_those_that_wait() {
         let turns = Turns::default();
         let mut cx = Context::from_waker(Waker::noop());
-        let [mut first, mut other] = [None; 2];
-        assert!(turns.poll(&mut first, &mut cx).is_ready());
-        turns.had();
-        assert!(turns.poll(&mut other, &mut cx).is_pending());
-        for _ in 0..3 {
-            turns.again(&mut first, &mut cx);
-            assert!(turns.poll(&mut first, &mut cx).is_pending(), "before anybody has looked");
+        let look = || {
             turns.is_over.set(false);
             turns.pass();
-            assert!(turns.poll(&mut first, &mut cx).is_ready());
-        }
-        assert!(turns.poll(&mut other, &mut cx).is_pending());
+        };
+        let [mut called, mut first] = [None; 2];
+        turns.had();
+        assert!(turns.poll(&mut called, &mut cx).is_pending());
+        look();
+        assert!(turns.poll(&mut first, &mut cx).is_ready(), "nobody waits");
         turns.again(&mut first, &mut cx);
-        turns.leave(first);
-        turns.is_over.set(false);
-        turns.pass();
-        assert!(turns.poll(&mut other, &mut cx).is_ready(), "the other one is gone");
+        assert!(
+            turns.poll(&mut called, &mut cx).is_ready(),
+            "it was called, whatever others have done since"
+        );
+        assert!(turns.poll(&mut first, &mut cx).is_pending(), "before anybody has looked");
+        look();
+        assert!(turns.poll(&mut first, &mut cx).is_ready());
     }
 
     #[test]
