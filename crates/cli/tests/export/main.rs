@@ -1,0 +1,193 @@
+//! `fathom export` writes what is in an inventory for other programs: what it writes is read by them, or by the standard library, and
+//! compared with the tree.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[path = "../support/mod.rs"]
+#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+mod support;
+
+mod ncdu;
+mod output;
+mod rows;
+
+use serde_json::{Value, json};
+use support::Tree;
+use support::program::Program;
+
+const FORMATS: [&str; 5] = ["jsonl", "csv", "nul", "ncdu", "sql"];
+
+fn program() -> PathBuf {
+    Program::AsDu.bin().join("fathom")
+}
+
+fn fathom<S: AsRef<OsStr>>(tree: &Tree, words: impl IntoIterator<Item = S>) -> Output {
+    let mut command = Command::new(program());
+    command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
+}
+
+/// Standard output; fails unless that is all there is.
+#[track_caller]
+fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
+    let output = fathom(tree, words);
+    assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    output.stdout
+}
+
+/// An entry for every kind of name and of thing, in `s`.
+fn varied() -> Tree {
+    let tree = Tree::parse(
+        "s/a/f 5000, s/a/g = s/a/f, s/b/same = s/a/f, s/a/empty/, s/a/b/c/d/, s/a/b/c/d/x.TXT 3, s/a/b/l -> ../nowhere, s/p |, \
+         s/s %, s/.hidden 1, s/h ~8G, s/b/file 10, s/l2 = s/a/b/l",
+    );
+    let odd: [&[u8]; 9] = [
+        b"s/\xff\\n\n",
+        b"s/dir\xfe\"/in",
+        b"s/dir\xfe\"/\xe2\x82",
+        b"s/comma, \"quoted\"",
+        b"s/it's; --",
+        b"s/cr\r\nlf",
+        b"s/\x01\x08\x0c\x1b\x7f\xc2\x9b",
+        b"s/a\n.quit\n;",
+        "s/ünïcode/日本".as_bytes(),
+    ];
+    odd.iter().for_each(|name| tree.holding(OsStr::from_bytes(name), b"odd"));
+    let tree = tree.wide("s/wide", 3000).deep("s/deep", 60, 50);
+    tree.times("s/.hidden", (5, 7), (-1_000_000, 999_999_999));
+    tree.mode("s/b/file", 0o4751)
+}
+
+fn scanned(tree: Tree) -> Tree {
+    whole(&tree, &["scan", "-o", "i", "s"]);
+    tree
+}
+
+/// What std says of everything at and below `path`, by its bytes.
+fn truth(tree: &Tree, path: &str) -> BTreeMap<Vec<u8>, Metadata> {
+    let (mut found, mut left) = (BTreeMap::new(), vec![PathBuf::from(path)]);
+    while let Some(path) = left.pop() {
+        let metadata = tree.at(&path).symlink_metadata().unwrap();
+        if metadata.is_dir() {
+            left.extend(
+                fs::read_dir(tree.at(&path)).unwrap().map(|entry| path.join(entry.unwrap().file_name())),
+            );
+        }
+        found.insert(path.into_os_string().into_vec(), metadata);
+    }
+    found
+}
+
+fn set(zeros: &[u8]) -> BTreeSet<Vec<u8>> {
+    let paths: Vec<_> = zeros.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    let set: BTreeSet<_> = paths.iter().map(|path| path.to_vec()).collect();
+    assert_eq!(set.len(), paths.len(), "nothing is there twice");
+    set
+}
+
+/// Objects by their paths, without what reading the tree changes; nobody asks `fathom list` for times of birth.
+fn objects(lines: &[u8]) -> BTreeMap<String, Value> {
+    let object = |line: &[u8]| {
+        let mut object: Value = serde_json::from_slice(line).unwrap();
+        ["atime", "btime"].iter().for_each(|name| drop(object.as_object_mut().unwrap().remove(*name)));
+        (object["path_bytes"].as_str().unwrap_or(object["path"].as_str().unwrap()).to_owned(), object)
+    };
+    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(object).collect()
+}
+
+#[test]
+fn paths_are_those_that_list_prints_directories_first() {
+    let tree = scanned(varied());
+    let found = whole(&tree, &["export", "--to", "nul", "i"]);
+    assert_eq!(set(&found), set(&whole(&tree, &["list", "-0", "s"])));
+    assert!(set(&found).into_iter().eq(truth(&tree, "s").into_keys()));
+    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+    for path in found.split_inclusive(|byte| *byte == 0).map(|path| &path[..path.len() - 1]) {
+        let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |slash| &path[..slash]);
+        assert!(above.is_empty() || seen.contains(above), "{}", path.escape_ascii());
+        seen.insert(path);
+    }
+    assert!(found == whole(&tree, &["export", "--to", "nul", "i"]), "the same each time");
+}
+
+#[test]
+fn objects_are_those_that_list_prints() {
+    let tree = scanned(varied());
+    let exported = whole(&tree, &["export", "--to=jsonl", "i"]);
+    assert_eq!(objects(&exported), objects(&whole(&tree, &["list", "--json", "s"])));
+    let object = exported.split(|byte| *byte == b'\n').next().unwrap();
+    let object: Value = serde_json::from_slice(object).unwrap();
+    if let Ok(born) = tree.at("s").metadata().unwrap().created() {
+        let micros = born.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() % 1_000_000;
+        assert!(object["btime"].as_str().unwrap().ends_with(&format!(".{micros:06}000Z")), "{object}");
+    }
+}
+
+#[test]
+fn below_a_directory_only_what_is_there_is_written() {
+    let tree = scanned(varied());
+    let odd = OsStr::from_bytes(b"s/dir\xfe\"");
+    for below in [OsStr::new("s/a"), OsStr::new("a/b/"), OsStr::new("./wide"), odd] {
+        let words = ["export", "--to", "nul", "i", "--below"].map(OsStr::new);
+        let output = fathom(&tree, words.into_iter().chain([below]));
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let path = tree.at(below);
+        let path = if path.exists() { PathBuf::from(below) } else { Path::new("s").join(below) };
+        let path: PathBuf = path.components().collect();
+        let expected = truth(&tree, "s")
+            .into_keys()
+            .filter(|found| Path::new(OsStr::from_bytes(found)).starts_with(&path));
+        assert!(set(&output.stdout).into_iter().eq(expected), "{below:?}");
+    }
+    let sql = String::from_utf8(whole(&tree, &["export", "--to", "sql", "--below", "a/b", "i"])).unwrap();
+    assert_eq!(sql.lines().filter(|line| line.contains("'s/a/b")).count(), 3);
+    assert!(!sql.contains("'hidden") && sql.contains("x.TXT"));
+    for absent in ["nothing", "s/a/f", "/s"] {
+        let output = fathom(&tree, ["export", "--to", "nul", "--below", absent, "i"]);
+        let expected = format!("fathom export: the inventory has no directory '{absent}'\n");
+        assert_eq!((output.status.code(), output.stderr), (Some(2), expected.into_bytes()));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let tree = scanned(Tree::parse("s/f"));
+    for (words, message) in [
+        ("i", "missing the format (--to FORMAT)"),
+        ("--to csv", "missing operand: the inventory"),
+        ("--to csv i j", "extra operand 'j'"),
+        ("--to xml i", "invalid argument 'xml' for '--to'"),
+        ("--to csv --below= i", "invalid zero-length file name"),
+        ("--to csv --output= i", "invalid zero-length file name"),
+        ("--to csv -o .. i", "'..' cannot be the name of a file"),
+    ] {
+        let mut command = Command::new(program());
+        command.arg("export").args(words.split_whitespace()).current_dir(tree.path()).env("LC_ALL", "C");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.lines().next(), Some(&*format!("fathom export: {message}")), "{words}");
+    }
+    let output = fathom(&tree, ["export", "--to", "csv", "s"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        output.stderr.starts_with(b"fathom export: cannot read 's/manifest.json': No such file"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn sockets_and_pipes_are_what_they_are() {
+    let tree = scanned(varied());
+    let lines = objects(&whole(&tree, &["export", "--to", "jsonl", "i"]));
+    let kinds = truth(&tree, "s");
+    assert!(kinds[&b"s/p"[..]].file_type().is_fifo() && kinds[&b"s/s"[..]].file_type().is_socket());
+    assert_eq!([&lines["s/p"]["type"], &lines["s/s"]["type"]], [&json!("p"), &json!("s")]);
+}
