@@ -214,13 +214,13 @@ fn pool(place: &Place, words: &str) -> Value {
 }
 
 fn described(threads: u32, per_device: u32, note: Option<String>) -> Value {
-    json!({ "threads": threads, "per_device": per_device, "queue": 4096, "note": note })
+    json!({ "threads": threads, "per_device": per_device, "queue": 16384, "note": note })
 }
 
 #[test]
 fn a_server_starts_with_the_threads_of_the_profile() {
     let place = Place::new();
-    assert_eq!(pool(&place, ""), described(64, 48, None));
+    assert_eq!(pool(&place, ""), described(96, 72, None));
     let entry = for_servers(&place);
     place.put(entry.clone());
     let from = format!("from {}", origin(&entry));
@@ -228,12 +228,12 @@ fn a_server_starts_with_the_threads_of_the_profile() {
     assert_eq!(pool(&place, "--io=auto"), described(32, 24, Some(from)));
     place.put(Entry { expires: entry.measured, ..entry.clone() });
     let stale = format!("not from {}: it has expired", origin(&entry));
-    assert_eq!(pool(&place, ""), described(64, 48, Some(stale)));
+    assert_eq!(pool(&place, ""), described(96, 72, Some(stale)));
     let without_pool = Some(Serve { model: "sync".to_owned(), pool_threads: 1 });
     place.put(Entry { serve: without_pool, ..entry });
-    assert_eq!(pool(&place, ""), described(64, 48, None));
+    assert_eq!(pool(&place, ""), described(96, 72, None));
     place.put(place.entry());
-    assert_eq!(pool(&place, ""), described(64, 48, None));
+    assert_eq!(pool(&place, ""), described(96, 72, None));
 }
 
 #[test]
@@ -241,8 +241,8 @@ fn a_pool_that_was_asked_for_and_other_models_need_no_profile() {
     let place = Place::new();
     fs::create_dir_all(place.usual().parent().unwrap()).unwrap();
     fs::write(place.usual(), "damaged").unwrap();
-    assert_eq!(pool(&place, "--pool-threads=7"), described(7, 48, None));
-    assert_eq!(pool(&place, "--io=pool"), described(64, 48, None));
+    assert_eq!(pool(&place, "--pool-threads=7"), described(7, 5, None));
+    assert_eq!(pool(&place, "--io=pool"), described(96, 72, None));
     fs::write(place.path("a.toml"), "[pool]\nqueue = 5\n").unwrap();
     assert_eq!(pool(&place, "-c a.toml")["queue"], 5);
     let ignored = place.run("serve --io-report tree");

@@ -53,15 +53,24 @@ pub struct Config {
 pub struct Pool {
     /// Most threads; they are started when they are needed.
     pub threads: usize,
-    /// Most of them that wait for one device.
-    pub per_device: usize,
+    /// Most of them that wait for one device; three quarters unless given.
+    pub per_device: Option<usize>,
     /// Most requests that wait for a thread; the next one is answered 503.
     pub queue: usize,
 }
 
+impl Pool {
+    /// Most threads that wait for one device.
+    #[must_use]
+    pub fn per_device(&self) -> usize {
+        let most = self.threads.max(1);
+        self.per_device.unwrap_or(most / 4 * 3 + most % 4 * 3 / 4).clamp(1, most)
+    }
+}
+
 impl Default for Pool {
     fn default() -> Self {
-        Self { threads: 64, per_device: 48, queue: 4096 }
+        Self { threads: 96, per_device: None, queue: 16_384 }
     }
 }
 

@@ -40,9 +40,7 @@ impl Profiled {
 /// So many threads for the device, and as large a part besides for what waits for another one, or for a processor, as there is without
 /// a profile.
 fn pool(per_device: usize) -> Pool {
-    let usual = Pool::default();
-    let besides = (per_device * (usual.threads - usual.per_device)).div_ceil(usual.per_device);
-    Pool { threads: per_device + besides, per_device, ..usual }
+    Pool { threads: (per_device * 4).div_ceil(3), per_device: Some(per_device), ..Pool::default() }
 }
 
 #[cfg(test)]
@@ -56,7 +54,8 @@ mod tests {
     #[test]
     fn the_usual_number_makes_the_usual_pool() {
         let usual = Pool::default();
-        assert_eq!(pool(usual.per_device), usual);
+        let profiled = pool(usual.per_device());
+        assert_eq!((profiled.threads, profiled.per_device()), (usual.threads, usual.per_device()));
         assert_eq!((pool(1).threads, pool(256).threads), (2, 342));
     }
 
@@ -66,8 +65,8 @@ mod tests {
         found(None).apply(&mut config);
         assert_eq!(config.pool, None);
         found(Some(6)).apply(&mut config);
-        assert_eq!(config.pool.as_ref().map(|pool| (pool.threads, pool.per_device)), Some((8, 6)));
+        assert_eq!(config.pool.as_ref().map(|pool| (pool.threads, pool.per_device())), Some((8, 6)));
         found(Some(9)).apply(&mut config);
-        assert_eq!(config.pool.map(|pool| pool.per_device), Some(6));
+        assert_eq!(config.pool.map(|pool| pool.per_device()), Some(6));
     }
 }

@@ -77,7 +77,9 @@ fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
             "pool",
             format!(
                 "up to {} threads, {} of them on one device; {} calls may wait{origin}",
-                pool.threads, pool.per_device, pool.queue
+                pool.threads,
+                pool.per_device(),
+                pool.queue
             ),
         ),
         (
@@ -115,7 +117,7 @@ fn value(report: &Report, note: Option<&str>) -> Value {
     value["workers"] = json!(sizes.workers);
     value["pool"] = json!({
         "threads": sizes.pool.threads,
-        "per_device": sizes.pool.per_device,
+        "per_device": sizes.pool.per_device(),
         "queue": sizes.pool.queue,
         "note": note,
     });
@@ -167,7 +169,7 @@ mod tests {
             sizes: Sizes {
                 workers: 2,
                 connections: 1000,
-                pool: Pool { threads: 4, per_device: 3, queue: 9 },
+                pool: Pool { threads: 4, per_device: Some(3), queue: 9 },
                 cache: Cache { files: 100, bytes: 10, body_bytes: 5, age_ms: 7 },
                 descriptors: 1100,
             },

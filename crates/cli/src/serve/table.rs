@@ -127,7 +127,7 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .required("N", Kind::Text)
         .more(
             "Without it, and without a table `pool` in the file, `auto` starts with what a saved profile (`fathom bench advise --save`) has \
-             for the file system of the directory, or else with 64, of which 48 may wait for one device.",
+             for the file system of the directory, or else with 96. Three quarters of them may wait for one device.",
         ),
     long(Key::CacheFiles, "cache-files", ENGINE, "most files that are kept open; 0 turns the cache off").required("N", Kind::Text),
     long(Key::CacheAge, "cache-age", ENGINE, "look again at a kept file after TIME").required("TIME", Kind::Text),

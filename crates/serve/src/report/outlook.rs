@@ -144,7 +144,7 @@ fn cold_body(reading: Reading, place: Place, sizes: &Sizes) -> String {
         false => format!(
             "reads of {} by the pool, at most {} at once for the device",
             kib(pool_bytes(place.is_local, !matches!(reading, Reading::Blindly))),
-            sizes.pool.per_device.min(sizes.pool.threads)
+            sizes.pool.per_device()
         ),
     }
 }

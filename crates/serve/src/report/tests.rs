@@ -106,7 +106,7 @@ fn the_plan_follows_the_calls() {
     );
     assert_eq!(
         plan(&best, "large body, not"),
-        "reads of 16 KiB by the pool, at most 48 at once for the device"
+        "reads of 16 KiB by the pool, at most 72 at once for the device"
     );
 
     let asked = found(Calls { nowait: no("x"), ..all_work() }, EXT4, "ext4");

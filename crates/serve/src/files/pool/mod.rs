@@ -36,8 +36,8 @@ const STACK_BYTES: usize = 256 << 10;
 /// The client of calls nobody waits for.
 const NOBODY: u64 = u64::MAX;
 /// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
-/// each does (sched_setattr(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh about as
-/// much as one worker, or many threads would leave it no processor.
+/// each does (sched_setattr(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh little
+/// more than one worker, or many threads would leave it no processor.
 const NICE: [(usize, i32); 2] = [(2, 10), (usize::MAX, 19)];
 /// For how long each has the processor that a worker waits for: about as long as one of its calls takes there, and as short as the kernel allows.
 const SLICE: Duration = Duration::from_micros(100);
@@ -261,7 +261,7 @@ impl Shared {
 
     fn limit(&self, on: Resource) -> usize {
         match on {
-            Resource::Device(_) => self.limits.per_device.max(1),
+            Resource::Device(_) => self.limits.per_device(),
             Resource::Cpu => self.cpus.max(1),
         }
     }
@@ -297,7 +297,7 @@ mod tests {
     const DISK: Resource = Resource::Device(1);
 
     fn pool(threads: usize, per_device: usize, queue: usize) -> Pool {
-        Pool::new(config::Pool { threads, per_device, queue }, 1)
+        Pool::new(config::Pool { threads, per_device: Some(per_device), queue }, 1)
     }
 
     /// Holds a thread until the sender is dropped.
