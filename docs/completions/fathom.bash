@@ -109,7 +109,7 @@ _fathom() {
             esac
             ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --redirect-http= --root= --index= --listing --listing= --spa --spa= --error-page= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --cache-control= --header= --security-headers --security-headers= --cors --cors= --auth= --auth-file= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --header-timeout= --idle-timeout= --write-timeout= --drain= --health --health= --metrics --metrics= --access-log --access-log= --log-format= -c --config= -t --check --io-report --json --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --redirect-http= --root= --index= --listing --listing= --spa --spa= --error-page= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --cache-control= --header= --security-headers --security-headers= --cors --cors= --auth= --auth-file= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log --access-log= --log-format= -c --config= -t --check --io-report --json --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
@@ -150,6 +150,7 @@ _fathom() {
                 --header-timeout|--header-timeout=) compopt +o default 2>/dev/null; return ;;
                 --idle-timeout|--idle-timeout=) compopt +o default 2>/dev/null; return ;;
                 --write-timeout|--write-timeout=) compopt +o default 2>/dev/null; return ;;
+                --drain-notice|--drain-notice=) compopt +o default 2>/dev/null; return ;;
                 --drain|--drain=) compopt +o default 2>/dev/null; return ;;
                 --health=) compopt +o default 2>/dev/null; return ;;
                 --metrics=) compopt +o default 2>/dev/null; return ;;

@@ -37,7 +37,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// One line a request.
     pub access_log: AccessLog,
-    /// Path that answers 200 while the server is up, and 503 while it drains: no authentication.
+    /// Path that answers 200 while the server is up, and 503 once it is to end (`drain-notice-ms`): no authentication.
     pub health: Option<String>,
     /// Path of the Prometheus metrics; under the default site's authentication.
     pub metrics: Option<String>,
@@ -118,7 +118,9 @@ pub struct Limits {
     pub idle_timeout_ms: u64,
     /// Without a byte taken by the client.
     pub write_timeout_ms: u64,
-    /// From SIGTERM to the end of the last connection.
+    /// From SIGTERM to the first connection that is not accepted: only the health endpoint is different then, for a load balancer to see.
+    pub drain_notice_ms: u64,
+    /// From there to the end of the last connection.
     pub drain_timeout_ms: u64,
 }
 
@@ -135,6 +137,7 @@ impl Default for Limits {
             header_timeout_ms: 10_000,
             idle_timeout_ms: 60_000,
             write_timeout_ms: 30_000,
+            drain_notice_ms: 0,
             drain_timeout_ms: 30_000,
         }
     }

@@ -83,6 +83,8 @@ pub(crate) struct Orders {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
     Serve,
+    /// To go on, and to say at the health endpoint that this ends.
+    Notice,
     /// To accept no more, and to end when nothing is under way, or then.
     Drain(Instant),
 }
@@ -245,11 +247,22 @@ impl Server {
         changed.iter().filter(|(_, changed)| *changed).map(said).collect()
     }
 
-    /// Accepts no more connections, lets what is under way end, for `timeout` at most, and ends. Whether everything had ended.
+    /// Gives the configured notice at the health endpoint; then accepts no more connections, lets what is under way end, for `timeout` at
+    /// most, and ends. Whether everything had ended.
     #[must_use]
     pub fn drain(mut self, timeout: Duration) -> bool {
+        self.give_notice();
         let end = Instant::now() + timeout;
         self.stop(end) && Instant::now() < end
+    }
+
+    fn give_notice(&self) {
+        let notice = Duration::from_millis(self.orders.borrow().plan.limits.drain_notice_ms);
+        let end = Instant::now() + notice;
+        self.orders.send_modify(|orders| orders.phase = Phase::Notice);
+        while Instant::now() < end && !self.has_failed() {
+            thread::sleep(LOOK);
+        }
     }
 
     /// The configured time for [`Server::drain`].

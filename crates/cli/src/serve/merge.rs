@@ -161,6 +161,7 @@ impl Merge {
             Key::HeaderTimeout => limits.header_timeout_ms = given.time()?,
             Key::IdleTimeout => limits.idle_timeout_ms = given.time()?,
             Key::WriteTimeout => limits.write_timeout_ms = given.time()?,
+            Key::DrainNotice => limits.drain_notice_ms = given.time()?,
             _ => limits.drain_timeout_ms = given.time()?,
         }
         Ok(())

@@ -47,6 +47,7 @@ pub(crate) enum Key {
     HeaderTimeout,
     IdleTimeout,
     WriteTimeout,
+    DrainNotice,
     Drain,
     Health,
     Metrics,
@@ -142,7 +143,9 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::HeaderTimeout, "header-timeout", LIMITS, "time for a request's headers, and for the TLS handshake").required("TIME", Kind::Text),
     long(Key::IdleTimeout, "idle-timeout", LIMITS, "time from a response to the next request").required("TIME", Kind::Text),
     long(Key::WriteTimeout, "write-timeout", LIMITS, "time without a byte taken by the client").required("TIME", Kind::Text),
-    long(Key::Drain, "drain", LIMITS, "time from SIGTERM to the end of the last connection").required("TIME", Kind::Text),
+    long(Key::DrainNotice, "drain-notice", LIMITS, "time from SIGTERM, with /health at 503, in which all is served")
+        .required("TIME", Kind::Text),
+    long(Key::Drain, "drain", LIMITS, "time to the end of the last connection, after SIGTERM and the notice").required("TIME", Kind::Text),
     long(Key::Health, "health", WATCH, "answer 200 at PATH, or /health, and 503 while ending").optional("PATH", Kind::Text),
     long(Key::Metrics, "metrics", WATCH, "numbers for Prometheus at PATH, or /metrics").optional("PATH", Kind::Text),
     long(Key::AccessLog, "access-log", WATCH, "a line for each request, in FILE or on standard output").optional("FILE", Kind::File),

@@ -179,7 +179,7 @@ impl Asking<'_> {
     }
 
     fn health(&self) -> Answer {
-        let status = if self.worker.is_draining() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+        let status = if self.worker.is_leaving() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         plain(status).with(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 

@@ -94,7 +94,7 @@ async fn work(start: Start) -> io::Result<()> {
         pulses: Pulses::default(),
         connections: Cell::new(0),
         logger: RefCell::new(logger),
-        draining: Cell::new(false),
+        leaving: Cell::new(false),
         room: Notify::new(),
     });
     let accepting = listeners.into_iter().map(|(listener, redirect)| {
@@ -146,13 +146,14 @@ impl Worker {
             }
             match now.phase {
                 Phase::Serve => {}
+                Phase::Notice => self.leaving.set(true),
                 Phase::Drain(end) => break end,
             }
             if orders.changed().await.is_err() {
                 break Instant::now();
             }
         };
-        self.draining.set(true);
+        self.leaving.set(true);
         accepting.iter().for_each(JoinHandle::abort);
         self.pulses.tell(Order::Drain);
         while self.connections.get() > 0 && Instant::now() < end {

@@ -44,7 +44,8 @@ pub(crate) struct Worker {
     pulses: Pulses,
     connections: Cell<usize>,
     logger: RefCell<Option<Logger>>,
-    draining: Cell<bool>,
+    /// It has given notice, or ends.
+    leaving: Cell<bool>,
     /// A connection has ended.
     room: Notify,
 }
@@ -98,9 +99,9 @@ impl Worker {
         self.look_up(site, path, client).await
     }
 
-    /// Whether the server is about to end.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.get()
+    /// Whether the server is about to end, or ends.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.get()
     }
 
     /// The metrics of all workers, as Prometheus reads them.

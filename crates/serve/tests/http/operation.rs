@@ -279,6 +279,23 @@ fn a_server_that_ends_finishes_what_it_has_begun() {
 }
 
 #[test]
+fn a_server_that_is_to_end_gives_notice() {
+    let tree = tree();
+    let served = Served::new(&tree, "health = '/health'\nlimits = { drain-notice-ms = 1000 }\n", "");
+    let address = served.address().to_owned();
+    let mut old = served.connect();
+    assert_eq!(old.get("/health").status, 200);
+    let ending = std::thread::spawn(move || served.drain(LONG));
+    let status = || Client::try_connect(&address).map(|mut new| new.get("/health").status).ok();
+    eventually("the health endpoint says nothing", || status() == Some(503));
+    Client::try_connect(&address).unwrap().get("/a").is(200, b"one");
+    old.get("/a").is(200, b"one");
+    assert!(!ending.is_finished());
+    eventually("new connections are still taken", || Client::try_connect(&address).is_err());
+    assert!(ending.join().unwrap(), "all had ended");
+}
+
+#[test]
 fn a_client_that_takes_nothing_does_not_hold_up_the_end() {
     let tree = tree();
     tree.write("large", &noise(MANY, 6));

@@ -77,6 +77,7 @@ const SAMPLES: &[Sample] = &[
     sample(Key::HeaderTimeout, "2s", "5ms", "limits.header-timeout-ms = 2000"),
     sample(Key::IdleTimeout, "2s", "5ms", "limits.idle-timeout-ms = 2000"),
     sample(Key::WriteTimeout, "2s", "5ms", "limits.write-timeout-ms = 2000"),
+    sample(Key::DrainNotice, "2s", "5ms", "limits.drain-notice-ms = 2000"),
     sample(Key::Drain, "2s", "5ms", "limits.drain-timeout-ms = 2000"),
     sample(Key::Health, "yes", "/b", "health = '/health'"),
     sample(Key::Metrics, "yes", "/b", "metrics = '/metrics'"),
