@@ -8,7 +8,7 @@ use std::fs::{self, File, FileTimes, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 #[allow(unused_imports, reason = "some of what it offers is for other tests")]
@@ -16,7 +16,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::Tree;
-use support::program::Program;
+use support::commands::{fathom, program, whole};
 
 /// Files of many sizes and kinds, and inodes with several names: in one directory, in two, and below one another.
 const SPEC: &str = "s/a/one.rs 5000, s/a/two.RS 70000, s/a/same.rs = s/a/one.rs, s/b/c/far.txt 300000, s/b/near.txt = s/b/c/far.txt, \
@@ -24,19 +24,6 @@ const SPEC: &str = "s/a/one.rs 5000, s/a/two.RS 70000, s/a/same.rs = s/a/one.rs,
 
 /// Allocated, apparent, entries.
 type Sum = (u64, u64, u64);
-
-fn fathom(tree: &Tree, words: &[&str]) -> Output {
-    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
-    command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
-}
-
-/// Standard output; fails unless that is all there is.
-#[track_caller]
-fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
-    let output = fathom(tree, words);
-    assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
-    output.stdout
-}
 
 /// The objects of a report, and the last.
 #[track_caller]
@@ -242,7 +229,7 @@ fn below_a_directory_only_what_is_there_counts() {
         assert_eq!(paths, ["s/b", "s/b/c", "s/b/c/d"]);
     }
     for absent in ["s/l", "s/top.rs", "nothing", "/s", "s/b/c/d/e"] {
-        let output = fathom(&tree, &["top", "--below", absent, "i"]);
+        let output = fathom(&tree, ["top", "--below", absent, "i"]);
         let expected = format!("fathom top: the inventory has no directory '{absent}'\n");
         assert_eq!((output.status.code(), output.stderr), (Some(2), expected.into_bytes()));
     }
@@ -260,7 +247,7 @@ fn operands_count_together_and_need_not_be_directories() {
     for by in ["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"] {
         assert_eq!(sum(&objects(&tree, &["--by", by, "i"]).1["total"]), all, "{by}");
     }
-    let output = fathom(&tree, &["top", "--below", "d", "i"]);
+    let output = fathom(&tree, ["top", "--below", "d", "i"]);
     let message = b"fathom top: the inventory has several directories 'd': give the whole path\n";
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(2), &message[..]));
     assert_eq!(objects(&tree, &["--below", "q/d", "i"]).0.len(), 1);
@@ -280,7 +267,7 @@ fn names_come_out_as_they_are() {
         [odd.as_bytes(), b"/\xfe.\x1b"].concat().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(rows[0]["path_bytes"], json!(hex));
     assert!(!whole(&tree, &["top", "--json", "--by", "ext", "i"]).contains(&0x1b));
-    let below = Command::new(Program::AsDu.bin().join("fathom"))
+    let below = Command::new(program())
         .args([OsStr::new("top"), OsStr::new("--below"), odd, OsStr::new("i")])
         .current_dir(tree.path())
         .output();
@@ -299,9 +286,9 @@ fn lines_have_sizes_for_people() {
 #[test]
 fn an_incomplete_inventory_is_reported_with_a_warning() {
     let tree = Tree::parse("s/f 5000");
-    let made = fathom(&tree, &["scan", "-o", "i", "s", "missing"]);
+    let made = fathom(&tree, ["scan", "-o", "i", "s", "missing"]);
     assert_eq!(made.status.code(), Some(1));
-    let output = fathom(&tree, &["top", "--json", "i"]);
+    let output = fathom(&tree, ["top", "--json", "i"]);
     assert_eq!(output.status.code(), Some(0));
     let warning = String::from_utf8(output.stderr).unwrap();
     assert!(warning.starts_with("fathom top: warning: the inventory is incomplete: 1 of 2 "), "{warning}");
@@ -323,7 +310,7 @@ fn a_damaged_inventory_is_refused() {
         flipped[bytes.len() / 2] ^= 0x80;
         for damaged in [&flipped[..], &bytes[..bytes.len() / 2], b""] {
             fs::write(&file, damaged).unwrap();
-            let output = fathom(&tree, &["top", "--by", by, "i"]);
+            let output = fathom(&tree, ["top", "--by", by, "i"]);
             assert_eq!(output.status.code(), Some(1), "{table}: {output:?}");
             assert!(
                 output.stdout.is_empty() && output.stderr.starts_with(b"fathom top: cannot read 'i"),
@@ -348,6 +335,6 @@ fn what_makes_no_sense_is_refused() {
         let output = fathom(&tree, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
     }
-    assert_eq!(fathom(&tree, &["top", "s"]).status.code(), Some(1));
-    assert_eq!(fathom(&tree, &["top", "missing"]).status.code(), Some(1));
+    assert_eq!(fathom(&tree, ["top", "s"]).status.code(), Some(1));
+    assert_eq!(fathom(&tree, ["top", "missing"]).status.code(), Some(1));
 }

@@ -9,7 +9,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 #[path = "../support/mod.rs"]
 #[allow(unused_imports, reason = "some of what it offers is for other tests")]
@@ -21,26 +21,9 @@ mod rows;
 
 use serde_json::{Value, json};
 use support::Tree;
-use support::program::Program;
+use support::commands::{fathom, program, whole};
 
 const FORMATS: [&str; 5] = ["jsonl", "csv", "nul", "ncdu", "sql"];
-
-fn program() -> PathBuf {
-    Program::AsDu.bin().join("fathom")
-}
-
-fn fathom<S: AsRef<OsStr>>(tree: &Tree, words: impl IntoIterator<Item = S>) -> Output {
-    let mut command = Command::new(program());
-    command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
-}
-
-/// Standard output; fails unless that is all there is.
-#[track_caller]
-fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
-    let output = fathom(tree, words);
-    assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
-    output.stdout
-}
 
 /// An entry for every kind of name and of thing, in `s`.
 fn varied() -> Tree {

@@ -9,8 +9,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::commands::{fathom, program, whole};
 use crate::support::{Tree, needs_mounts, needs_tool};
-use crate::{FORMATS, fathom, objects, program, scanned, set, truth, varied, whole};
+use crate::{FORMATS, objects, scanned, set, truth, varied};
 
 /// JSON of any bytes: each is a character.
 fn latin(bytes: &[u8]) -> Value {

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::Tree;
+use crate::support::commands::{fathom, program, whole};
 use crate::support::random::Random;
-use crate::{FORMATS, fathom, program, scanned, varied, whole};
+use crate::{FORMATS, scanned, varied};
 
 #[test]
 fn a_damaged_inventory_makes_no_file() {

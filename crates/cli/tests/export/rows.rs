@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::commands::whole;
 use crate::support::{Tree, needs_tool};
-use crate::{scanned, truth, varied, whole};
+use crate::{scanned, truth, varied};
 
 /// Runs a Python program with `input`; what it prints.
 #[track_caller]

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod case;
+pub(crate) mod commands;
 pub(crate) mod fuse;
 pub(crate) mod outcome;
 pub(crate) mod program;

@@ -1,0 +1,28 @@
+//! Commands of fathom other than du, run in a tree.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use super::Tree;
+use super::program::Program;
+
+/// Where fathom is, under its own name.
+pub(crate) fn program() -> PathBuf {
+    Program::AsDu.bin().join("fathom")
+}
+
+pub(crate) fn fathom<S: AsRef<OsStr>>(tree: &Tree, words: impl IntoIterator<Item = S>) -> Output {
+    let mut command = Command::new(program());
+    command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
+}
+
+/// Standard output; fails unless that is all there is.
+#[track_caller]
+pub(crate) fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
+    let output = fathom(tree, words);
+    assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    output.stdout
+}
