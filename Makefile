@@ -68,7 +68,7 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS
 bench-du: build ## Compare `fathom du` with its rivals; options in ARGS
 	python3 benches/du.py --fathom $(target)/release/fathom $(ARGS)
 
-bench-list: build ## Compare `fathom list` with find, bfs and fd; options in ARGS
+bench-list: build ## Compare `fathom list` with find, bfs, fd and fdf; options in ARGS
 	python3 benches/list.py --fathom $(target)/release/fathom $(ARGS)
 
 bench-inventory: build ## Compare `fathom scan` with find, and its answers with du's; options in ARGS

@@ -31,7 +31,7 @@ def all_cases(tools):
             "five",
             askers(tools),
             tuple(asked),
-            prepare=(str(tools.fathom), "scan", "-o", "MADE", "TREE"),
+            prepare={"MADE": (str(tools.fathom), "scan", "-o", "MADE", "TREE")},
             blocks_factor=0.5,
         ),
     ]

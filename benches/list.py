@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures `fathom list` against find, bfs, fd and the floor, and writes a run directory.
+"""Measures `fathom list` against find, bfs, fd, fdf and the floor, and writes a run directory.
 
 Owns the cases: trees, cache states, who is timed on them, and what each must show. How it is done is in runner/, the
 arms are in list_arms.py, the trees in corpora.py, the rivals in rivals.py. Run it on a machine that does nothing else.
@@ -19,7 +19,12 @@ NAMES = (*DEFAULT, "real-cold")
 def all_cases(tools):
     """Every case of NAMES; `tools` are the programs that were found."""
     warm_arms, patient = names(tools), names(tools, patient=True)
-    warm = (faster(1.8, "bfs", "bfs"), faster(2, "baseline", "find"), within(1.4, "floor", "the floor's best"))
+    warm = (
+        faster(1.8, "bfs", "bfs"),
+        faster(2, "baseline", "find"),
+        faster(1.1, "fdf", "fdf"),
+        within(1.4, "floor", "the floor's best"),
+    )
     cold = (faster(2.5, "baseline", "find"), faster(2.5, "bfs", "bfs"))
     fuse = (faster(3, "baseline", "find"), not_slower("bfs", "bfs"), not_slower("fd", "fd"))
     real_known = published(4, "dirinventory", Figure(0.146, entries=88_000, baseline_s=0.072))
@@ -71,7 +76,7 @@ def installed(options):
 COMPARISON = Comparison(
     script="list.py",
     title="fathom list against find, its rivals and the floor",
-    summary="Measures `fathom list` against find, bfs, fd and the floor, and writes a run directory.",
+    summary="Measures `fathom list` against find, bfs, fd, fdf and the floor, and writes a run directory.",
     method="""\
 Before timing, every arm ends its paths in NUL; sorted, they must be find's, and those of `fathom list` without
 --order must be find's byte for byte. While timed, lines end in newlines, standard output is a pipe that is read, and

@@ -41,6 +41,19 @@ def fd(binary, *options, group="rival"):
     )
 
 
+def fdf(binary):
+    """fdf, told to leave out nothing. By itself it takes a thread a processor."""
+    command = (binary, "--hidden", "--no-ignore")
+    return Arm(
+        "fdf",
+        "rival",
+        (*command, ".", "TREE"),
+        Paths(ends_directories=True, omits_root=True),
+        checked=(*command, "--print0", ".", "TREE"),
+        note="leaves out the tree itself and ends directories in a slash, and is checked by that rule",
+    )
+
+
 def fathom(binary, *options, name=None, group="fathom", order="any"):
     """`fathom list`, which is in path order unless told otherwise."""
     command = (binary, "list", *(["--order", order] if order != "path" else []), *options)
@@ -67,6 +80,8 @@ def rivals(tools, tuned):
         path = tools.rivals["fd"]["path"]
         found.append(fd(path))
         found += [fd(path, f"-j{RIVAL_THREADS}", group="tuned")] if tuned else []
+    if "fdf" in tools.rivals:
+        found.append(fdf(tools.rivals["fdf"]["path"]))
     return found
 
 

@@ -5,10 +5,9 @@ missing.
 Owns: where a rival comes from and which version is installed (`.tools/rivals.json`).
 Not here: how a rival is called; that is `du_arms.py`, `list_arms.py` and `serve_arms.py`.
 
-GNU du is the system's own. The Rust tools come from crates.io (newest release, its own lock file), gdu from
-Debian's archive, unpacked rather than installed, so nothing outside benches/ changes. What lists names is the
-system's own or named by who measures. Of servers, nginx is the system's own, too; those from crates.io have one version
-that is measured.
+GNU du is the system's own. The Rust tools come from crates.io (newest release or the version named here, with its own
+lock file), gdu from Debian's archive, unpacked rather than installed, so nothing outside benches/ changes. bfs is the
+system's own, and so is nginx. Each program that lists names can be named by the person who measures.
 """
 
 import argparse
@@ -25,18 +24,23 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE / ".tools"
 INDEX = TOOLS / "rivals.json"
 
-# crate -> the binary it installs
+# crate, perhaps with a version -> the binary it installs
 CRATES = {
     "diskus": "diskus",
     "parallel-disk-usage": "pdu",
     "du-dust": "dust",
-    "dua-cli": "dua",
+    "dua-cli@3.0.0": "dua",
 }
 
-# What lists names -> its Debian package, the names its program goes by
+# The same, of programs that list names
+LISTER_CRATES = {
+    "fd-find@10.5.0": "fd",
+    "fdf@0.9.8": "fdf",
+}
+# Every program that lists names -> how to install it
 LISTERS = {
-    "bfs": ("bfs", ("bfs",)),
-    "fd": ("fd-find", ("fdfind", "fd")),
+    "bfs": "apt-get install bfs",
+    **{binary: f"cargo install {crate.partition('@')[0]}" for crate, binary in LISTER_CRATES.items()},
 }
 
 # Servers: crate, which is its binary's name, too -> the version that is measured
@@ -62,7 +66,7 @@ def main():
         found, missing = find_servers(options.update)
     else:
         install(options.update)
-        found, missing = (du | listers for du, listers in zip(load(), find_listers()))
+        found, missing = (du | listers for du, listers in zip(load(), find_listers(update=options.update)))
     for name, tool in found.items():
         print(f"{name:17} {tool['version']} ({tool['source']})")
     for name, why in missing.items():
@@ -90,13 +94,17 @@ def load():
     return found, index["missing"]
 
 
-def find_listers(named=None):
-    """What `load` returns, of the programs that list names; `named` are paths to take instead of what is in PATH."""
+def find_listers(named=None, update=False):
+    """What `load` returns, of the programs that list names; `named` are paths to take instead of the usual ones."""
     found, missing = {}, {}
-    for name, (package, programs) in LISTERS.items():
-        path = (named or {}).get(name)
-        source = "named" if path else "system"
-        add(found, missing, name, lambda: lister(package, [path] if path else programs, source))
+    named = {name: path for name, path in (named or {}).items() if path}
+    for name, path in named.items():
+        add(found, missing, name, lambda: lister(name, path, "named"))
+    if "bfs" not in named:
+        add(found, missing, "bfs", lambda: lister("bfs", "bfs", "system"))
+    for crate, binary in LISTER_CRATES.items():
+        if binary not in named:
+            add(found, missing, binary, lambda: found_in_tools(crate, binary, update))
     # Threads came with bfs 3.
     if "bfs" in found and not works([found["bfs"]["path"], "-j1", "/", "-maxdepth", "0"]):
         missing["bfs -j"] = f"{found['bfs']['version']} has one thread: name a newer one with --bfs"
@@ -109,7 +117,7 @@ def find_servers(update=False):
     for name, (package, option) in SERVER_TOOLS.items():
         add(found, missing, name, lambda: system_tool(name, package, option))
     for crate, version in SERVERS.items():
-        add(found, missing, crate, lambda: server(crate, version, update))
+        add(found, missing, crate, lambda: found_in_tools(f"{crate}@{version}", crate, update))
     return found, missing
 
 
@@ -122,20 +130,17 @@ def system_tool(name, package, option):
     return {"path": path, "version": first_line(["sh", "-c", f'"$0" {option} 2>&1 || :', path]), "source": "system"}
 
 
-def server(crate, version, update):
-    """The version that is measured, and no other that may be there."""
-    path = TOOLS / "bin" / crate
-    other = path.exists() and version not in first_line([str(path), "--version"]).split()
-    found = from_crates_io(f"{crate}@{version}", crate, update or other)
-    return dict(found, path=str(path), version=version)
+def found_in_tools(crate, binary, update):
+    """What `from_crates_io` returns, with an absolute path."""
+    found = from_crates_io(crate, binary, update)
+    return dict(found, path=str(HERE / found["path"]))
 
 
-def lister(package, programs, source):
-    path = next(filter(None, map(shutil.which, programs)), None)
+def lister(name, program, source):
+    """A program that is there already: named by its path, or found in PATH."""
+    path = shutil.which(program)
     if not path:
-        # Of a path only its end: what is missing is written into the report.
-        names = " or ".join(map(os.path.basename, programs))
-        raise RuntimeError(f"no program {names}: apt-get install {package}")
+        raise RuntimeError(f"no program {name}: {LISTERS[name]}")
     return {"path": os.path.abspath(path), "version": version_of([path, "--version"]), "source": source}
 
 
@@ -167,8 +172,10 @@ def system_du():
 
 
 def from_crates_io(crate, binary, update):
-    path = TOOLS / "bin" / binary
-    if update or not path.exists():
+    """Installs `crate`, which may end in @VERSION: then no other version that may be there will do."""
+    path, version = TOOLS / "bin" / binary, crate.partition("@")[2]
+    other = path.exists() and version and version not in first_line([str(path), "--version"]).split()
+    if update or other or not path.exists():
         say(f"installing {crate} from crates.io")
         # The target directory is shared and kept, so that common dependencies build once.
         environment = dict(os.environ, CARGO_TARGET_DIR=str(Path(tempfile.gettempdir()) / "fathom-rivals-target"))

@@ -12,7 +12,7 @@ import random
 import shlex
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import corpora
@@ -20,17 +20,19 @@ import rivals
 import serve_arms
 import serve_files
 from runner import build, machine
-from runner.main import case_names, run_directory, say, scrubbed
+from runner.cases import EARLIER_LIMIT
+from runner.main import EARLIER_HELP, case_names, run_directory, say, scrubbed
 from runner.run import Failure
 from serve_arms import NGINX
 from serving import report
 from serving.cases import Case, at_most, better, faster, near, not_worse
 from serving.clients import Load
-from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, IDLE_S, Bench, Settings
+from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, IDLE_S, LISTED, Bench, Settings
 from serving.process import raise_descriptor_limit
 
 SWS = "static-web-server"
 AUTO_IS_NEAR = near(1.05, "fixed", "the best model")
+EARLIER_IS_NEAR = near(EARLIER_LIMIT, "earlier", "the earlier program")
 SYNC, POOL = map(serve_arms.model, ("sync", "pool"))
 MIXED_NEEDS = (at_most(3, "growth"), better(5, SYNC, "--io sync"), AUTO_IS_NEAR)
 RANDOM_NEEDS = (better(10, SYNC, "--io sync"), not_worse(POOL, "--io pool"), AUTO_IS_NEAR)
@@ -39,6 +41,9 @@ MEDIUM_NEEDS = (better(1.1, "nginx", "nginx"), better(1.6, SWS, SWS), AUTO_IS_NE
 LARGE_NEEDS = (not_worse("nginx", "nginx with sendfile"), better(2, SWS, SWS), AUTO_IS_NEAR)
 MEMORY_NEEDS = (at_most(12, "idle_mib"), at_most(12, "connection_kib"))
 COLD = "p99 of 4 KiB, hot, while 32 clients read a cold set"
+LISTING = "p99 of 4 KiB, hot, while 32 clients list a directory of 100,000 entries"
+# They have no listings, or none that can be compared.
+OTHERS = (NGINX, "nginx", "threads", SWS, "rival")
 FEW = {"without": ("threads",)}
 CASES = (
     Case("hot-716", "716 B, hot, 64 connections", "hot", "requests_s", 716, SMALL_NEEDS),
@@ -47,6 +52,7 @@ CASES = (
     Case("hot-1m", "1 MiB, hot, 64 connections", "hot", "requests_s", 1 << 20, LARGE_NEEDS),
     Case("mixed-disk", f"{COLD} from the disk", "mixed", "p99_ms", 4096, MIXED_NEEDS),
     Case("mixed-fuse", f"{COLD} from a 1 ms FUSE", "mixed", "p99_ms", 4096, MIXED_NEEDS, slow=True),
+    Case("listing", LISTING, "listing", "p99_ms", 4096, (at_most(3, "growth"),), without=OTHERS),
     Case("random-fuse", "random files, cold, 1 ms FUSE", "random", "requests_s", 4096, RANDOM_NEEDS, slow=True),
     Case("memory", "memory", "memory", "connection_kib", 4096, MEMORY_NEEDS, blocks_factor=0.5, **FEW),
     Case("calls", "system calls, 4 KiB, hot", "calls", "calls", 4096, (at_most(3, "calls"),), blocks_factor=0.3, **FEW),
@@ -80,6 +86,8 @@ cold set, each as fast as it can, in random order. The measuring client goes bef
 files that are in memory; what lies below a virtual disk may still be cached. A p99 is cheap for a server that keeps
 its cold clients waiting: their MiB/s stand beside it. More than 1 of the cold set was read: the rest came from memory.
 
+Listing: as mixed, but the {cold} others list one directory of 100,000 entries, the first page of it, again and again.
+
 Random: {hot} connections, each request for another file, in random order, on a new mount: nothing of it is in any
 cache.
 
@@ -100,7 +108,7 @@ def main():
     cold_gib = min(options.cold_gib, serve_files.room_gib(corpora.ROOT))
     serve_files.register(cold_gib)
     found, missing = rivals.find_servers()
-    chosen = [case for case in CASES if case.name in options.cases]
+    chosen = [compared(case, options.earlier) for case in CASES if case.name in options.cases]
     bench = bench_of(options, found, chosen, random.Random(seed))
     # What this program starts from here on stays beside it, but for the servers.
     os.sched_setaffinity(0, {options.client_cpu})
@@ -120,6 +128,11 @@ def main():
     say(f"wrote {os.path.relpath(directory)}")
 
 
+def compared(case, earlier):
+    """The case; with an earlier fathom, that one must not be better in it."""
+    return replace(case, needs=(*case.needs, EARLIER_IS_NEAR)) if earlier else case
+
+
 def parse_arguments():
     parser = parser_of()
     options = parser.parse_args()
@@ -130,6 +143,8 @@ def parse_arguments():
         parser.error(f"cannot write into '{options.out}': it is there already")
     if not options.no_fathom and not options.fathom.exists():
         parser.error(f"no program '{options.fathom}': build it with 'cargo build --release', or say --no-fathom")
+    if options.earlier and not options.earlier.exists():
+        parser.error(f"no program '{options.earlier}'")
     allowed = os.sched_getaffinity(0)
     if options.server_cpu == options.client_cpu or not {options.server_cpu, options.client_cpu} <= allowed:
         parser.error(f"servers and clients need two different processors of {sorted(allowed)}")
@@ -149,6 +164,7 @@ def parser_of():
     parser.add_argument("--without", help="none of the servers whose names contain one of these, separated by commas")
     parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
     parser.add_argument("--no-fathom", action="store_true", help="measure the others alone")
+    parser.add_argument("--earlier", type=Path, metavar="PROGRAM", help=EARLIER_HELP)
     parser.add_argument("--cold-gib", type=float, default=10, help="size of the cold set (default: 10, or what fits)")
     parser.add_argument("--rate", type=int, default=2000, help="hot requests a second beside cold ones (default: 2000)")
     parser.add_argument("--idle", type=int, default=10_000, help="idle connections (default: 10000)")
@@ -163,7 +179,8 @@ def parser_of():
 def bench_of(options, found, chosen, chance):
     """What carries out the cases, with everything they need built."""
     fathom = None if options.no_fathom else str(options.fathom.resolve())
-    arms = only(serve_arms.all_arms(fathom, found), options.arms, options.without)
+    earlier = str(options.earlier.resolve()) if options.earlier else None
+    arms = only(serve_arms.all_arms(fathom, found, earlier), options.arms, options.without)
     settings = Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)})
     slowfs = build.build_slowfs() if any(case.slow for case in chosen) else None
     return Bench(arms, settings, corpora, Load(build.compile_c("load")), slowfs, chance, say)
@@ -177,7 +194,7 @@ def only(arms, wanted, unwanted):
     def names(arm, words):
         return any(word in arm.name for word in words)
 
-    return [arm for arm in arms if arm.group == "fathom" or (names(arm, wanted) and not names(arm, unwanted))]
+    return [arm for arm in arms if arm.group in ("fathom", "earlier") or (names(arm, wanted) and not names(arm, unwanted))]
 
 
 def measure(bench, chosen):
@@ -198,6 +215,8 @@ def measure(bench, chosen):
 def programs(options, found, missing):
     """Program -> version, or why it is missing."""
     listed = {} if options.no_fathom else {"fathom": build.first_line([options.fathom, "--version"])}
+    if options.earlier:
+        listed["fathom (earlier)"] = build.first_line([options.earlier, "--version"])
     listed.update({name: f"{tool['version']} ({tool['source']})" for name, tool in found.items()})
     listed.update({name: f"not measured: {why}" for name, why in missing.items()})
     return listed
@@ -208,6 +227,8 @@ def files(results, cold_gib, wanted_gib):
     kinds = {result.case.kind for result in results}
     names = ["www", *(tree for kind, tree in COLD_SETS.items() if kind in kinds)] if kinds else []
     listed = {f"files `{name}`": corpora.facts_of(name)["origin"] for name in names}
+    if "listing" in kinds:
+        listed[f"files `{LISTED}`"] = corpora.facts_of(LISTED)["origin"]
     if "mixed" in kinds and cold_gib < wanted_gib:
         listed["cold set"] = f"{cold_gib:.1f} GiB, for there is no room for {wanted_gib:g}"
     return listed

@@ -6,7 +6,7 @@ Nobody writes an access log, compresses, or adds headers that can be turned off.
 from dataclasses import dataclass
 
 FATHOM_MODELS = ("sync", "nowait", "pool", "tokio", "sendfile", "uring")
-AUTO, AGAIN = "fathom", "fathom (again)"
+AUTO, AGAIN, EARLIER = "fathom", "fathom (again)", "fathom (earlier)"
 NGINX = "nginx"
 
 
@@ -15,7 +15,7 @@ class Arm:
     """One server with one set of options."""
 
     name: str
-    group: str  # fathom, again, fixed (a model), nginx, threads (nginx with some), rival
+    group: str  # fathom, again, earlier, fixed (a model), nginx, threads (nginx with some), rival
     # PORT, ROOT (the directory served), SCRATCH (an empty directory), CONF (a file with `configuration`) stand for them
     command: tuple
     configuration: str = ""
@@ -37,9 +37,9 @@ def model(name):
     return f"fathom --io {name}"
 
 
-def all_arms(fathom, rivals):
-    """Every server that was found."""
-    found = fathoms(fathom) if fathom else []
+def all_arms(fathom, rivals, earlier=None):
+    """Every server that was found; `earlier` is another fathom."""
+    found = fathoms(fathom, earlier) if fathom else []
     if "nginx" in rivals:
         found += nginxes(rivals["nginx"]["path"])
     if "static-web-server" in rivals:
@@ -49,17 +49,18 @@ def all_arms(fathom, rivals):
     return found
 
 
-def fathoms(binary):
-    """fathom as it chooses, twice; and with each model named."""
+def fathoms(binary, earlier):
+    """fathom as it chooses, twice; an earlier one; and with each model named."""
     return [
         fathom(binary, "auto", AUTO, "fathom"),
         fathom(binary, "auto", AGAIN, "again"),
+        *([fathom(earlier, "auto", EARLIER, "earlier")] if earlier else []),
         *(fathom(binary, name, model(name), "fixed") for name in FATHOM_MODELS),
     ]
 
 
 def fathom(binary, io, name, group):
-    return Arm(name, group, (binary, "serve", "--io", io, "--workers", "1", "--listen", "127.0.0.1:PORT", "ROOT"))
+    return Arm(name, group, (binary, "serve", "--io", io, "--workers", "1", "--listing", "--listen", "127.0.0.1:PORT", "ROOT"))
 
 
 def nginxes(binary):

@@ -2,6 +2,7 @@
 
     www     one file of each size that is asked for hot
     many    65,536 files of 4 KiB in 256 directories, for a slow mount
+    listed  100,000 empty files in one directory
     cold    files of 1 MiB, 10 GiB together unless told otherwise
 
 All lie below one directory, corpora.ROOT, and that is what the servers serve: one server then has hot and cold files.
@@ -14,6 +15,7 @@ import corpora
 
 HOT_BYTES = (716, 4096, 65536, 1 << 20)
 SMALL_DIRECTORIES, SMALL_FILES, SMALL_BYTES = 256, 256, 4096
+LISTED_FILES = 100_000
 COLD_BYTES, COLD_FILES = 1 << 20, 64
 # Left to others on the disk.
 MARGIN_GIB = 4
@@ -25,6 +27,7 @@ def register(cold_gib):
     corpora.BUILDERS.update(
         www=(1, build_www),
         many=(1, build_many),
+        listed=(1, build_listed),
         cold=(f"1, {cold_files} files", lambda target: build_cold(target, cold_files)),
     )
 
@@ -50,6 +53,12 @@ def hot_name(size):
 def build_many(target):
     fill(target, SMALL_DIRECTORIES, SMALL_FILES, SMALL_BYTES)
     return f"generated: {SMALL_DIRECTORIES} directories of {SMALL_FILES} files of {SMALL_BYTES:,} bytes"
+
+
+def build_listed(target):
+    for number in range(LISTED_FILES):
+        (target / f"file-{number:06}.txt").touch()
+    return f"generated: {LISTED_FILES:,} empty files in one directory"
 
 
 def build_cold(target, files):

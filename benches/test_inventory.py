@@ -7,9 +7,9 @@ import unittest
 from pathlib import Path
 
 import inventory
-from runner import answers, build, cases, report, run
+from runner import answers, build, cases, main, report, run
 
-TOOLS = build.Tools(("find",), "fathom", "names", "timed", None, {}, {})
+TOOLS = build.Tools(("find",), "fathom", None, "names", "timed", None, {}, {})
 
 
 class Cases(unittest.TestCase):
@@ -37,11 +37,41 @@ class Answers(unittest.TestCase):
         self.assertIsNotNone(answers.Runs().complaint(b"", "t", b""))
 
 
+class Earlier(unittest.TestCase):
+    """Every arm of fathom meets the program that is named with --earlier, on what that program prepared."""
+
+    def setUp(self):
+        tools = build.Tools(("find",), "/new/fathom", "/old/fathom", "names", "timed", None, {}, {})
+        self.cases = {case.name: case for case in main.all_cases(inventory.COMPARISON, tools)}
+
+    def test_an_arm_and_a_need_are_added_for_each_of_ours(self):
+        case = self.cases["ask-five"]
+        ours = {arm.name for arm in case.arms if arm.group in cases.OURS}
+        earlier = {arm.name for arm in case.arms if arm.group == "earlier"}
+        self.assertEqual(earlier, {f"{name} (earlier)" for name in ours})
+        needs = {need.ours: need.than for need in case.needs if need.than.endswith("(earlier)")}
+        self.assertEqual(needs, {name: f"{name} (earlier)" for name in ours})
+
+    def test_the_earlier_program_reads_and_checks_by_itself(self):
+        case = self.cases["ask-five"]
+        self.assertEqual(case.prepare["MADE (earlier)"][0], "/old/fathom")
+        self.assertEqual(case.prepare["MADE (earlier)"][3], "MADE (earlier)")
+        asked = next(arm for arm in case.arms if arm.name == f"{inventory.FROM} (earlier)")
+        self.assertEqual(asked.command, ("/old/fathom", "du", "-s", "--from", "MADE (earlier)"))
+        scan = next(arm for arm in self.cases["scan-small"].arms if arm.group == "earlier")
+        self.assertIn("/old/fathom", scan.checked)
+        self.assertNotIn("/new/fathom", (*scan.command, *scan.checked))
+
+    def test_without_one_no_case_changes(self):
+        for case in main.all_cases(inventory.COMPARISON, TOOLS):
+            self.assertEqual([arm for arm in case.arms if arm.group == "earlier"], [])
+
+
 class Made(unittest.TestCase):
     def test_what_arms_make_is_measured_and_gone_before_the_next_run(self):
         make = ("sh", "-c", 'test ! -e "$0" && mkdir "$0" && cat "$2" >"$0/copy" && ls "$1"', "OUT", "TREE", "MADE")
         arm = cases.Arm("maker", "baseline", make, answers.Exactly())
-        prepare = ("sh", "-c", 'printf 12345678 >"$0"', "MADE")
+        prepare = {"MADE": ("sh", "-c", 'printf 12345678 >"$0"', "MADE")}
         case = cases.Case("case", "a case", "tree", [arm], (cases.size(4), cases.size(3)), prepare=prepare)
         with tempfile.TemporaryDirectory() as root:
             tree = Path(root) / "tree"

@@ -16,10 +16,11 @@ from runner import build
 TOOLS = build.Tools(
     baseline=("find",),
     fathom="fathom",
+    earlier=None,
     floor="names",
     timed="timed",
     slowfs=None,
-    rivals={"bfs": {"path": "bfs"}, "fd": {"path": "fdfind"}},
+    rivals={"bfs": {"path": "bfs"}, "fd": {"path": "fd"}, "fdf": {"path": "fdf"}},
     missing={},
 )
 
@@ -59,18 +60,20 @@ class Cases(unittest.TestCase):
         self.assertNotIn("bfs -j64", names(case("fuse", old)))
 
     def test_without_rivals_the_others_are_measured(self):
-        bare = build.Tools(**{**vars(TOOLS), "rivals": {}, "missing": {"bfs": "none", "fd": "none"}})
+        bare = build.Tools(**{**vars(TOOLS), "rivals": {}, "missing": {"bfs": "none", "fd": "none", "fdf": "none"}})
         self.assertEqual(names(case("real-warm", bare))[:2], ["find", arms.ANY])
 
 
 class Rivals(unittest.TestCase):
     def test_one_that_is_not_there_is_said_with_its_package(self):
-        found, missing = rivals.find_listers({"bfs": "/nonexistent/bfs", "fd": "/nonexistent/fd"})
+        found, missing = rivals.find_listers({name: f"/nonexistent/{name}" for name in ("bfs", "fd", "fdf")})
         self.assertEqual(found, {})
-        self.assertEqual(missing["fd"], "no program fd: apt-get install fd-find")
+        self.assertEqual(missing["bfs"], "no program bfs: apt-get install bfs")
+        self.assertEqual(missing["fd"], "no program fd: cargo install fd-find")
+        self.assertEqual(missing["fdf"], "no program fdf: cargo install fdf")
 
     def test_one_can_be_named(self):
-        options = types.SimpleNamespace(bfs="/nonexistent/bfs", fd="env")
+        options = types.SimpleNamespace(bfs="/nonexistent/bfs", fd="env", fdf="/nonexistent/fdf")
         found, missing = listing.installed(options)
         self.assertTrue(found["fd"]["path"].endswith("/env"))
         self.assertEqual(found["fd"]["source"], "named")

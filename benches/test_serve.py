@@ -72,6 +72,14 @@ class Servers(unittest.TestCase):
         groups = {arm.group for arm in serve_arms.all_arms(None, {"nginx": FOUND["nginx"]})}
         self.assertEqual(groups, {"nginx", "threads"})
 
+    def test_an_earlier_fathom_is_measured_and_must_not_be_better(self):
+        arms = serve_arms.all_arms("/bin/fathom", FOUND, "/old/fathom")
+        earlier = [arm for arm in arms if arm.group == "earlier"]
+        self.assertEqual([arm.command[0] for arm in earlier], ["/old/fathom"])
+        case = serve.compared(serve.CASES[0], "/old/fathom")
+        self.assertEqual([need.than for need in case.needs if need not in serve.CASES[0].needs], ["earlier"])
+        self.assertIs(serve.compared(serve.CASES[0], None), serve.CASES[0])
+
     def test_fathom_stays_whatever_is_asked_for(self):
         kept = [arm.name for arm in serve.only(ARMS, "nginx", "aio")]
         self.assertEqual(kept, ["fathom", "nginx", "nginx, no open_file_cache"])

@@ -16,6 +16,7 @@ class Tools:
 
     baseline: tuple
     fathom: str | None
+    earlier: str | None  # another fathom, which ours must not be slower than
     floor: str
     timed: str
     slowfs: str | None
@@ -23,12 +24,13 @@ class Tools:
     missing: dict  # rival -> why it is not there
 
 
-def tools(baseline, fathom, floor, rivals, with_slowfs):
+def tools(baseline, fathom, earlier, floor, rivals, with_slowfs):
     """Builds what is ours; `rivals` are those found, and why others are missing."""
     found, missing = rivals
     return Tools(
         baseline=baseline,
         fathom=str(fathom.resolve()) if fathom else None,
+        earlier=str(earlier.resolve()) if earlier else None,
         floor=compile_c(floor),
         timed=compile_c("timed"),
         slowfs=build_slowfs() if with_slowfs else None,
@@ -63,6 +65,8 @@ def versions(found, baseline):
     listed = {baseline: first_line([*found.baseline, "--version"])}
     if found.fathom:
         listed["fathom"] = first_line([found.fathom, "--version"])
+    if found.earlier:
+        listed["fathom (earlier)"] = first_line([found.earlier, "--version"])
     listed.update({name: f"{tool['version']} ({tool['source']})" for name, tool in found.rivals.items()})
     listed["compiler of the floor"] = first_line([os.environ.get("CC", "cc"), "--version"])
     return listed

@@ -1,6 +1,6 @@
 """What is measured: arms, the tree and cache state they meet in, and what a case must show. Runs nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Callable
 
 
@@ -9,10 +9,10 @@ class Arm:
     """One program with one set of options."""
 
     name: str
-    # baseline, rival, tuned, fathom, ordered, fixed (a model or thread count), floor, again
+    # baseline, rival, tuned, fathom, ordered, from, top, live, fixed (a model or thread count), floor, again, earlier
     group: str
     # "TREE" stands for the tree's name, "EMPTY" for an empty directory's, "OUT" for a path where there is nothing, which goes
-    # after the run, and "MADE" for what the case prepared
+    # after the run, and a word of the case's `prepare` for what was prepared under that name
     command: tuple
     answer: object  # of answers.py: what its output must be
     checked: tuple = ()  # what is run to check it, where that is not `command` itself; prints as many bytes
@@ -45,9 +45,9 @@ class Need:
     figure: Figure | None = None
 
 
-def faster(limit, than, whom):
+def faster(limit, than, whom, ours="fathom"):
     """At least `limit` times as fast as the fastest of `than`, called `whom`."""
-    return Need("faster", limit, f"{limit} times faster than {whom}", than)
+    return Need("faster", limit, f"{limit} times faster than {whom}", than, ours)
 
 
 def not_slower(than, whom):
@@ -94,9 +94,50 @@ class Case:
     cold: bool = False
     slow: bool = False  # mounted through slowfs
     drain: bool = False  # standard output is a pipe that is read
-    prepare: tuple = ()  # a command that makes "MADE", once
+    prepare: dict = field(default_factory=dict)  # word -> the command that makes, once, what the word stands for
     blocks_factor: float = 1  # for runs so short that many are cheap and needed, or so long that few must do
     reload: bool = False  # programs come from the disk first: one just written is cached in small pieces, and starts slower
+
+
+# The arms that an earlier program is compared in: fathom as people run it.
+OURS = ("fathom", "ordered", "from", "top")
+EARLIER_LIMIT = 1.02
+
+
+def with_earlier(case, program, earlier):
+    """The case in which each of fathom's arms, started as `program`, meets itself as `earlier`.
+
+    The earlier program prepares what it reads: an inventory's format may have changed since.
+    """
+    made = {word: f"{word} (earlier)" for word in case.prepare}
+    words = {program: earlier, **made}
+
+    def of_then(command):
+        return tuple(words.get(word, word) for word in command)
+
+    ours = [arm for arm in case.arms if arm.group in OURS]
+    arms = [
+        replace(
+            arm,
+            name=f"{arm.name} (earlier)",
+            group="earlier",
+            command=of_then(arm.command),
+            checked=of_then(arm.checked),
+        )
+        for arm in ours
+    ]
+    needs = [
+        within(EARLIER_LIMIT, f"{arm.name} (earlier)", "the earlier program", ours=arm.name, what=f"{arm.name} ")
+        for arm in ours
+    ]
+    # The word that a command makes stands in the command itself.
+    prepare = {words.get(word, word): of_then(command) for word, command in case.prepare.items()}
+    return replace(
+        case,
+        arms=[*case.arms, *arms],
+        needs=(*case.needs, *needs),
+        prepare={**case.prepare, **prepare},
+    )
 
 
 def only(case, wanted, unwanted):

@@ -49,11 +49,12 @@ def main(comparison):
     tools = build.tools(
         baseline=baseline_command(options.baseline or comparison.command),
         fathom=None if options.no_fathom else options.fathom,
+        earlier=options.earlier,
         floor=comparison.floor,
         rivals=comparison.rivals(options),
         with_slowfs=any(name.startswith("fuse") for name in options.cases),
     )
-    known = {case.name: case for case in comparison.cases(tools)}
+    known = {case.name: case for case in all_cases(comparison, tools)}
     results, skipped = measure(known, tools, options, chance)
     finished = report.Report(results, chance, comparison.baseline)
     print(finished.text())
@@ -73,6 +74,14 @@ def main(comparison):
     say(f"wrote {os.path.relpath(directory)}")
 
 
+def all_cases(comparison, tools):
+    """Every case; with an earlier fathom, that one is in each as well."""
+    found = comparison.cases(tools)
+    if not (tools.fathom and tools.earlier):
+        return found
+    return [cases.with_earlier(case, tools.fathom, tools.earlier) for case in found]
+
+
 def parse_arguments(comparison):
     parser = parser_of(comparison)
     options = parser.parse_args()
@@ -82,6 +91,8 @@ def parse_arguments(comparison):
         parser.error(f"cannot write into '{options.out}': it is there already")
     if not options.no_fathom and not options.fathom.exists():
         parser.error(f"no program '{options.fathom}': build it with 'cargo build --release', or say --no-fathom")
+    if options.earlier and not options.earlier.exists():
+        parser.error(f"no program '{options.earlier}'")
     return options
 
 
@@ -100,11 +111,15 @@ def parser_of(comparison):
     parser.add_argument("--without", help="none of the arms whose names contain one of these, separated by commas")
     parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
     parser.add_argument("--no-fathom", action="store_true", help="measure the others alone")
+    parser.add_argument("--earlier", type=Path, metavar="PROGRAM", help=EARLIER_HELP)
     parser.add_argument(comparison.option, dest="baseline", help=baseline)
     comparison.add_options(parser)
     parser.add_argument("--seed", type=int, help="of the order and the intervals (default: random, and printed)")
     parser.add_argument("--out", type=Path, help=out)
     return parser
+
+
+EARLIER_HELP = "another fathom, which this one must not be slower than"
 
 
 def case_names(text, known):

@@ -74,7 +74,7 @@ class Runner:
     def __init__(self, tools, corpora, random, say):
         self.tools, self.corpora, self.random, self.say = tools, corpora, random, say
         self.said_s = -PROGRESS_S
-        self.out = self.made = NOWHERE
+        self.out, self.prepared = NOWHERE, {}
 
     def run(self, case, blocks):
         """Measures one case."""
@@ -106,15 +106,18 @@ class Runner:
     def scratch(self, case, place):
         """Room for what arms make, on the filesystem of the trees, and for what the case prepares."""
         with tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=self.corpora.ROOT) as scratch:
-            self.out, self.made = Path(scratch) / "out", Path(scratch) / "made"
-            if case.prepare:
-                self.say(f"{case.name}: preparing")
-                names = self.names(place[1])
-                command = [names.get(word, word) for word in case.prepare]
-                _, stderr, status = self.communicate(command, place[0])
-                if status != 0:
-                    raise Failure(f"preparing it failed: {stderr.decode(errors='replace').strip()}")
+            self.out = Path(scratch) / "out"
+            self.prepared = {word: Path(scratch) / f"made-{at}" for at, word in enumerate(case.prepare)}
+            for word, command in case.prepare.items():
+                self.say(f"{case.name}: preparing {word}")
+                self.prepare(command, place)
             yield
+
+    def prepare(self, command, place):
+        names = self.names(place[1])
+        _, stderr, status = self.communicate([names.get(word, word) for word in command], place[0])
+        if status != 0:
+            raise Failure(f"preparing it failed: {stderr.decode(errors='replace').strip()}")
 
     def names(self, tree):
         """What words in commands stand for."""
@@ -122,7 +125,7 @@ class Runner:
             "TREE": tree,
             "EMPTY": str(self.corpora.corpus("empty")),
             "OUT": str(self.out),
-            "MADE": str(self.made),
+            **{word: str(path) for word, path in self.prepared.items()},
         }
 
     def clear(self):

@@ -28,6 +28,7 @@ FIGURES = {
     "unanswered": Figure("unanswered", digits=0),
     "cold_mib_s": Figure("MiB/s to the cold clients", higher_wins=True, digits=0),
     "cold_rounds": Figure("of the cold set", digits=2),
+    "listings": Figure("listings", higher_wins=True, digits=0),
     "rounds": Figure("of the set", digits=2),
     "idle_mib": Figure("idle MiB"),
     "full_mib": Figure("MiB with connections"),
@@ -39,6 +40,7 @@ FIGURES = {
 COLUMNS = {
     "hot": ("requests_s", "cpu_us", "busy_percent"),
     "mixed": ("p99_ms", "growth", "quiet_p99_ms", "p50_ms", "max_ms", "unanswered", "cold_mib_s", "cold_rounds"),
+    "listing": ("p99_ms", "growth", "quiet_p99_ms", "p50_ms", "max_ms", "unanswered", "cold_mib_s", "listings"),
     "random": ("requests_s", "cpu_us", "p50_ms", "p99_ms", "rounds"),
     "memory": ("idle_mib", "full_mib", "connection_kib"),
     "calls": ("calls",),
@@ -87,7 +89,7 @@ class Case:
 
     name: str
     title: str
-    kind: str  # hot, mixed, random, memory, calls
+    kind: str  # hot, mixed, listing, random, memory, calls
     figure: str  # by which servers are compared
     size: int  # bytes of the hot file
     needs: tuple = ()

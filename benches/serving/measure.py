@@ -29,6 +29,8 @@ SETTLE_S = 0.5
 IDLE_S = 4
 # kind of case -> the tree its cold files are from
 COLD_SETS = {"mixed": "cold", "random": "many"}
+# The tree of one large directory that is listed beside the hot file.
+LISTED = "listed"
 # Where they are mounted, below the directory that is served.
 SLOW = "slow"
 
@@ -173,7 +175,10 @@ class Bench:
         return self.listed("hot", [hot_path(case)])
 
     def listed_cold(self, case):
-        """In another order each time."""
+        """In another order each time; of a listing, the one address."""
+        if case.kind == "listing":
+            self.corpora.corpus(LISTED)
+            return self.listed("cold", [f"/{LISTED}/"])
         paths = self.cold_paths(case)
         return self.listed("cold", self.chance.sample(paths, len(paths)))
 
@@ -187,7 +192,7 @@ class Bench:
             return {"requests_s": requests / seconds, **spent.figures(requests)}
 
     def mixed(self, result, arm):
-        """One small file at a fixed rate: alone, and then while others read cold files."""
+        """One small file at a fixed rate: alone, and then while others read cold files, or list a large directory."""
         case, seconds = result.case, self.settings.seconds
         hot, cold = self.listed_hot(case), self.listed_cold(case)
         with self.server(case, arm) as server:
@@ -204,7 +209,7 @@ class Bench:
             **{name: loud[name] for name in ("p50_ms", "p99_ms", "max_ms", "unanswered")},
             "growth": loud["p99_ms"] / quiet["p99_ms"],
             "cold_mib_s": others["bytes"] / others["seconds"] / (1 << 20),
-            "cold_rounds": others["rounds"],
+            ("listings" if case.kind == "listing" else "cold_rounds"): others["rounds"],
         }
 
     def steady(self, server, hot, seconds):
@@ -253,6 +258,7 @@ class Bench:
 MEASURES = {
     "hot": Bench.hot,
     "mixed": Bench.mixed,
+    "listing": Bench.mixed,
     "random": Bench.scattered,
     "memory": Bench.memory,
     "calls": Bench.calls,

@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff query export serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff query export merge serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -43,7 +43,7 @@ _fathom() {
             esac
             ;;
         list)
-            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
+            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --from= --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -t|--type|--type=) compopt +o default 2>/dev/null; return ;;
                 -n|--name|--name=) compopt +o default 2>/dev/null; return ;;
@@ -53,6 +53,7 @@ _fathom() {
                 --older|--older=) return ;;
                 --min-depth|--min-depth=) compopt +o default 2>/dev/null; return ;;
                 -d|--max-depth|--max-depth=) compopt +o default 2>/dev/null; return ;;
+                --from|--from=) return ;;
                 --prune|--prune=) compopt +o default 2>/dev/null; return ;;
                 -f|--format|--format=) compopt +o default 2>/dev/null; return ;;
                 --order|--order=) values='path any' ;;
@@ -62,9 +63,13 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= -x --one-file-system --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+                --mode|--mode=) compopt +o default 2>/dev/null; return ;;
+                --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
+                --exclude-from|--exclude-from=) return ;;
+                -d|--max-depth|--max-depth=) compopt +o default 2>/dev/null; return ;;
                 --since|--since=) return ;;
                 --estimate|--estimate=) compopt +o default 2>/dev/null; return ;;
                 --rate|--rate=) compopt +o default 2>/dev/null; return ;;
@@ -101,36 +106,58 @@ _fathom() {
             esac
             ;;
         export)
-            options='--to= -o --output= --below= --help --version'
+            options='--to= -o --output= --guard-formulas --below= --help --version'
             case $flag in
                 --to|--to=) values='jsonl csv nul ncdu sql' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
             esac
             ;;
+        merge)
+            options='-o --output= --help --version'
+            case $flag in
+                -o|--output|--output=) return ;;
+            esac
+            ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --redirect-http= --root= --index= --listing --listing= --spa --spa= --error-page= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --cache-control= --header= --security-headers --security-headers= --cors --cors= --auth= --auth-file= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log --access-log= --log-format= -c --config= -t --check --io-report --json --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --index= --listing --listing= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
                 --tls-cert|--tls-cert=) return ;;
                 --tls-key|--tls-key=) return ;;
+                --tls-self-signed=) values='yes no' ;;
+                --tls-client-ca|--tls-client-ca=) return ;;
+                --tls-client-auth|--tls-client-auth=) values='require optional' ;;
                 --redirect-http|--redirect-http=) compopt +o default 2>/dev/null; return ;;
+                --trusted-proxies|--trusted-proxies=) compopt +o default 2>/dev/null; return ;;
+                --client-from|--client-from=) values='x-forwarded-for forwarded proxy-protocol' ;;
                 --root|--root=) return ;;
                 --index|--index=) compopt +o default 2>/dev/null; return ;;
                 --listing=) values='yes no' ;;
+                --archive=) compopt +o default 2>/dev/null; return ;;
                 --spa=) compopt +o default 2>/dev/null; return ;;
                 --error-page|--error-page=) compopt +o default 2>/dev/null; return ;;
+                --clean-urls=) values='no yes redirect' ;;
+                --try|--try=) compopt +o default 2>/dev/null; return ;;
+                --hide|--hide=) compopt +o default 2>/dev/null; return ;;
+                --deny|--deny=) compopt +o default 2>/dev/null; return ;;
                 --dotfiles=) values='yes no' ;;
                 --symlinks|--symlinks=) values='within never follow' ;;
                 --precompressed=) values='yes no' ;;
                 --compress=) compopt +o default 2>/dev/null; return ;;
+                --compress-max|--compress-max=) compopt +o default 2>/dev/null; return ;;
+                --etag|--etag=) values='mtime inode' ;;
                 --cache-control|--cache-control=) compopt +o default 2>/dev/null; return ;;
                 --header|--header=) compopt +o default 2>/dev/null; return ;;
                 --security-headers=) values='yes no' ;;
                 --cors=) compopt +o default 2>/dev/null; return ;;
+                --cors-headers|--cors-headers=) compopt +o default 2>/dev/null; return ;;
                 --auth|--auth=) compopt +o default 2>/dev/null; return ;;
                 --auth-file|--auth-file=) return ;;
+                --auth-path|--auth-path=) compopt +o default 2>/dev/null; return ;;
+                --allow-from|--allow-from=) compopt +o default 2>/dev/null; return ;;
+                --deny-from|--deny-from=) compopt +o default 2>/dev/null; return ;;
                 --maintenance=) values='yes no' ;;
                 --maintenance-file|--maintenance-file=) return ;;
                 --io|--io=) values='auto sync nowait pool tokio sendfile uring' ;;
@@ -147,6 +174,11 @@ _fathom() {
                 --max-body|--max-body=) compopt +o default 2>/dev/null; return ;;
                 --max-ranges|--max-ranges=) compopt +o default 2>/dev/null; return ;;
                 --max-streams|--max-streams=) compopt +o default 2>/dev/null; return ;;
+                --max-listing-bytes|--max-listing-bytes=) compopt +o default 2>/dev/null; return ;;
+                --max-archives|--max-archives=) compopt +o default 2>/dev/null; return ;;
+                --max-rate|--max-rate=) compopt +o default 2>/dev/null; return ;;
+                --max-burst|--max-burst=) compopt +o default 2>/dev/null; return ;;
+                --max-buffers|--max-buffers=) compopt +o default 2>/dev/null; return ;;
                 --header-timeout|--header-timeout=) compopt +o default 2>/dev/null; return ;;
                 --idle-timeout|--idle-timeout=) compopt +o default 2>/dev/null; return ;;
                 --write-timeout|--write-timeout=) compopt +o default 2>/dev/null; return ;;
@@ -154,8 +186,9 @@ _fathom() {
                 --drain|--drain=) compopt +o default 2>/dev/null; return ;;
                 --health=) compopt +o default 2>/dev/null; return ;;
                 --metrics=) compopt +o default 2>/dev/null; return ;;
-                --access-log=) return ;;
+                --access-log|--access-log=) return ;;
                 --log-format|--log-format=) values='combined json off' ;;
+                --error-log|--error-log=) return ;;
                 -c|--config|--config=) return ;;
             esac
             ;;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fs, process};
 
+use fathom_inventory::Owners;
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
 use fathom_inventory::store::{Inventory, Table, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
@@ -35,6 +36,10 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,
+        mode: None,
+        left_out: Default::default(),
+        selector: |_| None,
+        owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
         choice: Choice::Sync,
         threads: None,

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fathom_serve::path::{NAME_BYTES, Target, dir_location, encode, hidden};
+use fathom_serve::path::{NAME_BYTES, Target, encode, hidden, location};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,8 +19,13 @@ fuzz_target!(|bytes: &[u8]| {
         let encoded = bytes.windows(3).filter(|window| *window == b"%25").count();
         assert_eq!(path.iter().filter(|byte| **byte == b'%').count(), encoded);
     }
-    let url = if is_dir { dir_location(&path, None) } else { encode(&path) };
+    let slash = if is_dir && !path.is_empty() { "/" } else { "" };
+    let url = encode(&path) + slash;
     assert!(!url.starts_with("//"));
+    // The way to the directory names neither a host nor a scheme (RFC 3986, section 4.2).
+    let way = location(&path, &[&path, &b"/"[..]].concat(), None);
+    let first = way.split('/').next().unwrap_or_default();
+    assert!(!first.is_empty() && !first.contains(':'), "{way}");
     assert_eq!(Target::parse(url.as_bytes()), Ok(Target { path: path.clone(), is_dir }));
     assert_eq!(
         hidden(&path),

@@ -11,6 +11,7 @@ import mmap
 import os
 import resource
 import select
+import signal
 import struct
 import sys
 import threading
@@ -260,6 +261,18 @@ def make_ring(depth):
     return ring
 
 
+def death_of_ring():
+    """The signal that making a ring ends a process with: a module built for another processor is killed, not refused."""
+    child = os.fork()
+    if child == 0:
+        try:
+            make_ring(1)
+        finally:
+            os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    return signal.strsignal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
+
+
 def unavailable(method, direct=False):
     """Why the method cannot run here; None if it can."""
     if method == "stream" and direct:
@@ -268,6 +281,8 @@ def unavailable(method, direct=False):
         return None
     if liburing is None:
         return f"the module liburing is missing: pip install {LIBURING}"
+    if death := death_of_ring():
+        return f"the module liburing does not run here: {death}"
     try:
         liburing.io_uring_queue_exit(make_ring(1))
     except OSError as error:

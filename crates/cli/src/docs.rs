@@ -13,13 +13,14 @@ use crate::du::table::DU;
 use crate::export::table::EXPORT;
 use crate::flag::{Flag, Kind, Value};
 use crate::list::table::LIST;
+use crate::merge::table::MERGE;
 use crate::query::table::QUERY;
 use crate::scan::table::SCAN;
 use crate::serve::table::SERVE;
 use crate::top::table::TOP;
 
 /// The man pages that exist, by name.
-pub(crate) const MAN_PAGES: [&str; 11] = [
+pub(crate) const MAN_PAGES: [&str; 12] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -28,6 +29,7 @@ pub(crate) const MAN_PAGES: [&str; 11] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-merge",
     "fathom-serve",
     "fathom-bench",
     "fathom-io",
@@ -47,6 +49,7 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
         "fathom-diff" => Some(roff::page(&DIFF)),
         "fathom-query" => Some(roff::page(&QUERY)),
         "fathom-export" => Some(roff::page(&EXPORT)),
+        "fathom-merge" => Some(roff::page(&MERGE)),
         "fathom-serve" => Some(roff::page(&SERVE)),
         "fathom-bench" => Some(roff::page(&BENCH)),
         "fathom-io" => Some(roff::page(&IO)),
@@ -64,6 +67,7 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
         Completed::new("diff", DIFF.brief, DIFF.flags),
         Completed::new("query", QUERY.brief, QUERY.flags),
         Completed::new("export", EXPORT.brief, EXPORT.flags),
+        Completed::new("merge", MERGE.brief, MERGE.flags),
         Completed::new("serve", SERVE.brief, SERVE.flags),
         Completed::new("bench", BENCH.brief, BENCH.flags),
         Completed::new("io", IO.brief, IO.flags),

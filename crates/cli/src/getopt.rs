@@ -16,6 +16,8 @@ pub(crate) struct Getopt<K: 'static> {
     bundle: VecDeque<u8>,
     operands: Vec<OsString>,
     order: Order,
+    /// Words of another program that would be bundles here, and the options that are meant.
+    foreign: &'static [(&'static str, &'static str)],
 }
 
 /// Whether options may follow operands.
@@ -53,6 +55,8 @@ pub(crate) enum Misuse {
     NoShortValue { short: u8 },
     /// A letter of no option.
     Invalid { short: u8 },
+    /// A word of another program.
+    Foreign { typed: &'static str, meant: &'static str },
 }
 
 impl Misuse {
@@ -70,6 +74,9 @@ impl Misuse {
                 [b"option requires an argument -- '", std::slice::from_ref(short), b"'"]
             }
             Misuse::Invalid { short } => [b"invalid option -- '", std::slice::from_ref(short), b"'"],
+            Misuse::Foreign { typed, meant } => {
+                return format!("unrecognized option '{typed}', perhaps '{meant}' is meant").into_bytes();
+            }
         };
         parts.concat()
     }
@@ -97,7 +104,13 @@ impl<K> Getopt<K> {
             bundle: VecDeque::new(),
             operands: Vec::new(),
             order,
+            foreign: &[],
         }
+    }
+
+    /// The same, but these words of another program are mistakes, with the options that are meant.
+    pub(crate) fn with_foreign(self, foreign: &'static [(&'static str, &'static str)]) -> Self {
+        Self { foreign, ..self }
     }
 
     /// The operands, in their order; complete when the iterator has ended.
@@ -186,6 +199,9 @@ impl<K> Iterator for Getopt<K> {
                 b"--" => self.take_rest(),
                 [b'-', b'-', ..] => return Some(self.long(word.split_off(2))),
                 [b'-', letter, letters @ ..] => {
+                    if let Some((typed, meant)) = self.foreign.iter().find(|row| row.0.as_bytes() == word) {
+                        return Some(Err(Misuse::Foreign { typed, meant }));
+                    }
                     self.bundle.extend(letters);
                     return Some(self.short(*letter));
                 }

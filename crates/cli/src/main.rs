@@ -7,12 +7,16 @@ mod diff;
 mod docs;
 mod du;
 mod export;
+#[cfg(debug_assertions)]
+mod fault;
 mod flag;
+mod getent;
 mod getopt;
 mod help;
 mod interrupt;
 mod list;
 mod locale;
+mod merge;
 mod offer;
 mod output;
 mod query;
@@ -28,9 +32,14 @@ use std::process::ExitCode;
 use flag::Scope;
 use output::Output;
 
+#[global_allocator]
+static ALLOCATOR: fathom_io::sys::Allocator = fathom_io::sys::Allocator;
+
 fn main() -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     fathom_io::sys::tune_allocator();
+    #[cfg(debug_assertions)]
+    fault::install();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| OsString::from("fathom"));
     let base = program.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -39,12 +48,12 @@ fn main() -> ExitCode {
         _ => dispatch(words),
     };
     // Workers may sit in slow calls: nobody waits for them.
-    std::process::exit(i32::from(status))
+    std::process::exit(i32::from(output::status(status)))
 }
 
 fn dispatch(mut words: std::env::ArgsOs) -> u8 {
     let Some(word) = words.next() else { return misuse(b"missing command") };
-    if let b"scan" | b"top" | b"diff" | b"export" = word.as_bytes() {
+    if let b"scan" | b"top" | b"diff" | b"export" | b"merge" = word.as_bytes() {
         fathom_io::sys::keep_freed_memory();
     }
     match word.as_bytes() {
@@ -55,6 +64,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"diff" => diff::main(words),
         b"query" => query::main(words),
         b"export" => export::main(words),
+        b"merge" => merge::main(words),
         b"serve" => serve::main(words),
         b"bench" => bench::main(words),
         b"io" => offer::main(words),

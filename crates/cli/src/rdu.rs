@@ -15,9 +15,9 @@ use fathom_du::options::{Follow, Links, Measure, Options};
 use fathom_du::problem::Problem;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
-use fathom_text::quote::Charset;
+use fathom_text::quote::{Charset, NameStyle};
 use fathom_walk::Choice;
-use output::{Output, complain};
+use output::{Output, complain, stdout_is_terminal};
 
 const HELP: &str = "[-hs] [DIR]...
 Shows how long the regular files below each DIR (or the current directory) are
@@ -49,7 +49,7 @@ pub(crate) fn main(name: &'static str, choice: Choice) -> ExitCode {
             MISUSE
         }
     };
-    ExitCode::from(status)
+    ExitCode::from(output::status(status))
 }
 
 /// What a command line asks for.
@@ -131,7 +131,7 @@ impl Report for Lines {
         let buffer = self.out.buffer();
         self.block_size.write(line.totals.bytes, buffer);
         buffer.push(b'\t');
-        buffer.extend_from_slice(line.path);
+        NameStyle::of(stdout_is_terminal(), false, Charset::Ascii).write(line.path, buffer);
         buffer.push(b'\n');
         self.out.relieve();
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "fathom",
     "fathom-du",
     "fathom-list",
@@ -15,6 +15,7 @@ const PAGES: [&str; 11] = [
     "fathom-diff",
     "fathom-query",
     "fathom-export",
+    "fathom-merge",
     "fathom-serve",
     "fathom-bench",
     "fathom-io",
@@ -90,7 +91,7 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top diff query export serve bench io --help --version"),
+        ("fathom ", "du list scan top diff query export merge serve bench io --help --version"),
         ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),

@@ -84,16 +84,23 @@ fn without_time_there_are_ranges() {
         }
     }
     let output = run(&mut scan(&tree, "--estimate 0s --json ."));
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    // A second is always there, which may be too short.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     let objects = objects(&output);
     let last = objects.last().unwrap();
     assert_eq!(last["exact"], false, "{last}");
     let entries = &last["total"]["entries"];
-    assert!(entries["low"].as_u64().unwrap() >= 31, "{last}: what is in the root was counted");
+    assert_eq!(
+        [&entries["high"], &entries["confidence"]],
+        [&Value::Null; 2],
+        "{last}: nothing is known of the rest"
+    );
     let text = String::from_utf8(run(&mut scan(&tree, "--estimate 0s .")).stdout).unwrap();
-    let (drawn, blind) = (text.contains("; 95 % confidence\n"), text.contains("; there is more\n"));
+    let drawn = text.contains("; too little was read for a confidence\n");
+    let blind = text.contains("; there is more\n");
     assert!(drawn != blind && !text.contains("exact"), "{text}");
-    assert_eq!(text.contains(" or more\n"), blind, "{text}");
+    let entries = text.lines().find(|line| line.starts_with("entries")).unwrap();
+    assert!(entries.contains("at least ") && entries.contains("about ") == drawn, "{text}");
 }
 
 #[test]
@@ -159,7 +166,10 @@ fn wrong_command_lines_are_refused() {
     let tree = Tree::parse("f 1");
     for (words, message) in [
         ("--estimate 1s", "missing operand: what to scan"),
-        ("--estimate soon f", "invalid time 'soon' for '--estimate'"),
+        (
+            "--estimate soon f",
+            "invalid time 'soon' for '--estimate': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
+        ),
         ("--estimate 1s -o i f", "--estimate makes no inventory: -o does not go with it"),
         ("--estimate 1s --resume", "--estimate makes no inventory: --resume does not go with it"),
         ("--json -o i f", "--json goes with --estimate"),

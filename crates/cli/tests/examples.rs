@@ -12,7 +12,7 @@ use support::Tree;
 use support::program::Program;
 
 /// A home directory with what the examples look for in the current one.
-const HOME: &str = "projects/p 7, src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
+const HOME: &str = "disk.iso 4096, projects/p 7, src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
 
 /// The blocks of the document `name` that are in `language`.
 fn blocks(name: &str, language: &str) -> Vec<String> {
@@ -80,6 +80,7 @@ fn every_example_works_as_written() {
         &["diff"],
         &["query"],
         &["export"],
+        &["merge"],
         &["serve"],
         &["bench"],
         &["io"],
@@ -97,7 +98,10 @@ fn every_example_works_as_written() {
         let asks =
             ["query", "top", "export"].iter().any(|command| line.starts_with(&format!("fathom {command}")));
         if asks || line.contains("--from home.inv") {
-            run("fathom scan -o home.inv ~", home.path());
+            run("fathom scan -o home.inv ~; fathom scan -o all.inv ~", home.path());
+        }
+        if line.starts_with("fathom merge") {
+            run("fathom scan -o home.inv ~; fathom scan -o srv.inv srv", home.path());
         }
         let is_comparison = line.starts_with("fathom diff");
         if is_comparison {
@@ -121,7 +125,8 @@ fn every_example_works_as_written() {
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
         let line = if stays { line + " --check" } else { line };
         let output = run(&moved(&line, home.path()), home.path());
-        let is_quiet = output.stderr.is_empty() || line.contains("--since ");
+        let warns = ["--since ", "--tls-self-signed"].iter().any(|option| line.contains(option));
+        let is_quiet = output.stderr.is_empty() || warns;
         let ended_well = output.status.code() == Some(i32::from(is_comparison));
         assert!(ended_well && is_quiet, "{line}: {output:?}");
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));

@@ -233,6 +233,27 @@ fn unreadable_directories_are_counted_as_far_as_they_are_known() {
 }
 
 #[test]
+fn an_empty_file_of_operands_asks_for_nothing() {
+    let tree = varied();
+    let inventory = same(&tree, "d e", &[]);
+    for options in ["", "-s", "-c", "-a"] {
+        let live = output(&mut fathom(&tree, &format!("du {options} --files0-from=/dev/null")));
+        let mut command = fathom(&tree, &format!("du {options} --files0-from=/dev/null --from"));
+        assert_eq!(said(&output(command.arg(&inventory)), false), said(&live, false), "{options}");
+    }
+}
+
+#[test]
+fn operands_need_not_be_spelled_as_they_were_scanned() {
+    let tree = varied();
+    let inventory = same(&tree, "./d//sub/. single", &[]);
+    for operand in ["d/sub", "./d/sub/", "d//./sub", "./single", "single"] {
+        let told = output(fathom(&tree, "du -s --from").arg(&inventory).arg(operand));
+        assert_eq!(said(&told, false), said(&output(&mut fathom(&tree, &format!("du -s {operand}"))), false));
+    }
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused() {
     let tree = varied();
     let inventory = same(&tree, "d", &["-s"]);

@@ -384,7 +384,8 @@ fn bad_input_is_refused_with_status_2() {
         (&["-s", "x"], "invalid size 'x'"),
         (
             &["--newer", "neither"],
-            "'neither' is no time, and no file that can be accessed: No such file or directory",
+            "'neither' is no time, and no file that can be accessed: No such file or directory; \
+             a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000",
         ),
         (&["--older", "2023-02-30"], "2023-02-30"),
         (&["--regex", "("], "'('"),

@@ -43,12 +43,7 @@ impl Exclude {
     /// Adds the pattern on each line of a file. White space at a line's end is dropped, and so are empty lines;
     /// there are no comments. A NUL ends a pattern.
     pub fn add_file(&mut self, bytes: &[u8]) {
-        for line in bytes.split(|&b| b == b'\n') {
-            let len = line.iter().rposition(|&b| !glob::is_ascii_space(b)).map_or(0, |last| last + 1);
-            if let Some(pattern) = line[..len].split(|&b| b == 0).next().filter(|_| len > 0) {
-                self.add(pattern);
-            }
-        }
+        patterns(bytes).for_each(|pattern| self.add(pattern));
     }
 
     /// Whether there is nothing to hold names against.
@@ -94,6 +89,14 @@ impl Exclude {
     fn globs(&self) -> impl Iterator<Item = &Glob> {
         self.name_globs.iter().chain(&self.path_globs)
     }
+}
+
+/// The patterns in a file, as [`Exclude::add_file`] reads them.
+pub fn patterns(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&b| b == b'\n').filter_map(|line| {
+        let len = line.iter().rposition(|&b| !glob::is_ascii_space(b)).map_or(0, |last| last + 1);
+        line[..len].split(|&b| b == 0).next().filter(|_| len > 0)
+    })
 }
 
 /// `path`, and what follows each of its slashes.

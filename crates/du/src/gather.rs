@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Stamp, Visit};
+use fathom_walk::{Emit, Entry, Errno, Fields, FileType, Meta, Names, Node, Stamp, Visit};
 
 use crate::again::Again;
 use crate::options::{Follow, Links, Measure, Options};
@@ -91,10 +91,19 @@ impl Gather {
         self.options.all && self.options.depth_max.is_none_or(|max| depth as u64 <= max)
     }
 
-    /// Under `-L` GNU du goes by whole paths, and not farther than those may be long.
-    fn is_too_far(&self, dir: &Node, entry: &Entry<'_>) -> bool {
-        self.options.follow == Follow::Always
-            && dir.path_len_with_slash() + entry.name.name.to_bytes_with_nul().len() > PATH_MAX
+    /// Why GNU du does not get to an entry: under `-L` it goes by whole paths, which may be so long
+    /// and lead through so many links.
+    fn too_far(&self, dir: &Node, entry: &Entry<'_>) -> Option<Errno> {
+        if self.options.follow != Follow::Always {
+            return None;
+        }
+        let is_link = entry.name.file_type == FileType::Symlink;
+        let len = dir.path_len_with_slash() + entry.name.name.to_bytes_with_nul().len();
+        if len > PATH_MAX {
+            Some(Errno::NAMETOOLONG)
+        } else {
+            (dir.links() + usize::from(is_link) > LINKS_MAX).then_some(Errno::LOOP)
+        }
     }
 
     /// Whether nothing depends on the order of what is below an operand, but messages.
@@ -112,6 +121,8 @@ impl Gather {
 
 /// Bytes of a path the kernel takes, with its closing NUL (PATH_MAX in limits.h).
 const PATH_MAX: usize = 4096;
+/// Symbolic links that the kernel follows in one path (path_resolution(7)).
+const LINKS_MAX: usize = 40;
 
 /// What has been gathered since the last subdirectory.
 struct Pending<'g> {
@@ -182,17 +193,19 @@ impl Visit for Gather {
         let lines = self.has_line(dir.depth() + 1);
         let mut pending = Pending { gather: self, lines, sum: Totals::NONE, run: Run::default(), bytes: 0 };
         for entry in entries {
-            if self.is_too_far(dir, &entry) {
+            if let Some(errno) = self.too_far(dir, &entry) {
                 pending.end_run(emit);
                 let name = entry.name.name.to_bytes().to_vec();
-                emit.item_at(&entry, Item::Lost { name, errno: Some(Errno::NAMETOOLONG) });
+                emit.item_at(&entry, Item::Lost { name, errno: Some(errno) });
                 continue;
             }
             match entry.meta {
                 Some(Err(errno)) => {
                     pending.end_run(emit);
-                    // Under -L, a link that is there and leads nowhere.
-                    let dangling = errno == Errno::NOENT && entry.name.file_type == FileType::Symlink;
+                    // A link that is followed, is there, and leads nowhere.
+                    let dangling = self.options.follow == Follow::Always
+                        && (errno, entry.name.file_type) == (Errno::NOENT, FileType::Symlink)
+                        && entry.stat(fathom_walk::Follow::No, Fields::IDENTITY).is_ok();
                     let name = entry.name.name.to_bytes().to_vec();
                     emit.item_at(&entry, Item::Lost { name, errno: (!dangling).then_some(errno) });
                 }

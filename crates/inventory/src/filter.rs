@@ -18,7 +18,7 @@ pub use self::regexes::RegexError;
 use self::regexes::WholePath;
 pub use self::size::{SizeError, SizeTest};
 pub use self::types::{TypeError, Types};
-pub use self::when::{When, WhenError, period};
+pub use self::when::{FORMS, When, WhenError};
 
 /// What an entry must be to be listed; without any test, everything is. Tests of different kinds must all hold.
 #[derive(Clone, Debug, Default)]

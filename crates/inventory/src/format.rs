@@ -11,6 +11,7 @@ mod spec;
 mod time;
 
 use fathom_text::number::decimal;
+use fathom_text::quote::NameStyle;
 use fathom_text::time::Zone;
 use fathom_walk::{Fields, FileType, Meta};
 
@@ -18,13 +19,14 @@ pub use self::problem::{FormatError, FormatWarning};
 use self::spec::Spec;
 use self::time::{TimeFormat, Which};
 use crate::entry::{Entry, Lookup, Target, type_letter};
-use crate::owners::Owners;
+use crate::owners::{OwnerKind, Owners};
 
 /// A format that has been read.
 #[derive(Clone, Debug)]
 pub struct Format {
     pieces: Vec<Piece>,
     warnings: Vec<FormatWarning>,
+    names: NameStyle,
 }
 
 #[derive(Clone, Debug)]
@@ -106,6 +108,13 @@ impl Format {
         parse::parse(text, zone)
     }
 
+    /// The same format, in which whatever comes from the file tree is in this style: paths, targets
+    /// of links, names of filesystems and owners, contexts.
+    #[must_use]
+    pub fn with_names(self, names: NameStyle) -> Self {
+        Self { names, ..self }
+    }
+
     /// What is odd about the format.
     #[must_use]
     pub fn warnings(&self) -> &[FormatWarning] {
@@ -131,6 +140,14 @@ impl Format {
         self.fields_of().any(|field| matches!(field, Field::Type | Field::TargetType | Field::Link))
     }
 
+    /// Whether any part of a path but the last name is printed.
+    #[must_use]
+    pub fn needs_dir(&self) -> bool {
+        let is_part =
+            |field: &Field| matches!(field, Field::Path | Field::DirName | Field::BelowRoot | Field::Root);
+        self.fields_of().any(is_part)
+    }
+
     /// Whether names of users or groups are printed, and so [`Owners::read`] is worth its while.
     #[must_use]
     pub fn needs_owners(&self) -> bool {
@@ -152,10 +169,15 @@ impl Format {
                     let (digits, start) = decimal(entry.depth as u64);
                     spec.write_signed(&digits[start..], out);
                 }
-                Piece::Directive(spec, Field::Meta(field)) => field.write(spec, entry.meta, owners, out),
+                Piece::Directive(spec, Field::Meta(field)) => {
+                    field.write(spec, entry.meta, owners, self.names, out);
+                }
                 Piece::Directive(spec, field) => {
                     let start = out.len();
                     field.write(entry, lookup, out);
+                    if field.is_foreign() && out.len() > start {
+                        self.names.finish(start, out);
+                    }
                     spec.finish_text(start, out);
                 }
             }
@@ -170,6 +192,15 @@ impl Field {
             Field::Filesystem => Some(Fields::IDENTITY),
             Field::Time(Which::Modified | Which::Accessed | Which::Changed, _) => Some(Fields::TIMES),
             _ => None,
+        }
+    }
+
+    /// Whether the text is any bytes, from a name or whatever a filesystem says.
+    fn is_foreign(&self) -> bool {
+        match self {
+            Field::Path | Field::BaseName | Field::DirName | Field::BelowRoot | Field::Root => true,
+            Field::Link | Field::Filesystem | Field::Context => true,
+            Field::Depth | Field::Type | Field::TargetType | Field::Time(..) | Field::Meta(_) => false,
         }
     }
 
@@ -226,7 +257,7 @@ impl MetaField {
         }
     }
 
-    fn write(self, spec: &Spec, meta: Option<&Meta>, owners: &Owners, out: &mut Vec<u8>) {
+    fn write(self, spec: &Spec, meta: Option<&Meta>, owners: &Owners, names: NameStyle, out: &mut Vec<u8>) {
         let start = out.len();
         let Some(meta) = meta else {
             return spec.finish_text(start, out);
@@ -235,8 +266,14 @@ impl MetaField {
             MetaField::Mode => return spec.write_octal(meta.mode & 0o7777, out),
             MetaField::Sparseness => return spec.write_general(sparseness(meta), out),
             MetaField::ModeText => out.extend_from_slice(&mode_text(meta.mode)),
-            MetaField::User => owners.write_user(meta.uid, out),
-            MetaField::Group => owners.write_group(meta.gid, out),
+            MetaField::User => {
+                owners.write(OwnerKind::User, meta.uid, out);
+                names.finish(start, out);
+            }
+            MetaField::Group => {
+                owners.write(OwnerKind::Group, meta.gid, out);
+                names.finish(start, out);
+            }
             _ => {
                 let (digits, start) = decimal(self.number(meta));
                 out.extend_from_slice(&digits[start..]);

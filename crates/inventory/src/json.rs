@@ -9,6 +9,7 @@ use fathom_walk::{Meta, Stamp};
 use rustix::fs::{major, minor};
 
 use crate::entry::{Entry, type_letter};
+use crate::replay::Item;
 
 /// Writes entries as objects.
 #[derive(Clone, Debug)]
@@ -38,18 +39,36 @@ impl Writer {
     /// A path that is not UTF-8 has replacement characters, and `path_bytes` holds all its bytes in hexadecimal. A time
     /// that is unknown or beyond the calendar of 32-bit years is null.
     pub fn write(&self, entry: &Entry<'_>, born: Option<Stamp>, out: &mut Vec<u8>) {
+        self.write_known(&Item { entry: *entry, born, link: None, state: None, errno: None }, out);
+    }
+
+    /// Appends an entry of an inventory as [`Writer::write`] does, and then `link_target` (and
+    /// `link_target_bytes`, if that is not UTF-8) of a symbolic link, and the `state` of a
+    /// directory.
+    pub fn write_known(&self, item: &Item<'_>, out: &mut Vec<u8>) {
+        let entry = &item.entry;
         out.extend_from_slice(b"{\"path\":\"");
         // The path is put together where it will stand, then escaped if it must be.
         let start = out.len();
         entry.write_path(out);
         if !out[start..].iter().copied().all(is_plain) {
             let path = out.split_off(start);
-            write_escaped(&path, out);
+            write_escaped("path", &path, out);
         }
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(&[type_letter(entry.file_type()), b'"']);
         if let Some(meta) = entry.meta {
-            self.write_meta(meta, born, out);
+            self.write_meta(meta, item.born, out);
+        }
+        if let Some(link) = item.link {
+            member("link_target", out);
+            out.push(b'"');
+            write_escaped("link_target", link, out);
+            out.push(b'"');
+        }
+        if let Some(state) = item.state {
+            member("state", out);
+            [b"\"", state.word().as_bytes(), b"\""].iter().for_each(|part| out.extend_from_slice(part));
         }
         out.extend_from_slice(b"}\n");
     }
@@ -110,9 +129,10 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// Writes `path` as the rest of a string, followed by a member for its bytes if it is not UTF-8; that one's closing
-/// quotation mark is left to the caller, as the string's would have been.
-fn write_escaped(path: &[u8], out: &mut Vec<u8>) {
+/// Writes `path` as the rest of the string of the member `name`, followed by a member for its bytes
+/// if it is not UTF-8; that one's closing quotation mark is left to the caller, as the string's
+/// would have been.
+fn write_escaped(name: &str, path: &[u8], out: &mut Vec<u8>) {
     let mut is_text = true;
     for chunk in path.utf8_chunks() {
         chunk.valid().chars().for_each(|c| write_char(c, out));
@@ -122,7 +142,7 @@ fn write_escaped(path: &[u8], out: &mut Vec<u8>) {
         }
     }
     if !is_text {
-        out.extend_from_slice(b"\",\"path_bytes\":\"");
+        ["\",\"", name, "_bytes\":\""].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
         let digits = path.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
     }
@@ -194,6 +214,29 @@ mod tests {
         let expected =
             "{\"path\":\"a/\u{fffd}\\u0000\\u009b\",\"path_bytes\":\"612fff00c29b\",\"type\":\"U\"}\n";
         assert_eq!(written(b"a", b"\xff\0\xc2\x9b", None, None), expected);
+    }
+
+    #[test]
+    fn links_and_directories_say_more() {
+        let item = |link, state| {
+            let entry = Entry {
+                dir: b"",
+                name: b"a",
+                root_len: 1,
+                depth: 0,
+                file_type: FileType::Symlink,
+                meta: None,
+            };
+            let mut out = Vec::new();
+            Writer::new().write_known(&Item { entry, born: None, link, state, errno: None }, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let link = item(Some(&b"x\"\xff"[..]), None);
+        assert!(
+            link.ends_with(",\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"),
+            "{link}"
+        );
+        assert!(item(None, Some(crate::store::State::Partial)).ends_with(",\"state\":\"partial\"}\n"));
     }
 
     proptest! {

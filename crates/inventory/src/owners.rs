@@ -1,16 +1,62 @@
-//! Names of users and groups, as far as this machine's own files have them.
+//! Names of users and groups: as this machine's own files have them, and then as a name service has
+//! them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_text::number::decimal;
 use fathom_text::owners::names;
+
+use crate::store::{Error, Inventory, Table};
+
+/// A kind of owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnerKind {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+}
+
+/// Knows owners that are not in this machine's files: users of a directory server.
+pub trait NameService: Debug + Send + Sync {
+    /// The names that it has for these numbers.
+    fn names(&self, kind: OwnerKind, ids: &[u32]) -> HashMap<u32, Vec<u8>>;
+}
 
 /// Names by number; empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     users: HashMap<u32, Vec<u8>>,
     groups: HashMap<u32, Vec<u8>>,
+    others: Option<Arc<Others>>,
+}
+
+/// Names, or that there is none.
+type Answers = HashMap<(OwnerKind, u32), Option<Vec<u8>>>;
+
+/// Owners that the files do not have, each asked for once.
+#[derive(Debug)]
+struct Others {
+    service: Arc<dyn NameService>,
+    found: Mutex<Answers>,
+}
+
+impl Others {
+    fn name(&self, kind: OwnerKind, id: u32) -> Option<Vec<u8>> {
+        // Locked while the service is asked: of two workers that want one name, one asks.
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.entry((kind, id)).or_insert_with(|| self.service.names(kind, &[id]).remove(&id)).clone()
+    }
+
+    fn prepare(&self, kind: OwnerKind, ids: &[u32]) {
+        let mut names = self.service.names(kind, ids);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().for_each(|id| drop(found.insert((kind, *id), names.remove(id))));
+    }
 }
 
 impl Owners {
@@ -19,38 +65,70 @@ impl Owners {
     #[must_use]
     pub fn read() -> Owners {
         let names = |file| names(&fs::read(file).unwrap_or_default());
-        Owners { users: names("/etc/passwd"), groups: names("/etc/group") }
+        Owners { users: names("/etc/passwd"), groups: names("/etc/group"), others: None }
     }
 
-    /// The name of a user.
+    /// The names that `inventory` has for the owners in it.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn of(inventory: &Inventory) -> Result<Owners, Error> {
+        let read = |table| {
+            let mut known = HashMap::new();
+            inventory.each(table, |group| {
+                let (ids, names) = (group.numbers("id")?, group.texts("name")?);
+                let row = |row| Some((u32::try_from(ids.get(row)?).ok()?, names.get(row)?.to_vec()));
+                known.extend((0..group.rows()).filter_map(row));
+                Ok(())
+            })?;
+            Ok(known)
+        };
+        Ok(Owners { users: read(Table::Users)?, groups: read(Table::Groups)?, others: None })
+    }
+
+    /// Adds the names that are known in `other`; those known already stay.
+    pub(crate) fn extend(&mut self, mut other: Owners) {
+        other.users.extend(std::mem::take(&mut self.users));
+        other.groups.extend(std::mem::take(&mut self.groups));
+        (self.users, self.groups) = (other.users, other.groups);
+    }
+
+    /// Asks `service` for what the files do not have.
     #[must_use]
-    pub fn user(&self, uid: u32) -> Option<&[u8]> {
-        self.users.get(&uid).map(Vec::as_slice)
+    pub fn or(self, service: Arc<dyn NameService>) -> Owners {
+        Owners { others: Some(Arc::new(Others { service, found: Mutex::default() })), ..self }
     }
 
-    /// The name of a group.
+    /// Asks for many names at once.
+    pub fn prepare(&self, kind: OwnerKind, ids: impl Iterator<Item = u32>) {
+        let ids: Vec<u32> = ids.filter(|id| !self.known(kind).contains_key(id)).collect();
+        if let (Some(others), false) = (&self.others, ids.is_empty()) {
+            others.prepare(kind, &ids);
+        }
+    }
+
+    fn known(&self, kind: OwnerKind) -> &HashMap<u32, Vec<u8>> {
+        match kind {
+            OwnerKind::User => &self.users,
+            OwnerKind::Group => &self.groups,
+        }
+    }
+
+    /// The name of an owner.
     #[must_use]
-    pub fn group(&self, gid: u32) -> Option<&[u8]> {
-        self.groups.get(&gid).map(Vec::as_slice)
+    pub fn name(&self, kind: OwnerKind, id: u32) -> Option<Cow<'_, [u8]>> {
+        let known = self.known(kind).get(&id).map(|name| Cow::Borrowed(name.as_slice()));
+        known.or_else(|| self.others.as_ref()?.name(kind, id).map(Cow::Owned))
     }
 
-    /// Appends the name of a user, or the number if there is none.
-    pub fn write_user(&self, uid: u32, out: &mut Vec<u8>) {
-        write(&self.users, uid, out);
-    }
-
-    /// Appends the name of a group, or the number if there is none.
-    pub fn write_group(&self, gid: u32, out: &mut Vec<u8>) {
-        write(&self.groups, gid, out);
-    }
-}
-
-fn write(names: &HashMap<u32, Vec<u8>>, id: u32, out: &mut Vec<u8>) {
-    match names.get(&id) {
-        Some(name) => out.extend_from_slice(name),
-        None => {
-            let (digits, start) = decimal(id.into());
-            out.extend_from_slice(&digits[start..]);
+    /// Appends the name of an owner, or the number if there is none.
+    pub fn write(&self, kind: OwnerKind, id: u32, out: &mut Vec<u8>) {
+        match self.name(kind, id) {
+            Some(name) => out.extend_from_slice(&name),
+            None => {
+                let (digits, start) = decimal(id.into());
+                out.extend_from_slice(&digits[start..]);
+            }
         }
     }
 }
@@ -59,13 +137,44 @@ fn write(names: &HashMap<u32, Vec<u8>>, id: u32, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    /// Has a name for every even number, and counts questions.
+    #[derive(Debug, Default)]
+    struct Even(Mutex<Vec<u32>>);
+
+    impl NameService for Even {
+        fn names(&self, kind: OwnerKind, ids: &[u32]) -> HashMap<u32, Vec<u8>> {
+            self.0.lock().unwrap().extend_from_slice(ids);
+            let even = ids.iter().filter(|id| id.is_multiple_of(2));
+            even.map(|id| (*id, format!("{kind:?}{id}").into_bytes())).collect()
+        }
+    }
+
+    fn owners() -> Owners {
+        let users = HashMap::from([(0, b"root".to_vec())]);
+        Owners { users, ..Owners::default() }
+    }
+
     #[test]
     fn a_number_without_a_name_stands_for_itself() {
-        let owners = Owners { users: HashMap::from([(0, b"root".to_vec())]), groups: HashMap::new() };
         let mut out = Vec::new();
-        owners.write_user(0, &mut out);
-        owners.write_user(u32::MAX, &mut out);
-        owners.write_group(0, &mut out);
+        owners().write(OwnerKind::User, 0, &mut out);
+        owners().write(OwnerKind::User, u32::MAX, &mut out);
+        owners().write(OwnerKind::Group, 0, &mut out);
         assert_eq!(out, b"root42949672950");
+    }
+
+    #[test]
+    fn a_service_is_asked_once_for_what_the_files_do_not_have() {
+        let service = Arc::new(Even::default());
+        let owners = owners().or(service.clone());
+        owners.prepare(OwnerKind::User, [0, 3, 4].into_iter());
+        let mut out = Vec::new();
+        for id in [0, 3, 4, 6, 6, 0] {
+            owners.write(OwnerKind::User, id, &mut out);
+            out.push(b' ');
+        }
+        owners.write(OwnerKind::Group, 0, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "root 3 User4 User6 User6 root Group0");
+        assert_eq!(*service.0.lock().unwrap(), [3, 4, 6, 0]);
     }
 }

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use fathom_walk::{Errno, Meta};
 use parquet::errors::ParquetError;
 
-use crate::store::{Error, Group, Inventory, Metas, Numbers, State, Table, errno_of};
+use crate::normal::is_same;
+use crate::scan::TIME;
+use crate::store::{Error, Group, Inventory, Metas, Numbers, Paths, State, Table, errno_of};
 use crate::top::{Failure, Sum, below};
 
 pub use below::Span;
@@ -60,8 +62,10 @@ fn entry(inventory: &Inventory, dir_id: i64, name: &[u8]) -> Result<Option<Meta>
             return Ok(());
         }
         let (names, raw) = (group.texts("name")?, group.texts("name_raw")?);
-        let is_it =
-            |row: &usize| ids.or_zero()[*row] == dir_id && raw.get(*row).or(names.get(*row)) == Some(name);
+        let is_named = |found: &[u8]| if dir_id == 0 { is_same(found, name) } else { found == name };
+        let is_it = |row: &usize| {
+            ids.or_zero()[*row] == dir_id && raw.get(*row).or(names.get(*row)).is_some_and(is_named)
+        };
         if let Some(row) = (0..group.rows()).find(is_it) {
             found = Metas::read(group)?.get(row);
         }
@@ -117,9 +121,12 @@ pub fn directories(
         if shown.is_empty() {
             return Ok(());
         }
-        let (paths, raw) = (group.texts("path")?, group.texts("path_raw")?);
+        let paths = Paths::read(group)?;
         for (row, depth, (below, own)) in shown {
-            let path = raw.get(row).or(paths.get(row)).unwrap_or_default().to_vec();
+            let path = match paths.get(row) {
+                Some(path) => path.to_vec(),
+                None => inventory.long_path(columns.pre.or_zero()[row]).map_err(external)?,
+            };
             let entries = columns.entries(row).less(&own);
             with(&Usage { path, depth, own: columns.own(row), entries, all: columns.all(row).less(&below) });
         }
@@ -164,34 +171,49 @@ pub fn files(inventory: &Inventory) -> Result<Vec<(u64, u64)>, Error> {
     Ok(files)
 }
 
-/// What could not be read, by its path in the inventory, with the error's number.
+/// Operands that were not there, with the error's number.
 ///
 /// # Errors
 /// If the inventory is damaged.
-pub fn errors(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> {
-    let mut errors = HashMap::new();
+pub fn missing(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> {
+    let mut missing = HashMap::new();
     inventory.each(Table::Errors, |group| {
-        let (paths, raw, errno) = (group.texts("path")?, group.texts("path_raw")?, group.numbers("errno")?);
-        for row in 0..group.rows() {
-            let path = raw.get(row).or(paths.get(row)).unwrap_or_default();
-            errors.insert(path.to_vec(), errno_of(errno.get(row)));
+        let (ids, errno, paths) = (group.numbers("dir_id")?, group.numbers("errno")?, Paths::read(group)?);
+        let ops = group.texts("op")?;
+        let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
+        for row in
+            (0..group.rows()).filter(|row| ids.get(*row).is_none() && ops.get(*row) != Some(TIME.as_bytes()))
+        {
+            // Format 1 has no names here.
+            let name = raw.get(row).or(names.get(row)).or(paths.get(row)).unwrap_or_default();
+            missing.insert(name.to_vec(), errno_of(errno.get(row)));
         }
         Ok(())
     })?;
-    Ok(errors)
+    Ok(missing)
+}
+
+/// An error within a row group that is not about it.
+fn external(error: Error) -> ParquetError {
+    ParquetError::External(Box::new(error))
 }
 
 fn top(inventory: &Inventory, span: Span) -> Result<Top, Error> {
     let mut top = Top { span, path: Vec::new(), depth: 0 };
+    let mut is_long = false;
     inventory.each(Table::Dirs, |group| {
         let (ids, depths) = (group.numbers("dir_id")?, group.numbers("depth")?);
         if let Some(row) = ids.or_zero().iter().position(|id| *id == span.first) {
-            let (paths, raw) = (group.texts("path")?, group.texts("path_raw")?);
-            top.path = raw.get(row).or(paths.get(row)).unwrap_or_default().to_vec();
+            let path = Paths::read(group)?.get(row).map(<[u8]>::to_vec);
+            is_long = path.is_none();
+            top.path = path.unwrap_or_default();
             top.depth = depths.or_zero()[row];
         }
         Ok(())
     })?;
+    if is_long {
+        top.path = inventory.long_path(span.first)?;
+    }
     Ok(top)
 }
 

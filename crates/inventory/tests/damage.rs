@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use fathom_inventory::Owners;
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
 use fathom_inventory::store::{Inventory, Table, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
@@ -40,10 +41,14 @@ fn inventory(top: &Path) -> PathBuf {
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,
+        mode: None,
         roots: vec![root(&tree), root(&top.join("missing"))],
         choice: Choice::Sync,
         threads: None,
         one_file_system: false,
+        left_out: Default::default(),
+        selector: |_| None,
+        owners: Owners::read(),
         deadline: None,
         since: None,
         options: Default::default(),
@@ -125,6 +130,32 @@ fn tables_are_not_taken_for_one_another() {
     }
 }
 
+/// A manifest with the checksum that it should have, whatever it says.
+fn resealed(text: &str) -> String {
+    let member = ",\n  \"checksum\": \"xxh64:";
+    let body = &text[..text.rfind(member).unwrap()];
+    let hash = twox_hash::XxHash64::oneshot(0, body.as_bytes());
+    format!("{body}{member}{hash:016x}\"\n}}\n")
+}
+
+#[test]
+fn whatever_is_done_to_a_manifest_is_noticed() {
+    let top = tempfile::tempdir().unwrap();
+    let made = inventory(top.path());
+    let path = made.join("manifest.json");
+    let manifest = fs::read(&path).unwrap();
+    assert_eq!(resealed(std::str::from_utf8(&manifest).unwrap()).as_bytes(), manifest);
+    for at in (0..manifest.len()).step_by(7) {
+        let mut flipped = manifest.clone();
+        flipped[at] ^= 1;
+        for damaged in [&flipped[..], &manifest[..at]] {
+            fs::write(&path, damaged).unwrap();
+            // Nothing but the manifest itself can tell of most of these.
+            assert!(Inventory::open(&made).is_err(), "at {at}");
+        }
+    }
+}
+
 #[test]
 fn a_manifest_cannot_name_files_elsewhere() {
     let top = tempfile::tempdir().unwrap();
@@ -137,11 +168,11 @@ fn a_manifest_cannot_name_files_elsewhere() {
     std::os::unix::fs::symlink(users, made.join("symlink.parquet")).unwrap();
     let (above, absolute) = (format!("../{users}"), elsewhere.to_str().unwrap());
     for name in [&above, absolute, "symlink.parquet", "manifest.json", ".."] {
-        fs::write(made.join("manifest.json"), manifest.replace(users, name)).unwrap();
+        fs::write(made.join("manifest.json"), resealed(&manifest.replace(users, name))).unwrap();
         assert!(!is_whole(&made), "{name}");
     }
-    for (old, new) in [("\"format\": 1", "\"format\": 2"), ("\"users\"", "\"owners\""), ("{", "[")] {
-        fs::write(made.join("manifest.json"), manifest.replacen(old, new, 1)).unwrap();
+    for (old, new) in [("\"format\": 2", "\"format\": 3"), ("\"users\"", "\"owners\""), ("{", "[")] {
+        fs::write(made.join("manifest.json"), resealed(&manifest.replacen(old, new, 1))).unwrap();
         assert!(!is_whole(&made), "{new}");
     }
 }

@@ -1,24 +1,34 @@
 //! Files below a directory, for who is told their paths by strangers: one openat2(2) looks a path up, and is the check that it does not
 //! leave the directory, whatever is renamed or linked meanwhile.
 //!
+//! ```text
+//! path ── openat2(RESOLVE_BENEATH) ──> file
+//!              └── EXDEV ──> absolute: the link's text in its place ──> openat2(RESOLVE_BENEATH) ──> ...
+//! ```
 //! Owns: the directory's descriptor, what links may do, lookups that do not wait. Does not own: what a path means, which files may be
 //! read.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::retry_on_intr;
 
 use crate::{Errno, Meta, sys};
 
+mod absolute;
+
 /// How often a lookup that somebody's rename disturbed is made again (openat2(2), EAGAIN).
 pub(crate) const ATTEMPTS: usize = 16;
+
+/// A descriptor of a directory that is only looked up from.
+const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// What symbolic links in a path may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Lead to what is below the directory; absolute ones never do.
+    /// Lead to what is below the directory. An absolute one does if its text begins with the
+    /// directory's path.
     #[default]
     Within,
     /// Nothing: a path with a link is refused.
@@ -40,6 +50,11 @@ pub enum Patience {
 #[derive(Debug)]
 pub struct Beneath {
     dir: OwnedFd,
+    /// Device and inode number. While `dir` is open a local filesystem gives the number to no other
+    /// directory.
+    id: (u64, u64),
+    /// The path it was opened by, from the top.
+    path: Option<PathBuf>,
     links: Links,
 }
 
@@ -49,11 +64,27 @@ impl Beneath {
     /// # Errors
     /// As openat(2); `NOSYS` where the kernel has no openat2(2) (Linux 5.6) or something forbids it.
     pub fn new(path: &Path, links: Links) -> Result<Self, Errno> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = retry_on_intr(|| openat(CWD, path, flags, Mode::empty()))?;
-        let beneath = Self { dir, links };
+        let dir = retry_on_intr(|| openat(CWD, path, DIR_FLAGS, Mode::empty()))?;
+        let id = stat(dir.as_fd())?.id();
+        let beneath = Self { dir, id, path: absolute::absolute(path), links };
         beneath.open(b".", Patience::Wait)?;
         Ok(beneath)
+    }
+
+    /// Whether `path` leads to this directory now; `None` if only a disk or a server could tell and
+    /// must not be waited for.
+    ///
+    /// # Errors
+    /// As openat(2) of `path`.
+    pub fn is_at(&self, path: &Path, patience: Patience) -> Result<Option<bool>, Errno> {
+        let resolve = if patience == Patience::AtOnce { ResolveFlags::CACHED } else { ResolveFlags::empty() };
+        match retry_on_intr(|| openat2(CWD, path, DIR_FLAGS, Mode::empty(), resolve)) {
+            Err(errno) if patience == Patience::AtOnce && would_wait(errno) => Ok(None),
+            Err(errno) => Err(errno),
+            // A server may have given the number of a removed directory to another one; the removed
+            // one has no metadata then (ESTALE).
+            Ok(there) => Ok(Some(stat(there.as_fd())?.id() == self.id && stat(self.dir()).is_ok())),
+        }
     }
 
     /// The directory itself, as a path only.
@@ -82,12 +113,25 @@ impl Beneath {
     }
 
     fn look_up(&self, path: &[u8], flags: OFlags, patience: Patience) -> Result<Option<OwnedFd>, Errno> {
-        let resolve = self.resolve(patience);
+        if patience == Patience::AtOnce {
+            let resolve = self.resolve(patience);
+            let opened = retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve));
+            // Whether a link that leads out comes back is for a lookup that may wait.
+            let is_told = !matches!(opened, Err(errno) if would_wait(errno) || errno == Errno::XDEV);
+            return if is_told { opened.map(Some) } else { Ok(None) };
+        }
+        match self.open_beneath(path, flags) {
+            Err(Errno::XDEV) if self.links == Links::Within => self.open_by_text(path, flags).map(Some),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+        let resolve = self.resolve(Patience::Wait);
         for _ in 0..ATTEMPTS {
             match retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve)) {
-                Err(errno) if patience == Patience::AtOnce && would_wait(errno) => return Ok(None),
                 Err(Errno::AGAIN) => {}
-                opened => return opened.map(Some),
+                opened => return opened,
             }
         }
         Err(Errno::AGAIN)
@@ -150,13 +194,29 @@ mod tests {
     fn paths_stay_below() {
         let top = tree();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
-        for path in ["dir/file", "inside", "way/file", "dir", "."] {
+        for path in ["dir/file", "inside", "way/file", "dir", ".", "absolute"] {
             assert_eq!(opened(&root, path), Ok(()), "{path}");
         }
-        for path in ["outside", "dir/outside", "way/outside", "../secret", "/etc/passwd", "absolute", ".."] {
+        for path in ["outside", "dir/outside", "way/outside", "../secret", "/etc/passwd", ".."] {
             assert_eq!(opened(&root, path), Err(Errno::XDEV), "{path}");
         }
         assert_eq!(opened(&root, "none"), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_directory_is_known_again() {
+        let top = tree();
+        let (path, away) = (top.path().join("root"), top.path().join("away"));
+        let root = Beneath::new(&path, Links::Within).unwrap();
+        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)));
+        assert_eq!(root.is_at(&path, Patience::AtOnce), Ok(Some(true)));
+        fs::rename(&path, &away).unwrap();
+        assert_eq!(root.is_at(&path, Patience::Wait), Err(Errno::NOENT));
+        symlink("away", &path).unwrap();
+        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)), "by another way");
+        fs::remove_dir_all(&away).unwrap();
+        fs::create_dir(&away).unwrap();
+        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(false)));
     }
 
     #[test]

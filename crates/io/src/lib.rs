@@ -24,6 +24,7 @@ pub mod mounts;
 pub mod offer;
 pub mod sim;
 pub mod sys;
+pub mod threads;
 pub mod tokio_fs;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub mod uring;

@@ -1,5 +1,7 @@
 //! What is known of one inode: the fields every part of fathom asks the kernel for, in one plain struct.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 /// A file's type, from a dirent or from its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum FileType {
@@ -61,6 +63,20 @@ pub struct Stamp {
     pub sec: i64,
     /// Nanoseconds, below 10^9.
     pub nsec: u32,
+}
+
+impl Stamp {
+    /// Returns the same point in time as the standard library has it; `None` if that cannot
+    /// represent it.
+    #[must_use]
+    pub fn to_system_time(self) -> Option<SystemTime> {
+        let whole = Duration::from_secs(self.sec.unsigned_abs());
+        let second = match self.sec {
+            0.. => UNIX_EPOCH.checked_add(whole),
+            _ => UNIX_EPOCH.checked_sub(whole),
+        };
+        second?.checked_add(Duration::from_nanos(self.nsec.into()))
+    }
 }
 
 /// The metadata of one inode. Fields that were not asked for are unspecified.
@@ -145,5 +161,21 @@ impl Fields {
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_system_times_where_those_reach() {
+        let of = |sec, nsec| Stamp { sec, nsec }.to_system_time();
+        assert_eq!(of(0, 0), Some(UNIX_EPOCH));
+        assert_eq!(of(3, 7), UNIX_EPOCH.checked_add(Duration::new(3, 7)));
+        // Half a second before the epoch.
+        assert_eq!(of(-1, 500_000_000), UNIX_EPOCH.checked_sub(Duration::from_millis(500)));
+        assert_eq!(of(i64::MAX, 999_999_999).is_some(), of(i64::MAX, 0).is_some());
+        assert!(of(i64::MIN, 0).is_none_or(|time| time < UNIX_EPOCH));
     }
 }

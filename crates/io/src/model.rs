@@ -161,7 +161,8 @@ pub struct UnknownModel;
 
 impl fmt::Display for UnknownModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "valid models are {}", Choice::NAMES.join(", "))
+        let (names, max) = (Choice::NAMES.join(", "), Choice::COUNT_MAX);
+        write!(f, "valid models are {names}, with N and DEPTH from 1 to {max}")
     }
 }
 

@@ -174,7 +174,7 @@ impl<C: Calls> Sim<C> {
             if breaks && self.draw(Fault::ReadPart, dir, entry.name).is_multiple_of(4) {
                 return self.fail(Errno::IO);
             }
-            names.push(entry.name, entry.ino, if untyped { FileType::Unknown } else { entry.file_type });
+            names.push(entry.name, entry.ino, if untyped { FileType::Unknown } else { entry.file_type })?;
         }
         names.cookie = batch.cookie;
         Ok(())

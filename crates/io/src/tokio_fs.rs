@@ -20,20 +20,29 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{CWD, OFlags};
 use tokio::fs::OpenOptions;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Dir, Errno, Fields, Follow, Meta, Model, Names, Stamp, Unavailable};
+use crate::{Dir, Errno, Fields, Follow, Meta, Model, Names, Stamp, Unavailable, sys, threads};
 
 /// Calls one range of entries has under way at once: as many threads as tokio's blocking pool may have.
 const IN_FLIGHT_MAX: usize = 512;
 
 /// Directories a worker of [`AsyncPar`] keeps under way: each holds a descriptor.
 const WIDTH: usize = 64;
+
+/// A thread of the pool makes one call at a time and keeps little on its stack.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// Address space that a thread of the pool may need, with what its calls return.
+const THREAD_BYTES: usize = 1 << 20;
+
+/// How long a thread without calls stays: for good, as the next one might not be to be had.
+const IDLE: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// tokio's file calls, each awaited before the next is made.
 #[derive(Debug)]
@@ -47,7 +56,7 @@ impl AsyncSeq {
     /// With a runtime of its own.
     ///
     /// # Errors
-    /// Where /proc is not mounted or the runtime cannot be made.
+    /// Where /proc is not mounted, or the runtime or its first thread cannot be made.
     pub fn new() -> Result<Self, Unavailable> {
         Pool::new().map(Self)
     }
@@ -57,7 +66,7 @@ impl AsyncPar {
     /// With a runtime of its own.
     ///
     /// # Errors
-    /// Where /proc is not mounted or the runtime cannot be made.
+    /// Where /proc is not mounted, or the runtime or its first thread cannot be made.
     pub fn new() -> Result<Self, Unavailable> {
         Pool::new().map(Self)
     }
@@ -155,9 +164,23 @@ impl Pool {
             cause: cause.to_string(),
         };
         std::fs::metadata("/proc/self/fd").map_err(|error| unavailable(&error, "is /proc mounted?"))?;
-        let runtime = Builder::new_current_thread().build();
+        let threads_max =
+            sys::room().map_or(IN_FLIGHT_MAX, |room| (room / THREAD_BYTES).clamp(1, IN_FLIGHT_MAX));
+        let mut builder = Builder::new_current_thread();
+        builder.thread_stack_size(STACK_BYTES).thread_keep_alive(IDLE).max_blocking_threads(threads_max);
+        let runtime = builder.build();
         let runtime = runtime.map_err(|error| unavailable(&error, "the runtime cannot be made"))?;
-        Ok(Self(Some(runtime)))
+        let pool = Self(Some(runtime));
+        pool.start_thread().map_err(|error| unavailable(&error, &threads::limit()))?;
+        Ok(pool)
+    }
+
+    /// Starts the first thread for calls. With none, a call would panic; with one, calls wait for
+    /// it where no more can be started.
+    fn start_thread(&self) -> io::Result<()> {
+        let _turn = threads::turn();
+        threads::probe()?;
+        self.run(async { tokio::task::spawn_blocking(|| ()).await }).map_err(io::Error::other)
     }
 
     fn run<F: Future>(&self, future: F) -> F::Output {

@@ -11,7 +11,9 @@ use bytes::{Buf, Bytes};
 use fathom_io::sys::Sealed;
 use http_body::{Frame, SizeHint};
 
+use crate::answer::ArchiveBody;
 use crate::conn::chunk::{Chunk, Origin, PART_BYTES, Part, Parts};
+use crate::conn::outbox::{Load, Outbox};
 use crate::conn::turns::Told;
 use crate::conn::way::Way;
 use crate::files::{Failure, Reader, SEND_BYTES, Short, Source, Step};
@@ -20,18 +22,26 @@ use crate::worker::Tally;
 
 type Waiting = Pin<Box<dyn Future<Output = Result<Bytes, Failure>>>>;
 
+/// Most bytes of a long body in memory that are handed to a connection before others have their
+/// turn.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// What a body consists of.
 pub(crate) enum Content {
     /// Nothing.
     Empty,
     /// Bytes in memory.
     Bytes(Bytes),
+    /// Bytes in memory that are sent in pieces of [`PIECE_BYTES`].
+    Long(Bytes),
     /// A range of a body that is kept.
     Kept(Kept),
     /// A range of a file.
     File(Box<Reader>),
     /// Several ranges, in their frame.
     Pieces(Box<Pieces>),
+    /// A directory, as long as it turns out to be.
+    Archive(Box<ArchiveBody>),
 }
 
 impl Content {
@@ -40,18 +50,32 @@ impl Content {
         match self {
             Self::Kept(kept) => kept.range.len() > Way::KEPT_BYTES_MAX,
             Self::File(reader) => reader.left() >= SEND_BYTES,
-            Self::Empty | Self::Bytes(_) | Self::Pieces(_) => false,
+            Self::Long(bytes) => bytes.len() > PIECE_BYTES,
+            Self::Empty | Self::Bytes(_) | Self::Pieces(_) | Self::Archive(_) => false,
         }
     }
 
-    /// Bytes to come.
+    /// Bytes that are in memory for this body alone.
+    fn own_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) if bytes.is_unique() => bytes.len(),
+            Self::Pieces(pieces) => match &pieces.from {
+                From::Short(body, _) => body.bytes.len(),
+                From::File(_) => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// Bytes to come; at least 1 of an archive that is not over.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Empty => 0,
-            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Bytes(bytes) | Self::Long(bytes) => bytes.len() as u64,
             Self::Kept(kept) => kept.range.len() as u64,
             Self::File(reader) => reader.left(),
             Self::Pieces(pieces) => pieces.left(),
+            Self::Archive(archive) => u64::from(!archive.is_over()),
         }
     }
 }
@@ -154,27 +178,56 @@ pub(crate) struct Body {
     told: Told,
     /// The first piece, which was waited for before the head is sent.
     first: Option<Result<Chunk, Failure>>,
+    outbox: Outbox,
     tally: Tally,
 }
 
 impl Body {
-    pub(crate) fn new(content: Content, tally: Tally) -> Self {
-        Self { content, later: None, told: None, first: None, tally }
+    pub(crate) fn new(content: Content, outbox: Outbox, tally: Tally) -> Self {
+        Self { content, later: None, told: None, first: None, outbox, tally }
+    }
+
+    /// Returns the outbox of the connection, which counts its unsent bytes.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// Bytes that are in memory for this body alone.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.content.own_bytes()
     }
 
     /// Returns when there is something to send: hyper would send the head by itself meanwhile, in a packet of its own.
     pub(crate) async fn begin(&mut self) {
-        if matches!(self.content, Content::Kept(_) | Content::File(_)) {
-            self.first = poll_fn(|cx| self.poll(cx)).await;
+        if matches!(
+            self.content,
+            Content::Long(_) | Content::Kept(_) | Content::File(_) | Content::Archive(_)
+        ) {
+            self.first = poll_fn(|cx| self.poll(usize::MAX, cx)).await;
         }
     }
 
-    fn left(&self) -> u64 {
+    /// Bytes to come.
+    pub(crate) fn left(&self) -> u64 {
         let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
         self.content.len() + first.map_or(0, |chunk| chunk.remaining() as u64)
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
+    /// The next piece, of at most `most` bytes.
+    pub(crate) fn poll_piece(
+        &mut self,
+        most: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Chunk, Failure>>> {
+        let piece = ready!(self.poll(most, cx));
+        if let Some(Ok(chunk)) = &piece {
+            self.tally.sends(chunk);
+        }
+        Poll::Ready(piece)
+    }
+
+    /// The next piece, of at most `most` bytes and of those that the connection has room for.
+    fn poll(&mut self, most: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
         let content = match &mut self.content {
             Content::Pieces(pieces) => pieces.next(),
             content => content,
@@ -190,11 +243,26 @@ impl Body {
         let chunk = match content {
             Content::Empty | Content::Pieces(_) => Poll::Ready(None),
             Content::Bytes(bytes) => {
-                let bytes = std::mem::take(bytes);
-                Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes(bytes))))
+                let bytes = bytes.split_to(most.min(bytes.len()));
+                Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes { bytes, _load: None })))
+            }
+            Content::Long(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(PIECE_BYTES).min(most));
+                Poll::Ready((!piece.is_empty()).then_some(Ok(Chunk::Bytes { bytes: piece, _load: None })))
             }
             Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
-            Content::File(reader) => poll_file(reader, &mut self.later, &mut self.told, &mut self.tally, cx),
+            Content::Archive(archive) => archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _load: None }),
+            Content::File(reader) => {
+                let has_begun = reader.has_begun() || self.later.is_some();
+                let room = if has_begun { Poll::Ready(usize::MAX) } else { self.outbox.poll_room(cx) };
+                match room {
+                    Poll::Ready(room) => {
+                        let most = room.min(most);
+                        poll_file(reader, most, &mut self.later, &mut self.told, &mut self.tally, cx)
+                    }
+                    Poll::Pending => Poll::Pending,
+                }
+            }
         };
         match &chunk {
             Poll::Ready(Some(Ok(_))) if is_long => self.tally.turns().had(),
@@ -215,6 +283,7 @@ impl Drop for Body {
 
 fn poll_file(
     reader: &mut Reader,
+    most: usize,
     later: &mut Option<Later>,
     told: &mut Told,
     tally: &mut Tally,
@@ -224,12 +293,12 @@ fn poll_file(
         if let Some(later) = later {
             ready!(later.poll(cx));
         }
-        if let Some(Later { arrived: Some(arrived), source, .. }) = later.take()
-            && let Err(failure) = arrived.and_then(|bytes| reader.arrived(bytes, source))
+        if let Some(Later { arrived: Some(arrived), source, load, .. }) = later.take()
+            && let Err(failure) = arrived.and_then(|bytes| reader.arrived(bytes, source, load))
         {
             return Poll::Ready(Some(Err(failure)));
         }
-        match reader.step() {
+        match reader.step(most) {
             Ok(Step::Now(chunk, source)) => {
                 tally.came_from(source);
                 return Poll::Ready(Some(Ok(chunk)));
@@ -238,7 +307,7 @@ fn poll_file(
                 tally.turns().again(told, cx);
                 return Poll::Pending;
             }
-            Ok(Step::Later(waiting, source)) => *later = Some(Later::new(waiting, source)),
+            Ok(Step::Later(waiting, source, load)) => *later = Some(Later::new(waiting, source, load)),
             Err(failure) => return Poll::Ready(Some(Err(failure))),
         }
     }
@@ -249,13 +318,14 @@ fn poll_file(
 struct Later {
     waiting: Waiting,
     source: Source,
+    load: Load,
     /// What came of it.
     arrived: Option<Result<Bytes, Failure>>,
 }
 
 impl Later {
-    fn new(waiting: Waiting, source: Source) -> Self {
-        Self { waiting, source, arrived: None }
+    fn new(waiting: Waiting, source: Source, load: Load) -> Self {
+        Self { waiting, source, load, arrived: None }
     }
 
     /// Ready when they have arrived.
@@ -277,7 +347,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Chunk>, io::Error>>> {
         let this = self.get_mut();
         let chunk = match this.first.take() {
-            None => ready!(this.poll(cx)),
+            None => ready!(this.poll(usize::MAX, cx)),
             first => first,
         };
         let Some(chunk) = chunk else { return Poll::Ready(None) };
@@ -291,7 +361,10 @@ impl http_body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left())
+        match self.content {
+            Content::Archive(_) => SizeHint::default(),
+            _ => SizeHint::with_exact(self.left()),
+        }
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// One line a request.
     pub access_log: AccessLog,
+    /// Trouble that no response shows.
+    pub error_log: ErrorLog,
+    /// The neighbours that tell whom they speak for.
+    pub proxies: Proxies,
     /// Path that answers 200 while the server is up, and 503 once it is to end (`drain-notice-ms`): no authentication.
     pub health: Option<String>,
     /// Path of the Prometheus metrics; under the default site's authentication.
@@ -110,13 +114,27 @@ pub struct Limits {
     pub body_bytes: u64,
     /// Ranges of a request; with more, or when they add up to more than the file, all of it is sent.
     pub ranges: usize,
+    /// Requests a second that the clients of one address, or of one /64 of IPv6, may make in the
+    /// long run; 0 for any number.
+    pub requests_per_s: f64,
+    /// Requests that they may make at once after a pause; those of ten seconds unless given.
+    pub burst: Option<u32>,
     /// Requests at once on a connection of HTTP/2.
     pub streams: u32,
+    /// Bytes of memory for listings and archives in all workers together; what is over is answered
+    /// 503.
+    pub listing_bytes: usize,
+    /// Archives of directories that are made at once.
+    pub archives: usize,
+    /// Bytes of responses in memory that wait for their clients, of all connections together;
+    /// beyond it each connection has one piece of 16 KiB at a time, and streams of HTTP/2 wait for
+    /// their windows for a second at most.
+    pub buffer_bytes: usize,
     /// From the first byte of a request to the end of its headers; also for the TLS handshake.
     pub header_timeout_ms: u64,
     /// From a response to the next request.
     pub idle_timeout_ms: u64,
-    /// Without a byte taken by the client.
+    /// Without a byte taken by the client; for a stream of HTTP/2 without 1 KiB.
     pub write_timeout_ms: u64,
     /// From SIGTERM to the first connection that is not accepted: only the health endpoint is different then, for a load balancer to see.
     pub drain_notice_ms: u64,
@@ -133,7 +151,12 @@ impl Default for Limits {
             target_bytes: 8 << 10,
             body_bytes: 64 << 10,
             ranges: 16,
+            requests_per_s: 0.0,
+            burst: None,
             streams: 128,
+            listing_bytes: 64 << 20,
+            archives: 4,
+            buffer_bytes: 256 << 20,
             header_timeout_ms: 10_000,
             idle_timeout_ms: 60_000,
             write_timeout_ms: 30_000,
@@ -144,15 +167,34 @@ impl Default for Limits {
 }
 
 /// Encryption.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tls {
+    /// PEM, the server's first. It is shown to clients that ask for no name, or for one that no
+    /// other certificate has.
+    pub certificate: Option<PathBuf>,
+    /// PEM.
+    pub key: Option<PathBuf>,
+    /// Certificates that are shown to clients that ask for one of their names.
+    pub more: Vec<Pair>,
+    /// Whether the server makes a certificate for itself, for development.
+    pub self_signed: bool,
+    /// PEM: whose certificates clients show.
+    pub client_ca: Option<PathBuf>,
+    /// `require`, which it is unless given, or `optional`.
+    pub client_auth: Option<String>,
+    /// Address whose plain requests are sent to the encrypted ones.
+    pub redirect_from: Option<String>,
+}
+
+/// A certificate and its key.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Tls {
+pub struct Pair {
     /// PEM, the server's first.
     pub certificate: PathBuf,
     /// PEM.
     pub key: PathBuf,
-    /// Address whose plain requests are sent to the encrypted ones.
-    pub redirect_from: Option<String>,
 }
 
 /// One line a request.
@@ -161,7 +203,25 @@ pub struct Tls {
 pub struct AccessLog {
     /// `combined`, `json` or `off`, which it is unless given.
     pub format: Option<String>,
-    /// Standard output unless given; opened again on SIGHUP.
+    /// Standard output unless given; opened again on SIGHUP and SIGUSR1.
+    pub file: Option<PathBuf>,
+}
+
+/// The neighbours that tell whom they speak for. Nobody else is believed.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Proxies {
+    /// `10.0.0.0/8`, `192.0.2.7`, `::1`, or `unix` for those on Unix sockets; none for nobody.
+    pub addresses: Vec<String>,
+    /// How they tell: `x-forwarded-for`, which it is unless given, `forwarded` or `proxy-protocol`.
+    pub source: Option<String>,
+}
+
+/// Trouble that no response shows: at most one line a second of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ErrorLog {
+    /// Standard error unless given; opened again on SIGHUP and SIGUSR1.
     pub file: Option<PathBuf>,
 }
 
@@ -177,10 +237,28 @@ pub struct Site {
     pub index: Vec<String>,
     /// Whether a directory without an index is listed.
     pub listing: bool,
+    /// Formats in which a directory can be had as one file: `tar.zst`, `tar.gz`, `zip`; none turns
+    /// it off.
+    pub archives: Vec<String>,
     /// Path of the file that answers 200 where there is none, for programs that route in the browser.
     pub fallback: Option<String>,
     /// Paths of files by status (`404`, `5xx`).
     pub error_pages: BTreeMap<String, String>,
+    /// Suffixes that are appended, in this order, to a path that has no file (`.html`,
+    /// `/index.html`).
+    #[serde(rename = "try")]
+    pub suffixes: Vec<String>,
+    /// `no`; `yes` tries `.html` and the index files; `redirect` also leads other addresses of a
+    /// file to its clean one.
+    pub clean_urls: Option<String>,
+    /// Globs of paths that are as if they were not there, with all that is below them.
+    pub hide: Vec<String>,
+    /// Globs of paths that are answered 403, with all that is below them.
+    pub deny: Vec<String>,
+    /// Networks (`192.0.2.0/24`, `::1`, `unix`) whose clients are answered; none for all.
+    pub allow_from: Vec<String>,
+    /// Networks whose clients are answered 403.
+    pub deny_from: Vec<String>,
     /// Whether names that begin with a dot are served; `.well-known` always is.
     pub dotfiles: bool,
     /// `within` (links that stay below the root), `never`, or `follow`.
@@ -189,6 +267,9 @@ pub struct Site {
     pub precompressed: bool,
     /// Compression while serving.
     pub compress: Compress,
+    /// The input of entity tags: `mtime` (modification time and size; the default) or `inode` (also
+    /// the inode number).
+    pub etag: Option<String>,
     /// Of texts; empty for none.
     pub charset: String,
     /// Media types by extension, before the built-in ones.
@@ -218,12 +299,20 @@ impl Default for Site {
             root: PathBuf::from("."),
             index: vec!["index.html".to_owned()],
             listing: false,
+            archives: Vec::new(),
             fallback: None,
             error_pages: BTreeMap::new(),
+            suffixes: Vec::new(),
+            clean_urls: None,
+            hide: Vec::new(),
+            deny: Vec::new(),
+            allow_from: Vec::new(),
+            deny_from: Vec::new(),
             dotfiles: false,
             symlinks: None,
             precompressed: false,
             compress: Compress::default(),
+            etag: None,
             charset: "utf-8".to_owned(),
             types: BTreeMap::new(),
             security_headers: false,
@@ -306,9 +395,9 @@ pub struct Rewrite {
 pub struct Cors {
     /// `https://a.example`, or `*` for all.
     pub origins: Vec<String>,
-    /// Headers a request may have.
+    /// Headers a request may have besides those of ranges and conditions, like `Authorization`.
     pub allow_headers: Vec<String>,
-    /// Headers a script may read.
+    /// Headers a script may read besides those of ranges and validators.
     pub expose_headers: Vec<String>,
     /// Whether cookies and passwords may come with it; not with `*`.
     pub credentials: bool,
@@ -326,6 +415,21 @@ pub struct Auth {
     pub users: BTreeMap<String, String>,
     /// Lines of `name:hash`, as htpasswd writes them.
     pub file: Option<PathBuf>,
+    /// Access by path. The last rule that matches a path applies; a path without a matching rule is
+    /// open to all users.
+    pub paths: Vec<AuthRule>,
+}
+
+/// Users by path.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AuthRule {
+    /// Glob of request paths, and all that is below them.
+    pub path: String,
+    /// Names of the users who may; `*` for all of them.
+    pub users: Vec<String>,
+    /// Whether these paths are served without a password.
+    pub public: bool,
 }
 
 /// 503 for everything but the health check.

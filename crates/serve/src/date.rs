@@ -1,7 +1,8 @@
 //! Dates of HTTP (RFC 9110, section 5.6.7) as seconds since the epoch, and back.
 //!
-//! Does not own: the clock.
+//! Does not own: the clock, but for the header `Date`.
 
+use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
@@ -29,6 +30,22 @@ pub fn value(seconds: u64) -> Option<HeaderValue> {
 #[must_use]
 pub fn last_modified(mtime_s: i64, now_s: u64) -> Option<u64> {
     u64::try_from(mtime_s).ok().filter(|mtime_s| *mtime_s <= now_s && *mtime_s < YEAR_10000_S)
+}
+
+/// The header `Date`, formatted once a second.
+#[derive(Debug, Default)]
+pub(crate) struct Clock(RefCell<Option<(u64, HeaderValue)>>);
+
+impl Clock {
+    /// The present; none after the year 9999.
+    pub(crate) fn now(&self) -> Option<HeaderValue> {
+        let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let mut known = self.0.borrow_mut();
+        if known.as_ref().is_none_or(|(known, _)| *known != second) {
+            *known = value(second).map(|value| (second, value));
+        }
+        known.as_ref().map(|(_, value)| value.clone())
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub enum Op {
     LoadKey,
     /// The same of a file of users.
     LoadUsers,
-    /// Opening the access log.
+    /// Opening the access log or the error log.
     OpenLog,
     /// Anything else on the way to the first request.
     Start,
@@ -62,13 +62,21 @@ impl Error {
     /// The cause alone, in the system's words if it was the system's.
     #[must_use]
     pub fn cause(&self) -> String {
-        match self.source.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
-            Some(code) => {
-                String::from_utf8_lossy(&fathom_text::words(std::io::Error::from_raw_os_error(code)))
-                    .into_owned()
-            }
+        match self.source.downcast_ref::<std::io::Error>() {
+            Some(error) => cause(error),
             None => self.source.to_string(),
         }
+    }
+}
+
+/// The cause of `error`, in the system's words if it was the system's.
+pub(crate) fn cause(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(code) => {
+            let words = fathom_text::words(std::io::Error::from_raw_os_error(code));
+            String::from_utf8_lossy(&words).into_owned()
+        }
+        None => error.to_string(),
     }
 }
 

@@ -14,20 +14,47 @@ use crate::negotiate::Coding;
 /// milliseconds, are finer, but do not say how fine.
 pub const SETTLING: Duration = Duration::from_secs(2);
 
+/// Modification times before 1981 are constants that builds give to all of their files (0, 1, and
+/// the first years that a zip archive can say), so that archives of the same contents are the same:
+/// they tell no content from another.
+const DATED_FROM_S: i64 = 347_155_200;
+
 /// What tells one state of a file from another.
 ///
-/// The inode tells a file that was put in another's place with the same size and modification time, as builds make them whose
-/// times are all the same. Servers that share a name but not a filesystem set it to 0, or their tags would differ.
+/// Modification time and size are the same for copies that keep times (`rsync -t`, `cp -p`, an
+/// unpacked archive), so servers that share a name agree on them. The inode number tells a file
+/// that was put in another's place with the same size and time, but is another one on each server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// Modification time, seconds since the epoch.
+    /// Modification time, seconds since the epoch; or of a file that is not [dated](is_dated), its
+    /// change time.
     pub mtime_s: i64,
     /// And nanoseconds.
     pub mtime_ns: u32,
     /// Bytes.
     pub size: u64,
-    /// Inode number.
-    pub inode: u64,
+    /// Inode number, where it is to count.
+    pub inode: Option<u64>,
+}
+
+/// Returns whether a modification time says when a file got its content.
+#[must_use]
+pub fn is_dated(mtime_s: i64) -> bool {
+    mtime_s >= DATED_FROM_S
+}
+
+/// How exactly a tag names the bytes of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strength {
+    /// No other bytes have the tag.
+    Strong,
+    /// The same content, in bytes that another version of this program may make otherwise: those of
+    /// a compression while serving.
+    Weak,
+    /// The file may still change without another stamp. The tag is not that of the settled stamp
+    /// either: a client that has what was there a moment before must not be told later that it is
+    /// the same.
+    New,
 }
 
 impl Stamp {
@@ -41,20 +68,22 @@ impl Stamp {
         nanos(seen).saturating_sub(mtime_ns) >= nanos(SETTLING)
     }
 
-    /// The tag of the file in a content coding. Before the stamp has settled the tag is weak, and not that of the settled
-    /// stamp either: a client that has what was there a moment before must not be told later that it is the same.
+    /// The tag of the file in a content coding.
     #[must_use]
-    pub fn tag(&self, coding: Option<Coding>, settled: bool) -> HeaderValue {
+    pub fn tag(&self, coding: Option<Coding>, strength: Strength) -> HeaderValue {
         let Self { mtime_s, mtime_ns, size, inode } = self;
         let mut tag = String::with_capacity(80);
-        tag.push_str(if settled { "\"" } else { "W/\"" });
+        tag.push_str(if strength == Strength::Strong { "\"" } else { "W/\"" });
         // Each number ends at its separator, so different numbers never make the same tag.
-        let _ = write!(tag, "{mtime_s:x}.{mtime_ns:x}-{size:x}-{inode:x}");
+        let _ = write!(tag, "{mtime_s:x}.{mtime_ns:x}-{size:x}");
+        if let Some(inode) = inode {
+            let _ = write!(tag, "-{inode:x}");
+        }
         if let Some(coding) = coding {
             tag.push('-');
             tag.push_str(coding.token());
         }
-        tag.push_str(if settled { "\"" } else { "-new\"" });
+        tag.push_str(if strength == Strength::New { "-new\"" } else { "\"" });
         HeaderValue::try_from(tag).expect("hexadecimal digits and separators are a header's value")
     }
 }
@@ -139,7 +168,8 @@ mod tests {
 
     fn stamps() -> impl Strategy<Value = Stamp> {
         let few = || prop_oneof![any::<u64>(), 0..40u64];
-        (prop_oneof![any::<i64>(), -3..40i64], prop_oneof![0..1_000_000_000u32, 0..40u32], few(), few())
+        let seconds = prop_oneof![any::<i64>(), -3..40i64];
+        (seconds, prop_oneof![0..1_000_000_000u32, 0..40u32], few(), prop::option::of(few()))
             .prop_map(|(mtime_s, mtime_ns, size, inode)| Stamp { mtime_s, mtime_ns, size, inode })
     }
 
@@ -147,18 +177,24 @@ mod tests {
         prop::option::of(prop::sample::select(Coding::ALL.to_vec()))
     }
 
+    fn strengths() -> impl Strategy<Value = Strength> {
+        prop::sample::select(vec![Strength::Strong, Strength::Weak, Strength::New])
+    }
+
     fn tags(list: &str) -> Vec<(bool, String)> {
         let text = |tag: Tag<'_>| (tag.weak, String::from_utf8_lossy(tag.opaque).into_owned());
         Tags::new(list.as_bytes()).map(text).collect()
     }
 
-    const FILE: Stamp = Stamp { mtime_s: 0x68a1_b2c3, mtime_ns: 0x1f, size: 716, inode: 10 };
+    const FILE: Stamp = Stamp { mtime_s: 0x68a1_b2c3, mtime_ns: 0x1f, size: 716, inode: None };
+    const INODE: Stamp = Stamp { inode: Some(10), ..FILE };
 
     #[test]
     fn a_tag_has_a_separator_between_any_two_numbers() {
-        assert_eq!(FILE.tag(None, true), "\"68a1b2c3.1f-2cc-a\"");
-        assert_eq!(FILE.tag(Some(Coding::Zstd), true), "\"68a1b2c3.1f-2cc-a-zstd\"");
-        assert_eq!(FILE.tag(Some(Coding::Br), false), "W/\"68a1b2c3.1f-2cc-a-br-new\"");
+        assert_eq!(FILE.tag(None, Strength::Strong), "\"68a1b2c3.1f-2cc\"");
+        assert_eq!(INODE.tag(None, Strength::Strong), "\"68a1b2c3.1f-2cc-a\"");
+        assert_eq!(INODE.tag(Some(Coding::Zstd), Strength::Weak), "W/\"68a1b2c3.1f-2cc-a-zstd\"");
+        assert_eq!(INODE.tag(Some(Coding::Br), Strength::New), "W/\"68a1b2c3.1f-2cc-a-br-new\"");
     }
 
     #[test]
@@ -212,12 +248,13 @@ mod tests {
 
         #[test]
         fn different_states_have_different_tags(
-            a in (stamps(), codings(), any::<bool>()), b in (stamps(), codings(), any::<bool>()),
+            a in (stamps(), codings(), strengths()), b in (stamps(), codings(), strengths()),
         ) {
-            let [first, second] = [a, b].map(|(stamp, coding, settled)| stamp.tag(coding, settled));
+            let [first, second] = [a, b].map(|(stamp, coding, strength)| stamp.tag(coding, strength));
             let [first, second] = [&first, &second].map(|value| Tag::parse(value.as_bytes()).unwrap());
-            prop_assert_eq!(first.is_like(second), a == b);
-            prop_assert_eq!(first.is(first), a.2);
+            let is_new = |strength| strength == Strength::New;
+            prop_assert_eq!(first.is_like(second), (a.0, a.1, is_new(a.2)) == (b.0, b.1, is_new(b.2)));
+            prop_assert_eq!(first.is(first), a.2 == Strength::Strong);
         }
 
         #[test]
@@ -225,10 +262,10 @@ mod tests {
             let split = |cut: u8| {
                 let at = 1 + usize::from(cut) % (digits.len() - 2);
                 let number = |digits: &[u8]| digits.iter().fold(0u64, |number, digit| number << 4 | u64::from(*digit));
-                Stamp { size: number(&digits[..at]), inode: number(&digits[at..]), ..FILE }
+                Stamp { size: number(&digits[..at]), inode: Some(number(&digits[at..])), ..FILE }
             };
             let (first, second) = (split(a), split(b));
-            prop_assert_eq!(first.tag(None, true) == second.tag(None, true), first == second);
+            prop_assert_eq!(first.tag(None, Strength::Strong) == second.tag(None, Strength::Strong), first == second);
         }
 
         #[test]

@@ -8,9 +8,12 @@
 //! environment, the terminal, signals. It never prints; what has to be said comes out as log lines and errors.
 
 mod answer;
+pub mod archive;
 pub mod asked;
 pub mod auth;
 mod body;
+mod budget;
+mod coalesce;
 pub mod compress;
 pub mod conditional;
 pub mod config;
@@ -28,7 +31,9 @@ pub mod negotiate;
 pub mod pages;
 pub mod path;
 mod plan;
+pub mod proxies;
 pub mod range;
+mod rate;
 pub mod report;
 pub mod rules;
 pub mod server;

@@ -124,6 +124,17 @@ fn status_slot(status: u16) -> usize {
     slot.map_or(STATUSES.len(), |&slot| usize::from(slot))
 }
 
+/// Listings at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListingLoad {
+    /// Directories that were read, or are being read.
+    pub reads: u64,
+    /// Directories that are being read now.
+    pub reading: u64,
+    /// Bytes of entries and pages in memory.
+    pub bytes: u64,
+}
+
 /// What others know at the moment somebody asks.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
@@ -131,6 +142,10 @@ pub struct Outside {
     pub pool_queue: u64,
     /// Threads the pool has.
     pub pool_threads: u64,
+    /// Listings.
+    pub listings: ListingLoad,
+    /// Bytes of responses in memory.
+    pub buffered_bytes: u64,
     /// Lines the access log has lost.
     pub log_lines_dropped: u64,
     /// Filesystems, by major and minor number of their device, that refuse reads that must not wait.
@@ -184,6 +199,22 @@ impl Metrics {
         page.single("fathom_connections_total", "counter", "Connections that were accepted.", opened);
         page.single("fathom_pool_queue", "gauge", "Requests that wait for a thread.", outside.pool_queue);
         page.single("fathom_pool_threads", "gauge", "Threads of the pool.", outside.pool_threads);
+        let ListingLoad { reads, reading, bytes } = outside.listings;
+        page.single(
+            "fathom_listing_reads_total",
+            "counter",
+            "Directories that were read for listings.",
+            reads,
+        );
+        page.single(
+            "fathom_listing_reads",
+            "gauge",
+            "Directories that are being read for listings.",
+            reading,
+        );
+        page.single("fathom_listing_bytes", "gauge", "Bytes of entries and pages of listings.", bytes);
+        let buffered = "Bytes of responses in memory that wait for their clients.";
+        page.single("fathom_buffered_bytes", "gauge", buffered, outside.buffered_bytes);
         let lost = "Lines the access log has lost.";
         page.single("fathom_log_lines_dropped_total", "counter", lost, outside.log_lines_dropped);
         render_nowait(&mut page, &outside.nowait_unsupported);
@@ -346,6 +377,8 @@ mod tests {
         let outside = Outside {
             pool_queue: 3,
             pool_threads: 4,
+            listings: ListingLoad { reads: 6, reading: 7, bytes: 8 },
+            buffered_bytes: 9,
             log_lines_dropped: 5,
             nowait_unsupported: vec![(0, 45)],
         };
@@ -364,6 +397,10 @@ mod tests {
             ("fathom_worker_stall_seconds_bucket{le=\"0.001\"}", 1.0),
             ("fathom_pool_queue", 3.0),
             ("fathom_pool_threads", 4.0),
+            ("fathom_listing_reads_total", 6.0),
+            ("fathom_listing_reads", 7.0),
+            ("fathom_listing_bytes", 8.0),
+            ("fathom_buffered_bytes", 9.0),
             ("fathom_log_lines_dropped_total", 5.0),
             ("fathom_nowait_unsupported{device=\"0:45\"}", 1.0),
         ] {

@@ -6,25 +6,43 @@
 use http::StatusCode;
 
 /// `Content-Security-Policy` of every page made here: its one style sheet, and nothing else (CSP Level 3, section 8.4 for the hash).
-pub const CSP: &str = "default-src 'none'; style-src 'sha256-BfPks16MvGpNKPApkhEJ+YD6/7aELIWA5eqzpc1BLpQ='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const CSP: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The one style sheet. Rows are 44 pixels high at least, as fingers need; long names break anywhere rather than widen the page; of a
-/// time, narrow screens show the day.
+/// The same for pages with a form, which may be sent to the page's own server.
+pub const CSP_FORM: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// The one style sheet. Rows are 24 pixels high, so that 24 of them fit a laptop's screen, and 44
+/// under fingers; long names break anywhere rather than widen the page; of a time, narrow screens
+/// show the day. Icons are shapes by the ends of addresses: they take no file, no markup and no
+/// script.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--line:#d8dee4;--paper:#fff;--link:#0550ae}
+:root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--line:#d8dee4;--paper:#fff;--link:#0550ae;--pad:0}
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--line:#30363d;--paper:#0d1117;--link:#79b8ff}}
-body{margin:0 auto;max-width:60rem;padding:1rem;font:1rem/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+@media(pointer:coarse){:root{--pad:.625rem}}
+body{margin:0 auto;max-width:60rem;padding:.25rem 1rem;font:1rem/1.4375rem system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 a{color:var(--link)}
-h1{font-size:1.25rem;overflow-wrap:anywhere;white-space:pre-wrap}
+header{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:0 1rem}
+h1{margin:.25rem 0;font-size:1.125rem;overflow-wrap:anywhere;white-space:pre-wrap}
+form{display:flex;gap:.25rem;padding:.125rem 0}
+input,button{min-width:0;box-sizing:border-box;height:calc(1.5rem + 2*var(--pad));font:inherit;font-size:.875rem}
+nav p{display:flex;flex-wrap:wrap;gap:0 1rem;margin:.25rem 0}
+nav p a{padding:var(--pad) 0}
 table{width:100%;border-collapse:collapse}
 th,td{padding:0 0 0 1rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;white-space:nowrap}
-td{line-height:2.75rem;color:var(--dim);font-variant-numeric:tabular-nums}
+td{line-height:calc(1.4375rem + 2*var(--pad));color:var(--dim);font-variant-numeric:tabular-nums}
 th:first-child,td:first-child{width:100%;padding:0}
 th:nth-child(2),td:nth-child(2){text-align:right}
-th a,td:first-child a,td:first-child span{display:block;padding:.625rem 0;line-height:1.5rem}
-td:first-child a,td:first-child span{overflow-wrap:anywhere;white-space:pre-wrap;unicode-bidi:plaintext;text-align:left}
+th a,td:first-child a,td:first-child span{display:block;padding:var(--pad) 0;line-height:1.4375rem}
+td:first-child a,td:first-child span{position:relative;padding-left:1.5rem;overflow-wrap:anywhere;white-space:pre-wrap;unicode-bidi:plaintext;text-align:left}
+td:first-child a::before,td:first-child span::before{content:'';position:absolute;left:0;top:calc(var(--pad) + .375rem);width:1rem;height:1rem;background:var(--dim);clip-path:path(evenodd,'M3 1h7l3 3v11H3zM5 6v1h6V6zM5 9v1h6V9zM5 12v1h4v-1z')}
+td a[href$='/']::before{background:var(--link);clip-path:path('M1 3h5l2 2h7v9H1z')}
+td a[href='../']::before{clip-path:path('M8 2l6 6h-4v6H6V8H2z')}
+td a:is([href$='.png' i],[href$='.jpg' i],[href$='.jpeg' i],[href$='.gif' i],[href$='.webp' i],[href$='.avif' i],[href$='.svg' i])::before{clip-path:path(evenodd,'M1 2h14v12H1zM3 4v8l3-4 2 2 3-4 2 4V4z')}
+td a:is([href$='.mp3' i],[href$='.ogg' i],[href$='.flac' i],[href$='.wav' i],[href$='.mp4' i],[href$='.mkv' i],[href$='.webm' i],[href$='.mov' i])::before{clip-path:path(evenodd,'M1 2h14v12H1zM6 5v6l5-3z')}
+td a:is([href$='.zip' i],[href$='.gz' i],[href$='.tgz' i],[href$='.tar' i],[href$='.zst' i],[href$='.xz' i],[href$='.bz2' i],[href$='.7z' i])::before{clip-path:path(evenodd,'M2 1h12v14H2zM7 2v2h2V2zM7 6v2h2V6zM7 10v3h2v-3z')}
 th[aria-sort=ascending] a::after{content:' \\2191'}
 th[aria-sort=descending] a::after{content:' \\2193'}
+pre{white-space:pre-wrap;overflow-wrap:anywhere}
 @media(max-width:36rem){
 time span,th span{display:none}
 th,td{padding-left:.5rem}
@@ -55,6 +73,18 @@ pub(crate) fn escape(text: &[u8], out: &mut String) {
         if !chunk.invalid().is_empty() {
             out.push(char::REPLACEMENT_CHARACTER);
         }
+    }
+}
+
+/// Appends a text of several lines: as [`escape`], but line ends and tabs stay.
+pub(crate) fn escape_lines(text: &[u8], out: &mut String) {
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let (line, end) = line.strip_suffix(b"\n").map_or((line, ""), |line| (line, "\n"));
+        for (at, part) in line.strip_suffix(b"\r").unwrap_or(line).split(|byte| *byte == b'\t').enumerate() {
+            out.push_str(if at > 0 { "\t" } else { "" });
+            escape(part, out);
+        }
+        out.push_str(end);
     }
 }
 
@@ -102,6 +132,28 @@ pub fn html(status: StatusCode) -> String {
 #[must_use]
 pub fn text(status: StatusCode) -> String {
     title(status) + "\n"
+}
+
+/// The page of a directory without one of the files `index`, where lists are off: it says how to
+/// turn them on. 404, too.
+#[must_use]
+pub fn unlisted(index: &[Vec<u8>]) -> String {
+    let mut out = String::with_capacity(STYLE.len() + 1024);
+    open(b"404 No index", &mut out);
+    out.push_str("<main>\n<h1>404 No index</h1>\n<p>This directory ");
+    match index {
+        [] => out.push_str("has no index file"),
+        names => {
+            out.push_str("has no ");
+            escape(&names.join(&b" or "[..]), &mut out);
+        }
+    }
+    out.push_str(
+        ", and lists of directories are off. Whoever runs this server can turn them on:</p>\n\
+         <pre>fathom serve --listing</pre>\n</main>\n",
+    );
+    out.push_str(CLOSE);
+    out
 }
 
 fn title(status: StatusCode) -> String {
@@ -152,8 +204,11 @@ mod tests {
         };
         let hash = suite.common.hash_provider.hash(style.as_bytes());
         let source = format!("style-src 'sha256-{}';", BASE64_STANDARD.encode(hash.as_ref()));
-        assert!(CSP.contains(&source), "{source}");
-        assert!(http::HeaderValue::from_str(CSP).is_ok());
+        for policy in [CSP, CSP_FORM] {
+            assert!(policy.contains(&source), "{source}");
+            assert!(http::HeaderValue::from_str(policy).is_ok());
+        }
+        assert_eq!(CSP_FORM.replace("form-action 'self'", "form-action 'none'"), CSP);
     }
 
     #[test]
@@ -167,6 +222,15 @@ mod tests {
         assert_eq!(html(StatusCode::NOT_FOUND), expected);
         assert!(html(StatusCode::IM_A_TEAPOT).contains("<h1>418 I&#39;m a teapot</h1>\n</main>"));
         assert!(html(StatusCode::from_u16(599).unwrap()).contains("<title>599</title>"));
+    }
+
+    #[test]
+    fn a_directory_without_an_index_says_how_to_list_it() {
+        let page = unlisted(&[b"index.html".to_vec(), b"<a>".to_vec()]);
+        assert!(
+            page.contains("This directory has no index.html or &lt;a&gt;, and") && page.contains("--listing")
+        );
+        assert!(unlisted(&[]).contains("has no index file, and"));
     }
 
     #[test]
@@ -188,6 +252,13 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(escaped(text), expected);
         }
+    }
+
+    #[test]
+    fn a_text_keeps_its_lines() {
+        let mut out = String::new();
+        escape_lines(b"# <a>\r\n\tb\x1b[0m\n\nend\r", &mut out);
+        assert_eq!(out, "# &lt;a&gt;\n\tb\u{241b}[0m\n\nend");
     }
 
     proptest! {

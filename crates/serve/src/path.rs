@@ -14,7 +14,7 @@ pub const NAME_BYTES: usize = 255;
 pub const PATH_BYTES: usize = 4095;
 
 /// All but what RFC 3986 calls unreserved. That `:` is among them keeps a link to `a:b` from being one to the scheme `a`.
-const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PATH: &AsciiSet = &NAME.remove(b'/');
 /// A query is passed on as it came; only what would end it, or a header, is encoded.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
@@ -151,18 +151,42 @@ pub fn encode_name(name: &[u8]) -> String {
     percent_encode(name, NAME).to_string()
 }
 
-/// The value of `Location` for the directory at a decoded path, with the request's query.
+/// The value of `Location` that leads from the decoded path `from` to `to`, with the request's
+/// query. Both are below the root, with a slash at the end of a directory's.
+///
+/// The reference is relative (RFC 3986, section 4.2), so that a prefix stays that a proxy in front
+/// took away. It begins with an encoded name, `./` or `../`: it names neither a host nor a scheme.
 #[must_use]
-pub fn dir_location(path: &[u8], query: Option<&[u8]>) -> String {
-    let mut url = encode(path);
-    if !url.ends_with('/') {
-        url.push('/');
+pub fn location(from: &[u8], to: &[u8], query: Option<&[u8]>) -> String {
+    let ((from, _), (dir, name)) = (parent(from), parent(to));
+    let mut url = relative(from, dir) + &encode_name(name);
+    if url.is_empty() {
+        url.push_str("./");
     }
     if let Some(query) = query {
         url.push('?');
         url.extend(percent_encode(query, QUERY));
     }
     url
+}
+
+/// The directory of `path`, without its last slash, and the name in it.
+fn parent(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (path.get(..slash).unwrap_or_default(), path.get(slash + 1..).unwrap_or_default()),
+        None => (b"", path),
+    }
+}
+
+/// The way from the directory `from` to the directory `to`: empty, or with a slash at its end.
+fn relative(from: &[u8], to: &[u8]) -> String {
+    let names = |path: &[u8]| -> Vec<Vec<u8>> {
+        path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let (from, to) = (names(from), names(to));
+    let shared = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    let up = std::iter::repeat_n("../".to_owned(), from.len() - shared);
+    up.chain(to.iter().skip(shared).map(|name| encode_name(name) + "/")).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use fathom_io::offer::{Offer, is_local};
 use crate::config::{self, Config, Site};
 use crate::error::{Error, Op};
 use crate::files::{Model, is_in_memory};
-use crate::plan::{cause, links};
+use crate::plan::{cause, links, place};
 use crate::server::workers;
 
 /// What was found for one site.
@@ -139,7 +139,8 @@ impl Report {
     /// # Errors
     /// If its directory cannot be opened.
     pub fn new(site: &Site, config: &Config) -> Result<Self, Error> {
-        let root = site.root.as_path();
+        let (root, _) = place(&site.root);
+        let root = root.as_path();
         let failed = |errno: Errno| Error::new(Op::Open, root.display().to_string(), cause(errno));
         let offer = Offer::of(root).map_err(failed)?;
         match Beneath::new(root, links(site)) {

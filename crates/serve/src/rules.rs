@@ -1,15 +1,21 @@
-//! What a site's configuration comes to: rules that are compiled once, checked then, and asked for every request or every file.
+//! The rules of a site's configuration, compiled and checked once, and evaluated for every request
+//! or every file.
 //!
-//! Owns: globs, headers by path, redirects, rewrites, other origins, names of sites, maintenance. Does not own: files, responses,
-//! and when a rule is asked.
+//! Owns: globs, networks, what may be had, headers by path, redirects, rewrites, other origins,
+//! names of sites, maintenance. Does not own: files, responses, and when a rule is asked.
 
+pub mod access;
 pub mod cors;
 pub mod glob;
 pub mod headers;
 pub mod hosts;
 pub mod maintenance;
+pub mod network;
 pub mod route;
 
+use std::sync::Arc;
+
+use self::access::Access;
 use self::cors::Cors;
 use self::headers::HeaderRules;
 use self::maintenance::Maintenance;
@@ -20,6 +26,8 @@ use crate::error::Error;
 /// The rules of a site.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// Access by path and by client address.
+    pub access: Arc<Access>,
     /// Headers by path.
     pub headers: HeaderRules,
     /// Other addresses by path.
@@ -39,6 +47,7 @@ impl Rules {
     /// If a rule makes no sense; the error names its key.
     pub fn new(site: &Site, key: &str, tls: bool) -> Result<Self, Error> {
         Ok(Self {
+            access: Arc::new(Access::new(site, key)?),
             headers: HeaderRules::new(site, key, tls)?,
             redirects: Redirects::new(&site.redirects, key)?,
             rewrites: Rewrites::new(&site.rewrites, key)?,

@@ -4,6 +4,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -12,14 +13,19 @@ use fathom_io::sys::{cpus_allowed, fd_limit};
 use fathom_io::uring::FileRing;
 use tokio::sync::watch;
 
+use crate::answer::Listings;
+use crate::budget::Budget;
 use crate::config::{self, Config};
-use crate::error::{Error, Op};
+use crate::conn::outbox::SendBudget;
+use crate::error::{Error, Op, cause};
 use crate::files::Model;
 use crate::files::pool::Pool;
 use crate::listen::{Activation, Address, Listening, SocketFile, Word, listen, socket_mode};
-use crate::log::{Log, Style, Target};
+use crate::log::{Errors, Log, Style, Target, Trouble};
 use crate::metrics::{Metrics, Outside};
+use crate::path::encode_name;
 use crate::plan::Plan;
+use crate::rate::Buckets;
 use crate::tls::Holder;
 use crate::worker::{self, Start};
 
@@ -42,7 +48,16 @@ pub(crate) struct Shared {
     pub(crate) pool_threads: usize,
     pub(crate) cache: config::Cache,
     pub(crate) metrics: Metrics,
+    pub(crate) listings: Listings,
+    /// Counts the archives that are being sent.
+    pub(crate) archives: Budget,
     pub(crate) tls: Option<Holder>,
+    pub(crate) errors: Errors,
+    pub(crate) buckets: Buckets,
+    /// Bytes of responses in memory, of all connections.
+    pub(crate) send_budget: Arc<SendBudget>,
+    /// Whether a request was under way when the time to end was over.
+    pub(crate) has_cut: AtomicBool,
     /// Tells clients from each other without keeping their addresses.
     pub(crate) hasher: RandomState,
     log: Mutex<Option<Log>>,
@@ -59,6 +74,8 @@ impl Shared {
         self.metrics.render(&Outside {
             pool_queue: load.queued as u64,
             pool_threads: load.threads as u64,
+            listings: self.listings.load(),
+            buffered_bytes: self.send_budget.used() as u64,
             log_lines_dropped: self.log().as_ref().map_or(0, Log::dropped),
             nowait_unsupported,
         })
@@ -103,6 +120,9 @@ pub struct Outfit<'a> {
     pub activation: Activation<'a>,
     /// Where the access log goes that is to go to no file.
     pub stream: Option<Box<dyn std::io::Write + Send>>,
+    /// Where the error log goes that is to go to no file; each message is one write. Without it
+    /// those messages go nowhere.
+    pub errors: Option<Box<dyn std::io::Write + Send>>,
 }
 
 /// A server that runs. Dropping it ends it at once.
@@ -129,12 +149,11 @@ impl Server {
     /// If something makes no sense, a directory or a certificate cannot be opened, an address not be listened on, or a model is not
     /// available here.
     pub fn start(config: &Config, outfit: Outfit<'_>) -> Result<Self, Error> {
-        let plan = Plan::new(config)?;
-        let (tls, mut warnings) = certificates(config)?;
-        let model = model(config)?;
+        let Prepared { plan, tls, model, listen, mut warnings } = Prepared::new(config)?;
         let (workers, pool) = (workers(config), config.pool.clone().unwrap_or_default());
-        let listening = sockets(config, workers, outfit.activation)?;
-        let (log, log_warning) = log(config, outfit.stream)?;
+        let listening = listen.bind(workers, outfit.activation)?;
+        let errors = errors(config, outfit.errors)?;
+        let (log, log_warning) = log(config, outfit.stream, &errors)?;
         warnings.extend(log_warning);
         let shared = Arc::new(Shared {
             model,
@@ -144,7 +163,13 @@ impl Server {
             pool: Pool::new(pool, cpus_allowed()),
             cache: cache(config, model),
             metrics: Metrics::new(workers),
+            listings: Listings::default(),
+            archives: Budget::default(),
             tls,
+            errors,
+            buckets: Buckets::new(),
+            send_budget: Arc::new(SendBudget::new(config.limits.buffer_bytes)),
+            has_cut: AtomicBool::new(false),
             hasher: RandomState::new(),
             log: Mutex::new(log),
         });
@@ -160,6 +185,25 @@ impl Server {
         };
         server.start_workers(listening)?;
         Ok(server)
+    }
+
+    /// Opens everything that [`Server::start`] opens, but takes no address and starts no thread. A
+    /// log file that is not there is made and removed again. Returns the warnings of a start.
+    ///
+    /// # Errors
+    /// As for a start, but for addresses.
+    pub fn check(config: &Config) -> Result<Vec<String>, Error> {
+        let prepared = Prepared::new(config)?;
+        ring(prepared.model)?;
+        if let (Some(_), Some(file)) = (log_style(config), &config.access_log.file) {
+            Log::check(file)?;
+        }
+        config.error_log.file.as_ref().map_or(Ok(()), |file| Log::check(file))?;
+        if let Some(file) = &config.error_log.file {
+            Log::check(file)?;
+        }
+        config.error_log.file.as_ref().map_or(Ok(()), |file| Log::check(file))?;
+        Ok(prepared.warnings)
     }
 
     fn start_workers(&mut self, sockets: Sockets) -> Result<(), Error> {
@@ -194,12 +238,16 @@ impl Server {
         Ok(())
     }
 
-    /// Where clients find it, as URLs; a Unix socket as `unix:PATH`.
+    /// Where clients find it, as URLs, with the name of the file if the default site is one; a Unix
+    /// socket as `unix:PATH`.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
+        let plan = Arc::clone(&self.orders.borrow().plan);
+        let only = plan.default_site().and_then(|site| site.only.as_deref());
+        let path = only.map(encode_name).unwrap_or_default();
         let url = |(address, scheme): &(Address, Scheme)| match (address, scheme) {
-            (Address::Tcp(address), Scheme::Https) => format!("https://{address}/"),
-            (Address::Tcp(address), Scheme::Http) => format!("http://{address}/"),
+            (Address::Tcp(address), Scheme::Https) => format!("https://{address}/{path}"),
+            (Address::Tcp(address), Scheme::Http) => format!("http://{address}/{path}"),
             (address, _) => address.to_string(),
         };
         self.addresses.iter().map(url).collect()
@@ -222,11 +270,17 @@ impl Server {
         if let Some(tls) = &self.shared.tls {
             warnings.extend(tls.reload()?);
         }
-        if let Some(log) = &*self.shared.log() {
-            warnings.extend(log.reopen().err().map(|error| error.to_string()));
-        }
+        warnings.extend(self.reopen_logs());
+        self.shared.send_budget.set_limit(config.limits.buffer_bytes);
         self.orders.send_modify(|orders| orders.plan = plan);
         Ok(warnings)
+    }
+
+    /// Goes on with newly opened files under the names of the logs, after the old ones were
+    /// renamed. Files that cannot be opened are named in the warnings; then the old ones are kept.
+    pub fn reopen_logs(&self) -> Vec<String> {
+        let access = self.shared.log().as_ref().and_then(|log| log.reopen().err());
+        access.into_iter().chain(self.shared.errors.reopen().err()).map(|error| error.to_string()).collect()
     }
 
     /// What `config` says otherwise than the server was started, and can have no effect before the next start.
@@ -242,18 +296,18 @@ impl Server {
             ("cache", old.cache != config.cache),
             ("tls", old.tls != config.tls),
             ("access-log", old.access_log != config.access_log),
+            ("error-log", old.error_log != config.error_log),
         ];
         let said = |(key, _): &(&str, bool)| format!("'{key}' has changed, which takes a new start");
         changed.iter().filter(|(_, changed)| *changed).map(said).collect()
     }
 
     /// Gives the configured notice at the health endpoint; then accepts no more connections, lets what is under way end, for `timeout` at
-    /// most, and ends. Whether everything had ended.
+    /// most, and ends. Whether no request was cut off that its client was still taking.
     #[must_use]
     pub fn drain(mut self, timeout: Duration) -> bool {
         self.give_notice();
-        let end = Instant::now() + timeout;
-        self.stop(end) && Instant::now() < end
+        self.stop(Instant::now() + timeout) && !self.shared.has_cut.load(Ordering::Relaxed)
     }
 
     fn give_notice(&self) {
@@ -277,14 +331,18 @@ impl Server {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends by `end`, or a moment after: a worker may be in a call that waits for ever. Whether the log is complete.
+    /// Ends by `end`, or a moment after: a worker may be in a call that waits for ever. Whether all
+    /// workers have ended and the logs are complete.
     fn stop(&mut self, end: Instant) -> bool {
         self.orders.send_modify(|orders| orders.phase = Phase::Drain(end));
         while Instant::now() < end + LAST_CALL && self.threads.iter().any(|thread| !thread.is_finished()) {
             thread::sleep(LOOK);
         }
+        let ended = self.threads.iter().all(JoinHandle::is_finished);
         let log = self.shared.log().take();
-        log.is_none_or(|log| log.close(LOG_TIMEOUT))
+        let closed = log.is_none_or(|log| log.close(LOG_TIMEOUT));
+        // Last: the access log's failures are among its messages.
+        self.shared.errors.close(LOG_TIMEOUT) && closed && ended
     }
 }
 
@@ -302,16 +360,48 @@ struct Sockets {
     redirecting: Option<Listening>,
 }
 
-fn sockets(config: &Config, workers: usize, activation: Activation<'_>) -> Result<Sockets, Error> {
-    let default = [ADDRESS.to_owned()];
-    let words = if config.listen.is_empty() { &default[..] } else { &config.listen };
-    let parse = |word: &String| word.parse::<Word>();
-    let words = words.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let mode = socket_mode(config.socket_mode.as_deref())?;
-    let listening = listen(&words, workers, mode, activation)?;
-    let from = config.tls.as_ref().and_then(|tls| tls.redirect_from.as_ref());
-    let redirecting = from.map(|word| listen(&[parse(word)?], workers, mode, Activation::default()));
-    Ok(Sockets { listening, redirecting: redirecting.transpose()? })
+/// All that a start opens before it takes an address.
+struct Prepared {
+    plan: Arc<Plan>,
+    tls: Option<Holder>,
+    model: Model,
+    listen: Listen,
+    warnings: Vec<String>,
+}
+
+impl Prepared {
+    fn new(config: &Config) -> Result<Self, Error> {
+        let plan = Plan::new(config)?;
+        let (tls, warnings) = certificates(config)?;
+        Ok(Self { plan, tls, model: model(config)?, listen: Listen::new(config)?, warnings })
+    }
+}
+
+/// The addresses of a configuration, read and not yet taken.
+struct Listen {
+    words: Vec<Word>,
+    redirecting: Option<Word>,
+    mode: u32,
+}
+
+impl Listen {
+    fn new(config: &Config) -> Result<Self, Error> {
+        let default = [ADDRESS.to_owned()];
+        let words = if config.listen.is_empty() { &default[..] } else { &config.listen };
+        let parse = |word: &String| word.parse::<Word>();
+        let from = config.tls.as_ref().and_then(|tls| tls.redirect_from.as_ref());
+        Ok(Self {
+            words: words.iter().map(parse).collect::<Result<_, _>>()?,
+            redirecting: from.map(parse).transpose()?,
+            mode: socket_mode(config.socket_mode.as_deref())?,
+        })
+    }
+
+    fn bind(self, workers: usize, activation: Activation<'_>) -> Result<Sockets, Error> {
+        let listening = listen(&self.words, workers, self.mode, activation)?;
+        let redirect = |word| listen(&[word], workers, self.mode, Activation::default());
+        Ok(Sockets { listening, redirecting: self.redirecting.map(redirect).transpose()? })
+    }
 }
 
 fn port_of(address: &Address) -> Option<u16> {
@@ -362,20 +452,40 @@ fn ring(model: Model) -> Result<Option<FileRing>, Error> {
     ring.map_err(|unavailable| Error::new(Op::Start, "io_uring", unavailable))
 }
 
+/// The format of the access log; `None` if there is no log.
+fn log_style(config: &Config) -> Option<Style> {
+    match config.access_log.format.as_deref() {
+        Some("json") => Some(Style::Json),
+        Some("combined") => Some(Style::Combined),
+        None if config.access_log.file.is_some() => Some(Style::Combined),
+        _ => None,
+    }
+}
+
+fn errors(config: &Config, stream: Option<Box<dyn std::io::Write + Send>>) -> Result<Errors, Error> {
+    match (&config.error_log.file, stream) {
+        (Some(file), _) => Errors::start(Target::File(file.clone())),
+        (None, Some(stream)) => Errors::start(Target::Stream(stream)),
+        (None, None) => Ok(Errors::default()),
+    }
+}
+
 fn log(
     config: &Config,
     stream: Option<Box<dyn std::io::Write + Send>>,
+    errors: &Errors,
 ) -> Result<(Option<Log>, Option<String>), Error> {
-    let style = match config.access_log.format.as_deref() {
-        Some("json") => Style::Json,
-        Some("combined") => Style::Combined,
-        None if config.access_log.file.is_some() => Style::Combined,
-        _ => return Ok((None, None)),
-    };
+    let Some(style) = log_style(config) else { return Ok((None, None)) };
     let target = match (&config.access_log.file, stream) {
         (Some(file), _) => Target::File(file.clone()),
         (None, Some(stream)) => Target::Stream(stream),
         (None, None) => return Ok((None, Some("there is nowhere for the access log to go".to_owned()))),
     };
-    Ok((Some(Log::start(style, target)?), None))
+    let errors = errors.clone();
+    let name =
+        config.access_log.file.as_ref().map_or_else(String::new, |file| format!(" '{}'", file.display()));
+    let failed = move |error: &std::io::Error| {
+        errors.report(Trouble::AccessLog, || format!("cannot write access log{name}: {}", cause(error)));
+    };
+    Ok((Some(Log::start(style, target, failed)?), None))
 }

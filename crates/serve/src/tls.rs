@@ -1,6 +1,10 @@
-//! Encryption of connections: certificate and key from their files to what rustls needs, and that exchanged while the server runs.
+//! Encryption of connections: certificates and keys from their files to what rustls needs, and that
+//! exchanged while the server runs.
 //!
 //! Does not own: handshakes and their time limits, when to load again, what is done with a warning.
+
+mod names;
+mod own;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,13 +12,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::{self, Ticketer};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{RootCertStore, ServerConfig};
 
+use self::names::ByName;
+pub(crate) use self::names::client_name;
+use self::own::Own;
 use crate::config;
 use crate::error::{Error, Op};
 
@@ -39,14 +48,17 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug)]
 pub struct Holder {
     files: config::Tls,
+    own: Option<Own>,
     current: RwLock<Arc<ServerConfig>>,
 }
 
 impl Holder {
-    /// Reads the files. Beside it come warnings, each a sentence.
+    /// Reads the files, or makes a certificate. Beside it come warnings, each a sentence.
     pub fn load(files: &config::Tls) -> Result<(Self, Vec<String>), Error> {
-        let (config, warnings) = load(files)?;
-        Ok((Self { files: files.clone(), current: RwLock::new(Arc::new(config)) }, warnings))
+        let own = files.self_signed.then(|| Own::make(&ring::default_provider())).transpose()?;
+        let (config, mut warnings) = load(files, own.as_ref())?;
+        warnings.extend(own.as_ref().map(|own| own.note.clone()));
+        Ok((Self { files: files.clone(), own, current: RwLock::new(Arc::new(config)) }, warnings))
     }
 
     /// For a connection that begins now.
@@ -57,34 +69,79 @@ impl Holder {
 
     /// Reads the files again, for the connections from now on. After an error everything is as it was.
     pub fn reload(&self) -> Result<Vec<String>, Error> {
-        let (config, warnings) = load(&self.files)?;
+        let (config, warnings) = load(&self.files, self.own.as_ref())?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         Ok(warnings)
     }
 }
 
 /// TLS 1.3 and 1.2, both protocols, and tickets, with which a client that comes back is spared half of the handshake.
-fn load(files: &config::Tls) -> Result<(ServerConfig, Vec<String>), Error> {
+fn load(files: &config::Tls, own: Option<&Own>) -> Result<(ServerConfig, Vec<String>), Error> {
     let provider = Arc::new(ring::default_provider());
-    let chain = certificates(&files.certificate)?;
-    let (key, warnings) = private_key(&files.key)?;
-    let signing = provider
-        .key_provider
-        .load_private_key(key.clone_key())
-        .map_err(|cause| key_error(&files.key, cause))?;
-    check_pair(&chain, &signing, files)?;
+    let mut warnings = Vec::new();
+    let mut keys = Vec::new();
+    let first = files.certificate.as_ref().zip(files.key.as_ref());
+    let more = files.more.iter().map(|pair| (&pair.certificate, &pair.key));
+    for (certificate, key) in first.into_iter().chain(more) {
+        keys.push(pair(&provider, certificate, key, &mut warnings)?);
+    }
+    keys.extend(own.map(|own| Arc::clone(&own.key)));
+    let Some((first, others)) = keys.split_first() else {
+        return Err(Error::configure("tls", "it has no certificate"));
+    };
+    let names = ByName::new(Arc::clone(first), others).map_err(|at| {
+        let path = files.more.get(at).map(|pair| pair.certificate.as_path()).unwrap_or(Path::new(""));
+        certificate_error(path, "it has no DNS name (subjectAltName) by which a client could ask for it")
+    })?;
+    let verifier = verifier(files, &provider)?;
+    let failed = |cause| Error::new(Op::Start, "TLS", Cause::from(cause));
+    Ok((build(provider, names, verifier).map_err(failed)?, warnings))
+}
 
-    let config = build(provider, chain, key).map_err(|cause| certificate_error(&files.certificate, cause))?;
-    Ok((config, warnings))
+/// The certificates in one file and the key in the other, which belong together.
+fn pair(
+    provider: &CryptoProvider,
+    certificate: &Path,
+    key: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<Arc<CertifiedKey>, Error> {
+    let chain = certificates(certificate)?;
+    let (private, warning) = private_key(key)?;
+    warnings.extend(warning);
+    let signing = provider.key_provider.load_private_key(private).map_err(|cause| key_error(key, cause))?;
+    check_pair(&chain, &signing, certificate, key)?;
+    Ok(Arc::new(CertifiedKey::new(chain, signing)))
+}
+
+/// Verifies the certificates of clients, if they show any.
+fn verifier(
+    files: &config::Tls,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, Error> {
+    let Some(path) = &files.client_ca else { return Ok(None) };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|cause| certificate_error(path, cause))?;
+    }
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let builder = match files.client_auth.as_deref() {
+        Some("optional") => builder.allow_unauthenticated(),
+        _ => builder,
+    };
+    builder.build().map(Some).map_err(|cause| certificate_error(path, cause))
 }
 
 fn build(
     provider: Arc<CryptoProvider>,
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    names: ByName,
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
 ) -> Result<ServerConfig, rustls::Error> {
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let mut config = builder.with_no_client_auth().with_single_cert(chain, key)?;
+    let builder = match verifier {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(names));
     config.alpn_protocols = PROTOCOLS.iter().map(|protocol| protocol.to_vec()).collect();
     config.ticketer = Ticketer::new()?;
     Ok(config)
@@ -102,7 +159,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
 }
 
 /// The first key of the file, and what is wrong with the file though it can be used.
-fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<String>), Error> {
+fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Option<String>), Error> {
     let error = |cause: &str| key_error(path, cause);
     let (pem, mode) = read(path).map_err(|cause| key_error(path, cause))?;
     if [b"BEGIN ENCRYPTED PRIVATE KEY".as_slice(), b"Proc-Type: 4,ENCRYPTED"]
@@ -118,15 +175,15 @@ fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Vec<String>), Err
         cause => error(pem_words(&cause)),
     })?;
     let warning = format!("everybody on this machine may read the key '{}'", path.display());
-    let warnings = if mode & OTHERS_READ == 0 { Vec::new() } else { vec![warning] };
-    Ok((key, warnings))
+    Ok((key, (mode & OTHERS_READ != 0).then_some(warning)))
 }
 
 /// The key has to be that of the first certificate; the order of the others is between the clients and their patience.
 fn check_pair(
     chain: &[CertificateDer<'static>],
     key: &Arc<dyn SigningKey>,
-    files: &config::Tls,
+    certificate_path: &Path,
+    key_path: &Path,
 ) -> Result<(), Error> {
     // A key that does not tell its public half is left to the handshake.
     let fits = |certificate: &CertificateDer<'static>| {
@@ -134,7 +191,7 @@ fn check_pair(
         match pair.keys_match() {
             Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(true),
             Err(rustls::Error::InconsistentKeys(_)) => Ok(false),
-            Err(cause) => Err(certificate_error(&files.certificate, cause)),
+            Err(cause) => Err(certificate_error(certificate_path, cause)),
         }
     };
     for (at, certificate) in chain.iter().enumerate() {
@@ -143,12 +200,12 @@ fn check_pair(
             (true, 0) => return Ok(()),
             (true, _) => {
                 let order = "its order is wrong: the server's own certificate has to be the first, then whoever signed it";
-                return Err(certificate_error(&files.certificate, order));
+                return Err(certificate_error(certificate_path, order));
             }
         }
     }
-    let cause = format!("it does not belong to the certificate '{}'", files.certificate.display());
-    Err(key_error(&files.key, cause))
+    let cause = format!("it does not belong to the certificate '{}'", certificate_path.display());
+    Err(key_error(key_path, cause))
 }
 
 /// What is in the file, and its mode, of the same moment.
@@ -178,202 +235,4 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-    use rustls::pki_types::ServerName;
-    use rustls::version::{TLS12, TLS13};
-    use rustls::{
-        ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, ServerConnection,
-        SupportedProtocolVersion,
-    };
-
-    use super::*;
-
-    /// A directory with `cert.pem` (the server's, then its issuer's) and `key.pem`.
-    struct Files {
-        dir: tempfile::TempDir,
-        roots: RootCertStore,
-    }
-
-    impl Files {
-        fn new() -> Self {
-            let mut files = Self { dir: tempfile::tempdir().unwrap(), roots: RootCertStore::empty() };
-            files.issue();
-            files
-        }
-
-        /// New ones; the client of the test trusts all issuers so far.
-        fn issue(&mut self) {
-            let mut params = CertificateParams::new(Vec::new()).unwrap();
-            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-            let certificate = params.signed_by(&key, &issuer).unwrap();
-            self.write("cert.pem", &format!("{}{}", certificate.pem(), issuer.pem()));
-            self.write("reversed.pem", &format!("{}{}", issuer.pem(), certificate.pem()));
-            self.write("key.pem", &key.serialize_pem());
-            self.roots.add(issuer.der().clone()).unwrap();
-        }
-
-        fn write(&self, name: &str, text: &str) {
-            let path = self.dir.path().join(name);
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        }
-
-        fn tls(&self, certificate: &str, key: &str) -> config::Tls {
-            let path = |name| self.dir.path().join(name);
-            config::Tls { certificate: path(certificate), key: path(key), redirect_from: None }
-        }
-
-        fn error(&self, certificate: &str, key: &str) -> String {
-            let error = Holder::load(&self.tls(certificate, key)).unwrap_err().to_string();
-            error.replace(self.dir.path().to_str().unwrap(), "DIR")
-        }
-
-        fn client(
-            &self,
-            version: &'static SupportedProtocolVersion,
-            protocols: &[&str],
-        ) -> Arc<ClientConfig> {
-            let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-            let builder = builder.with_protocol_versions(&[version]).unwrap();
-            let mut config = builder.with_root_certificates(self.roots.clone()).with_no_client_auth();
-            config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-            Arc::new(config)
-        }
-    }
-
-    /// Carries bytes between both ends until neither has any; the client after its handshake.
-    fn shake(
-        server: Arc<ServerConfig>,
-        client: &Arc<ClientConfig>,
-    ) -> Result<ClientConnection, rustls::Error> {
-        let mut server = ServerConnection::new(server)?;
-        let mut client = ClientConnection::new(client.clone(), ServerName::try_from("localhost").unwrap())?;
-        while client.wants_write() || server.wants_write() {
-            let (mut up, mut down) = (Vec::new(), Vec::new());
-            client.write_tls(&mut up).unwrap();
-            server.read_tls(&mut up.as_slice()).unwrap();
-            server.process_new_packets()?;
-            while server.wants_write() {
-                server.write_tls(&mut down).unwrap();
-            }
-            let mut down = down.as_slice();
-            while !down.is_empty() {
-                client.read_tls(&mut down).unwrap();
-                client.process_new_packets()?;
-            }
-        }
-        assert!(!client.is_handshaking() && !server.is_handshaking());
-        Ok(client)
-    }
-
-    #[test]
-    fn both_versions_and_both_protocols_are_spoken() {
-        let files = Files::new();
-        let (holder, warnings) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-        assert!(warnings.is_empty());
-        for (version, number) in [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)] {
-            for (offered, agreed) in [
-                (["http/1.1", "h2"].as_slice(), Some(b"h2".as_slice())),
-                (&["http/1.1"], Some(b"http/1.1")),
-                (&["http/1.0"], Some(b"http/1.0")),
-                (&[], None),
-            ] {
-                let client = shake(holder.current(), &files.client(version, offered)).unwrap();
-                assert_eq!(client.protocol_version(), Some(number));
-                assert_eq!(client.alpn_protocol(), agreed);
-            }
-        }
-        assert!(shake(holder.current(), &files.client(&TLS13, &["spdy/3"])).is_err());
-    }
-
-    #[test]
-    fn a_client_that_comes_back_resumes() {
-        let files = Files::new();
-        let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-        assert!(holder.current().ticketer.enabled(), "clients keep their sessions, not the server");
-        for version in [&TLS12, &TLS13] {
-            let client = files.client(version, &["h2"]);
-            let kinds = [(); 2].map(|()| shake(holder.current(), &client).unwrap().handshake_kind().unwrap());
-            assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed]);
-        }
-    }
-
-    #[test]
-    fn a_reload_is_for_the_connections_after_it() {
-        let mut files = Files::new();
-        let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-        let certificate = |files: &Files| {
-            let client = shake(holder.current(), &files.client(&TLS13, &["h2"])).unwrap();
-            client.peer_certificates().unwrap()[0].to_vec()
-        };
-        let old = certificate(&files);
-        files.issue();
-        assert_eq!(certificate(&files), old);
-        holder.reload().unwrap();
-        assert_ne!(certificate(&files), old);
-    }
-
-    #[test]
-    fn a_reload_that_fails_changes_nothing() {
-        let files = Files::new();
-        let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-        let before = holder.current();
-        files.write("cert.pem", "");
-        assert!(holder.reload().unwrap_err().to_string().ends_with("the file has no certificate (PEM)"));
-        assert!(Arc::ptr_eq(&before, &holder.current()));
-        shake(holder.current(), &files.client(&TLS12, &["h2"])).unwrap();
-    }
-
-    #[test]
-    fn errors_say_which_file_and_why() {
-        let files = Files::new();
-        let pem = |kind: &str| format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n");
-        files.write("encrypted.pem", &pem("ENCRYPTED PRIVATE KEY"));
-        files.write("legacy.pem", &pem("RSA PRIVATE KEY").replace("AAAA", "Proc-Type: 4,ENCRYPTED\n\nAAAA"));
-        files.write("other.pem", &KeyPair::generate().unwrap().serialize_pem());
-        files.write("torn.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n");
-        files.write("nonsense.pem", &pem("CERTIFICATE"));
-        files.write("base64.pem", &pem("PRIVATE KEY").replace("AAAA", "hunter2!"));
-        files.write("huge.pem", &" ".repeat(1 + FILE_BYTES_MAX as usize));
-        for (certificate, key, expected) in [
-            ("none.pem", "key.pem", "certificate 'DIR/none.pem': No such file or directory"),
-            ("key.pem", "key.pem", "certificate 'DIR/key.pem': the file has no certificate (PEM)"),
-            ("reversed.pem", "key.pem", "certificate 'DIR/reversed.pem': its order is wrong: "),
-            ("nonsense.pem", "key.pem", "certificate 'DIR/nonsense.pem': invalid peer certificate: "),
-            ("huge.pem", "key.pem", "certificate 'DIR/huge.pem': file too large"),
-            ("cert.pem", "none.pem", "key 'DIR/none.pem': No such file or directory"),
-            ("cert.pem", "cert.pem", "key 'DIR/cert.pem': the file has no private key (PEM)"),
-            ("cert.pem", "encrypted.pem", "key 'DIR/encrypted.pem': it is encrypted"),
-            ("cert.pem", "legacy.pem", "key 'DIR/legacy.pem': it is encrypted"),
-            (
-                "cert.pem",
-                "other.pem",
-                "key 'DIR/other.pem': it does not belong to the certificate 'DIR/cert.pem'",
-            ),
-            ("cert.pem", "torn.pem", "key 'DIR/torn.pem': its END line is missing"),
-            ("cert.pem", "base64.pem", "key 'DIR/base64.pem': it is not base64"),
-        ] {
-            let error = files.error(certificate, key);
-            assert!(error.starts_with(&format!("cannot use {expected}")), "{error}");
-            assert!(!error.contains("hunter2"));
-        }
-    }
-
-    #[test]
-    fn a_key_for_everybodys_eyes_is_warned_of() {
-        let files = Files::new();
-        let key = files.dir.path().join("key.pem");
-        for (mode, count) in [(0o600, 0), (0o640, 0), (0o644, 1)] {
-            fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
-            let (_, warnings) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-            assert_eq!(warnings.len(), count, "{mode:o}");
-        }
-    }
-}
+mod tests;

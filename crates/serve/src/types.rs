@@ -1,7 +1,10 @@
-//! Media types by a file's extension: the site's own, then corrections to the common table, then the table; and which of them are worth
-//! compressing.
+//! Media types by a file's extension: the site's own, then corrections to the common table, then
+//! the table; by its name where it has no extension; and which types are worth compressing.
 //!
-//! Does not own: looking into files, which would cost a read and make a type depend on what somebody uploads.
+//! Does not own: detection by content, which would cost a read and make the type depend on uploaded
+//! bytes.
+
+mod table;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,64 +14,11 @@ use fathom_text::glob::Glob;
 use fathom_text::quote::Charset;
 use http::HeaderValue;
 
+use self::table::{COMPRESSIBLE, CORRECTIONS, TEXT_NAMES, TEXT_NAMES_WITH_PART, TEXTS};
 use crate::config::Site;
 
 const UNKNOWN: &str = "application/octet-stream";
-
-/// Where the common table is older than the registration, or lacks the extension. Those that are asked for all the time are here too,
-/// so that their header is made once.
-#[rustfmt::skip]
-const CORRECTIONS: [(&str, &str); 46] = [
-    ("atom", "application/atom+xml"), ("avif", "image/avif"), ("cjs", "text/javascript"), ("css", "text/css"), ("csv", "text/csv"),
-    ("deb", "application/vnd.debian.binary-package"), ("diff", "text/x-diff"), ("gif", "image/gif"), ("go", "text/plain"),
-    ("htm", "text/html"), ("html", "text/html"), ("ico", "image/vnd.microsoft.icon"), ("java", "text/plain"), ("jpeg", "image/jpeg"),
-    ("jpg", "image/jpeg"), ("js", "text/javascript"), ("json", "application/json"), ("jsonl", "application/jsonl"),
-    // RFC 8216, section 10.
-    ("m3u8", "application/vnd.apple.mpegurl"),
-    ("m4a", "audio/mp4"), ("m4s", "video/iso.segment"),
-    // ECMA-426, section 4: a source map is JSON.
-    ("map", "application/json"),
-    ("md", "text/markdown"),
-    // RFC 9239, section 6.
-    ("mjs", "text/javascript"),
-    ("mp4", "video/mp4"), ("ndjson", "application/x-ndjson"), ("otf", "font/otf"), ("patch", "text/x-diff"), ("pdf", "application/pdf"),
-    ("png", "image/png"), ("rpm", "application/x-rpm"), ("svg", "image/svg+xml"), ("toml", "application/toml"),
-    // Segments of streams; TypeScript has no registered type.
-    ("ts", "video/mp2t"),
-    ("txt", "text/plain"), ("usdz", "model/vnd.usdz+zip"), ("vcf", "text/vcard"), ("wasm", "application/wasm"),
-    ("webmanifest", "application/manifest+json"), ("webp", "image/webp"),
-    // RFC 8081, section 4.4.
-    ("woff", "font/woff"), ("woff2", "font/woff2"),
-    ("xml", "text/xml"),
-    // RFC 9512, section 2.1.
-    ("yaml", "application/yaml"), ("yml", "application/yaml"),
-    // RFC 8878, section 7.1.
-    ("zst", "application/zstd"),
-];
-
-/// Types that do not say what they are by their first or last part, and shrink.
-const COMPRESSIBLE: [&str; 20] = [
-    "application/ecmascript",
-    "application/javascript",
-    "application/json",
-    "application/jsonl",
-    "application/rtf",
-    "application/sql",
-    "application/toml",
-    "application/vnd.apple.mpegurl",
-    "application/vnd.ms-fontobject",
-    "application/wasm",
-    "application/x-ndjson",
-    "application/x-sh",
-    "application/x-sql",
-    "application/x-tex",
-    "application/xml",
-    "application/yaml",
-    "font/otf",
-    "font/ttf",
-    "image/bmp",
-    "image/vnd.microsoft.icon",
-];
+const TEXT: &str = "text/plain";
 
 /// What in a site's configuration is no type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +67,8 @@ impl Types {
         let compressible = compressible.collect::<Result<_, _>>()?;
         let mut types = Self { known: HashMap::new(), charset: site.charset.clone(), compressible };
         let own = site.types.iter().map(|(extension, media_type)| (extension.as_str(), media_type.as_str()));
-        for (extension, media_type) in CORRECTIONS.into_iter().chain(own) {
+        let texts = TEXTS.iter().map(|extension| (*extension, TEXT));
+        for (extension, media_type) in CORRECTIONS.iter().copied().chain(texts).chain(own) {
             types.add(extension, media_type).ok_or_else(|| bad(&format!("types.{extension}"), media_type))?;
         }
         Ok(types)
@@ -139,7 +90,8 @@ impl Types {
             let extension = std::str::from_utf8(extension.as_deref()?).ok()?;
             self.header(mime_guess::from_ext(extension).first_raw()?)
         };
-        known.or_else(guess).unwrap_or(HeaderValue::from_static(UNKNOWN))
+        let named = || is_text_name(path).then(|| self.header(TEXT))?;
+        known.or_else(guess).or_else(named).unwrap_or(HeaderValue::from_static(UNKNOWN))
     }
 
     /// Whether a body of this `Content-Type` is likely to shrink.
@@ -186,6 +138,15 @@ fn is_media_type(text: &str) -> bool {
 fn is_token(text: &str) -> bool {
     let symbol = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(symbol)
+}
+
+/// Whether a file without an extension is a text by the custom of its name.
+fn is_text_name(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let is_one =
+        |names: &[&str], name: &[u8]| names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+    let before_dash = name.split(|byte| *byte == b'-').next().unwrap_or_default();
+    is_one(TEXT_NAMES, name) || is_one(TEXT_NAMES_WITH_PART, before_dash) && !name.contains(&b'.')
 }
 
 /// What follows the last dot of the last name, unless the name begins with it.

@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fathom_serve::Config;
@@ -25,12 +26,29 @@ fn asks(stream: &mut TcpStream) -> String {
     answer
 }
 
+/// An error log in memory.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
 fn without_a_descriptor_it_waits() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "aa").unwrap();
     let text = format!("listen = ['127.0.0.1:0']\nworkers = 2\n[site]\nroot = '{}'\n", dir.path().display());
-    let server = Server::start(&Config::from_toml(&text).unwrap(), Outfit::default()).unwrap();
+    let (errors, begun) = (Lines::default(), Instant::now());
+    let outfit = Outfit { errors: Some(Box::new(errors.clone())), ..Outfit::default() };
+    let server = Server::start(&Config::from_toml(&text).unwrap(), outfit).unwrap();
     let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
     let connect = || {
         let stream = TcpStream::connect(&address)?;
@@ -63,4 +81,10 @@ fn without_a_descriptor_it_waits() {
     }
     assert!(asks(&mut clients[0]).ends_with("aa"));
     assert!(server.drain(Duration::from_secs(20)));
+
+    let text = String::from_utf8(errors.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("cannot accept connections: Too many open files"), "{text}");
+    // Two workers have tried many times a second; two kinds of trouble may have been met, and
+    // counts of what was left out follow.
+    assert!(text.lines().count() as u64 <= 2 * (begun.elapsed().as_secs() + 2), "{text}");
 }

@@ -1,8 +1,10 @@
-//! What GNU's tools make of text, for every command: numbers and sizes as they are typed and printed, time stamps,
-//! wildcard patterns, names quoted in messages, and the words of errors.
+//! The text conventions of GNU's tools, for every command: numbers, sizes and durations as they are
+//! typed and printed, time stamps, wildcard patterns, names quoted in messages, and the words of
+//! errors.
 //!
-//! Knows neither files nor options, and prints nothing.
+//! The crate knows neither files nor options, and prints nothing.
 
+pub mod duration;
 pub mod glob;
 pub mod human;
 pub mod keyword;

@@ -1,7 +1,10 @@
-//! Names inside messages, quoted as GNU's programs do it: for a shell, or in the locale's quotation marks. A name
-//! is any bytes; what a locale cannot print is written as octal escapes. Names in output proper are not quoted.
+//! Names quoted as GNU's programs do it: inside messages for a shell or in the locale's quotation
+//! marks, in output as ls(1) writes them to a terminal or to a pipe. A name is any bytes;
+//! characters that a locale cannot print become octal escapes.
 
 mod printable;
+
+use std::borrow::Cow;
 
 pub(crate) use self::printable::is_printable;
 
@@ -13,6 +16,70 @@ pub enum Charset {
     Ascii,
     /// Any locale with UTF-8.
     Utf8,
+}
+
+/// How a name is written where it is the output itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NameStyle {
+    /// Its bytes, for programs.
+    #[default]
+    Literal,
+    /// As ls(1) writes it to a terminal: [`shell_escape`].
+    Shell(Charset),
+    /// As [`escape_controls`] has it: for a terminal, where each name ends in a NUL byte.
+    Escaped,
+}
+
+impl NameStyle {
+    /// The style for standard output: names are for a terminal or not, and `ends_in_nul` or in a
+    /// line end.
+    #[must_use]
+    pub fn of(terminal: bool, ends_in_nul: bool, charset: Charset) -> Self {
+        match (terminal, ends_in_nul) {
+            (false, _) => Self::Literal,
+            (true, false) => Self::Shell(charset),
+            (true, true) => Self::Escaped,
+        }
+    }
+
+    /// Appends `name`.
+    pub fn write(self, name: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Literal => out.extend_from_slice(name),
+            Self::Shell(charset) => out.extend_from_slice(&shell_escape(name, charset)),
+            Self::Escaped => out.extend_from_slice(&escape_controls(name)),
+        }
+    }
+
+    /// Puts the name that `out` has from `start` on into this style.
+    pub fn finish(self, start: usize, out: &mut Vec<u8>) {
+        if self != Self::Literal {
+            let name = out.split_off(start);
+            self.write(&name, out);
+        }
+    }
+}
+
+/// `text` without anything a terminal obeys but line ends, tabs and NUL bytes: other control
+/// characters, C1 included (ECMA-48), and bytes that are not UTF-8 become the escapes of [`quote`].
+#[must_use]
+pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
+    let is_harmless = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | 0);
+    if text.iter().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for piece in pieces(text, Charset::Utf8) {
+        let is_control = match std::str::from_utf8(piece.bytes) {
+            Ok(piece) => piece.contains(char::is_control),
+            Err(_) => true,
+        };
+        match piece.escape().filter(|_| is_control && !piece.bytes.iter().all(is_harmless)) {
+            Some(escape) => write_escape(escape, piece.bytes, &mut out),
+            None => out.extend_from_slice(piece.bytes),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// `name` in quotes, in a form a shell reads back: `'a b'`, `"it's"`, `'a'$'\n''b'`.
@@ -199,6 +266,30 @@ mod tests {
         assert_eq!(quote("a\\é’\n".as_bytes(), Charset::Utf8), "‘a\\\\é\\’\\n’".as_bytes());
         assert_eq!(quote("é'".as_bytes(), Charset::Ascii), b"'\\303\\251\\''");
         assert_eq!(quoteaf(b"a\xffb", Charset::Utf8), b"'a'$'\\377''b'");
+    }
+
+    #[test]
+    fn escaped_text_has_no_control_characters_but_line_ends_tabs_and_nuls() {
+        let escaped = |text: &[u8]| escape_controls(text).into_owned();
+        assert_eq!(escaped(b"a b\n\tc\0"), b"a b\n\tc\0");
+        assert_eq!(escaped(b"\x1b[31m\x07\r\x7f"), b"\\033[31m\\a\\r\\177");
+        assert_eq!(
+            escaped("\u{9b}2J\u{e9}\u{2028}\u{378}".as_bytes()),
+            "\\302\\2332J\u{e9}\u{2028}\u{378}".as_bytes()
+        );
+        assert_eq!(escaped(b"a\x9b\xffb\xe2\x82"), b"a\\233\\377b\\342\\202");
+        for name in names() {
+            for style in
+                [NameStyle::Shell(Charset::Utf8), NameStyle::Shell(Charset::Ascii), NameStyle::Escaped]
+            {
+                let mut out = b"before".to_vec();
+                out.extend_from_slice(&name);
+                style.finish(6, &mut out);
+                let text = String::from_utf8(out).unwrap();
+                assert!(!text.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{text:?}");
+                assert!(style == NameStyle::Escaped || !text.contains(['\n', '\t']), "{text:?}");
+            }
+        }
     }
 
     /// Bytes and characters that matter to some rule, and all short strings of them.

@@ -6,6 +6,7 @@ mod format;
 mod zone;
 
 use self::calendar::Civil;
+pub use self::format::Out;
 use self::format::{Format, Moment};
 pub use self::zone::Zone;
 use crate::keyword::{self, Ambiguity, Keyword, KeywordError, Valid};
@@ -40,6 +41,10 @@ const FIELDS: [Keyword<TimeField>; 5] = [
 ];
 
 const LONG_ISO: &str = "%Y-%m-%d %H:%M";
+
+/// Seconds since 1970 in universal time whose years are 32-bit numbers, counted from 1900
+/// (`tm_year`).
+const CALENDAR_SEC: std::ops::RangeInclusive<i64> = -67_768_040_609_740_800..=67_768_036_191_676_799;
 
 const STYLES: [Keyword<&str>; 3] =
     [("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"), ("long-iso", LONG_ISO), ("iso", "%Y-%m-%d")];
@@ -101,10 +106,12 @@ impl TimeStyle {
 
     /// Appends the time `sec` seconds and `nsec` nanoseconds after the epoch. A time whose year C cannot hold comes
     /// out as the bare seconds, and is also returned as an error for the caller to tell the user.
-    pub fn write(&self, sec: i64, nsec: u32, out: &mut Vec<u8>) -> Result<(), OutOfRange> {
+    pub fn write(&self, sec: i64, nsec: u32, out: &mut impl Out) -> Result<(), OutOfRange> {
         let local = self.zone.at(sec);
-        let Some(civil) = sec.checked_add(local.offset_sec.into()).and_then(Civil::new) else {
-            out.extend_from_slice(sec.to_string().as_bytes());
+        // As the C library has it, universal time must be one of the calendar's, too.
+        let shown = sec.checked_add(local.offset_sec.into()).filter(|_| CALENDAR_SEC.contains(&sec));
+        let Some(civil) = shown.and_then(Civil::new) else {
+            out.text(sec.to_string().as_bytes());
             return Err(OutOfRange { sec });
         };
         self.format.write(&Moment { civil, sec, nsec, local }, out);

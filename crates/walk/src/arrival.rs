@@ -8,11 +8,12 @@ use std::time::Duration;
 use fathom_io::Model;
 
 use crate::duty::{Duty, Event};
+use crate::failure::Failure;
 use crate::gather::Roots;
 use crate::node::Node;
 use crate::order::Tick;
 use crate::part::{DirState, Head, Job, Out, Part};
-use crate::visit::{Enter, Found, NextRoot};
+use crate::visit::{Descend, Enter, NextRoot};
 use crate::worker::{Scratch, Shared, Worker};
 
 /// No root is put in while so many parts wait or are being executed.
@@ -32,17 +33,19 @@ impl<D: Duty, M: Model> Worker<D, M> {
             Some(Head::Dir { state, .. }) => *state == DirState::Listed,
             Some(Head::File(_) | Head::Lost(..)) => false,
         };
-        let event = match &head {
-            Some(Head::File(meta)) => Some(Event::RootFile(node, *meta)),
-            Some(Head::Lost(_, errno)) => Some(Event::Lost(node, *errno)),
-            Some(Head::Dir { meta, state: DirState::Unreadable(errno), .. }) => {
-                Some(Event::Enter(Enter { node, meta, found: Found::Unreadable(*errno) }))
+        let is_wanted = match &head {
+            Some(Head::File(Ok(meta))) => self.tell(Event::RootFile(node, meta)),
+            Some(Head::Dir { meta, state, .. }) if !read => {
+                self.tell(Event::Enter(Enter { node, meta, found: state.found() }))
             }
-            Some(Head::Dir { .. }) | None => None,
+            Some(Head::Dir { .. } | Head::File(Err(_)) | Head::Lost(..)) | None => Descend::Yes,
         };
-        event.into_iter().chain(out.error.map(|errno| Event::Broken(node, errno))).for_each(|event| {
-            self.tell(event);
-        });
+        // A directory that the visitor declines may be unreadable: that is not reported as a
+        // failure.
+        if is_wanted == Descend::Yes {
+            let failed = head.as_ref().and_then(Head::failure).into_iter().chain(out.error);
+            failed.for_each(|(operation, errno)| self.fail(Failure { node, name: None, operation, errno }));
+        }
         self.end_part(node, read);
     }
 
@@ -73,7 +76,7 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
         while !ended && schedule.outstanding() < ENOUGH {
             match roots.next_root(schedule.is_idle()) {
                 NextRoot::Path(path) => {
-                    let root = Arc::new(Node::root(path, count, follow));
+                    let root = Arc::new(Node::root(path, count, follow, Arc::downgrade(&shared.fds)));
                     first = (count == 0).then(|| root.clone());
                     schedule.push_wanted(Part::new(Job::Root(root)), false);
                     count += 1;
@@ -90,7 +93,9 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
         if ended && schedule.is_idle() {
             return true;
         }
-        std::thread::park_timeout(NAP);
+        if !pool.work() {
+            std::thread::park_timeout(NAP);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 
 use crate::duty::Duty;
+use crate::failure::{Failure, Operation};
 use crate::node::Node;
 use crate::part::{Batch, Job, Lent, Out, Part, Resume, Slot, Span};
 use crate::visit::{Emit, Opened, entries};
@@ -331,6 +332,14 @@ impl<D: Duty, M: Model> Worker<D, M> {
         let links = self.shared.options.links;
         if out.slots.is_empty() {
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
+        }
+        if !D::IN_ORDER {
+            let failed = names.range(range.clone()).zip(metas).filter_map(|(name, meta)| match meta {
+                Some(Err(errno)) => Some((name.name, *errno)),
+                Some(Ok(_)) | None => None,
+            });
+            let operation = Operation::Stat;
+            failed.for_each(|(name, errno)| self.fail(Failure { node, name: Some(name), operation, errno }));
         }
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
         let entries = entries(at, names, range, metas);

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use fathom_io::{Errno, Meta, Names};
+use fathom_io::{Meta, Names};
 
+use crate::failure::Failure;
 use crate::gather::{Below, Gather};
 use crate::node::Node;
 use crate::visit::{Descend, Emit, Enter, Entry, Opened, Visit};
@@ -12,11 +13,10 @@ use crate::visit::{Descend, Emit, Enter, Entry, Opened, Visit};
 /// Something that comes up while a part is executed.
 pub(crate) enum Event<'a> {
     Enter(Enter<'a>),
-    Broken(&'a Arc<Node>, Errno),
+    Failed(Failure<'a>),
     Leave(&'a Arc<Node>),
     Done(&'a Arc<Node>),
-    Lost(&'a Arc<Node>, Errno),
-    RootFile(&'a Arc<Node>, Result<Meta, Errno>),
+    RootFile(&'a Arc<Node>, &'a Meta),
     Flush,
 }
 
@@ -116,10 +116,9 @@ impl<G: Gather> Duty for AsFound<G> {
     fn tell(&self, local: &mut G::Local, event: Event<'_>) -> Descend {
         match event {
             Event::Enter(enter) => return self.0.enter(local, enter),
-            Event::Broken(node, errno) => self.0.broken(local, node, errno),
+            Event::Failed(failure) => self.0.failed(local, failure),
             Event::Leave(node) => self.0.leave(local, node),
             Event::Done(node) => self.0.done(local, node),
-            Event::Lost(node, errno) => self.0.lost(local, node, errno),
             Event::RootFile(node, meta) => self.0.root_file(local, node, meta),
             Event::Flush => self.0.flush(local),
         }

@@ -10,6 +10,8 @@ pub enum Op {
     StartModel,
     /// Starting the first worker thread.
     StartWorker,
+    /// Adding a root.
+    AddRoot,
     /// What the caller has done on the workers.
     Work,
 }
@@ -43,6 +45,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.op {
             Op::StartModel | Op::Work => write!(f, "{}", self.source),
+            Op::AddRoot => write!(f, "cannot add a root: {}", self.source),
             Op::StartWorker => write!(f, "cannot start a worker thread: {}", self.source),
         }
     }

@@ -22,8 +22,8 @@ const RESERVED: usize = 12;
 const KEPT_MAX: usize = 1024;
 /// Names joined for one hop of a reopening: few enough that the way back up a deep chain is short from the hop before.
 const HOP_NAMES: usize = 256;
-/// PATH_MAX with room for the closing NUL and a last name.
-const HOP_BYTES: usize = 4096 - 256 - 1;
+/// PATH_MAX without its closing NUL.
+const HOP_BYTES: usize = 4096 - 1;
 
 /// The base of directory-relative calls: a kept descriptor; for a root the working directory, or a descriptor of it.
 #[derive(Debug)]
@@ -200,6 +200,14 @@ impl Fds {
     }
 }
 
+impl Drop for Fds {
+    /// Closes the kept descriptors: their directories may be referenced after the walk has ended,
+    /// and would keep them open.
+    fn drop(&mut self) {
+        while self.shed() {}
+    }
+}
+
 /// Directories one below the other, deepest first.
 type Chain<'c, 'n> = &'c [&'n Arc<Node>];
 
@@ -211,11 +219,11 @@ fn next_hop<'c, 'n>(closed: Chain<'c, 'n>) -> Option<(Chain<'c, 'n>, Chain<'c, '
     let mut bytes = top.name().to_bytes().len();
     let mut len = 1;
     for below in closed.iter().rev().skip(1).take(HOP_NAMES - 1) {
-        if !plain(top) || !plain(below) || bytes >= HOP_BYTES {
+        bytes += 1 + below.name().to_bytes().len();
+        if !plain(top) || !plain(below) || bytes > HOP_BYTES {
             break;
         }
         len += 1;
-        bytes += 1 + below.name().to_bytes().len();
     }
     let (rest, hop) = closed.split_at(closed.len() - len);
     Some((hop, rest))
@@ -246,10 +254,11 @@ mod tests {
 
     #[test]
     fn hops_cover_a_chain_once_each_within_path_max() {
-        let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No))];
-        for _ in 0..1000 {
+        let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No, std::sync::Weak::new()))];
+        for number in 0..1000 {
             let parent = nodes.last().unwrap();
-            let name = CString::new(vec![b'x'; 200]).unwrap();
+            // A FUSE server may give names as long as a path.
+            let name = CString::new(vec![b'x'; if number % 9 == 0 { 4000 } else { 200 }]).unwrap();
             nodes.push(Arc::new(Node::child(parent, &name, Follow::No)));
         }
         let closed: Vec<&Arc<Node>> = nodes.iter().rev().collect();
@@ -264,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_followed_is_a_hop_of_its_own() {
-        let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No))];
+        let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No, std::sync::Weak::new()))];
         for follow in [Follow::No, Follow::No, Follow::Yes, Follow::Yes, Follow::No, Follow::No] {
             nodes.push(Arc::new(Node::child(nodes.last().unwrap(), c"d", follow)));
         }

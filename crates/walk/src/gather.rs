@@ -4,8 +4,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use fathom_io::{Errno, Meta, Names};
+use fathom_io::{Meta, Names};
 
+use crate::failure::Failure;
 use crate::node::Node;
 use crate::visit::{Descend, Emit, Enter, Entry, NextRoot, Opened};
 
@@ -26,8 +27,9 @@ pub trait Gather: Send + Sync + 'static {
     /// Drops names nobody wants to know of, before their metadata is taken.
     fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
 
-    /// A directory reached, before it is read: whether it is to be. One that is [`Found::Readable`](crate::Found) may turn
-    /// out to be [broken](Gather::broken) all the same; any other is not read, whatever this says.
+    /// Returns whether a directory that was reached is wanted, before it is read. One that is
+    /// [`Found::Readable`](crate::Found) may still fail to be read; any other is not read, and if
+    /// it is wanted that is a [failure](Gather::failed).
     fn enter(&self, local: &mut Self::Local, enter: Enter<'_>) -> Descend;
 
     /// Some of the entries of `dir`.
@@ -39,8 +41,10 @@ pub trait Gather: Send + Sync + 'static {
         below: &mut Below<'_, '_>,
     );
 
-    /// Why not all entries of a directory could be read, or none.
-    fn broken(&self, local: &mut Self::Local, node: &Arc<Node>, errno: Errno);
+    /// Sees a failure. Every failure that the walk knows of comes here, once, and nowhere else, but
+    /// for this: the metadata of an entry that could not be taken is an error in
+    /// [`Gather::entries`] too, which is called next and may do without.
+    fn failed(&self, local: &mut Self::Local, failure: Failure<'_>);
 
     /// All entries of a directory that was to be read have been seen.
     fn leave(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
@@ -48,11 +52,8 @@ pub trait Gather: Send + Sync + 'static {
     /// Nothing more will be told of this root or directory, or of anything below it.
     fn done(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
 
-    /// A subdirectory that can be neither opened nor stat'ed.
-    fn lost(&self, local: &mut Self::Local, node: &Arc<Node>, errno: Errno);
-
-    /// A root that is no directory, or cannot be accessed.
-    fn root_file(&self, local: &mut Self::Local, root: &Arc<Node>, meta: Result<Meta, Errno>);
+    /// Sees a root that is no directory.
+    fn root_file(&self, local: &mut Self::Local, root: &Arc<Node>, meta: &Meta);
 
     /// Nothing is to be done just now, or ever again: what this worker has kept back should go out.
     fn flush(&self, local: &mut Self::Local);
@@ -66,6 +67,10 @@ impl Below<'_, '_> {
     /// Walks the directory `entry`.
     pub fn descend(&mut self, entry: &Entry<'_>) {
         self.0.descend(entry);
+    }
+
+    pub(crate) fn descend_with(&mut self, entry: &Entry<'_>, begin: impl FnOnce(&Node)) {
+        self.0.descend_with(entry, begin);
     }
 
     /// Adds to [`Progress::measured`](crate::Progress), at once.

@@ -1,17 +1,22 @@
 //! A walk that runs by itself: a [`Policy`] says on the workers what is of interest, and that goes to bounded channels, from which
-//! any number of threads take it.
+//! any number of threads take it. Programs that use it are in `docs/gatherer.md`.
 //!
 //! ```
 //! use fathom_walk::gatherer::{Builder, Entry, Message, Pick, Policy};
-//! use fathom_walk::{FileType, Node};
+//! use fathom_walk::{FileType, Name, Node};
+//! use std::sync::Arc;
 //!
 //! /// Everything is walked; sizes of regular files go to one of two channels, by inode.
 //! struct Sizes;
 //!
 //! impl Policy for Sizes {
-//!     fn pick(&self, _dir: &Node, entry: Entry<'_>) -> Pick {
-//!         match entry.file_type {
-//!             FileType::Regular => Pick::metadata(entry.ino as usize % 2),
+//!     fn wants_metadata(&self, _dir: &Arc<Node>, name: Name<'_>) -> bool {
+//!         name.file_type == FileType::Regular
+//!     }
+//!
+//!     fn pick(&self, entry: &Entry<'_>) -> Pick {
+//!         match entry.file_type() {
+//!             FileType::Regular => Pick::send(entry.ino() as usize % 2),
 //!             _ => Pick::default().descend(),
 //!         }
 //!     }
@@ -23,20 +28,21 @@
 //! # std::fs::write(dir.path().join("d/b"), "12")?;
 //! let (gatherer, inboxes) = Builder::new().channels(2).start(Sizes)?;
 //! gatherer.add_root(dir.path())?;
+//! gatherer.no_more_roots();
 //! let readers: Vec<_> = inboxes
 //!     .into_iter()
 //!     .map(|inbox| {
 //!         std::thread::spawn(move || {
 //!             inbox.filter_map(|message| match message {
-//!                 Message::Metadata(_, meta) => Some(meta.size),
+//!                 Message::Entry(item) => item.meta.map(|meta| meta.size),
 //!                 _ => None,
 //!             })
 //!             .sum::<i64>()
 //!         })
 //!     })
 //!     .collect();
-//! let summary = gatherer.finish()?;
 //! let total: i64 = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+//! let summary = gatherer.finish()?;
 //! assert_eq!((summary.complete, total), (true, 6));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -44,9 +50,15 @@
 //! Owns: the channels, the thread that leads the walk, its end. Does not own: what is of interest, how the tree is read.
 
 mod channel;
+mod message;
+mod path;
 mod policy;
+mod sorter;
+mod token;
+mod walk;
 
 use std::ffi::CString;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,30 +67,45 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use fathom_io::{Choice, Fields, Follow};
+use fathom_io::{Choice, Fields, Follow, Model, Unavailable};
 
 use crate::error::{Error, Op};
 use crate::gather::Roots;
 use crate::leaps::Leaps;
-use crate::run::{Options, Progress, Summary, gather};
+use crate::run::{Options, Progress, Summary, gather, gather_with};
 use crate::visit::NextRoot;
 
 use channel::Outlets;
-pub use channel::{EntryPath, Inbox, Message, RootId};
-use policy::Sorter;
-pub use policy::{Entry, Pick, Policy};
+use sorter::{Limits, Sorter};
+use token::Reports;
+
+pub use channel::Inbox;
+pub use message::{Failed, Item, Message, RootId};
+pub use path::{At, EntryPath};
+pub use policy::{Entry, Filter, Pick, Policy};
+pub use token::{Processed, Token};
+pub use walk::Walk;
 
 /// How long the leading thread waits for a root before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Messages a channel holds unless told otherwise: those of a few dozen directories for each of some workers.
 const BACKLOG: usize = 16 * 1024;
 
-/// How to gather.
-#[derive(Clone, Debug)]
+/// Options of a gatherer.
+#[derive(Clone)]
 pub struct Builder {
     options: Options,
+    limits: Limits,
     channels: usize,
     backlog: usize,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { options, channels, backlog, .. } = self;
+        let shown = (options, channels, backlog);
+        f.debug_tuple("Builder").field(&shown).finish()
+    }
 }
 
 impl Default for Builder {
@@ -88,7 +115,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// One channel, workers as the storage wants them, all fields of metadata where that is asked for.
+    /// Returns the defaults: one channel, workers as the storage wants them, all fields of metadata
+    /// where that is asked for, no limits.
     #[must_use]
     pub fn new() -> Self {
         let options = Options {
@@ -105,89 +133,199 @@ impl Builder {
             fds_max: None,
             leaps: Leaps::default(),
         };
-        Self { options, channels: 1, backlog: BACKLOG }
+        let limits = Limits {
+            min_depth: 0,
+            max_depth: usize::MAX,
+            one_file_system: false,
+            contents_first: false,
+            metadata: false,
+            links: Follow::No,
+            filter: None,
+        };
+        Self { options, limits, channels: 1, backlog: BACKLOG }
     }
 
-    /// The I/O model.
+    /// Sets the I/O model.
     #[must_use]
     pub fn model(mut self, choice: Choice) -> Self {
         self.options.choice = choice;
         self
     }
 
-    /// Just so many workers.
+    /// Sets the number of worker threads and turns adaptation off.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
         self.options.threads = Some(count);
         self
     }
 
-    /// Never more workers.
+    /// Sets the most worker threads there may be.
     #[must_use]
     pub fn workers_max(mut self, count: usize) -> Self {
         self.options.workers_max = Some(count);
         self
     }
 
-    /// No more descriptors, if the process may not have fewer anyway. There is no number too small for a walk to come to its end.
+    /// Sets the most descriptors that may be open, if the process may not have fewer anyway. No
+    /// number is too small for a walk to come to its end.
     #[must_use]
     pub fn fds_max(mut self, count: usize) -> Self {
         self.options.fds_max = Some(count);
         self
     }
 
-    /// So many channels.
+    /// Sets the number of channels.
     #[must_use]
     pub fn channels(mut self, count: usize) -> Self {
         self.channels = count.max(1);
         self
     }
 
-    /// So many messages in a channel before workers wait for whoever takes them; those of one directory go together, however many.
+    /// Sets how many messages a channel holds before workers wait for its consumers; those of one
+    /// directory go together, however many.
     #[must_use]
     pub fn backlog(mut self, messages: usize) -> Self {
         self.backlog = messages.max(1);
         self
     }
 
-    /// These fields of the metadata.
+    /// Sets the fields of metadata that are taken.
     #[must_use]
     pub fn fields(mut self, fields: Fields) -> Self {
         self.options.fields = fields;
         self
     }
 
-    /// Whether symbolic links are followed.
+    /// Sets whether symbolic links are followed. One that leads nowhere is then a failure.
     #[must_use]
     pub fn follow(mut self, follow: Follow) -> Self {
-        (self.options.roots, self.options.links) = (follow, follow);
+        (self.options.roots, self.options.links, self.limits.links) = (follow, follow, follow);
         self
     }
 
-    /// Starts the workers; the channels' other ends are given back, one each.
+    /// Takes the metadata of every entry, whatever the policy wants.
+    #[must_use]
+    pub fn metadata(mut self, metadata: bool) -> Self {
+        self.limits.metadata = metadata;
+        self
+    }
+
+    /// Sends no entries above this depth; what is in a root is at depth 1.
+    #[must_use]
+    pub fn min_depth(mut self, depth: usize) -> Self {
+        self.limits.min_depth = depth;
+        self
+    }
+
+    /// Reads no directories at this depth or below; a root is at depth 0.
+    #[must_use]
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.limits.max_depth = depth;
+        self
+    }
+
+    /// Reads no directories on other devices than their root's. A mount point is still an entry.
+    #[must_use]
+    pub fn one_file_system(mut self, one: bool) -> Self {
+        self.limits.one_file_system = one;
+        self
+    }
+
+    /// Sends a directory that is descended into after everything below it, instead of with the
+    /// other entries of its parent.
+    #[must_use]
+    pub fn contents_first(mut self, first: bool) -> Self {
+        self.limits.contents_first = first;
+        self
+    }
+
+    /// Sets a filter: what it does not keep is not seen by the policy, nor anything below it.
+    #[must_use]
+    pub fn filter(mut self, filter: impl Filter) -> Self {
+        self.limits.filter = Some(Arc::new(filter));
+        // A directory is read to its end, or a first batch of it, before its names are given out:
+        // the filter sees them first.
+        self.options.whole = true;
+        self
+    }
+
+    /// Starts the walk and returns it, with the other ends of its channels.
     ///
     /// # Errors
     /// If no thread can be started. That the model cannot run here is told by [`Gatherer::finish`].
-    pub fn start<P: Policy>(self, policy: P) -> Result<(Gatherer, Vec<Inbox>), Error> {
+    pub fn start<T: Send + 'static, P: Policy<T>>(
+        self,
+        policy: P,
+    ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
+        self.lead(policy, gather)
+    }
+
+    /// Starts the walk over models that `make` returns, one for every worker, on the worker's own
+    /// thread.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub fn start_with<T: Send + 'static, P: Policy<T>, M: Model>(
+        self,
+        policy: P,
+        make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+    ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
+        self.lead(policy, move |options, sorter, roots, watch| {
+            gather_with(options, sorter, roots, watch, make)
+        })
+    }
+
+    fn lead<T: Send + 'static, P: Policy<T>>(
+        self,
+        policy: P,
+        walk: impl WalkInNoOrder<Sorter<T, P>>,
+    ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (outlets, inboxes) = Outlets::new(self.channels, self.backlog, stop.clone());
-        let outlets = Arc::new(outlets);
+        let outlets = Arc::new(Outlets::new(self.channels, self.backlog, stop.clone()));
+        let (inboxes, reports) = (outlets.inboxes(), outlets.clone());
         let (roots, waiting) = unbounded();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let mut line = Line { waiting, stop: stop.clone() };
-        let (shown, options) = (progress.clone(), self.options);
+        let mut line = Line { waiting, stop };
+        let (shown, options, limits) = (progress.clone(), self.options, self.limits);
+        let closing = Closing(outlets.clone());
         let lead = move || {
-            let sorter = Sorter { policy, outlets: outlets.clone() };
+            let _closing = closing;
+            let sorter = Sorter { policy, limits, outlets: outlets.clone() };
             let mut watch = |now| *shown.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            let ended = gather(options, sorter, &mut line, &mut watch);
-            outlets.close();
+            let ended = walk(options, sorter, &mut line, &mut watch);
+            if !ended.as_ref().is_ok_and(|summary| summary.complete) {
+                // Directories were left half walked: their tokens are not waited for.
+                outlets.shut_down();
+            }
             ended
         };
         let thread = std::thread::Builder::new().name("gather".to_owned()).spawn(lead);
         let thread = thread.map_err(|error| Error::new(Op::StartWorker, error))?;
         let roots = Mutex::new((Some(roots), 0));
-        Ok((Gatherer { roots, stop, progress, thread: Some(thread) }, inboxes))
+        Ok((Gatherer { roots, reports, progress, thread: Some(thread) }, inboxes))
     }
+}
+
+/// Closes the channels when the leading thread ends, even by a panic.
+struct Closing<T>(Arc<Outlets<T>>);
+
+impl<T> Drop for Closing<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A walk in no order, over a model that is settled.
+trait WalkInNoOrder<G>:
+    FnOnce(Options, G, &mut dyn Roots, &mut dyn FnMut(Progress)) -> Result<Summary, Error> + Send + 'static
+{
+}
+
+impl<G, F> WalkInNoOrder<G> for F where
+    F: FnOnce(Options, G, &mut dyn Roots, &mut dyn FnMut(Progress)) -> Result<Summary, Error>
+        + Send
+        + 'static
+{
 }
 
 /// The roots that are still to be handed out.
@@ -212,20 +350,27 @@ impl Roots for Line {
 }
 
 /// A walk under way. Dropped, it ends.
-#[derive(Debug)]
 pub struct Gatherer {
     /// Where roots go, as long as there may be more, and how many have gone.
     roots: Mutex<(Option<Sender<CString>>, usize)>,
-    stop: Arc<AtomicBool>,
+    /// The channels.
+    reports: Arc<dyn Reports>,
     progress: Arc<Mutex<Progress>>,
     thread: Option<JoinHandle<Result<Summary, Error>>>,
 }
 
+impl fmt::Debug for Gatherer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gatherer").field("progress", &self.progress()).finish_non_exhaustive()
+    }
+}
+
 impl Gatherer {
-    /// Adds a tree, at any time; [`Message::RootDone`] says when all of it has been told.
+    /// Adds a tree, at any time; [`Message::RootDone`] says when all of it has been sent.
     ///
     /// # Errors
-    /// If the path has a NUL byte, or the walk has ended.
+    /// If the path has a NUL byte, the walk has ended, or [no more roots](Gatherer::no_more_roots)
+    /// were to come.
     pub fn add_root(&self, path: impl AsRef<Path>) -> std::io::Result<RootId> {
         let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +381,13 @@ impl Gatherer {
         Ok(RootId(*count - 1))
     }
 
-    /// How the walk is doing.
+    /// Promises that no tree will be added: the walk, and with it every channel, comes to its end
+    /// by itself.
+    pub fn no_more_roots(&self) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
+    }
+
+    /// Returns how the walk is doing.
     #[must_use]
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
@@ -244,11 +395,12 @@ impl Gatherer {
 
     /// Ends the walk soon, whatever its workers or consumers wait for. What is in the channels stays there to be taken.
     pub fn shut_down(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.reports.shut_down();
     }
 
-    /// There are no more roots: waits for the walk's end, or for that of one that was shut down. As long as a channel is full, and
-    /// somebody has its other end, that does not come.
+    /// Waits for the end of the walk, to which no more trees are added, or of one that was shut
+    /// down. As long as a channel is full and has a consumer, that does not come.
+    /// [`Summary::complete`] is false if the walk was shut down or anything failed.
     ///
     /// # Errors
     /// If the model cannot run here, no worker can be started, or the policy panics.
@@ -257,9 +409,12 @@ impl Gatherer {
     }
 
     fn end(&mut self) -> Result<Summary, Error> {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
+        self.no_more_roots();
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(ended)) => ended,
+            Some(Ok(ended)) => ended.map(|summary| {
+                let complete = summary.complete && summary.progress.failures == 0;
+                Summary { complete, ..summary }
+            }),
             _ => Err(Error::new(Op::Work, std::io::Error::other("the walk's leading thread panicked"))),
         }
     }

@@ -257,7 +257,7 @@ mod tests {
     use fathom_io::Follow;
 
     fn part() -> Arc<Part<()>> {
-        Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), 0, Follow::No))))
+        Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), 0, Follow::No, std::sync::Weak::new()))))
     }
 
     fn lane(limit: usize, parts: usize) -> Lane<()> {

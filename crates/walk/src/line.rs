@@ -131,7 +131,7 @@ mod tests {
     use fathom_io::Follow;
 
     fn part(name: usize) -> Arc<Part<()>> {
-        Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), name, Follow::No))))
+        Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), name, Follow::No, std::sync::Weak::new()))))
     }
 
     fn name(part: &Part<()>) -> usize {

@@ -9,6 +9,7 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer,
 
 use crate::batch::Filled;
 use crate::duty::{Duty, Event};
+use crate::failure::Operation;
 use crate::node::Node;
 use crate::part::{DirState, Head, Out, Resume};
 use crate::visit::{Descend, Enter, Found};
@@ -21,7 +22,7 @@ const ROOM_TRIES: usize = 200;
 impl<D: Duty, M: Model> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
-        names.push(node.name(), 0, FileType::Unknown);
+        names.push(node.name(), 0, FileType::Unknown)?;
         let fields = self.shared.options.fields.and(Fields::FRESH);
         self.model.stat(at, &names, 0..1, node.follow(), fields, &mut metas).await;
         metas.pop().flatten().unwrap_or(Err(Errno::IO))
@@ -50,11 +51,13 @@ impl<D: Duty, M: Model> Worker<D, M> {
             lane.guess(start.elapsed().as_nanos());
         }
         let mut out = Out::new(None);
-        if !D::IN_ORDER && !self.enter(node, &meta) {
+        let is_loop = if D::IN_ORDER { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
+        if !D::IN_ORDER && (is_loop || !self.enter(node, &meta)) {
             self.model.close(dir).await;
+            out.head = is_loop.then(|| Head::Dir { node: node.clone(), meta, state: DirState::Loop });
             return out;
         }
-        let state = if node.is_loop(&meta) {
+        let state = if is_loop {
             DirState::Loop
         } else if D::IN_ORDER && !again && self.is_listed(&meta) {
             DirState::PutOff
@@ -65,7 +68,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {
                 Filled { names: 0, error: Some(errno) } if D::IN_ORDER => DirState::Unreadable(errno),
                 filled => {
-                    out.error = filled.error;
+                    out.error = filled.error.map(|errno| (Operation::Read, errno));
                     DirState::Listed
                 }
             }
@@ -81,12 +84,15 @@ impl<D: Duty, M: Model> Worker<D, M> {
     }
 
     /// In a walk in no order: whether this directory, just opened, is to be read.
-    fn enter(&self, node: &Node, meta: &Meta) -> bool {
+    fn enter(&self, node: &Arc<Node>, meta: &Meta) -> bool {
+        self.tell(Event::Enter(Enter { node, meta, found: Found::Readable })) == Descend::Yes
+    }
+
+    /// In a walk in no order: whether this directory is one of its own ancestors.
+    fn is_loop(&self, node: &Node, meta: &Meta) -> bool {
         // A loop is entered by a link or a mount. Where the kernel does not tell of mounts, it could be anywhere.
         let far = meta.mount_root != Some(false) || node.follow() == Follow::Yes;
-        let is_loop = if far { node.is_loop_anywhere(meta) } else { node.is_loop(meta) };
-        let found = if is_loop { Found::Loop } else { Found::Readable };
-        self.tell(Event::Enter(Enter { node, meta, found })) == Descend::Yes && !is_loop
+        if far { node.is_loop_anywhere(meta) } else { node.is_loop(meta) }
     }
 
     fn is_listed(&self, meta: &Meta) -> bool {
@@ -155,8 +161,11 @@ impl<D: Duty, M: Model> Worker<D, M> {
     ) -> Out<D::Item> {
         let mut out = Out::new(None);
         match self.reopen(node, resume.cookie).await {
-            Ok(dir) => out.error = self.fill(node, dir, resume, scratch, &mut out).await.error,
-            Err(errno) => out.error = Some(errno),
+            Ok(dir) => {
+                let filled = self.fill(node, dir, resume, scratch, &mut out).await;
+                out.error = filled.error.map(|errno| (Operation::Read, errno));
+            }
+            Err(errno) => out.error = Some((Operation::Reopen, errno)),
         }
         out
     }

@@ -1,12 +1,16 @@
 //! One directory on the way: its name, its parent, and its descriptor while that is kept.
 
 use std::any::Any;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use fathom_io::{Follow, Meta};
+
+use crate::fds::Fds;
 
 /// Ancestors a directory is compared with before it is listed.
 const NEAR: usize = 64;
@@ -15,7 +19,11 @@ const NEAR: usize = 64;
 #[derive(Debug)]
 struct Root {
     index: usize,
+    path_len: usize,
     dev: OnceLock<u64>,
+    /// The kept descriptors of the walk; dangling once it is over and no consumer opens entries any
+    /// more.
+    fds: Weak<Fds>,
 }
 
 /// A directory being walked. Paths are built only when asked for.
@@ -25,6 +33,7 @@ pub struct Node {
     name: CString,
     depth: usize,
     path_len: usize,
+    links: usize,
     root: Arc<Root>,
     follow: Follow,
     /// Walked by itself: the end of its parent does not wait for it.
@@ -38,19 +47,38 @@ pub struct Node {
     users: AtomicUsize,
     /// In a walk in no order, its own parts that have not ended, the one that lists it included.
     parts: AtomicUsize,
-    /// The same of directories right below it, and one for its own parts.
+    /// In a walk in no order, the number of directories right below it that have not ended, plus
+    /// one for its own parts.
     below: AtomicUsize,
     note: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The gatherer's state of this directory.
+    gathered: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Node {
-    pub(crate) fn root(path: CString, root: usize, follow: Follow) -> Self {
-        Self::new(None, path, 0, Arc::new(Root { index: root, dev: OnceLock::new() }), follow)
+    pub(crate) fn root(path: CString, root: usize, follow: Follow, fds: Weak<Fds>) -> Self {
+        let (path_len, dev) = (path.to_bytes().len(), OnceLock::new());
+        Self::new(None, path, 0, Arc::new(Root { index: root, path_len, dev, fds }), follow)
+    }
+
+    /// The root of this directory once more: nothing refers to it yet.
+    pub(crate) fn root_again(&self) -> Self {
+        let root = self.chain().last().unwrap_or(self);
+        let again = Self::new(None, root.name.clone(), 0, self.root.clone(), root.follow);
+        root.id().into_iter().for_each(|id| again.set_id(id));
+        again
     }
 
     pub(crate) fn child(parent: &Arc<Self>, name: &CStr, follow: Follow) -> Self {
         let depth = parent.depth + 1;
         Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow)
+    }
+
+    /// A directory that a symbolic link in `parent` leads to.
+    pub(crate) fn linked(parent: &Arc<Self>, name: &CStr) -> Self {
+        let mut node = Self::child(parent, name, Follow::Yes);
+        node.links += 1;
+        node
     }
 
     /// A directory that is walked although its parent's end may have been told.
@@ -64,13 +92,16 @@ impl Node {
         let path_len =
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
         let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
+        let links = parent.as_ref().map_or(0, |parent| parent.links);
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
         let (parts, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
+        let gathered = OnceLock::new();
         Self {
             parent,
             name,
             depth,
             path_len,
+            links,
             root,
             follow,
             is_apart: false,
@@ -81,6 +112,7 @@ impl Node {
             parts,
             below,
             note,
+            gathered,
         }
     }
 
@@ -88,6 +120,20 @@ impl Node {
     #[must_use]
     pub fn name(&self) -> &CStr {
         &self.name
+    }
+
+    /// Returns the same as [`Node::name`].
+    #[must_use]
+    pub fn file_name(&self) -> &OsStr {
+        OsStr::from_bytes(self.name.to_bytes())
+    }
+
+    /// Returns the path from the root on, as [`Node::path_into`] writes it.
+    #[must_use]
+    pub fn to_path_buf(&self) -> PathBuf {
+        let mut path = Vec::with_capacity(self.path_len);
+        self.path_into(&mut path);
+        PathBuf::from(OsString::from_vec(path))
     }
 
     /// Levels below the root, which is at 0.
@@ -103,10 +149,22 @@ impl Node {
         self.path_len + usize::from(!slash)
     }
 
+    /// Symbolic links among the names of the path below the root, as far as dirents tell them.
+    #[must_use]
+    pub fn links(&self) -> usize {
+        self.links
+    }
+
     /// Which root this is or is below of, counted from 0 in the order given.
     #[must_use]
     pub fn root_index(&self) -> usize {
         self.root.index
+    }
+
+    /// Bytes of the root's path, as it was given.
+    #[must_use]
+    pub fn root_path_len(&self) -> usize {
+        self.root.path_len
     }
 
     /// The directory this one was found in; `None` for a root.
@@ -157,6 +215,20 @@ impl Node {
             }
             out.extend_from_slice(node.name.to_bytes());
         }
+    }
+
+    /// Returns the state that the walk's gatherer keeps of this directory.
+    pub(crate) fn gathered<T: Any>(&self) -> Option<&T> {
+        self.gathered.get()?.downcast_ref()
+    }
+
+    pub(crate) fn set_gathered(&self, kept: impl Any + Send + Sync) {
+        let _ = self.gathered.set(Box::new(kept));
+    }
+
+    /// The kept descriptors of the walk, while there are any.
+    pub(crate) fn fds(&self) -> Option<Arc<Fds>> {
+        self.root.fds.upgrade()
     }
 
     pub(crate) fn follow(&self) -> Follow {
@@ -251,10 +323,14 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Lets go of the ancestors one by one: a chain of 100,000 would overflow the stack otherwise.
+    /// Drops the ancestors one by one: a chain of 100,000 would overflow the stack otherwise. The
+    /// gatherer's state of a directory refers to the parent, so it is dropped while the parent is
+    /// still held.
     fn drop(&mut self) {
+        drop(self.gathered.take());
         let mut next = self.parent.take();
         while let Some(mut node) = next.and_then(Arc::into_inner) {
+            drop(node.gathered.take());
             next = node.parent.take();
         }
     }
@@ -265,7 +341,7 @@ mod tests {
     use super::*;
 
     fn chain(len: usize) -> Arc<Node> {
-        let mut node = Arc::new(Node::root(c"r/".to_owned(), 0, Follow::No));
+        let mut node = Arc::new(Node::root(c"r/".to_owned(), 0, Follow::No, Weak::new()));
         for _ in 0..len {
             node = Arc::new(Node::child(&node, c"d", Follow::No));
         }

@@ -1,7 +1,7 @@
 //! Puts the outcomes of parts back into traversal order and hands them to the consumer.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fathom_io::{Follow, Meta};
@@ -29,6 +29,9 @@ const STEPS_PER_TICK: u32 = 256;
 pub(crate) trait Tick {
     /// The first root has been handed in: the moment to start.
     fn begin(&mut self, root: &Node);
+    /// Executes a part on the calling thread, where no other could be started; false if there is
+    /// none to execute here.
+    fn work(&mut self) -> bool;
     /// Whether the walk cannot go on.
     fn tick(&mut self) -> bool;
 }
@@ -45,7 +48,8 @@ struct Frame<T> {
 
 impl<T> Frame<T> {
     fn new(out: Out<T>, dir: Option<(u64, u64)>) -> Self {
-        Self { slots: out.slots.into_iter(), dir, error: out.error, held: Vec::new() }
+        let error = out.error.map(|(_, errno)| errno);
+        Self { slots: out.slots.into_iter(), dir, error, held: Vec::new() }
     }
 }
 
@@ -194,7 +198,12 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             let root = self.roots_seen;
             match self.consume.next_root(self.roots.is_empty()) {
                 NextRoot::Path(path) => {
-                    let part = Part::new(Job::Root(Arc::new(Node::root(path, root, self.follow_roots))));
+                    let part = Part::new(Job::Root(Arc::new(Node::root(
+                        path,
+                        root,
+                        self.follow_roots,
+                        Weak::new(),
+                    ))));
                     self.roots.push_back(Root::Part(root, part.clone()));
                     self.schedule.push_wanted(part, false);
                 }
@@ -230,8 +239,10 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             if self.tick() {
                 break None;
             }
-            std::thread::park_timeout(self.nap);
-            self.nap = (self.nap + self.nap / 8).min(NAP_MAX);
+            if !self.pool.work() {
+                std::thread::park_timeout(self.nap);
+                self.nap = (self.nap + self.nap / 8).min(NAP_MAX);
+            }
         };
         self.schedule.want(None);
         out
@@ -274,7 +285,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         let frame = self.stack.last_mut().expect("more of a directory follows its first part");
         if frame.slots.len() == 0 {
             frame.slots = out.slots.into_iter();
-            frame.error = frame.error.or(out.error);
+            frame.error = frame.error.or(out.error.map(|(_, errno)| errno));
         } else {
             self.stack.push(Frame::new(out, None));
         }
@@ -282,11 +293,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
 
     fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<D::Item>) {
         let state = if self.active.contains(&meta.id()) { DirState::Loop } else { state };
-        let found = match state {
-            DirState::Listed | DirState::PutOff => Found::Readable,
-            DirState::Unreadable(errno) => Found::Unreadable(errno),
-            DirState::Loop => Found::Loop,
-        };
+        let found = state.found();
         if self.consume.enter(Enter { node, meta, found }) == Descend::No || found == Found::Loop {
             self.schedule.abandon(out.slots);
             return;

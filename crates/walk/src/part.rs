@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_io::{Errno, Meta, Names};
 
+use crate::failure::Operation;
 use crate::line::NOWHERE;
 use crate::node::Node;
+use crate::visit::Found;
 
 /// What a worker is to do.
 #[derive(Debug)]
@@ -95,6 +97,21 @@ pub(crate) enum Head {
     Lost(Arc<Node>, Errno),
 }
 
+impl Head {
+    /// The failure that this head stands for, if it stands for one.
+    pub(crate) fn failure(&self) -> Option<(Operation, Errno)> {
+        match self {
+            Self::File(Ok(_)) => None,
+            Self::File(Err(errno)) | Self::Lost(_, errno) => Some((Operation::Access, *errno)),
+            Self::Dir { state, .. } => match state {
+                DirState::Listed | DirState::PutOff => None,
+                DirState::Unreadable(errno) => Some((Operation::Open, *errno)),
+                DirState::Loop => Some((Operation::Descend, Errno::LOOP)),
+            },
+        }
+    }
+}
+
 /// How far reading a directory got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirState {
@@ -103,6 +120,17 @@ pub(crate) enum DirState {
     Loop,
     /// Another part has listed the same directory: this one is listed only if the walk wants it again.
     PutOff,
+}
+
+impl DirState {
+    /// The same, as a visitor is told.
+    pub(crate) fn found(self) -> Found {
+        match self {
+            Self::Listed | Self::PutOff => Found::Readable,
+            Self::Unreadable(errno) => Found::Unreadable(errno),
+            Self::Loop => Found::Loop,
+        }
+    }
 }
 
 /// One step of a part's outcome.
@@ -136,8 +164,8 @@ pub(crate) struct Out<T> {
     pub(crate) slots: Vec<Slot<T>>,
     /// How many parts, the first ones in `slots`, have been given out before the outcome was whole.
     pub(crate) given_out: usize,
-    /// Why reading the directory ended early.
-    pub(crate) error: Option<Errno>,
+    /// Why reading the directory ended early: what failed, and with which error.
+    pub(crate) error: Option<(Operation, Errno)>,
     /// Bytes of memory behind it, roughly.
     pub(crate) weight: usize,
 }

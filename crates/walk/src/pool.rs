@@ -23,6 +23,10 @@ use crate::worker::Shared;
 const SAMPLE: Duration = Duration::from_millis(1);
 const SAMPLE_LATER: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(50);
+/// How long the calling thread works alone before it tries again to start a thread.
+const RETRY: Duration = Duration::from_secs(1);
+/// Address space that a worker may need: its stack, a signal stack, and what it reads.
+const WORKER_BYTES: usize = 2 << 20;
 /// Workers made ready ahead of their work in a millisecond of waiting for a server: about half of one CPU's time.
 const READY_PER_MS: usize = 8;
 
@@ -86,6 +90,8 @@ pub(crate) struct Pool<'a, D: Duty> {
     staff: &'a dyn Staff,
     /// The calling thread may execute a part.
     helps_out: bool,
+    /// When no thread could be started, last: the calling thread executes all parts.
+    alone_since: Option<Instant>,
     refusal: mpsc::Receiver<Unavailable>,
     failure: Option<Error>,
     watch: &'a mut dyn FnMut(Progress),
@@ -121,6 +127,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             controllers: None,
             staff,
             helps_out: direct,
+            alone_since: None,
             refusal,
             failure: None,
             watch,
@@ -142,6 +149,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             entries: self.shared.schedule.count(|tally| &tally.entries),
             directories: self.shared.schedule.count(|tally| &tally.directories),
             measured: self.shared.schedule.count(|tally| &tally.measured),
+            failures: self.shared.schedule.count(|tally| &tally.failures),
             workers: self.count(),
             busy: self.shared.schedule.lanes.iter().map(Lane::active).sum(),
         }
@@ -158,11 +166,19 @@ impl<'a, D: Duty> Pool<'a, D> {
         self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, leaps, lanes: Vec::new() });
     }
 
-    /// Starts the first worker.
-    pub(crate) fn hire_first(&mut self) {
-        match self.staff.hire() {
-            Ok(()) => self.spawned = 1,
-            Err(error) => self.failure = Some(Error::new(Op::StartWorker, error)),
+    /// Starts the first worker. Where that fails for a limit on threads or memory, the calling
+    /// thread works alone for a while.
+    pub(crate) fn spawn_first(&mut self) {
+        if self.alone_since.is_some_and(|since| since.elapsed() < RETRY) {
+            return;
+        }
+        if let Some(room) = sys::room() {
+            self.workers_max = self.workers_max.min(room / WORKER_BYTES);
+        }
+        if self.workers_max > 0 && self.staff.spawn_worker().is_ok() {
+            (self.spawned, self.alone_since) = (1, None);
+        } else {
+            self.alone_since = Some(Instant::now());
         }
     }
 
@@ -175,7 +191,7 @@ impl<'a, D: Duty> Pool<'a, D> {
         }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
-            if self.staff.hire().is_err() {
+            if self.staff.spawn_worker().is_err() {
                 // The system has no room for more threads: these have to do.
                 self.wanted = self.spawned;
                 break;
@@ -198,9 +214,17 @@ impl<'a, D: Duty> Pool<'a, D> {
         let pause = if self.last.at - self.start < LATER { SAMPLE } else { SAMPLE_LATER };
         if self.last.at.elapsed() >= pause {
             self.sample();
-            let progress = self.progress();
-            (self.watch)(progress);
+            self.show();
         }
+    }
+
+    fn show(&mut self) {
+        let progress = self.progress();
+        (self.watch)(progress);
+    }
+
+    fn refused(&mut self, unavailable: Unavailable) {
+        self.failure = Some(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
     }
 
     /// How the walk went, unless it could not be.
@@ -263,16 +287,31 @@ impl<D: Duty> Tick for Pool<'_, D> {
         // on other devices, are not to wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
         if self.helps_out && alone && sys::is_at_hand(root.name()) {
-            self.staff.help_out();
+            // A model that cannot be made here is reported by the first worker.
+            let _ = self.staff.run_inline();
         }
+    }
+
+    fn work(&mut self) -> bool {
+        if self.alone_since.is_none() {
+            return false;
+        }
+        if self.last.at.elapsed() >= SAMPLE_LATER {
+            self.last = Reading::now();
+            self.show();
+        }
+        self.staff.run_inline().unwrap_or_else(|unavailable| {
+            self.refused(unavailable);
+            true
+        })
     }
 
     fn tick(&mut self) -> bool {
         if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
-            self.hire_first();
+            self.spawn_first();
         }
         if let Ok(unavailable) = self.refusal.try_recv() {
-            self.failure = Some(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
+            self.refused(unavailable);
         }
         if self.failure.is_some() || self.shared.schedule.has_panicked() {
             return true;

@@ -1,6 +1,5 @@
 //! Starts a walk: the model, and who leads.
 
-use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -63,6 +62,8 @@ pub struct Progress {
     pub directories: u64,
     /// What the visitor measured with [`Emit::measure`](crate::Emit::measure), whatever that is.
     pub measured: u64,
+    /// Failures reported by a walk in no order; of a walk in order, its consumer knows.
+    pub failures: u64,
     /// Workers there are.
     pub workers: usize,
     /// Parts being executed: for a blocking model, the workers inside a system call or close to one.
@@ -85,7 +86,8 @@ pub struct Calls {
 /// How a walk went.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// False if it was stopped before its end.
+    /// False if it was stopped before its end; of a [gatherer](crate::gatherer) also if anything
+    /// failed.
     pub complete: bool,
     /// The last progress.
     pub progress: Progress,
@@ -104,7 +106,8 @@ pub struct Summary {
 /// `watch` is called every few milliseconds.
 ///
 /// # Errors
-/// If the model cannot run here, no worker can be started, or `visit` panics. Everything else that goes wrong is an event.
+/// If the model cannot run here, or `visit` panics. Everything else that goes wrong is an event;
+/// where no thread can be started, the calling thread does the work.
 pub fn run<V: Visit, C: Consume<V::Item>>(
     options: Options,
     visit: V,
@@ -199,17 +202,11 @@ fn walk<D: Duty, M: Model>(
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(duty, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
-    let threads = Threads {
-        shared: shared.clone(),
-        make: Arc::new(make),
-        width: budget.units / workers_max,
-        report: Cell::new(Some(report)),
-        vacant: Cell::new(None),
-    };
+    let threads = Threads::new(shared.clone(), make, budget.units / workers_max, report);
     let (staff, direct) = (&threads, M::DIRECT);
     let mut pool = Pool::new(Setup { shared: &shared, workers_max, adaptive, staff, direct, refusal, watch });
     if !direct {
-        pool.hire_first();
+        pool.spawn_first();
     }
     let complete = lead(&shared, &mut pool);
     shared.schedule.stop();

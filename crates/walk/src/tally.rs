@@ -12,6 +12,7 @@ pub(crate) struct Tally {
     pub(crate) batches: Count,
     pub(crate) stats: Count,
     pub(crate) measured: Count,
+    pub(crate) failures: Count,
 }
 
 /// A counter with one writer.

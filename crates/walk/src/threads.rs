@@ -1,12 +1,12 @@
-//! The threads workers run on, and the one part that is executed without any.
+//! The threads workers run on, and parts that are executed without any.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use fathom_io::{Model, Unavailable};
+use fathom_io::{Model, Unavailable, threads};
 
 use crate::duty::Duty;
 use crate::worker::{Home, Shared, Worker};
@@ -17,22 +17,35 @@ const STACK_BYTES: usize = 256 * 1024;
 /// Somebody who can have parts executed.
 pub(crate) trait Staff {
     /// Starts one more worker.
-    fn hire(&self) -> io::Result<()>;
-    /// Has the first part in the line executed on the calling thread.
-    fn help_out(&self);
+    fn spawn_worker(&self) -> io::Result<()>;
+    /// Executes the first part in the line on the calling thread; false if there is none to be had.
+    fn run_inline(&self) -> Result<bool, Unavailable>;
 }
 
 /// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
 /// stops the walk, and ends by itself when the call returns.
-pub(crate) struct Threads<D: Duty, F> {
+pub(crate) struct Threads<D: Duty, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
     /// Directories a worker may have under way.
     pub(crate) width: usize,
     /// Where the first worker says that its model cannot run here.
-    pub(crate) report: Cell<Option<mpsc::Sender<Unavailable>>>,
-    /// The number of the worker that was the calling thread: the first to be started takes over.
-    pub(crate) vacant: Cell<Option<usize>>,
+    report: mpsc::Sender<Unavailable>,
+    has_spawned: Cell<bool>,
+    /// The calling thread as a worker: the first to be started takes over its number.
+    inline: RefCell<Option<Worker<D, M>>>,
+}
+
+impl<D: Duty, M: Model, F> Threads<D, M, F> {
+    pub(crate) fn new(
+        shared: Arc<Shared<D>>,
+        make: F,
+        width: usize,
+        report: mpsc::Sender<Unavailable>,
+    ) -> Self {
+        let (has_spawned, inline) = (Cell::new(false), RefCell::new(None));
+        Self { shared, make: Arc::new(make), width, report, has_spawned, inline }
+    }
 }
 
 /// Stops the walk if its worker panics, which only what the caller supplied does.
@@ -46,10 +59,13 @@ impl<D: Duty> Drop for Alarm<D> {
     }
 }
 
-impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff for Threads<D, F> {
-    fn hire(&self) -> io::Result<()> {
-        let (shared, make) = (self.shared.clone(), self.make.clone());
-        let (width, report, vacant) = (self.width.clamp(1, M::WIDTH), self.report.take(), self.vacant.take());
+impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
+    for Threads<D, M, F>
+{
+    fn spawn_worker(&self) -> io::Result<()> {
+        let (shared, make, width) = (self.shared.clone(), self.make.clone(), self.width.clamp(1, M::WIDTH));
+        let vacant = self.inline.borrow().as_ref().map(|worker| worker.number);
+        let report = (!self.has_spawned.get()).then(|| self.report.clone());
         let work = move || match make() {
             Ok(model) => {
                 let number = vacant.unwrap_or_else(|| shared.schedule.add_worker());
@@ -66,16 +82,24 @@ impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stati
             }
         };
         let builder = thread::Builder::new().name("walk".to_owned()).stack_size(STACK_BYTES);
-        builder.spawn(work).map(drop)
+        let turn = threads::turn();
+        builder.spawn(work)?;
+        drop(turn);
+        self.has_spawned.set(true);
+        *self.inline.borrow_mut() = None;
+        Ok(())
     }
 
-    fn help_out(&self) {
-        let Ok(model) = (self.make)() else { return };
-        let number = self.shared.schedule.add_worker();
-        let worker = Worker::new(self.shared.clone(), number, model, 1, Home::Shared);
-        if catch_unwind(AssertUnwindSafe(|| worker.run_one())).is_err() {
-            self.shared.schedule.panic();
+    fn run_inline(&self) -> Result<bool, Unavailable> {
+        let mut inline = self.inline.borrow_mut();
+        if inline.is_none() {
+            let (model, number) = ((self.make)()?, self.shared.schedule.add_worker());
+            *inline = Some(Worker::new(self.shared.clone(), number, model, 1, Home::Shared));
         }
-        self.vacant.set(Some(number));
+        let run = || inline.as_ref().is_some_and(Worker::run_one);
+        Ok(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            self.shared.schedule.panic();
+            true
+        }))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp, sys};
@@ -85,6 +85,14 @@ impl Entry<'_> {
         sys::stat(self.at, self.name.name, follow, fields)
     }
 
+    /// Opens it for reading, without waiting for a fifo or a device.
+    ///
+    /// # Errors
+    /// As openat(2); ELOOP for a symbolic link that is not to be followed.
+    pub fn open(&self, follow: Follow) -> Result<OwnedFd, Errno> {
+        sys::open_file(self.at, self.name.name, follow)
+    }
+
     /// What the symbolic link holds.
     ///
     /// # Errors
@@ -145,10 +153,19 @@ impl<T> Emit<'_, T> {
 
     /// Walks the directory `entry`, at this place in the order.
     pub fn descend(&mut self, entry: &Entry<'_>) {
-        let is_dir = entry.name.file_type == FileType::Directory;
-        let follow = if is_dir { Follow::No } else { self.follow };
-        let node = Arc::new(Node::child(self.dir, entry.name.name, follow));
-        self.put(entry, Slot::Dir(Part::new(Job::List(node))));
+        self.descend_with(entry, |_| ());
+    }
+
+    /// The same; `begin` sees the directory before any worker does.
+    pub(crate) fn descend_with(&mut self, entry: &Entry<'_>, begin: impl FnOnce(&Node)) {
+        let name = entry.name.name;
+        let node = match entry.name.file_type {
+            FileType::Directory => Node::child(self.dir, name, Follow::No),
+            FileType::Symlink if self.follow == Follow::Yes => Node::linked(self.dir, name),
+            _ => Node::child(self.dir, name, self.follow),
+        };
+        begin(&node);
+        self.put(entry, Slot::Dir(Part::new(Job::List(Arc::new(node)))));
     }
 }
 
@@ -177,7 +194,7 @@ pub enum Found {
 #[derive(Clone, Copy, Debug)]
 pub struct Enter<'a> {
     /// The directory.
-    pub node: &'a Node,
+    pub node: &'a Arc<Node>,
     /// Its metadata, taken from the open directory where it could be opened.
     pub meta: &'a Meta,
     /// Whether it could be read.

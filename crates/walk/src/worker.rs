@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::duty::{Duty, Event};
+use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
 use crate::lane::Lane;
 use crate::line::NOWHERE;
@@ -26,7 +27,7 @@ pub(crate) struct Shared<D: Duty> {
     pub(crate) duty: D,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule<D::Item>,
-    pub(crate) fds: Fds,
+    pub(crate) fds: Arc<Fds>,
     /// Directories listed so far, where one may be met twice.
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Shared<D: Duty> {
 impl<D: Duty> Shared<D> {
     pub(crate) fn new(duty: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
         let listed = options.once.then(Mutex::default);
-        Self { duty, options, schedule, fds: Fds::new(fds_kept), listed }
+        Self { duty, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 
     /// The lane of a directory's device.
@@ -126,14 +127,17 @@ impl<D: Duty, M: Model> Worker<D, M> {
         schedule.pass_on_stop();
     }
 
-    /// Executes the first part there is, if there is one.
-    pub(crate) fn run_one(&self) {
+    /// Executes the first part there is; false if there is none.
+    pub(crate) fn run_one(&self) -> bool {
+        let part = self.next(false);
+        let found = part.is_some();
         self.model.run(async {
-            if let Some(part) = self.next(false) {
+            if let Some(part) = part {
                 self.execute(part).await;
             }
         });
         self.flush();
+        found
     }
 
     fn next(&self, wait: bool) -> Option<Arc<Part<D::Item>>> {
@@ -143,6 +147,12 @@ impl<D: Duty, M: Model> Worker<D, M> {
     /// Tells whoever wants to know.
     pub(crate) fn tell(&self, event: Event<'_>) -> Descend {
         self.shared.duty.tell(&mut self.local.borrow_mut(), event)
+    }
+
+    /// Counts a failure and tells of it.
+    pub(crate) fn fail(&self, failure: Failure<'_>) {
+        self.tally(failure.node).failures.add(1);
+        self.tell(Event::Failed(failure));
     }
 
     fn flush(&self) {
@@ -238,7 +248,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
                         let span = Span { names: &names, range: range.clone(), batch: *batch };
                         self.stat(node, fd.as_fd(), span, &mut scratch.metas, &mut out).await;
                     }
-                    Err(errno) => out.error = Some(errno),
+                    Err(errno) => out.error = Some((Operation::Reopen, errno)),
                 }
                 drop(names);
                 node.add_users(out.parts().count());

@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Errno, FileType, Found, Gather, Meta, NextRoot, Node, Progress, Roots,
-    gather,
+    Below, Descend, Enter, Entry, Failure, FileType, Gather, Meta, NextRoot, Node, Progress, Roots, gather,
 };
 use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
@@ -41,10 +40,8 @@ impl Gather for Step {
     type Local = ();
 
     fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
-        if let Found::Unreadable(_) = enter.found {
-            self.0.lock().unwrap().refused.push(path(enter.node));
-        }
-        if enter.found == Found::Readable { Descend::Yes } else { Descend::No }
+        assert!(!self.0.lock().unwrap().ends.contains(&path(enter.node)), "entered before its end");
+        Descend::Yes
     }
 
     fn entries<'a>(
@@ -63,17 +60,15 @@ impl Gather for Step {
         }
     }
 
-    fn broken(&self, (): &mut (), _node: &Arc<Node>, _errno: Errno) {}
+    fn failed(&self, (): &mut (), failure: Failure<'_>) {
+        self.0.lock().unwrap().refused.push(path(failure.node));
+    }
 
     fn done(&self, (): &mut (), node: &Arc<Node>) {
         self.0.lock().unwrap().ends.push(path(node));
     }
 
-    fn lost(&self, (): &mut (), node: &Arc<Node>, _errno: Errno) {
-        self.0.lock().unwrap().refused.push(path(node));
-    }
-
-    fn root_file(&self, (): &mut (), _root: &Arc<Node>, _meta: Result<Meta, Errno>) {}
+    fn root_file(&self, (): &mut (), _root: &Arc<Node>, _meta: &Meta) {}
 
     fn flush(&self, (): &mut ()) {}
 }

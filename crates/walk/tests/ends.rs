@@ -5,27 +5,26 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
+use std::fmt::Display;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
 use fathom_walk::{Choice, Summary};
-use support::Random;
+use support::gate::{Gate, Gated};
 use support::late::Late;
 use support::record::{Everything, Recorder, assert_same, refuse};
 use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
+use support::{Random, Watchdog};
 
-/// Stops a walk in the middle of slow calls; how long it took from there to the end.
-fn stop(tree: &Tree, start: impl FnOnce(&mut Recorder<'_>) -> Summary) -> Duration {
-    const UNDER_WAY: Duration = Duration::from_millis(150);
-    let begin = Instant::now();
+/// Stops a walk while calls wait at `gate`, which is opened after its end: it waits for none of
+/// them.
+fn stop(tree: &Tree, gate: &Gate, what: impl Display, start: impl FnOnce(&mut Recorder<'_>) -> Summary) {
+    let _watchdog = Watchdog::new(what);
     let mut recorder = Recorder::new(&[tree.root()]);
-    recorder.stopped = Box::new(|_| begin.elapsed() > UNDER_WAY);
-    let summary = start(&mut recorder);
-    assert!(!summary.complete, "calls were too fast: {summary:?}");
-    begin.elapsed() - UNDER_WAY
+    recorder.stopped = Box::new(|_| gate.waiting() > 0);
+    assert!(!start(&mut recorder).complete);
+    assert!(gate.waiting() > 0, "calls were still under way at the end");
+    gate.open();
 }
 
 #[test]
@@ -33,18 +32,16 @@ fn a_walk_stops_while_its_workers_sit_in_slow_calls() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 4);
     fill(&tree.dir("d0/wide"), 20);
-    // Most calls take seconds, up to five; some are fast, so some workers are anywhere else.
-    let rates = Rates { slow: 0.7, slow_us: 5_000_000, ..Rates::default() };
-    for (seed, way) in
-        [SYNC, Way::workers(2), Way::workers(64), Way::of(Choice::Auto)].into_iter().enumerate()
-    {
-        let sim = Sim::new(Native, seed as u64, rates);
-        let took = stop(&tree, |recorder| {
-            let make = move || Ok(Blocking::new(sim.clone()));
-            way::start_over(way.options(), Everything::default(), recorder, make)
-        });
-        println!("{way}: stopped after {took:?}");
-        assert!(took < Duration::from_secs(1), "{way}: {took:?}");
+    for way in [SYNC, Way::workers(2), Way::workers(64), Way::of(Choice::Auto)] {
+        for free in [0, 1, 40, 300] {
+            let (calls, visit) = (Gated::after(free), Everything::default());
+            let gate = calls.gate.clone();
+            stop(&tree, &gate, format_args!("{way} after {free} calls"), |recorder| {
+                let make = move || Ok(Blocking::new(calls.clone()));
+                way::start_over(way.options(), visit.clone(), recorder, make)
+            });
+            visit.check_alone(way);
+        }
     }
 }
 
@@ -53,13 +50,12 @@ fn a_walk_stops_while_answers_are_late() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 4);
     for workers in [1, 8] {
-        let visit = Everything::default();
-        let took = stop(&tree, |recorder| {
-            let make = || Ok(Late::by(Duration::from_millis(40), 1));
+        let (gate, visit) = (Gate::default(), Everything::default());
+        let late = gate.clone();
+        stop(&tree, &gate, format_args!("{workers} workers"), |recorder| {
+            let make = move || Ok(Late::held_by(late.clone(), 1));
             way::start_over(Way::workers(workers).options(), visit.clone(), recorder, make)
         });
-        println!("{workers} workers: stopped after {took:?}");
-        assert!(took < Duration::from_secs(1), "{workers} workers: {took:?}");
         visit.check_alone(workers);
     }
 }

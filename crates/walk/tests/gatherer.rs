@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fathom_walk::gatherer::{Builder, Entry, Gatherer, Inbox, Message, Pick, Policy, RootId};
-use fathom_walk::{Errno, FileType, Node, Op};
+use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy, RootId};
+use fathom_walk::{Errno, FileType, Name, Node, Op, Operation};
 use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
 use support::way;
@@ -20,8 +20,12 @@ use support::way;
 struct All;
 
 impl Policy for All {
-    fn pick(&self, _dir: &Node, entry: Entry<'_>) -> Pick {
-        Pick::metadata(entry.ino as usize).descend()
+    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+        true
+    }
+
+    fn pick(&self, entry: &Entry<'_>) -> Pick {
+        Pick::send(entry.ino() as usize).descend()
     }
 
     fn end(&self, _dir: &Node) -> Option<usize> {
@@ -43,7 +47,7 @@ fn path(dir: &Node) -> Vec<u8> {
 #[derive(Debug, Default)]
 struct Taken {
     entries: Vec<(Vec<u8>, u64, FileType)>,
-    errors: Vec<(Vec<u8>, Errno)>,
+    errors: Vec<(Vec<u8>, Operation, Errno)>,
     ended: HashSet<Vec<u8>>,
     done: HashSet<Vec<u8>>,
     roots_done: Vec<RootId>,
@@ -55,18 +59,18 @@ fn take(inbox: Inbox) -> Taken {
     for message in inbox {
         let mut at = Vec::new();
         match message {
-            Message::Metadata(path, meta) => {
-                path.write(&mut at);
-                assert!(!taken.roots_done.contains(&path.root()), "after its root's end");
-                taken.entries.push((at, meta.ino, meta.file_type()));
+            Message::Entry(item) => {
+                item.path.write(&mut at);
+                assert!(!taken.roots_done.contains(&item.path.root()), "after its root's end");
+                assert!(
+                    item.meta.is_none_or(|meta| meta.ino == item.ino && meta.file_type() == item.file_type)
+                );
+                taken.entries.push((at, item.ino, item.file_type));
             }
-            Message::Entry(path, file_type, ino) => {
-                path.write(&mut at);
-                taken.entries.push((at, ino, file_type));
-            }
-            Message::Error(path, errno) => {
-                path.write(&mut at);
-                taken.errors.push((at, errno));
+            Message::Processed(_) => panic!("nobody asked for it"),
+            Message::Error(failed) => {
+                failed.path.write(&mut at);
+                taken.errors.push((at, failed.operation, failed.errno));
             }
             Message::End(dir) => assert!(taken.ended.insert(path(&dir))),
             Message::Done(dir) => assert!(taken.done.insert(path(&dir))),
@@ -181,12 +185,11 @@ fn a_chain_deeper_than_any_path_is_gathered() {
     assert!(taken.entries.iter().map(|entry| entry.0.len()).max().unwrap() > 4096);
 }
 
-/// Ends a walk whose consumers are as they are; how long it took.
-fn end(gatherer: Gatherer) -> Duration {
-    let start = Instant::now();
-    gatherer.shut_down();
-    assert!(gatherer.finish().is_ok());
-    start.elapsed()
+/// Looks again until something is so.
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -201,15 +204,16 @@ fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
         gatherer.add_root(tree.root()).unwrap();
         let stalled = inboxes.pop().unwrap();
         let busy = thread::spawn(move || take(inboxes.pop().unwrap()));
-        thread::sleep(Duration::from_millis(300));
-        let held = stalled.held();
-        // Each worker may have one directory's messages in hand when the channel fills up.
-        assert!(held > 0 && held <= BACKLOG + (workers + 1) * 16, "{workers} workers: {held} messages");
-        assert!(end(gatherer) < Duration::from_secs(2), "{workers} workers");
+        wait_until(|| stalled.held() >= BACKLOG);
+        gatherer.shut_down();
+        assert!(!gatherer.finish().unwrap().complete);
         assert!(busy.join().is_ok());
-        // What was on its way in is not in it.
+        // Each worker may have had one directory's messages in hand when the channel filled up.
         let left = stalled.count();
-        assert!(left > 0 && left <= held, "{left} of {held}: what is in a channel stays there");
+        assert!(
+            (BACKLOG..=BACKLOG + (workers + 1) * 16).contains(&left),
+            "{workers} workers: {left} messages"
+        );
     }
 }
 
@@ -263,7 +267,7 @@ fn a_gatherer_that_is_dropped_ends_and_so_do_its_channels() {
 struct Clumsy;
 
 impl Policy for Clumsy {
-    fn pick(&self, _dir: &Node, _entry: Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &Entry<'_>) -> Pick {
         panic!("meant to");
     }
 }
@@ -294,7 +298,7 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
             _ => None,
         });
         assert_eq!(over, Some(added));
-        thread::sleep(Duration::from_millis(30));
+        wait_until(|| gatherer.progress().busy == 0);
     }
     assert!(gatherer.progress().entries > 0);
     assert!(gatherer.finish().unwrap().complete);
@@ -305,8 +309,8 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
 struct Names;
 
 impl Policy for Names {
-    fn pick(&self, _dir: &Node, _entry: Entry<'_>) -> Pick {
-        Pick::entry(0)
+    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+        Pick::send(0)
     }
 }
 
@@ -324,7 +328,8 @@ fn metadata_is_taken_of_what_it_is_asked_for() {
     assert_eq!(summary.calls.open, 3, "no descent unless asked: {summary:?}");
     assert_eq!(summary.calls.stat, 1, "of the directory that was opened: {summary:?}");
     assert_eq!(taken.errors.len(), 1);
-    assert_eq!(taken.errors[0].1, Errno::NOENT);
+    assert_eq!((taken.errors[0].1, taken.errors[0].2), (Operation::Access, Errno::NOENT));
+    assert!(!summary.complete, "a root is missing");
     assert!(taken.entries.len() > 41);
 }
 
@@ -350,9 +355,9 @@ fn several_threads_share_a_channel() {
 fn nothing_is_kept_of_a_walk_that_is_over() {
     struct Counted(Arc<()>);
     impl Policy for Counted {
-        fn pick(&self, _dir: &Node, _entry: Entry<'_>) -> Pick {
+        fn pick(&self, _entry: &Entry<'_>) -> Pick {
             assert!(Arc::strong_count(&self.0) > 1);
-            Pick::entry(0).descend()
+            Pick::send(0).descend()
         }
     }
     let tree = Tree::new();
@@ -362,9 +367,6 @@ fn nothing_is_kept_of_a_walk_that_is_over() {
     gatherer.add_root(tree.root()).unwrap();
     assert!(gatherer.finish().unwrap().complete);
     drop(inboxes);
-    let start = Instant::now();
-    while Arc::strong_count(&alive) > 1 && start.elapsed() < Duration::from_secs(10) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(Arc::strong_count(&alive), 1, "workers have ended and let go of the policy");
+    let _watchdog = Watchdog::new("workers have ended and let go of the policy");
+    wait_until(|| Arc::strong_count(&alive) == 1);
 }

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{RenameFlags, renameat_with};
@@ -23,6 +23,8 @@ use support::way::{self, SYNC, Way};
 use support::{Random, skip};
 
 const LEVELS: usize = 40;
+/// How long swaps are waited for that no walk meets.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Length of the files outside, which none inside has.
 const SECRET_BYTES: usize = 4_242;
 
@@ -124,9 +126,10 @@ struct Hunt {
     errors: usize,
 }
 
-/// Walks `tree` for a while in the ways given, one after another; fails if anything is told that never was there.
+/// Walks `tree` in the ways given, one after another, each `rounds` times, and until swaps and
+/// `errors` have been met; fails if anything is told that never was there.
 #[track_caller]
-fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], time: Duration) -> Hunt {
+fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], rounds: usize, errors: usize) -> Hunt {
     let beside = tree.parent().unwrap();
     let opened = Arc::new(OwnedFd::from(File::open(beside).unwrap()));
     let swaps: Vec<Swap> = depths.iter().map(|depth| Swap::new(tree, &opened, *depth, kind)).collect();
@@ -134,12 +137,17 @@ fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], time: Duration
     if kind == Decoy::Directory {
         outside.extend(swaps.iter().flat_map(|swap| inodes(&beside.join(&swap.decoy))));
     }
-    let done = AtomicBool::new(false);
+    let (done, swapped) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (mut hunt, mut wrong) = (Hunt::default(), None);
     std::thread::scope(|scope| {
-        let swapper = scope.spawn(|| swap_until(&done, &swaps));
+        let swapper = scope.spawn(|| swap_until(&done, &swapped, &swaps));
         let start = Instant::now();
-        while start.elapsed() < time && wrong.is_none() {
+        // Where names cannot be swapped, nothing is ever met.
+        let waits = |hunt: &Hunt| {
+            let has_met = hunt.met > 0 && hunt.errors >= errors;
+            !has_met && swapped.load(Ordering::Relaxed) > 0 && start.elapsed() < PATIENCE
+        };
+        while wrong.is_none() && (hunt.walks < rounds * ways.len() || waits(&hunt)) {
             let mut recorder = Recorder::new(&[tree]);
             way::walk(ways[hunt.walks % ways.len()].options(), Everything::default(), &mut recorder);
             wrong = misplaced(&recorder.lines, &outside, kind);
@@ -149,22 +157,21 @@ fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], time: Duration
             hunt.errors += count("error");
         }
         done.store(true, Ordering::Relaxed);
-        hunt.swaps = swapper.join().unwrap();
+        swapper.join().unwrap();
     });
+    hunt.swaps = swapped.into_inner();
     assert_eq!(wrong, None, "told where it never was");
     hunt
 }
 
-fn swap_until(done: &AtomicBool, swaps: &[Swap]) -> usize {
+fn swap_until(done: &AtomicBool, swapped: &AtomicUsize, swaps: &[Swap]) {
     let mut random = Random(1);
-    let mut count = 0;
     while !done.load(Ordering::Relaxed) {
-        count += usize::from(swaps[random.below(swaps.len())].swap());
+        swapped.fetch_add(usize::from(swaps[random.below(swaps.len())].swap()), Ordering::Relaxed);
         for _ in 0..random.below(3) {
             std::thread::sleep(Duration::from_micros(50));
         }
     }
-    count
 }
 
 fn trees() -> Tree {
@@ -187,14 +194,13 @@ fn check(hunt: &Hunt, has_errors: bool) {
 #[test]
 fn directories_swapped_for_links_lead_nowhere() {
     let tree = trees();
-    let time = Duration::from_millis(1_500);
-    check(&hunt(&tree.root(), &[1, 13, 26, LEVELS], Decoy::Link, &way::all(), time), false);
+    check(&hunt(&tree.root(), &[1, 13, 26, LEVELS], Decoy::Link, &way::all(), 5, 0), false);
 }
 
 #[test]
 fn a_root_swapped_for_a_link_leads_nowhere() {
     let tree = trees();
-    check(&hunt(&tree.root(), &[0], Decoy::Link, &way::all(), Duration::from_millis(800)), false);
+    check(&hunt(&tree.root(), &[0], Decoy::Link, &way::all(), 5, 0), false);
 }
 
 /// With few descriptors directories are opened a second time on the way up, by then perhaps a link or another directory.
@@ -204,7 +210,7 @@ fn directories_found_again_are_those_that_were_there() {
     if let Some((role, tree)) = role() {
         let kind = if role == "links" { Decoy::Link } else { Decoy::Directory };
         let ways = [SYNC, Way::workers(2)];
-        let hunt = hunt(&tree, &[3, 9, 15, 21], kind, &ways, Duration::from_millis(1_000));
+        let hunt = hunt(&tree, &[3, 9, 15, 21], kind, &ways, 20, 1);
         for (key, value) in [("swaps", hunt.swaps), ("met", hunt.met), ("errors", hunt.errors)] {
             report(key, value);
         }

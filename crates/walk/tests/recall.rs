@@ -23,8 +23,8 @@ impl Visit for Knower {
         assert!(names.is_empty() && meta.file_type() == FileType::Directory);
         match dir.name().to_bytes() {
             b"known" => {
-                names.push(c"sub", 7, FileType::Directory);
-                names.push(c"gone", 8, FileType::Directory);
+                names.push(c"sub", 7, FileType::Directory).unwrap();
+                names.push(c"gone", 8, FileType::Directory).unwrap();
                 true
             }
             name => name == b"empty",

@@ -88,8 +88,12 @@ fn a_small_directory_on_a_disk_is_read_by_the_calling_thread() {
     let Some(tree) = on_disk() else { return };
     fill(&tree.dir("below"), 3);
     for way in [SYNC, Way::workers(2), Way::of(Choice::Auto)] {
-        assert_eq!(read_here(way, &[tree.path("below")]), [1, 1], "{way}");
-        assert_eq!(read_here(way, &[tree.root()]), [1, 2], "{way}: what is below is for the workers");
+        // Renames anywhere on the machine may keep the kernel from telling whether a path is at
+        // hand (openat2, RESOLVE_CACHED).
+        let comes_to =
+            |root: PathBuf, wanted| (0..1_000).any(|_| read_here(way, std::slice::from_ref(&root)) == wanted);
+        assert!(comes_to(tree.path("below"), [1, 1]), "{way}");
+        assert!(comes_to(tree.root(), [1, 2]), "{way}: what is below is for the workers");
         assert_eq!(read_here(way, &[tree.root(), tree.root()])[0], 0, "{way}: one of several");
     }
 }

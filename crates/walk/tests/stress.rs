@@ -5,14 +5,19 @@
 mod support;
 
 use std::collections::HashSet;
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use fathom_io::Dir;
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
-use fathom_walk::{Choice, Descend, Follow, Options, Progress, run_with};
+use fathom_io::calls::{Calls, Native};
+use fathom_walk::{Choice, Descend, Errno, Fields, Follow, Meta, Names, Options, Progress, run_with};
+use support::gate::Gate;
 use support::late::Late;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
 use support::tree::{Tree, bushy, fill, mixed};
@@ -134,37 +139,79 @@ fn workers_come_and_go_while_things_are_taken_slowly() {
     }
 }
 
-/// What a directory that was not wanted weighed is forgotten: if not, workers would do one thing after another from then on.
+/// Counts the directories that are opened, and holds some of them up until several are under way at
+/// once.
+#[derive(Clone)]
+struct Counted {
+    opened: Arc<AtomicUsize>,
+    gate: Gate,
+    /// The inode numbers of the directories that wait.
+    held: Arc<HashSet<u64>>,
+    /// As many as open the gate.
+    together: usize,
+}
+
+impl Calls for Counted {
+    fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
+        let dir = Native.open(at, name, follow)?;
+        self.opened.fetch_add(1, Ordering::SeqCst);
+        if self.held.contains(&Native.stat_dir(&dir, Fields::IDENTITY)?.ino) {
+            self.gate.pass_or_open(|waiting| waiting >= self.together);
+        }
+        Ok(dir)
+    }
+
+    fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        Native.read(dir, names, limit)
+    }
+
+    fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
+        Native.read_some(dir, names, limit)
+    }
+
+    fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+        Native.stat(at, name, follow, fields)
+    }
+
+    fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
+        Native.stat_dir(dir, fields)
+    }
+}
+
+/// The weight of a directory that the visitor declined is released: otherwise workers would run one
+/// task at a time from then on, and the calls that wait for each other would wait for ever.
 #[test]
 fn workers_work_side_by_side_after_much_was_not_wanted() {
+    const UNWANTED: usize = 120;
+    // Fewer than the few dozen directories whose entries may wait for the consumer.
+    const AHEAD: usize = 8;
     let unwanted = Tree::in_memory();
-    for number in 0..30 {
-        fill(&unwanted.dir(&format!("d{number}")), 1_000);
+    for number in 0..UNWANTED {
+        fill(&unwanted.dir(&format!("d{number}")), 250);
     }
     let wanted = Tree::in_memory();
-    // More than the workers get done while the rest is refused.
-    bushy(&wanted.root(), 4, 4);
-    let here = AtomicUsize::new(0);
+    bushy(&wanted.root(), 4, 2);
+    let ino = |path: PathBuf| std::fs::metadata(path).unwrap().ino();
+    let held = (0..4).map(|number| ino(wanted.path(format!("d{number}")))).collect();
+    let (opened, gate) = (Arc::<AtomicUsize>::default(), Gate::default());
+    let calls = Counted { opened: opened.clone(), gate: gate.clone(), held: Arc::new(held), together: 4 };
     let mut recorder = Recorder::new(&[unwanted.root(), wanted.root()]);
+    let mut refused = 0;
     recorder.descend = Box::new(|enter| {
-        here.store(enter.node.root_index(), Ordering::Relaxed);
-        let refused = enter.node.root_index() == 0 && enter.node.depth() == 1;
-        if refused {
-            // Time for the workers to list more that is not wanted.
-            std::thread::sleep(Duration::from_millis(5));
+        if enter.node.root_index() == 1 || enter.node.depth() != 1 {
+            return Descend::Yes;
         }
-        if refused { Descend::No } else { Descend::Yes }
+        refused += 1;
+        // The workers list a few more that are not wanted.
+        while opened.load(Ordering::SeqCst) < (refused + AHEAD).min(UNWANTED) {
+            std::thread::yield_now();
+        }
+        Descend::No
     });
-    let mut busy = 0;
-    let mut watch = |progress: Progress| {
-        if here.load(Ordering::Relaxed) == 1 {
-            busy = busy.max(progress.busy);
-        }
-    };
     let _watchdog = Watchdog::new("not wanted");
-    let slow = Sim::new(Native, 1, Rates { slow: 1.0, slow_us: 4_000, nameless: true, ..Rates::default() });
-    let make = move || Ok(Blocking::new(slow.clone()));
     let visit = Everything { names_only: true, ..Everything::default() };
-    run_with(Way::workers(8).options(), visit, &mut recorder, &mut watch, make).unwrap();
-    assert!(busy >= 4, "at most {busy} of 8 workers at once");
+    let make = move || Ok(Blocking::new(calls.clone()));
+    run_with(Way::workers(8).options(), visit, &mut recorder, &mut |_: Progress| {}, make).unwrap();
+    drop(recorder);
+    assert!(gate.is_open() && refused == UNWANTED);
 }

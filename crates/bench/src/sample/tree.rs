@@ -8,8 +8,8 @@ use std::time::Instant;
 use fathom_io::sys::usage;
 use fathom_io::{Choice, Errno};
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Fields, FileType, Follow, Found, Gather, Leaps, Meta, Names, NextRoot,
-    Node, Options, Roots,
+    Below, Descend, Enter, Entry, Fields, FileType, Follow, Gather, Leaps, Meta, Names, NextRoot, Node,
+    Options, Roots,
 };
 
 use super::spec::{Deed, Failure, Method, Spec};
@@ -46,10 +46,7 @@ impl Gather for Counter {
         names.skip_stat_if(|name| !self.stats && name.file_type != FileType::Unknown);
     }
 
-    fn enter(&self, _: &mut Share, enter: Enter<'_>) -> Descend {
-        if let Found::Unreadable(errno) = enter.found {
-            self.fail(errno);
-        }
+    fn enter(&self, _: &mut Share, _: Enter<'_>) -> Descend {
         Descend::Yes
     }
 
@@ -66,7 +63,6 @@ impl Gather for Counter {
                 Some(Ok(meta)) if meta.file_type() == FileType::Regular => {
                     share.1 += meta.size.unsigned_abs()
                 }
-                Some(Err(errno)) => self.fail(errno),
                 _ => {}
             }
             if entry.file_type() == FileType::Directory {
@@ -75,16 +71,12 @@ impl Gather for Counter {
         }
     }
 
-    fn broken(&self, _: &mut Share, _: &Arc<Node>, errno: Errno) {
-        self.fail(errno);
+    fn failed(&self, _: &mut Share, failure: fathom_walk::Failure<'_>) {
+        self.fail(failure.errno);
     }
 
-    fn lost(&self, _: &mut Share, _: &Arc<Node>, errno: Errno) {
-        self.fail(errno);
-    }
-
-    fn root_file(&self, _: &mut Share, _: &Arc<Node>, meta: Result<Meta, Errno>) {
-        self.fail(meta.err().unwrap_or(Errno::NOTDIR));
+    fn root_file(&self, _: &mut Share, _: &Arc<Node>, _: &Meta) {
+        self.fail(Errno::NOTDIR);
     }
 
     fn flush(&self, share: &mut Share) {

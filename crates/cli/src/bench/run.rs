@@ -15,7 +15,7 @@ use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, Desk, Programs, Run, Unavailable, machine, report};
 
 use super::args::BenchArgs;
-use crate::output::complain;
+use crate::output::draw;
 
 /// How a run came to its end.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Watch for Meter<'_> {
                 done + 1,
                 done + left
             );
-            complain(line.as_bytes());
+            draw(line.as_bytes());
         }
     }
 
@@ -81,7 +81,7 @@ impl Watch for Meter<'_> {
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
         if self.shown {
-            complain(b"\r\x1b[K");
+            draw(b"\r\x1b[K");
         }
     }
 }

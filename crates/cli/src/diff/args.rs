@@ -42,8 +42,8 @@ pub(crate) enum Form {
     Json,
     /// Paths.
     Null,
-    /// Into this file.
-    Parquet(PathBuf),
+    /// Into this new file, or to standard output.
+    Parquet(Option<PathBuf>),
     /// So many lines about directories.
     Dirs {
         lines: usize,
@@ -131,10 +131,11 @@ impl Reader {
                 Ok(Form::Dirs { lines, json: self.json })
             }
             (false, Some(_), _) => refused("--lines is for --dirs"),
+            (false, None, Some(file)) if file.as_os_str() == "-" => Ok(Form::Parquet(None)),
             (false, None, Some(file)) if file.file_name().is_none() => {
                 refused("the file of --parquet has no name")
             }
-            (false, None, Some(file)) => Ok(Form::Parquet(file.clone())),
+            (false, None, Some(file)) => Ok(Form::Parquet(Some(file.clone()))),
             (false, None, None) if self.null => Ok(Form::Null),
             (false, None, None) => Ok(if self.json { Form::Json } else { Form::Text }),
         }

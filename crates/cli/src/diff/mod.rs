@@ -5,7 +5,9 @@ mod show;
 pub(crate) mod table;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -18,7 +20,7 @@ use self::args::{Asked, DiffArgs, Form};
 use crate::du::extra::When;
 use crate::du::view::screen::Screen;
 use crate::flag::Scope;
-use crate::output::{self, Output, print, say_misuse};
+use crate::output::{self, Output, print, reason, say_misuse};
 use crate::top::lack;
 use crate::{help, locale};
 
@@ -59,7 +61,13 @@ fn run(args: &DiffArgs, charset: Charset) -> u8 {
     let run = Run { args, inventories: Sides { old: &old, new: &new }, charset };
     let shown = match &args.form {
         Form::Dirs { lines, json } => run.dirs(*lines, *json),
-        Form::Parquet(file) => run.parquet(file),
+        Form::Parquet(file) => match sheet(file.as_deref()) {
+            Ok(sheet) => run.parquet(sheet),
+            Err(message) => {
+                say(&message);
+                return TROUBLE;
+            }
+        },
         Form::Text | Form::Json | Form::Null => run.changes(),
     };
     shown.unwrap_or_else(|failure| refuse(&failure, args, charset))
@@ -76,6 +84,22 @@ fn refuse(failure: &Failure, args: &DiffArgs, charset: Charset) -> u8 {
         Failure::Unreadable(error) => say(error.to_string().as_bytes()),
     }
     TROUBLE
+}
+
+/// The Parquet file that is asked for, or standard output.
+fn sheet(file: Option<&Path>) -> Result<Sheet, Vec<u8>> {
+    let made = match file {
+        Some(file) => Sheet::create(file),
+        None if std::io::stdout().is_terminal() => {
+            return Err(b"standard output is a terminal, which shows no Parquet file".to_vec());
+        }
+        None => {
+            let stdout = std::io::stdout().as_fd().try_clone_to_owned();
+            let stdout = stdout.map_err(|error| [b"standard output: ", &reason(&error)[..]].concat())?;
+            Sheet::to_stream(stdout.into(), Path::new("-"))
+        }
+    };
+    made.map_err(|error| error.to_string().into_bytes())
 }
 
 /// Two inventories and what is asked of them.
@@ -118,8 +142,7 @@ impl Run<'_> {
         Ok(if written { self.judge(&summary) } else { TROUBLE })
     }
 
-    fn parquet(&self, file: &Path) -> Result<u8, Failure> {
-        let mut sheet = Sheet::create(file)?;
+    fn parquet(&self, mut sheet: Sheet) -> Result<u8, Failure> {
         let mut failed: Option<Error> = None;
         let summary = self.each(|change| match sheet.push(change) {
             Ok(()) => ControlFlow::Continue(()),

@@ -48,10 +48,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Json, "json", LOOKS, "JSON objects, one a line"),
     both(Key::Null, b'0', "null", LOOKS, "nothing but the paths, each with a NUL byte at its end")
         .more("Of what was renamed, the path that it has now."),
-    long(Key::Parquet, "parquet", LOOKS, "a row for each change, in the Parquet file FILE")
+    long(Key::Parquet, "parquet", LOOKS, "a row for each change, in the new Parquet file FILE")
         .required("FILE", Kind::File)
         .more(
-            "While it is made it is called FILE.part: what is called FILE is whole. One that is there already is replaced.",
+            "While it is made it is called FILE.part: what is called FILE is whole. Nothing that is there already is replaced. `-` \
+             is standard output.",
         ),
     long(Key::Help, "help", ABOUT, "show this help and end"),
     long(Key::Version, "version", ABOUT, "show the version and end"),

@@ -367,6 +367,9 @@ fn read_file(path: &OsStr) -> io::Result<Vec<u8>> {
     if path != "-" {
         return std::fs::read(path);
     }
+    if fathom_io::sys::stdin_was_closed() {
+        return Err(fathom_io::Errno::BADF.into());
+    }
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map(|_| bytes)
 }

@@ -118,7 +118,7 @@ pub(crate) fn property(word: &[u8]) -> Result<Property, Refusal> {
 /// The value of `--io`.
 pub(crate) fn model(word: &[u8]) -> Result<Choice, Refusal> {
     let choice = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
-    choice.ok_or(Refusal { ambiguous: false, valid: Valid::Words(&Choice::NAMES) })
+    choice.ok_or(Refusal { ambiguous: false, valid: Valid::Models })
 }
 
 /// The value of `--threads`.
@@ -167,6 +167,7 @@ pub(crate) struct Refusal {
 #[derive(Debug, PartialEq, Eq)]
 enum Valid {
     Words(&'static [&'static str]),
+    Models,
     Text(String),
 }
 
@@ -177,12 +178,16 @@ impl Refusal {
         let kind: &[u8] = if self.ambiguous { b"ambiguous" } else { b"invalid" };
         let mut message = [kind, b" argument ", &quote(value), b" for ", &quote(option.as_bytes())].concat();
         message.extend_from_slice(b"\nValid arguments are:");
+        let mut list = |words: &[&str]| {
+            words.iter().for_each(|word| message.extend([b"\n  - ", &quote(word.as_bytes())[..]].concat()));
+        };
         match &self.valid {
             Valid::Text(text) => message.extend_from_slice(format!("\n  - {text}").as_bytes()),
-            Valid::Words(words) => {
-                words
-                    .iter()
-                    .for_each(|word| message.extend([b"\n  - ", &quote(word.as_bytes())[..]].concat()));
+            Valid::Words(words) => list(words),
+            Valid::Models => {
+                list(&Choice::NAMES);
+                let range = format!("\nN and DEPTH are numbers from 1 to {}", Choice::COUNT_MAX);
+                message.extend_from_slice(range.as_bytes());
             }
         }
         message

@@ -1,6 +1,6 @@
 //! `--from`: an inventory is told to the same books as a walk. What only directories have to say comes from their rows alone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,9 +20,10 @@ use crate::top;
 /// A message without the program's name.
 type Message = Vec<u8>;
 
-/// Reports what the inventory at `path` has of the operands that `report` names, or of everything.
+/// Reports what the inventory at `path` has of `everything`, or of the operands that `report`
+/// names.
 pub(super) fn tell<R: Report>(
-    path: &Path,
+    (path, everything): (&Path, bool),
     options: &Arc<Options>,
     charset: Charset,
     report: &mut R,
@@ -34,7 +35,8 @@ pub(super) fn tell<R: Report>(
     let refused = |failure| top::refusal(&failure, None, charset).0;
     let inventory = Inventory::open(path).map_err(|error| refused(Failure::Unreadable(error)))?;
     let teller = Teller { inventory: &inventory, options, charset };
-    let total = teller.tell(report).map_err(refused)?;
+    let told = if everything { teller.everything(report) } else { teller.tell(report) };
+    let total = told.map_err(refused)?;
     let found = &inventory.manifest().completeness;
     if found.stopped.is_some() {
         report.message(top::warning(found).as_bytes());
@@ -54,7 +56,7 @@ type Asked = (Vec<u8>, Place);
 
 impl Teller<'_> {
     fn tell<R: Report>(&self, report: &mut R) -> Result<Totals, Failure> {
-        let Some(asked) = self.asked(report)? else { return self.everything(report) };
+        let asked = self.asked(report)?;
         let by_rows = self.is_by_rows(report);
         if let ([(path, Place::Directory(top))], true) = (&asked[..], by_rows) {
             return self.directories(path, top, report);
@@ -65,22 +67,21 @@ impl Teller<'_> {
         });
         let files: HashSet<_> = ids.collect();
         let mut retold = Retold::new(self.options.clone(), (asked.len() > 1).then_some(files), report);
-        let errors = self.errors()?;
         for (path, place) in &asked {
             match place {
                 Place::File(meta) => retold.operand(path, Ok(meta)),
-                Place::Directory(top) => self.replay(top.span, Some(path), &errors, &mut retold)?,
+                Place::Directory(top) => self.replay(top.span, Some(path), &mut retold)?,
             }
         }
         Ok(retold.end())
     }
 
-    /// The operands that the inventory has; `None` if there are none at all.
-    fn asked<R: Report>(&self, report: &mut R) -> Result<Option<Vec<Asked>>, Failure> {
-        let (mut asked, mut any) = (Vec::new(), false);
+    /// The operands that the inventory has.
+    fn asked<R: Report>(&self, report: &mut R) -> Result<Vec<Asked>, Failure> {
+        let mut asked = Vec::new();
         loop {
             match report.next_operand(true) {
-                Operand::End => return Ok(any.then_some(asked)),
+                Operand::End => return Ok(asked),
                 Operand::NotNow => continue,
                 Operand::Message(message) => report.message(&message),
                 Operand::Path(path) => {
@@ -93,7 +94,6 @@ impl Teller<'_> {
                     }
                 }
             }
-            any = true;
         }
     }
 
@@ -106,11 +106,13 @@ impl Teller<'_> {
         let files = several.then(|| usage::files(self.inventory)).transpose()?;
         let files = files.map(|files| files.into_iter().collect());
         let mut retold = Retold::new(self.options.clone(), files, report);
-        let errors = self.errors()?;
-        self.replay(Span::ALL, None, &errors, &mut retold)?;
-        for root in self.inventory.manifest().roots.iter().map(fathom_inventory::store::Root::bytes) {
-            if let Some(errno) = errors.missing.get(&root) {
-                retold.operand(&root, Err(*errno));
+        self.replay(Span::ALL, None, &mut retold)?;
+        if self.inventory.manifest().completeness.missing_roots > 0 {
+            let missing = usage::missing(self.inventory)?;
+            for root in self.inventory.manifest().roots.iter().map(fathom_inventory::store::Root::bytes) {
+                if let Some(errno) = missing.get(&root) {
+                    retold.operand(&root, Err(*errno));
+                }
             }
         }
         Ok(retold.end())
@@ -154,19 +156,11 @@ impl Teller<'_> {
         &self,
         span: Span,
         operand: Option<&[u8]>,
-        errors: &Errors,
         retold: &mut Retold<'_, R>,
     ) -> Result<(), Failure> {
         let open = Vec::new();
-        let ended = replay(self.inventory, span, Telling { retold, operand, errors, open });
+        let ended = replay(self.inventory, span, Telling { retold, operand, open });
         if retold.report().stopped() { Ok(()) } else { Ok(ended?) }
-    }
-
-    fn errors(&self) -> Result<Errors, Failure> {
-        let found = &self.inventory.manifest().completeness;
-        let all = if found.is_complete() { HashMap::new() } else { usage::errors(self.inventory)? };
-        let missing = if found.missing_roots > 0 { all.clone() } else { HashMap::new() };
-        Ok(Errors { all, missing })
     }
 }
 
@@ -175,35 +169,19 @@ fn absent(path: &[u8], charset: Charset) -> Message {
     fathom_du::problem::Problem::Access(path, Some(Errno::NOENT)).message(charset)
 }
 
-/// Why what is missing is missing, by paths in the inventory.
-struct Errors {
-    all: HashMap<Vec<u8>, Errno>,
-    /// The same, if operands are.
-    missing: HashMap<Vec<u8>, Errno>,
-}
-
 /// Tells what it is told.
 struct Telling<'t, 'r, R> {
     retold: &'t mut Retold<'r, R>,
     /// What the first directory is called.
     operand: Option<&'t [u8]>,
-    errors: &'t Errors,
     /// Of directories that have been entered, why some of their entries are missing.
     open: Vec<Option<Errno>>,
-}
-
-impl<R> Telling<'_, '_, R> {
-    fn errno(&self, item: &Item<'_>) -> Option<Errno> {
-        let entry = &item.entry;
-        let slash: &[u8] = if entry.dir.is_empty() || entry.dir.ends_with(b"/") { b"" } else { b"/" };
-        self.errors.all.get(&[entry.dir, slash, entry.name].concat()).copied()
-    }
 }
 
 impl<R: Report> Visitor for Telling<'_, '_, R> {
     fn entry(&mut self, item: &Item<'_>) {
         let name = item.entry.name;
-        let meta = item.entry.meta.ok_or_else(|| self.errno(item).unwrap_or(Errno::IO));
+        let meta = item.entry.meta.ok_or(item.errno.unwrap_or(Errno::IO));
         if item.entry.depth == 0 {
             self.retold.operand(name, meta);
         } else {
@@ -214,7 +192,7 @@ impl<R: Report> Visitor for Telling<'_, '_, R> {
     fn enter(&mut self, item: &Item<'_>, state: State) {
         let is_operand = item.entry.depth == 0;
         let name = self.operand.filter(|_| is_operand).unwrap_or(item.entry.name);
-        let errno = if state == State::Complete { None } else { self.errno(item) };
+        let errno = item.errno.filter(|_| state != State::Complete);
         match item.entry.meta {
             _ if state == State::Skipped => self.retold.pass_over(),
             None => self.retold.lose(name, is_operand, errno.unwrap_or(Errno::IO)),

@@ -21,7 +21,7 @@ use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::{Output, complain};
 use crate::start::Start;
 use crate::{help, locale};
-use args::{Caller, DuArgs, Parsed};
+use args::{Caller, DuArgs, Operands, Parsed};
 use extra::Extra;
 use operands::Source;
 use progress::Meter;
@@ -56,6 +56,8 @@ fn print(caller: &Caller, text: &str) -> u8 {
 }
 
 fn run(caller: &Caller, args: DuArgs) -> u8 {
+    // An empty file of operands asks for nothing, no operand at all asks `--from` for everything.
+    let everything = matches!(&args.operands, Operands::Listed(words) if words.is_empty());
     let source = match Source::open(args.operands, caller) {
         Ok(source) => source,
         Err(message) => {
@@ -78,7 +80,7 @@ fn run(caller: &Caller, args: DuArgs) -> u8 {
     let mut watch = |progress| meter.show(progress);
     let options = Arc::new(options);
     let outcome = match &args.extra.from {
-        Some(inventory) => from::tell(inventory, &options, caller.charset, &mut reporter),
+        Some(inventory) => from::tell((inventory, everything), &options, caller.charset, &mut reporter),
         None => scan(options, engine, &operands, &mut reporter, &mut watch)
             .map_err(|error| error.to_string().into_bytes()),
     };

@@ -8,7 +8,7 @@ use fathom_text::human::BlockSize;
 use fathom_walk::Progress;
 
 use super::extra::When;
-use crate::output::complain;
+use crate::output::draw;
 
 /// Nothing is shown of a run shorter than this.
 const QUIET: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl Meter {
         let (share, left) = share.unwrap_or_default();
         self.shown.set(true);
         let line = format!("\r\x1b[K{entries} entries{share}, {size}{rate}/s, {busy} in flight{left}");
-        complain(line.as_bytes());
+        draw(line.as_bytes());
     }
 
     fn rate(&self, entries: u64, now: Duration) -> u64 {
@@ -78,7 +78,7 @@ impl Meter {
     /// Takes the line away, for something else to be printed in its place.
     pub(crate) fn clear(&self) {
         if self.shown.replace(false) {
-            complain(b"\r\x1b[K");
+            draw(b"\r\x1b[K");
         }
     }
 }

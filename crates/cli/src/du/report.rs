@@ -32,7 +32,7 @@ impl<'r, V: View + ?Sized> Reporter<'r, V> {
         meter: &'r Meter,
         stop: &'r AtomicBool,
     ) -> Self {
-        let (out, problems) = (Output::new(), BTreeMap::new());
+        let (out, problems) = (Output::of_quoted(), BTreeMap::new());
         Self { caller, source, view, meter, stop, out, failed: false, problems }
     }
 

@@ -49,6 +49,7 @@ struct Reader {
     format: Option<Format>,
     below: Option<Vec<u8>>,
     output: Option<PathBuf>,
+    guards_formulas: bool,
 }
 
 impl Reader {
@@ -60,6 +61,7 @@ impl Reader {
             Key::Below | Key::Output if value.is_empty() => {
                 return Err(b"invalid zero-length file name".to_vec());
             }
+            Key::GuardFormulas => self.guards_formulas = true,
             Key::Below => self.below = Some(value),
             Key::Output => {
                 let path = PathBuf::from(OsString::from_vec(value));
@@ -81,7 +83,10 @@ impl Reader {
             return Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat());
         }
         let format = self.format.ok_or_else(|| b"missing the format (--to FORMAT)".to_vec())?;
-        let ask = Ask { format, below: self.below };
+        if self.guards_formulas && format != Format::Csv {
+            return Err(b"--guard-formulas goes with --to csv".to_vec());
+        }
+        let ask = Ask { format, guards_formulas: self.guards_formulas, below: self.below };
         Ok(ExportArgs { inventory: inventory.into(), ask, output: self.output })
     }
 }

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use fathom_inventory::store::{create_private, rename_new, sync_directory_of};
 use fathom_text::quote::{Charset, quoteaf};
 
 use crate::output::reason;
@@ -42,7 +43,7 @@ impl Draft {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
-        let file = File::create_new(&part).map_err(|error| Refused::new("create", &part, error))?;
+        let file = create_private(&part).map_err(|error| Refused::new("create", &part, error))?;
         Ok(Self { file, path: path.to_owned(), part })
     }
 
@@ -58,12 +59,8 @@ impl Draft {
     /// Gives the file its name.
     pub(super) fn publish(self) -> Result<(), Refused> {
         self.file.sync_all().map_err(|error| self.cannot_be_written(error))?;
-        let renamed = free(&self.path).and_then(|()| fs::rename(&self.part, &self.path));
-        renamed.map_err(|error| Refused::new("rename", &self.part, error))?;
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let synced = File::open(directory).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| Refused::new("write", directory, error))
+        rename_new(&self.part, &self.path).map_err(|error| Refused::new("rename", &self.part, error))?;
+        sync_directory_of(&self.path).map_err(|error| Refused::new("write", &self.path, error))
     }
 }
 

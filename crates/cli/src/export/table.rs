@@ -7,6 +7,7 @@ use crate::flag::{Flag, Kind, both, long};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     To,
+    GuardFormulas,
     Below,
     Output,
     Help,
@@ -28,6 +29,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .more(
             "While it is made it is called FILE.part: what is called FILE is whole and on the disk. A file that is \
              there is not replaced.",
+        ),
+    long(Key::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
+        .more(
+            "Spreadsheets calculate what begins with `=`, `+`, `-`, `@`, a tab or a carriage return, and a file may be called \
+             so. Such a name has an apostrophe before it, and is another name to a program that reads the file.",
         ),
     long(Key::Below, "below", WRITTEN, "only the directory PATH and what is below it")
         .required("PATH", Kind::File)
@@ -65,7 +71,8 @@ pub(crate) const EXPORT: Command<Key> = Command {
 const FORMATS: Note = Note {
     title: "Formats",
     text: &[
-        "`jsonl`: an object a line for each entry, the same as `fathom list --json` writes.",
+        "`jsonl`: an object a line for each entry, as `fathom list --json` writes it; `link_target` is the target of a \
+         symbolic link, and `state` how far a directory is known: `complete`, `partial`, `failed` or `skipped`.",
         "`csv`: the same members as columns, after RFC 4180, below a line with their names. What is unknown is empty. A \
          path that is not UTF-8 has replacement characters, and its bytes are in `path_bytes`, in hexadecimal.",
         "`nul`: the paths as they are, each with a zero byte behind it: what `fathom list -0` writes.",

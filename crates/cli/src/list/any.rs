@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Below, Descend, Enter, Entry, Errno, Gather, Meta, Names, NextRoot, Node, Opened, Roots};
+use fathom_walk::{
+    Below, Descend, Enter, Entry, Failure, Gather, Meta, Names, NextRoot, Node, Opened, Operation, Roots,
+};
 
 use super::operands::Operands;
 use super::plan::{self, Lines, Next, Plan, Problem};
@@ -29,9 +31,7 @@ impl Gather for Teller {
     }
 
     fn enter(&self, lines: &mut Lines, enter: Enter<'_>) -> Descend {
-        let (descend, problem) = self.plan.enter(&enter, lines);
-        problem.into_iter().for_each(|problem| self.report.problem(&problem));
-        descend
+        self.plan.enter(&enter, lines).0
     }
 
     fn entries<'a>(
@@ -41,7 +41,6 @@ impl Gather for Teller {
         entries: impl Iterator<Item = Entry<'a>>,
         below: &mut Below<'_, '_>,
     ) {
-        self.plan.begin(dir, lines);
         for entry in entries {
             match self.plan.entry(&entry, dir, lines) {
                 Next::Nothing => {}
@@ -54,16 +53,24 @@ impl Gather for Teller {
         }
     }
 
-    fn broken(&self, _: &mut Lines, node: &Arc<Node>, errno: Errno) {
-        self.report.problem(&Problem::Read(plan::path(node), errno));
+    fn failed(&self, lines: &mut Lines, Failure { node, operation, errno, .. }: Failure<'_>) {
+        let problem = match operation {
+            Operation::Access if node.parent().is_none() => {
+                self.plan.root_file(node.name().to_bytes(), Err(errno), lines).err()
+            }
+            Operation::Access => Some(Problem::Access(plan::path(node), errno)),
+            Operation::Open | Operation::Read | Operation::Reopen => {
+                Some(Problem::Read(plan::path(node), errno))
+            }
+            Operation::Descend => Some(Problem::Loop(plan::path(node))),
+            // `Plan::entry` sees it too: a link that leads nowhere stands for itself there.
+            Operation::Stat => None,
+        };
+        problem.into_iter().for_each(|problem| self.report.problem(&problem));
     }
 
-    fn lost(&self, _: &mut Lines, node: &Arc<Node>, errno: Errno) {
-        self.report.problem(&Problem::Access(plan::path(node), errno));
-    }
-
-    fn root_file(&self, lines: &mut Lines, root: &Arc<Node>, meta: Result<Meta, Errno>) {
-        if let Err(problem) = self.plan.root_file(root.name().to_bytes(), meta, lines) {
+    fn root_file(&self, lines: &mut Lines, root: &Arc<Node>, meta: &Meta) {
+        if let Err(problem) = self.plan.root_file(root.name().to_bytes(), Ok(*meta), lines) {
             self.report.problem(&problem);
         }
     }

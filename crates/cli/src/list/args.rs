@@ -1,13 +1,15 @@
 //! From a command line to what a run of `fathom list` needs, or to what it has to say instead. Prints nothing.
 
 use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::Owners;
-use fathom_inventory::filter::{Filter, SizeTest, Types, When, WhenError};
+use fathom_inventory::filter::{FORMS, Filter, SizeTest, Types, When, WhenError};
 use fathom_inventory::format::Format;
 use fathom_inventory::json::Writer;
-use fathom_text::quote::{Charset, quote, quoteaf};
+use fathom_text::quote::{Charset, NameStyle, quote, quoteaf};
 use fathom_text::time::Zone;
 use fathom_text::words;
 use fathom_walk::{Choice, Fields, Follow, Stamp};
@@ -18,7 +20,9 @@ use super::plan::{Plan, Problem, Shape};
 use super::table::{FLAGS, Key};
 use super::vcs::Vcs;
 use crate::du::extra::{self, When as Show};
+use crate::getent;
 use crate::getopt::{Getopt, Match, Order as Words};
+use crate::output::stdout_is_terminal;
 
 /// What a command line comes to.
 #[derive(Debug)]
@@ -42,6 +46,10 @@ pub(crate) struct ListArgs {
     pub(crate) warnings: Vec<Vec<u8>>,
     /// Known before the walk.
     pub(crate) problems: Vec<Problem>,
+    /// The inventory that is listed instead of the file system.
+    pub(crate) from: Option<PathBuf>,
+    /// Operands were given.
+    pub(crate) is_of_operands: bool,
 }
 
 /// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
@@ -50,7 +58,7 @@ pub(crate) fn parse(
     charset: Charset,
     env: &dyn Fn(&str) -> Option<Vec<u8>>,
 ) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Words::Permute);
+    let mut getopt = Getopt::new(FLAGS.iter(), words, Words::Permute).with_foreign(FOREIGN);
     let mut reader = Reader::new(charset, Zone::from_env(env));
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
@@ -62,6 +70,23 @@ pub(crate) fn parse(
     }
     reader.finish(getopt.into_operands()).map(|args| Asked::List(Box::new(args)))
 }
+
+/// Words of find(1) that are no bundles of letters here, and what is meant.
+const FOREIGN: &[(&str, &str)] = &[
+    ("-name", "--name"),
+    ("-type", "--type"),
+    ("-size", "--size"),
+    ("-newer", "--newer"),
+    ("-regex", "--regex"),
+    ("-maxdepth", "--max-depth"),
+    ("-mindepth", "--min-depth"),
+    ("-prune", "--prune"),
+    ("-xdev", "--one-file-system"),
+    ("-mount", "--one-file-system"),
+    ("-follow", "--dereference"),
+    ("-printf", "--format"),
+    ("-print0", "--null"),
+];
 
 /// What is known so far.
 struct Reader {
@@ -84,6 +109,7 @@ struct Reader {
     progress: Show,
     model: Choice,
     threads: Option<usize>,
+    from: Option<PathBuf>,
 }
 
 impl Reader {
@@ -109,6 +135,7 @@ impl Reader {
             progress: Show::Auto,
             model: Choice::Auto,
             threads: None,
+            from: None,
         }
     }
 
@@ -132,6 +159,8 @@ impl Reader {
             Key::Older => self.filter.set_older(self.when(&value)?),
             Key::MinDepth => self.filter.set_min_depth(depth(&value, &spelling, charset)?),
             Key::MaxDepth => self.filter.set_max_depth(depth(&value, &spelling, charset)?),
+            Key::From if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
+            Key::From => self.from = Some(OsString::from_vec(value).into()),
             Key::OneFileSystem => self.one_file_system = true,
             Key::Prune => self.pruned.get_or_insert_default().add_name(&value, charset),
             Key::Hidden => self.skips_hidden = false,
@@ -172,7 +201,14 @@ impl Reader {
             Ok(meta) => Ok(When::at(meta.modified)),
             Err(errno) => {
                 let path = quoteaf(value, self.charset);
-                Err([&path[..], b" is no time, and no file that can be accessed: ", &words(errno)].concat())
+                Err([
+                    &path[..],
+                    b" is no time, and no file that can be accessed: ",
+                    &words(errno),
+                    b"; ",
+                    FORMS.as_bytes(),
+                ]
+                .concat())
             }
         }
     }
@@ -183,14 +219,19 @@ impl Reader {
         if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
             return Err(format!("{one} and {other} exclude each other").into_bytes());
         }
+        if self.from.is_some() && (self.dereference || self.ignores_vcs) {
+            return Err(b"--from goes with neither --dereference nor --ignore-vcs".to_vec());
+        }
+        let is_of_operands = !operands.is_empty();
         let operands = Operands::new(operands).ok_or_else(|| b"invalid zero-length file name".to_vec())?;
         let needs_owners = self.format.as_ref().is_some_and(Format::needs_owners);
         let looks_up = self.format.is_some() || self.dereference;
+        let style = |ends_in_nul| NameStyle::of(stdout_is_terminal(), ends_in_nul, self.charset);
         let shape = match self.format {
-            Some(format) => Shape::Format(Box::new(format)),
+            Some(format) => Shape::Format(Box::new(format.with_names(style(false)))),
             None if self.json => Shape::Json(Box::new(Writer::new())),
             None if self.count => Shape::Count,
-            None => Shape::Path(self.terminator),
+            None => Shape::Path(self.terminator, style(self.terminator == 0)),
         };
         let (vcs, problems) = self.ignores_vcs.then(Vcs::new).unzip();
         let plan = Plan {
@@ -206,11 +247,23 @@ impl Reader {
             } else {
                 Places::default()
             },
-            owners: if needs_owners { Owners::read() } else { Owners::default() },
+            owners: if needs_owners { getent::owners() } else { Owners::default() },
         };
-        let Self { in_order, stats, progress, model, threads, warnings, .. } = self;
+        let Self { in_order, stats, progress, model, threads, warnings, from, .. } = self;
         let problems = problems.unwrap_or_default();
-        Ok(ListArgs { plan, operands, in_order, stats, progress, model, threads, warnings, problems })
+        Ok(ListArgs {
+            plan,
+            operands,
+            in_order,
+            stats,
+            progress,
+            model,
+            threads,
+            warnings,
+            problems,
+            from,
+            is_of_operands,
+        })
     }
 }
 

@@ -2,18 +2,21 @@
 
 mod any;
 mod args;
+mod from;
 mod lookup;
 mod operands;
 mod path;
 mod plan;
-mod report;
+pub(crate) mod report;
 pub(crate) mod table;
-mod vcs;
+pub(crate) mod vcs;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::sync::Arc;
 
+use fathom_text::quote::Charset;
 use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
 
 use self::args::{Asked, ListArgs};
@@ -35,6 +38,11 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset, &env) {
+        Ok(Asked::List(mut args)) if args.from.is_some() => {
+            let report = Report::new(charset, stop_on_interrupt());
+            let inventory = args.from.take().unwrap_or_default();
+            told(&inventory, *args, &report, charset)
+        }
         Ok(Asked::List(args)) => {
             let start = Start::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
             run(*args, &start, Report::new(charset, stop_on_interrupt()))
@@ -46,6 +54,22 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
             MISUSE
         }
     }
+}
+
+/// Lists what an inventory has.
+fn told(inventory: &Path, args: ListArgs, report: &Report, charset: Charset) -> u8 {
+    args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
+    let counts = matches!(args.plan.shape, Shape::Count);
+    let operands = args.is_of_operands.then_some(&args.operands);
+    let ended = from::list(inventory, operands, args.plan, report, charset);
+    if counts {
+        report.write(format!("{}\n", report.entries()).as_bytes(), 0);
+    }
+    if report.is_interrupted() {
+        report.say(b"interrupted: the list is partial");
+        return INTERRUPTED;
+    }
+    report.status().max(ended.err().unwrap_or(0))
 }
 
 fn run(args: ListArgs, start: &Start, report: Report) -> u8 {

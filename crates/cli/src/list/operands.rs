@@ -27,6 +27,11 @@ impl Operands {
         path.map_or(NextRoot::End, |path| NextRoot::Path(path.clone()))
     }
 
+    /// All of them.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.paths.iter().map(|path| path.to_bytes())
+    }
+
     /// The path of a root handed out.
     pub(crate) fn path(&self, root: usize) -> &[u8] {
         self.paths[root].to_bytes()

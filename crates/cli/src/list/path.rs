@@ -68,7 +68,6 @@ impl Visit for Maker {
         emit: &mut Emit<'_, Piece>,
     ) {
         BENCH.with_borrow_mut(|bench| {
-            self.0.begin(dir, &mut bench.lines);
             for entry in entries {
                 match self.0.entry(&entry, dir, &mut bench.lines) {
                     Next::Nothing => {}

@@ -7,7 +7,10 @@ use fathom_inventory::format::Format;
 use fathom_inventory::ignores::Malformed;
 use fathom_inventory::json::Writer;
 use fathom_inventory::{Entry, Owners};
-use fathom_walk::{Descend, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node, Opened};
+use fathom_text::quote::NameStyle;
+use fathom_walk::{
+    Descend, DirPath, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node, Opened,
+};
 
 use super::lookup::{Asked, Places};
 use super::vcs::Vcs;
@@ -38,7 +41,7 @@ pub(crate) enum Shape {
     /// Only the number of entries is wanted.
     Count,
     /// Its path and this byte.
-    Path(u8),
+    Path(u8, NameStyle),
     Format(Box<Format>),
     Json(Box<Writer>),
 }
@@ -81,36 +84,17 @@ pub(crate) enum Next {
 pub(crate) struct Lines {
     pub(crate) text: Vec<u8>,
     pub(crate) count: u64,
-    /// The directory of the next entries, with a slash at its end.
-    dir: Vec<u8>,
-    /// Bytes of it that are the root.
-    root_len: usize,
+    dir: DirPath,
     path: Vec<u8>,
-}
-
-impl Lines {
-    fn enter(&mut self, dir: &Node) {
-        self.dir.clear();
-        dir.path_into(&mut self.dir);
-        if self.dir.last() != Some(&b'/') {
-            self.dir.push(b'/');
-        }
-        let root = std::iter::successors(Some(dir), |node| node.parent().map(AsRef::as_ref)).last();
-        self.root_len = root.map_or(0, |root| root.name().to_bytes().len());
-    }
-
-    fn path_of(&self, name: &[u8]) -> Vec<u8> {
-        [&self.dir, name].concat()
-    }
 }
 
 impl Plan {
     /// The metadata lines and tests need.
     pub(crate) fn fields(&self) -> Option<Fields> {
         let shape = match &self.shape {
-            Shape::Count | Shape::Path(_) => None,
+            Shape::Count | Shape::Path(..) => None,
             Shape::Format(format) => format.fields(),
-            Shape::Json(_) => Some(Fields::ALL),
+            Shape::Json(_) => Some(Fields::ALL.and(Fields::BIRTH)),
         };
         self.filter.fields().into_iter().chain(shape).reduce(Fields::and)
     }
@@ -174,6 +158,15 @@ impl Plan {
         });
     }
 
+    /// Whether lines have any part of a path but the last name.
+    fn writes_dir(&self) -> bool {
+        match &self.shape {
+            Shape::Count => false,
+            Shape::Path(..) | Shape::Json(_) => true,
+            Shape::Format(format) => format.needs_dir(),
+        }
+    }
+
     fn tells_type(&self) -> bool {
         self.filter.needs_type() || matches!(&self.shape, Shape::Format(format) if format.needs_type())
     }
@@ -198,13 +191,10 @@ impl Plan {
 
     /// A root that is there.
     fn root(&self, path: &[u8], meta: &Meta, lines: &mut Lines) {
-        lines.root_len = path.len();
         let file_type = meta.file_type();
-        let trimmed = path.iter().rposition(|byte| *byte != b'/').map_or(path, |last| &path[..=last]);
-        let base = trimmed.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let entry =
             Entry { dir: b"", name: path, root_len: path.len(), depth: 0, file_type, meta: Some(meta) };
-        let listed = self.filter.matches_name(base, 0)
+        let listed = self.filter.matches_name(base(path), 0)
             && self.filter.matches_path(path)
             && self.filter.matches_meta(meta);
         if listed {
@@ -232,13 +222,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Before the entries of `dir`.
-    pub(crate) fn begin(&self, dir: &Arc<Node>, lines: &mut Lines) {
-        lines.enter(dir);
-    }
-
-    /// The line of an entry of the directory begun with, if it has one, and what becomes of it.
-    pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Node, lines: &mut Lines) -> Next {
+    /// The line of an entry of `dir`, if it has one, and what becomes of it.
+    pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
         let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
         let dangling;
         let (file_type, meta) = match entry.meta {
@@ -249,19 +234,48 @@ impl Plan {
                     dangling = meta;
                     (dangling.file_type(), Some(&dangling))
                 }
-                Err(errno) => return Next::Problem(Problem::Access(lines.path_of(name), errno)),
+                Err(errno) => {
+                    // As find(1) has it, a link that may not be followed is listed where its name
+                    // is all that is asked.
+                    if errno == Errno::ACCESS && self.needs_name_only() {
+                        self.list(entry, dir, (FileType::Unknown, None), lines);
+                    }
+                    return Next::Problem(Problem::Access([lines.dir.of(dir), name].concat(), errno));
+                }
             },
         };
         if self.is_undecided(&entry.name) && self.is_ignored(name, file_type, dir) {
             return Next::Nothing;
         }
-        if self.lists(name, depth, file_type, meta, lines) {
-            lines.count += 1;
-            let Lines { text, dir, root_len, .. } = lines;
-            let shown = Entry { dir, name, root_len: *root_len, depth, file_type, meta };
-            self.write(&shown, &mut Asked { places: &self.places, entry: Some(entry) }, text);
-        }
+        self.list(entry, dir, (file_type, meta), lines);
         if file_type == FileType::Directory && self.reads(depth) { Next::Descend } else { Next::Nothing }
+    }
+
+    /// Writes the line of an entry, if it has one.
+    fn list(
+        &self,
+        entry: &fathom_walk::Entry<'_>,
+        dir: &Arc<Node>,
+        (file_type, meta): (FileType, Option<&Meta>),
+        lines: &mut Lines,
+    ) {
+        let name = entry.name.name.to_bytes();
+        if !self.lists(name, dir, file_type, meta, lines) {
+            return;
+        }
+        lines.count += 1;
+        let Lines { text, dir: path, .. } = lines;
+        let (root_len, depth) = (dir.root_path_len(), dir.depth() + 1);
+        let dir = if self.writes_dir() { path.of(dir) } else { b"" };
+        let shown = Entry { dir, name, root_len, depth, file_type, meta };
+        self.write(&shown, &mut Asked { places: &self.places, entry: Some(entry) }, text);
+    }
+
+    /// Whether no line and no test depends on what an entry is.
+    fn needs_name_only(&self) -> bool {
+        self.filter.fields().is_none()
+            && !self.tells_type()
+            && !matches!(&self.shape, Shape::Format(format) if format.needs_meta())
     }
 
     fn is_ignored(&self, name: &[u8], file_type: FileType, dir: &Node) -> bool {
@@ -280,19 +294,19 @@ impl Plan {
     fn lists(
         &self,
         name: &[u8],
-        depth: usize,
+        dir: &Arc<Node>,
         file_type: FileType,
         meta: Option<&Meta>,
         lines: &mut Lines,
     ) -> bool {
         let filter = &self.filter;
-        if !filter.matches_name(name, depth) || !filter.matches_type(file_type) {
+        if !filter.matches_name(name, dir.depth() + 1) || !filter.matches_type(file_type) {
             return false;
         }
         if filter.needs_path() {
-            let Lines { path, dir, .. } = lines;
+            let Lines { path, dir: above, .. } = lines;
             path.clear();
-            path.extend_from_slice(dir);
+            path.extend_from_slice(above.of(dir));
             path.extend_from_slice(name);
             if !filter.matches_path(path) {
                 return false;
@@ -304,14 +318,25 @@ impl Plan {
     fn write(&self, entry: &Entry<'_>, asked: &mut Asked<'_>, out: &mut Vec<u8>) {
         match &self.shape {
             Shape::Count => {}
-            Shape::Path(end) => {
+            Shape::Path(end, style) => {
+                let start = out.len();
                 out.extend_from_slice(entry.dir);
                 out.extend_from_slice(entry.name);
+                style.finish(start, out);
                 out.push(*end);
             }
             Shape::Format(format) => format.write(entry, &self.owners, asked, out),
-            Shape::Json(writer) => writer.write(entry, None, out),
+            Shape::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.born), out),
         }
+    }
+}
+
+/// The last name of an operand, which is `/` where there is nothing else, as find(1) has it.
+pub(crate) fn base(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    match path[..end].rsplit(|byte| *byte == b'/').next() {
+        Some(b"") | None => b"/",
+        Some(base) => base,
     }
 }
 

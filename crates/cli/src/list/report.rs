@@ -30,7 +30,7 @@ impl Report {
     pub(crate) fn new(charset: Charset, stop: Arc<AtomicBool>) -> Self {
         Self {
             charset,
-            out: Mutex::new(Output::new()),
+            out: Mutex::new(Output::of_quoted()),
             stop,
             broken: AtomicBool::new(false),
             entries: AtomicU64::new(0),
@@ -70,27 +70,7 @@ impl Report {
     pub(crate) fn problem(&self, problem: &Problem) {
         let is_failure = !matches!(problem, Problem::Rule(..));
         self.problems.fetch_add(u64::from(is_failure), Ordering::Relaxed);
-        let said = |deed: &str, path: &[u8], cause: &[u8]| {
-            [b"cannot ", deed.as_bytes(), b" ", &quoteaf(path, self.charset)[..], b": ", cause].concat()
-        };
-        let cause = |errno: &Errno| words(*errno);
-        self.say(&match problem {
-            Problem::Access(path, errno) => said("access", path, &cause(errno)),
-            Problem::Read(path, errno) => said("read directory", path, &cause(errno)),
-            Problem::File(path, errno) => said("read", path, &cause(errno)),
-            Problem::Rule(path, malformed) => self.warning(path, malformed),
-            Problem::Loop(path) => said("descend into", path, b"It is one of the directories it is in"),
-        });
-    }
-
-    fn warning(&self, path: &[u8], malformed: &Malformed) -> Vec<u8> {
-        let place = malformed.line.map_or_else(String::new, |line| format!("line {line} of "));
-        let others = match malformed.more {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        let cause = format!("{others} has no effect: {malformed}");
-        [b"warning: ", place.as_bytes(), &quoteaf(path, self.charset), cause.as_bytes()].concat()
+        self.say(&message(problem, self.charset));
     }
 
     /// Prints a message, after the lines before it.
@@ -105,7 +85,32 @@ impl Report {
 
     /// The exit status, with a message if not everything could be written.
     pub(crate) fn status(&self) -> u8 {
-        let out = std::mem::replace(&mut *self.out(), Output::new());
+        let out = std::mem::replace(&mut *self.out(), Output::of_quoted());
         out.finish(NAME).max(u8::from(self.problems() > 0))
     }
+}
+
+/// Returns the message about a problem, without the program's name.
+pub(crate) fn message(problem: &Problem, charset: Charset) -> Vec<u8> {
+    let said = |deed: &str, path: &[u8], cause: &[u8]| {
+        [b"cannot ", deed.as_bytes(), b" ", &quoteaf(path, charset)[..], b": ", cause].concat()
+    };
+    let cause = |errno: &Errno| words(*errno);
+    match problem {
+        Problem::Access(path, errno) => said("access", path, &cause(errno)),
+        Problem::Read(path, errno) => said("read directory", path, &cause(errno)),
+        Problem::File(path, errno) => said("read", path, &cause(errno)),
+        Problem::Rule(path, malformed) => warning(path, malformed, charset),
+        Problem::Loop(path) => said("descend into", path, b"It is one of the directories it is in"),
+    }
+}
+
+fn warning(path: &[u8], malformed: &Malformed, charset: Charset) -> Vec<u8> {
+    let place = malformed.line.map_or_else(String::new, |line| format!("line {line} of "));
+    let others = match malformed.more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let cause = format!("{others} has no effect: {malformed}");
+    [b"warning: ", place.as_bytes(), &quoteaf(path, charset), cause.as_bytes()].concat()
 }

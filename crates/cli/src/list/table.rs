@@ -16,6 +16,7 @@ pub(crate) enum Key {
     MinDepth,
     MaxDepth,
     OneFileSystem,
+    From,
     Prune,
     Hidden,
     NoHidden,
@@ -64,6 +65,12 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     both(Key::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")
         .required("N", Kind::Text),
     both(Key::OneFileSystem, b'x', "one-file-system", VISITED, "nothing that is on another file system"),
+    long(Key::From, "from", VISITED, "list what INVENTORY has, not the file system")
+        .required("INVENTORY", Kind::File)
+        .more(
+            "An inventory is made by `fathom scan`. Each PATH is as the inventory has it, or relative to what was scanned; \
+             without one, everything is listed. Entries come in the order of the scan; `%F` and `%Z` are empty, and what a link leads to (`%Y`) is not known.",
+        ),
     long(Key::Prune, "prune", VISITED, "without names that match GLOB, and without what is below them")
         .required("GLOB", Kind::Text),
     long(Key::Hidden, "hidden", VISITED, "with names that begin with a dot; the default"),
@@ -119,9 +126,9 @@ pub(crate) const LIST: Command<Key> = Command {
 const WHEN_NOTE: Note = Note {
     title: "Times",
     text: &[
-        "WHEN is a time ago (`90s`, `15min`, `2h`, `3d`, `2w`), a date and time (`2026-01-31`, `2026-01-31 \
+        "WHEN is a time ago (`90s`, `15m`, `1h30m`, `1.5d`, `2w`), a date and time (`2026-01-31`, `2026-01-31 \
          12:00`, `2026-01-31T12:00:00Z`), seconds since 1970 (`@1769850000`), or the path of a file, whose time \
-         of modification is meant.",
+         of modification is meant; of a symbolic link, that of the file it leads to.",
     ],
     man_only: false,
 };

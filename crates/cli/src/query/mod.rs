@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStringExt;
 
-use fathom_inventory::store::Manifest;
+use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{Asked, QueryArgs, Source};
@@ -55,13 +55,16 @@ fn run(args: &QueryArgs, charset: Charset) -> Vec<u8> {
 
 /// Everything that can go wrong before DuckDB starts, and the warning that an answer may need.
 fn prepare(args: &QueryArgs, charset: Charset) -> Result<(Engine, Request), Vec<u8>> {
-    let manifest = Manifest::read(&args.inventory).map_err(|error| error.to_string().into_bytes())?;
-    let setup = views::setup(&manifest, spill().as_deref()).map_err(|why| {
+    let inventory = Inventory::open(&args.inventory).map_err(|error| error.to_string().into_bytes())?;
+    let manifest = inventory.manifest();
+    let setup = views::setup(manifest, spill().as_deref()).map_err(|why| {
         let inventory = quoteaf(args.inventory.as_os_str().as_encoded_bytes(), charset);
         [b"cannot read ", &inventory[..], b": ", why.as_bytes()].concat()
     })?;
     let query = text(&args.source, charset)?;
     let engine = Engine::find(&|name| std::env::var_os(name)).map_err(String::into_bytes)?;
+    // DuckDB does not know the hashes, and makes of a damaged file what it can.
+    inventory.verify().map_err(|error| error.to_string().into_bytes())?;
     if let Some(missing) = scan::missing(&manifest.completeness) {
         say(&[b"warning: ", missing.as_bytes()].concat());
     }

@@ -12,15 +12,16 @@ const FILES: &str = r"
 CREATE VIEW files AS SELECT
     e.dir_id,
     CASE
-        WHEN d.path IS NULL THEN e.name
+        WHEN e.dir_id = 0 THEN e.name
+        WHEN d.path IS NULL THEN NULL
         WHEN d.path_raw IS NULL AND e.name_raw IS NULL THEN d.path || CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END || e.name
         ELSE CASE WHEN d.path_raw IS NULL THEN replace(d.path, '\', '\\') ELSE d.path END
             || CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END
             || CASE WHEN e.name_raw IS NULL THEN replace(e.name, '\', '\\') ELSE e.name END
     END AS path,
     CASE
-        WHEN d.path IS NULL THEN e.name_raw
-        WHEN d.path_raw IS NULL AND e.name_raw IS NULL THEN NULL
+        WHEN e.dir_id = 0 THEN e.name_raw
+        WHEN d.path IS NULL OR d.path_raw IS NULL AND e.name_raw IS NULL THEN NULL
         ELSE coalesce(d.path_raw, encode(d.path)) || encode(CASE WHEN d.path LIKE '%/' THEN '' ELSE '/' END)
             || coalesce(e.name_raw, encode(e.name))
     END AS path_raw,

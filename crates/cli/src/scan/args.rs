@@ -1,22 +1,27 @@
 //! From a command line to what a run of `fathom scan` needs, or to what it has to say instead. Prints nothing.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::ffi::OsStringExt;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fathom_du::exclude;
 use fathom_inventory::estimate::{Budget, Survey};
-use fathom_inventory::filter::period;
-use fathom_inventory::scan::Scan;
-use fathom_text::quote::{Charset, quote};
+use fathom_inventory::scan::{LeftOut, Scan};
+use fathom_text::duration;
+use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::{Choice, Leaps};
 
 use super::table::{FLAGS, Key};
 use crate::du::extra::{self, When};
+use crate::getent;
 use crate::getopt::{Getopt, Match, Order};
+use crate::output::reason;
 
 /// Entries between two points to go on from: a few seconds' worth on a disk.
 const CHECKPOINT_ENTRIES: u64 = 1_000_000;
@@ -90,9 +95,13 @@ impl Reader {
             in_flight_max: None,
             rate: None,
             one_file_system: false,
+            left_out: LeftOut::default(),
+            selector: super::select::selector,
+            owners: getent::owners(),
             deadline: None,
             since: None,
             checkpoint_entries: CHECKPOINT_ENTRIES,
+            mode: None,
             options: BTreeMap::new(),
             stop: Arc::default(),
         };
@@ -112,12 +121,22 @@ impl Reader {
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
         let refused = |refusal: extra::Refusal| refusal.message(&spelling, &value, charset);
-        if matches!(key, Key::Output | Key::Resume | Key::Since | Key::Deadline | Key::Checkpoint) {
+        if matches!(key, Key::Output | Key::Mode | Key::Resume | Key::Since | Key::Deadline | Key::Checkpoint)
+            || matches!(key, Key::Exclude | Key::ExcludeFrom | Key::MaxDepth | Key::IgnoreVcs)
+        {
             self.inventory_only.get_or_insert_with(|| spelling.clone());
         }
         match key {
             Key::Output => self.output = Some(OsString::from_vec(value).into()),
+            Key::Mode => self.scan.mode = Some(mode(&value, charset)?),
             Key::OneFileSystem => self.scan.one_file_system = true,
+            Key::Exclude => self.scan.left_out.patterns.push(value),
+            Key::ExcludeFrom => self.scan.left_out.patterns.extend(patterns(value, charset)?),
+            Key::MaxDepth => {
+                let depth = whole(&value, &spelling, charset)?;
+                self.scan.left_out.max_depth = Some(usize::try_from(depth).unwrap_or(usize::MAX));
+            }
+            Key::IgnoreVcs => self.scan.left_out.ignores_vcs = true,
             Key::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
             Key::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
             Key::Json => self.json = true,
@@ -186,11 +205,12 @@ impl Reader {
         }
         let output = self.output.filter(|output| output.file_name().is_some());
         let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
-        if self.resume && !self.scan.roots.is_empty() {
-            return Err(b"--resume takes no operands: they are those of the earlier scan".to_vec());
+        let left_out = &self.scan.left_out;
+        if self.resume && *left_out != LeftOut::default() {
+            return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());
         }
-        if self.resume && self.scan.since.is_some() {
-            return Err(b"--resume takes no --since: it is that of the earlier scan".to_vec());
+        if self.scan.since.is_some() && (left_out.ignores_vcs || left_out.max_depth.is_some()) {
+            return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
         }
         self.scan.options = options(&self.scan);
         let Self { scan, resume, stats, progress, .. } = self;
@@ -199,9 +219,25 @@ impl Reader {
 }
 
 fn time(value: &[u8], option: &str, charset: Charset) -> Result<Duration, Vec<u8>> {
-    let message =
-        || [b"invalid time ", &quote(value, charset)[..], b" for '", option.as_bytes(), b"'"].concat();
-    period(value).ok_or_else(message)
+    let forms = duration::FORMS.as_bytes();
+    let message = || {
+        [b"invalid time ", &quote(value, charset)[..], b" for '", option.as_bytes(), b"': ", forms].concat()
+    };
+    duration::parse_or_seconds(value).map_err(|_| message())
+}
+
+/// Permission bits of files, in octal: their owner may read and write them in any case. The execute
+/// bits say nothing here.
+fn mode(value: &[u8], charset: Charset) -> Result<u32, Vec<u8>> {
+    let digits =
+        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let mode = digits.and_then(|text| u32::from_str_radix(text, 8).ok());
+    let mode = mode.filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600);
+    let message = || {
+        let why = b": three octal digits, the first of them 6 or 7, such as 640";
+        [b"invalid mode ", &quote(value, charset)[..], b" for '--mode'", why].concat()
+    };
+    mode.map(|mode| mode & 0o666).ok_or_else(message)
 }
 
 /// Whether each worker has one call under way at a time.
@@ -209,13 +245,35 @@ fn is_blocking(choice: Choice) -> bool {
     matches!(choice, Choice::Sync | Choice::Threads(_) | Choice::Auto)
 }
 
+/// A number above 0.
 fn number(value: &[u8], spelling: &str, charset: Charset) -> Result<u64, Vec<u8>> {
-    let number =
-        std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| {
-        let (value, spelling) = (quote(value, charset), quote(spelling.as_bytes(), charset));
-        [b"invalid number ", &value[..], b" for ", &spelling[..]].concat()
-    })
+    match whole(value, spelling, charset) {
+        Ok(0) => Err(invalid(value, spelling, charset)),
+        number => number,
+    }
+}
+
+fn whole(value: &[u8], spelling: &str, charset: Charset) -> Result<u64, Vec<u8>> {
+    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| invalid(value, spelling, charset))
+}
+
+fn invalid(value: &[u8], spelling: &str, charset: Charset) -> Vec<u8> {
+    let (value, spelling) = (quote(value, charset), quote(spelling.as_bytes(), charset));
+    [b"invalid number ", &value[..], b" for ", &spelling[..]].concat()
+}
+
+/// The patterns in a file; `-` is standard input.
+fn patterns(path: Vec<u8>, charset: Charset) -> Result<Vec<Vec<u8>>, Vec<u8>> {
+    let mut text = Vec::new();
+    let read = match path.as_slice() {
+        b"-" => std::io::stdin().lock().read_to_end(&mut text),
+        path => File::open(OsStr::from_bytes(path)).and_then(|mut file| file.read_to_end(&mut text)),
+    };
+    match read {
+        Ok(_) => Ok(exclude::patterns(&text).map(<[u8]>::to_vec).collect()),
+        Err(error) => Err([b"cannot read ", &quoteaf(&path, charset)[..], b": ", &reason(&error)].concat()),
+    }
 }
 
 /// What the manifest says of the options.
@@ -227,6 +285,12 @@ fn options(scan: &Scan) -> BTreeMap<String, String> {
     options.extend(scan.threads.map(|threads| ("threads".to_owned(), threads.to_string())));
     options.extend(scan.rate.map(|rate| ("rate".to_owned(), rate.to_string())));
     options.extend(scan.in_flight_max.map(|max| ("max-in-flight".to_owned(), max.to_string())));
-    options.extend(scan.deadline.map(|deadline| ("deadline_s".to_owned(), deadline.as_secs().to_string())));
+    let LeftOut { patterns, ignores_vcs, max_depth } = &scan.left_out;
+    let patterns: Vec<_> = patterns.iter().map(|pattern| String::from_utf8_lossy(pattern)).collect();
+    options.extend((!patterns.is_empty()).then(|| ("exclude".to_owned(), patterns.join("\n"))));
+    options.extend(ignores_vcs.then(|| ("ignore-vcs".to_owned(), true.to_string())));
+    options.extend(max_depth.map(|depth| ("max-depth".to_owned(), depth.to_string())));
+    options
+        .extend(scan.deadline.map(|deadline| ("deadline_s".to_owned(), deadline.as_secs_f64().to_string())));
     options
 }

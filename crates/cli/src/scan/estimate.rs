@@ -1,6 +1,6 @@
 //! `fathom scan --estimate`: how an estimate looks, and what is said of what it lacks.
 
-use fathom_inventory::estimate::{Figures, Outcome, Range, estimate};
+use fathom_inventory::estimate::{Basis, Figures, Outcome, Range, estimate};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 
@@ -58,8 +58,11 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
     }
     if outcome.stopped {
         let why = if interrupted { "interrupted" } else { "given up, as some directory takes too long" };
-        let what =
-            if outcome.total.entries.high.is_finite() { "the last estimate" } else { "what was counted" };
+        let what = if outcome.total.entries.basis == Basis::AtLeast {
+            "what was counted"
+        } else {
+            "the last estimate"
+        };
         say(format!("{why}: this is {what} before that").as_bytes());
     }
     match (interrupted, outcome.stopped || outcome.errors > 0) {
@@ -82,13 +85,16 @@ fn rows(figures: &Figures) -> [(&'static str, &'static str, Range, bool); 5] {
 
 fn write_text(outcome: &Outcome, screen: &Screen, out: &mut Output) {
     let (reads, seconds) = (outcome.reads, outcome.elapsed.as_secs_f64());
-    let what = match (outcome.exact, outcome.total.entries.high.is_finite()) {
-        (true, _) if outcome.errors > 0 => {
+    let what = match outcome.total.entries.basis {
+        _ if outcome.exact && outcome.errors > 0 => {
             format!("exact but for what cannot be read, of {reads} directories in {seconds:.1} s")
         }
-        (true, _) => format!("exact: all of {reads} directories were read in {seconds:.1} s"),
-        (_, true) => format!("estimated from {reads} directories read in {seconds:.1} s; 95 % confidence"),
-        (_, false) => format!("counted in {reads} directories read in {seconds:.1} s; there is more"),
+        _ if outcome.exact => format!("exact: all of {reads} directories were read in {seconds:.1} s"),
+        Basis::AtLeast => format!("counted in {reads} directories read in {seconds:.1} s; there is more"),
+        _ => format!(
+            "estimated from {reads} directories read in {seconds:.1} s; {}",
+            confidence(&outcome.total)
+        ),
     };
     out.buffer().extend_from_slice(format!("{what}\n").as_bytes());
     for (words, _, range, is_bytes) in rows(&outcome.total) {
@@ -106,21 +112,37 @@ fn write_text(outcome: &Outcome, screen: &Screen, out: &mut Output) {
     }
 }
 
-/// A number, and its range if it has one.
+/// Returns the statement about the confidence of the ranges of an estimate.
+fn confidence(figures: &Figures) -> &'static str {
+    let (mut any, mut all) = (false, true);
+    for (_, _, Range { basis, .. }, _) in rows(figures) {
+        any |= basis == Basis::Confident;
+        all &= matches!(basis, Basis::Confident | Basis::Count);
+    }
+    match (any, all) {
+        (_, true) => "95 % confidence",
+        (true, false) => "ranges have 95 % confidence, what is \"about\" has none",
+        (false, false) => "too little was read for a confidence",
+    }
+}
+
+/// A number, with its range if that has a confidence, or with what was counted.
 fn shown(range: Range, is_bytes: bool) -> String {
     let number = |number: f64| match is_bytes {
         true => human(number),
         false => whole(number).to_string(),
     };
-    let Range { estimate, low, high } = range;
-    let (low, high) = match is_bytes {
-        true => (number(low), number(high)),
-        false => (number(low.floor()), number(high.ceil())),
-    };
-    match range {
-        Range { low, high, .. } if low >= high => number(estimate),
-        Range { high, .. } if high.is_infinite() => format!("{} or more", number(range.low)),
-        _ => format!("{} ({low} to {high})", number(estimate)),
+    let Range { estimate, counted, low, high, basis } = range;
+    let floor = |value: f64| if is_bytes { number(value) } else { number(value.floor()) };
+    match basis {
+        Basis::Count => number(estimate),
+        Basis::Confident if low >= high => number(estimate),
+        Basis::Confident => {
+            let high = if is_bytes { number(high) } else { number(high.ceil()) };
+            format!("{} ({} to {high})", number(estimate), floor(low))
+        }
+        Basis::Spread => format!("about {}, at least {}", number(estimate), floor(counted)),
+        Basis::AtLeast => format!("at least {}", floor(counted)),
     }
 }
 
@@ -147,7 +169,6 @@ fn write_json(outcome: &Outcome, out: &mut Output) {
     object.nested("total", |total| write_figures(&outcome.total, total));
     object.flag("exact", outcome.exact);
     object.flag("complete", !outcome.stopped && outcome.errors == 0);
-    object.per_mille("confidence", 950);
     object.number("directories_read", outcome.reads);
     object.number("errors", outcome.errors);
     object.number("elapsed_ms", u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX));
@@ -156,15 +177,34 @@ fn write_json(outcome: &Outcome, out: &mut Output) {
 
 fn write_figures(figures: &Figures, object: &mut Object<'_>) {
     for (_, name, range, _) in rows(figures) {
-        object.nested(name, |object| {
-            object.number("estimate", whole(range.estimate));
-            let is_exact = range.low >= range.high;
-            object.number("low", if is_exact { whole(range.low) } else { range.low.floor() as u64 });
-            match (is_exact, range.high.is_finite()) {
-                (true, _) => object.number("high", whole(range.high)),
-                (_, true) => object.number("high", range.high.ceil() as u64),
-                (_, false) => object.null("high"),
-            }
-        });
+        object.nested(name, |object| write_range(&range, object));
+    }
+}
+
+/// `low` and `high` hold with the `confidence`; without one, `low` is what was counted.
+fn write_range(range: &Range, object: &mut Object<'_>) {
+    let Range { estimate, counted, low, high, basis } = *range;
+    match basis {
+        Basis::AtLeast => object.null("estimate"),
+        _ => object.number("estimate", whole(estimate)),
+    }
+    let (low, high) = match basis {
+        Basis::Count => (whole(estimate), Some(whole(estimate))),
+        Basis::Confident => (low.floor() as u64, Some(high.ceil() as u64)),
+        Basis::Spread | Basis::AtLeast => (counted.floor() as u64, None),
+    };
+    object.number("low", low);
+    match high {
+        Some(high) => object.number("high", high),
+        None => object.null("high"),
+    }
+    match basis {
+        Basis::Count => object.per_mille("confidence", 1000),
+        Basis::Confident => object.per_mille("confidence", 950),
+        Basis::Spread | Basis::AtLeast => object.null("confidence"),
+    }
+    if basis == Basis::Spread {
+        object.number("spread_low", range.low.floor() as u64);
+        object.number("spread_high", range.high.ceil() as u64);
     }
 }

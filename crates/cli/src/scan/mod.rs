@@ -3,6 +3,7 @@
 mod args;
 mod estimate;
 mod inodes;
+mod select;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -17,7 +18,7 @@ use fathom_walk::Progress;
 use self::args::{Asked, ScanArgs};
 use crate::du::progress::Meter;
 use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::interrupt::Ending;
 use crate::output::{self, print, say_misuse};
 use crate::start::Start;
 use crate::{help, locale};
@@ -62,11 +63,17 @@ impl Watch for Shown<'_> {
         let (path, cause) = (quoteaf(&problem.path, self.charset), words(problem.errno));
         say(&[b"cannot ", problem.deed.as_bytes(), b" ", &path, b": ", &cause].concat());
     }
+
+    fn warning(&mut self, message: &[u8]) {
+        self.meter.clear();
+        say(message);
+    }
 }
 
 fn run(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
-    scan.stop = stop_on_interrupt();
+    let ending = Ending::on_signals();
+    scan.stop = ending.stop.clone();
     let start = Start::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
     scan.leaps = start.leaps.clone();
     let meter = Meter::new(progress).of(|| inodes::expected(&scan.roots, scan.one_file_system));
@@ -82,7 +89,7 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
             if let Some(since) = &outcome.manifest.since {
                 say(skipped(since, outcome.manifest.completeness.complete).as_bytes());
             }
-            status(&outcome)
+            status(&outcome, &ending)
         }
         Err(error) => {
             say(error.to_string().as_bytes());
@@ -92,11 +99,11 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
 }
 
 /// Says what is missing, if anything is.
-fn status(outcome: &Outcome) -> u8 {
+fn status(outcome: &Outcome, ending: &Ending) -> u8 {
     let found = &outcome.manifest.completeness;
     let Some(missing) = missing(found) else { return 0 };
     say(missing.as_bytes());
-    if found.stopped.as_deref() == Some("interrupted") { INTERRUPTED } else { 1 }
+    if found.stopped.as_deref() == Some("interrupted") { ending.status() } else { 1 }
 }
 
 /// What an inventory lacks, as a sentence; none if it is complete.

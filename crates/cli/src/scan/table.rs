@@ -9,6 +9,11 @@ use crate::flag::{Flag, Kind, both, long};
 pub(crate) enum Key {
     Output,
     OneFileSystem,
+    Mode,
+    Exclude,
+    ExcludeFrom,
+    MaxDepth,
+    IgnoreVcs,
     Resume,
     Since,
     Estimate,
@@ -37,11 +42,30 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
             "While it is made it is called INVENTORY.part: what is called INVENTORY is whole, or says of itself what \
              is missing.",
         ),
+    long(Key::Mode, "mode", SCANNED, "let others read the inventory: MODE is the octal permission bits of its files (600)")
+        .required("MODE", Kind::Text)
+        .more(
+            "By default its owner alone may: it has names that others may not be able to list. Who may read the files \
+             may enter the directory: `--mode=640` makes it 750.",
+        ),
     both(Key::OneFileSystem, b'x', "one-file-system", SCANNED, "nothing that is on another file system"),
+    long(Key::Exclude, "exclude", SCANNED, "nothing whose name or path matches GLOB, nor what is below it")
+        .required("GLOB", Kind::Text)
+        .more(
+            "As `fathom du --exclude` has it: GLOB is held against the path from each of its names on, and `*` matches \
+             slashes too. What is left out has no row; PATH itself is never left out. The manifest has the patterns.",
+        ),
+    long(Key::ExcludeFrom, "exclude-from", SCANNED, "the same for each line of FILE").required("FILE", Kind::File),
+    both(Key::MaxDepth, b'd', "max-depth", SCANNED, "read nothing more than N levels below a PATH")
+        .required("N", Kind::Text)
+        .more("Directories at that level have a row with the state `skipped`; what is in them is not read."),
+    long(Key::IgnoreVcs, "ignore-vcs", SCANNED, "nothing that `.gitignore`, `.ignore` and git's own lists leave out")
+        .more("As `fathom list --ignore-vcs` has it."),
     long(Key::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
         .more(
-            "It may have been interrupted, come to its deadline, or lost the machine. The operands and `-x` are those of \
-             that scan; what it had put on the disk is kept as it is.",
+            "It may have been interrupted, killed, come to its deadline, or lost the machine. The operands, `-x` and `--since` \
+             are those of that scan, and need not be given; what it had put on the disk is checked, and kept as it is. Where \
+             there is nothing to go on with, one of the operands given is begun.",
         ),
     long(Key::Since, "since", SCANNED, "read only directories that have changed since the inventory PREVIOUS")
         .required("PREVIOUS", Kind::File)
@@ -50,11 +74,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              types and inode numbers are right, but sizes, times, owners and modes are as old as the directory's \
              `scanned` says. See Scanning again, below.",
         ),
-    long(Key::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`10s`, `5m`)")
+    long(Key::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`500ms`, `10s`, `1h30m`)")
         .required("TIME", Kind::Text)
         .more(
-            "Entries, sizes and the largest subtrees, each with a range that holds the truth in 95 of 100 cases. If the time is \
-             enough for all of it, the answer is exact, and says so.",
+            "Entries, sizes and the largest subtrees. If the time is enough for all of it, the answer is exact, and says so; if \
+             it is enough to leave out nothing that may hold much, there are ranges of 95 % confidence. See Estimates, below.",
         ),
     long(Key::Json, "json", SCANNED, "write the estimate as JSON, an object a line"),
     long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
@@ -65,7 +89,7 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Checkpoint, "checkpoint", ENGINE, "put what there is on the disk after every N entries (1000000)")
         .required("N", Kind::Text)
         .more("And every minute. `--resume` goes on from the last such point."),
-    long(Key::Deadline, "deadline", ENGINE, "end after TIME (`90s`, `30m`, `8h`) with what there is by then")
+    long(Key::Deadline, "deadline", ENGINE, "end after TIME (`90s`, `1h30m`, `1.5d`) with what there is by then")
         .required("TIME", Kind::Text),
     long(Key::Stats, "stats", ENGINE, "at the end, say on standard error what was done"),
     long(Key::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
@@ -83,7 +107,7 @@ pub(crate) const SCAN: Command<Key> = Command {
     brief: "make an inventory of file trees, to be asked later",
     usage: &[
         "[OPTION]... -o INVENTORY PATH...",
-        "[OPTION]... -o INVENTORY --resume",
+        "[OPTION]... -o INVENTORY --resume [PATH]...",
         "[OPTION]... --estimate TIME PATH...",
     ],
     about: &[
@@ -143,13 +167,14 @@ const ESTIMATES: Note = Note {
     text: &[
         "Directories that seem to hold most, by their link counts and sizes, are read for good until half of the time is over; \
          of those known by then and not read, some are drawn at random, read, and counted for as many times as the odds of drawing \
-         them say. On average that is right, whatever the tree is like. The ranges are honest where much of the tree is many \
-         directories; a single one that holds most of the tree, deep down below others that look like all the rest, \
-         may be missed by a short sample, and then the ranges do not hold.",
+         them say. On average that is right, whatever the tree is like.",
+        "A range in parentheses holds the truth in 95 of 100 runs. It is given only if each directory that may hold much \
+         was read with a probability of 90 % or more; for sizes that is every directory, for entries each that may have \
+         subdirectories by its link count. Otherwise the line says `about` what, and `at least` what was counted.",
         "A file with several names counts for its share of the file's size under each: right in sum if all of its names are in what is \
          estimated.",
         "After Ctrl-C there is the last estimate, which may be of the time until a tenth or a third of TIME was over; before \
-         that, only what was counted.",
+         that, only what was counted. No run takes longer than 1.2 times TIME, or one second if that is longer.",
     ],
     man_only: true,
 };
@@ -160,7 +185,8 @@ const STATUS: Note = Note {
         "0: the inventory is complete.",
         "1: there is an inventory, but something is missing in it.",
         "2: there is none: the command line was wrong, or it could not be written.",
-        "130: interrupted; there is an inventory of what was found until then.",
+        "130, 143, 129: interrupted, by Ctrl-C, SIGTERM or SIGHUP; there is an inventory of what was found until then, and \
+         `--resume` goes on with it.",
         "For an estimate, likewise: 1 if something could not be read, which is missing in it.",
     ],
     man_only: true,

@@ -114,6 +114,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_found_out() {
         assert!(matches!(asked(&["--help", "--port=x"], &[]), Ok(Asked::Help)));
+        assert!(matches!(asked(&["-h"], &[]), Ok(Asked::Help)));
+        assert_eq!(served(&["-l", "8000"], &[]).listen, ["127.0.0.1:8000"]);
         assert!(matches!(asked(&["--version"], &[]), Ok(Asked::Version)));
         assert!(matches!(asked(&["-t", "--io-report"], &[]), Ok(Asked::Check(_))));
         assert!(matches!(asked(&["--io-report", "--json"], &[]), Ok(Asked::IoReport { json: true, .. })));
@@ -152,7 +154,7 @@ mod tests {
             (
                 &[],
                 &[("FATHOM_SERVE_DRAIN", "x")],
-                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': a time is like 500ms, 10s, 2m and 1h",
+                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
             ),
             (&["a", "b"], &[], "extra operand 'b'"),
             (&[""], &[], "invalid argument '' for 'DIR': a path is not empty"),

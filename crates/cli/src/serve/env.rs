@@ -11,7 +11,17 @@ const PREFIX: &str = "FATHOM_SERVE_";
 /// Options that ask what to do, not how.
 const DEEDS: [Key; 5] = [Key::Check, Key::IoReport, Key::Json, Key::Help, Key::Version];
 /// Options of which a variable has one a line.
-const REPEATED: [Key; 4] = [Key::ErrorPage, Key::CacheControl, Key::Header, Key::Auth];
+const REPEATED: [Key; 9] = [
+    Key::Certificate,
+    Key::CertificateSecret,
+    Key::ErrorPage,
+    Key::CacheControl,
+    Key::Header,
+    Key::Auth,
+    Key::AuthPath,
+    Key::Hide,
+    Key::Deny,
+];
 
 /// The variable that stands for an option, if one does.
 pub(crate) fn variable(flag: &Flag<Key>) -> Option<String> {

@@ -2,11 +2,14 @@
 //!
 //! Does not own: whether the result makes sense as a whole, which the server's library says.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use fathom_serve::config::check::{CODINGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
-use fathom_serve::config::{CacheRule, Config, HeaderRule, Tls};
+use fathom_serve::config::check::{
+    ARCHIVES, CLEAN_URLS, CLIENT_AUTH, CODINGS, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS,
+};
+use fathom_serve::config::{AuthRule, CacheRule, Config, HeaderRule, Pair, Tls};
+use fathom_serve::proxies::SOURCES;
 
 use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, Key, LIMITS, WATCH};
 use super::value::{Given, Switch, address, list};
@@ -17,11 +20,16 @@ const PORT: u16 = 8080;
 /// Where plain requests are expected.
 const PLAIN_PORT: u16 = 80;
 const ADDRESS_FORMS: &str =
-    "an address is like 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
+    "an address is like 8080, 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
 
 /// `config`, overruled by what each of `sources` gives, the last most. A message is without the program's name.
 pub(crate) fn merge(config: Config, sources: &[Vec<Given>]) -> Result<Config, Vec<u8>> {
-    let mut merge = Merge { port: PORT, config, certificate: None, key: None, redirect: None };
+    let tls = config.tls.clone().unwrap_or_default();
+    let more = tls.more.iter().map(|pair| (pair.certificate.clone(), pair.key.clone()));
+    let (mut certificates, mut keys): (Vec<_>, Vec<_>) = more.unzip();
+    certificates.splice(..0, tls.certificate.clone());
+    keys.splice(..0, tls.key.clone());
+    let mut merge = Merge { port: PORT, tls, certificates, keys, config };
     for source in sources {
         merge.clear(source);
         source.iter().try_for_each(|given| merge.take(given))?;
@@ -33,16 +41,23 @@ pub(crate) fn merge(config: Config, sources: &[Vec<Given>]) -> Result<Config, Ve
 struct Merge {
     config: Config,
     port: u16,
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
-    redirect: Option<String>,
+    tls: Tls,
+    certificates: Vec<PathBuf>,
+    keys: Vec<PathBuf>,
 }
 
 impl Merge {
-    /// Addresses are replaced together: those of a lesser source do not stay beside these, or keep their port.
+    /// Addresses are replaced together, and so are certificates and keys: those of a lesser source
+    /// do not stay beside these, or keep their port.
     fn clear(&mut self, source: &[Given]) {
         if source.iter().any(|given| matches!(given.key, Key::Listen | Key::Port)) {
             self.config.listen.clear();
+        }
+        if source.iter().any(|given| given.key == Key::Certificate) {
+            self.certificates.clear();
+        }
+        if source.iter().any(|given| given.key == Key::CertificateSecret) {
+            self.keys.clear();
         }
     }
 
@@ -69,11 +84,16 @@ impl Merge {
                 self.config.listen.extend(all);
             }
             Key::Port => self.port = given.number("a port is a number up to 65535")?,
-            Key::Certificate => self.certificate = Some(given.path()?),
-            Key::CertificateSecret => self.key = Some(given.path()?),
+            Key::Certificate => self.certificates.push(given.path()?),
+            Key::CertificateSecret => self.keys.push(given.path()?),
+            Key::SelfSigned => self.tls.self_signed = given.yes()?,
+            Key::ClientCa => self.tls.client_ca = Some(given.path()?),
+            Key::ClientAuth => self.tls.client_auth = Some(given.one_of(CLIENT_AUTH)?),
+            Key::TrustedProxies => self.config.proxies.addresses = list(given.text()?),
+            Key::ClientFrom => self.config.proxies.source = Some(given.one_of(SOURCES)?),
             _ => {
                 let from = address(given.text()?, PLAIN_PORT);
-                self.redirect = Some(from.ok_or_else(|| given.refuse(ADDRESS_FORMS))?);
+                self.tls.redirect_from = Some(from.ok_or_else(|| given.refuse(ADDRESS_FORMS))?);
             }
         }
         Ok(())
@@ -85,14 +105,32 @@ impl Merge {
             Key::Root => site.root = given.path()?,
             Key::Index => site.index = list(given.text()?),
             Key::Listing => site.listing = given.yes()?,
+            Key::Archive => {
+                site.archives = match given.switch()? {
+                    Switch::Off => Vec::new(),
+                    Switch::On => ARCHIVES.iter().map(|format| (*format).to_owned()).collect(),
+                    Switch::Value(text) => list(text),
+                }
+            }
             Key::Spa => site.fallback = place(given, "/index.html")?,
             Key::ErrorPage => {
                 let (status, path) = given.pair('=', "a status, '=' and a path")?;
                 site.error_pages.insert(status, path);
             }
+            Key::CleanUrls => {
+                site.clean_urls = Some(match given.switch()? {
+                    Switch::Off => "no".to_owned(),
+                    Switch::On => "yes".to_owned(),
+                    Switch::Value(_) => given.one_of(CLEAN_URLS)?,
+                })
+            }
+            Key::Try => site.suffixes = list(given.text()?),
+            Key::Hide => site.hide.push(given.text()?.to_owned()),
+            Key::Deny => site.deny.push(given.text()?.to_owned()),
             Key::Dotfiles => site.dotfiles = given.yes()?,
             Key::Symlinks => site.symlinks = Some(given.one_of(SYMLINKS)?),
             Key::Precompressed => site.precompressed = given.yes()?,
+            Key::CompressMax => site.compress.max_bytes = given.size()?,
             _ => {
                 site.compress.codings = match given.switch()? {
                     Switch::Off => Vec::new(),
@@ -107,6 +145,7 @@ impl Merge {
     fn answer(&mut self, given: &Given) -> Result<(), Vec<u8>> {
         let site = &mut self.config.site;
         match given.key {
+            Key::Etag => site.etag = Some(given.one_of(ETAGS)?),
             Key::CacheControl => {
                 let (path, value) = given.pair('=', "a glob, '=' and a value")?;
                 site.cache_control.push(CacheRule { path, value });
@@ -118,11 +157,16 @@ impl Merge {
                 Switch::On => site.cors.get_or_insert_default().origins = vec!["*".to_owned()],
                 Switch::Value(text) => site.cors.get_or_insert_default().origins = list(text),
             },
+            // Origins are the option's that turns it on; without them the check says so.
+            Key::CorsHeaders => site.cors.get_or_insert_default().allow_headers = list(given.text()?),
             Key::Auth => {
                 let (user, hash) = given.pair(':', "a name, ':' and a hash")?;
                 site.auth.get_or_insert_default().users.insert(user, hash);
             }
             Key::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
+            Key::AuthPath => site.auth.get_or_insert_default().paths.push(auth_rule(given)?),
+            Key::AllowFrom => site.allow_from.extend(list(given.text()?)),
+            Key::DenyFrom => site.deny_from.extend(list(given.text()?)),
             Key::Maintenance => site.maintenance.enabled = given.yes()?,
             _ => site.maintenance.flag_file = Some(given.path()?),
         }
@@ -158,6 +202,11 @@ impl Merge {
             Key::MaxBody => limits.body_bytes = given.size()?,
             Key::MaxRanges => limits.ranges = given.number("a number")?,
             Key::MaxStreams => limits.streams = given.number("a number")?,
+            Key::MaxListingBytes => limits.listing_bytes = given.size()?,
+            Key::MaxArchives => limits.archives = given.number("a number")?,
+            Key::MaxRate => limits.requests_per_s = rate(given)?,
+            Key::MaxBurst => limits.burst = Some(given.number::<NonZeroU32>("a number, at least 1")?.get()),
+            Key::MaxBuffers => limits.buffer_bytes = given.size()?,
             Key::HeaderTimeout => limits.header_timeout_ms = given.time()?,
             Key::IdleTimeout => limits.idle_timeout_ms = given.time()?,
             Key::WriteTimeout => limits.write_timeout_ms = given.time()?,
@@ -168,17 +217,21 @@ impl Merge {
     }
 
     fn watch(&mut self, given: &Given) -> Result<(), Vec<u8>> {
-        let log = &mut self.config.access_log;
         match given.key {
             Key::Health => self.config.health = place(given, "/health")?,
             Key::Metrics => self.config.metrics = place(given, "/metrics")?,
-            Key::LogFormat => log.format = Some(given.one_of(LOG_FORMATS)?),
+            Key::ErrorLog => {
+                let on_error = given.value.as_deref() == Some(b"-");
+                self.config.error_log.file = if on_error { None } else { Some(given.path()?) };
+            }
+            Key::LogFormat => self.config.access_log.format = Some(given.one_of(LOG_FORMATS)?),
             _ if given.switch().is_ok_and(|switch| switch == Switch::Off) => {
-                log.format = Some("off".to_owned())
+                self.config.access_log.format = Some("off".to_owned())
             }
             _ => {
                 let on_output = given.value.as_deref() == Some(b"-")
                     || given.switch().is_ok_and(|switch| switch == Switch::On);
+                let log = &mut self.config.access_log;
                 log.file = if on_output { None } else { Some(given.path()?) };
                 log.format =
                     log.format.take().filter(|format| format != "off").or(Some("combined".to_owned()));
@@ -197,20 +250,18 @@ impl Merge {
                 *text = whole;
             }
         });
-        let kept = self.config.tls.take();
-        let (certificate, key, redirect) = match kept {
-            Some(tls) => (
-                self.certificate.or(Some(tls.certificate)),
-                self.key.or(Some(tls.key)),
-                self.redirect.or(tls.redirect_from),
-            ),
-            None => (self.certificate, self.key, self.redirect),
-        };
-        self.config.tls = match (certificate, key) {
-            (Some(certificate), Some(key)) => Some(Tls { certificate, key, redirect_from: redirect }),
-            (None, None) if redirect.is_none() => None,
-            _ => return Err(b"encryption takes both --tls-cert and --tls-key".to_vec()),
-        };
+        let Self { mut tls, certificates, keys, .. } = self;
+        if certificates.len() != keys.len() {
+            return Err(b"encryption takes both --tls-cert and --tls-key, as many of each".to_vec());
+        }
+        let mut pairs = certificates.into_iter().zip(keys);
+        (tls.certificate, tls.key) = pairs.next().unzip();
+        tls.more = pairs.map(|(certificate, key)| Pair { certificate, key }).collect();
+        let is_off = tls.certificate.is_none() && !tls.self_signed;
+        if is_off && tls != Tls::default() {
+            return Err(b"encryption takes --tls-cert and --tls-key, or --tls-self-signed".to_vec());
+        }
+        self.config.tls = (!is_off).then_some(tls);
         Ok(self.config)
     }
 }
@@ -221,6 +272,24 @@ fn place(given: &Given, usual: &str) -> Result<Option<String>, Vec<u8>> {
         Switch::Off => None,
         Switch::On => Some(usual.to_owned()),
         Switch::Value(path) => Some(path.to_owned()),
+    })
+}
+
+/// A number of requests a second, perhaps with a fraction.
+fn rate(given: &Given) -> Result<f64, Vec<u8>> {
+    let text = given.text()?;
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    digits
+        .then(|| text.parse().ok())
+        .flatten()
+        .ok_or_else(|| given.refuse("a number of requests, like 20 or 0.5"))
+}
+
+fn auth_rule(given: &Given) -> Result<AuthRule, Vec<u8>> {
+    let (path, users) = given.pair('=', "a glob, '=' and names of users, '*' or '-'")?;
+    Ok(match users.as_str() {
+        "-" => AuthRule { path, public: true, ..AuthRule::default() },
+        users => AuthRule { path, users: list(users), ..AuthRule::default() },
     })
 }
 

@@ -10,12 +10,11 @@ pub(crate) mod table;
 mod value;
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
 
 use fathom_io::sys::raise_fd_limit;
-use fathom_serve::{Config, Error, Op, rules};
+use fathom_serve::server::Server;
+use fathom_serve::{Config, Error, rules};
 
 use self::args::{Asked, Refused};
 use self::profile::Profiled;
@@ -67,21 +66,14 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     })
 }
 
-/// Checks everything that can be without taking an address.
+/// Opens everything that a start opens, but takes no address.
 fn check(config: &Config) -> Result<u8, Error> {
-    config.check()?;
+    for warning in Server::check(config)? {
+        say(NAME, format!("warning: {warning}").as_bytes());
+    }
     let mut text = format!("The configuration makes sense. Listens on {}.\n", config.listen.join(", "));
     for (key, site) in rules::sites(config) {
-        is_directory(&site.root)?;
         text += &format!("{key}: '{}'\n", site.root.display().to_string().escape_debug());
     }
     Ok(print(NAME, &text))
-}
-
-fn is_directory(path: &Path) -> Result<(), Error> {
-    let refused = |error: io::Error| Error::new(Op::Open, path.display().to_string(), error);
-    match std::fs::metadata(path).map_err(refused)?.is_dir() {
-        true => Ok(()),
-        false => Err(refused(io::Error::from(fathom_io::Errno::NOTDIR))),
-    }
 }

@@ -1,6 +1,7 @@
 //! The options of `fathom serve`. Only names and texts; what they do is `merge.rs`'s.
 
-use fathom_serve::config::check::{LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
+use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
+use fathom_serve::proxies::SOURCES;
 
 use crate::command::{Command, Note};
 use crate::flag::{Flag, Kind, both, long};
@@ -12,23 +13,39 @@ pub(crate) enum Key {
     Port,
     Certificate,
     CertificateSecret,
+    SelfSigned,
+    ClientCa,
+    ClientAuth,
     RedirectHttp,
+    TrustedProxies,
+    ClientFrom,
     Root,
     Index,
     Listing,
+    Archive,
     Spa,
     ErrorPage,
+    CleanUrls,
+    Try,
+    Hide,
+    Deny,
     Dotfiles,
     Sendfile,
     Symlinks,
     Precompressed,
     Compress,
+    CompressMax,
+    Etag,
     CacheControl,
     Header,
     SecurityHeaders,
     Cors,
+    CorsHeaders,
     Auth,
     AuthFile,
+    AuthPath,
+    AllowFrom,
+    DenyFrom,
     Maintenance,
     MaintenanceFile,
     Io,
@@ -44,6 +61,11 @@ pub(crate) enum Key {
     MaxBody,
     MaxRanges,
     MaxStreams,
+    MaxListingBytes,
+    MaxArchives,
+    MaxRate,
+    MaxBurst,
+    MaxBuffers,
     HeaderTimeout,
     IdleTimeout,
     WriteTimeout,
@@ -53,6 +75,7 @@ pub(crate) enum Key {
     Metrics,
     AccessLog,
     LogFormat,
+    ErrorLog,
     Config,
     Check,
     IoReport,
@@ -77,28 +100,60 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     both(Key::Listen, b'l', "listen", ADDRESSES, "listen on ADDR; repeatable; otherwise on 127.0.0.1:8080")
         .required("ADDR", Kind::Text)
         .more(
-            "`192.0.2.1:80`, `[::1]:80`, `:80` for all addresses, `localhost`, `unix:/run/fathom.sock`, or `systemd` for the sockets \
+            "`8080` for that port of 127.0.0.1, `192.0.2.1:80`, `[::1]:80`, `:80` for all addresses, `localhost`, `unix:/run/fathom.sock`, or `systemd` for the sockets \
              that the program was started with. Several may stand in one ADDR, separated by commas.",
         ),
     both(Key::Port, b'p', "port", ADDRESSES, "the port where ADDR has none; otherwise 8080").required("PORT", Kind::Text),
-    long(Key::Certificate, "tls-cert", ADDRESSES, "encrypt, with the certificates in the PEM file FILE").required("FILE", Kind::File),
+    long(Key::Certificate, "tls-cert", ADDRESSES, "encrypt, with the certificates in the PEM file FILE; repeatable")
+        .required("FILE", Kind::File)
+        .more("Of several, each with its `--tls-key`, a client gets the one for the name that it asks for, or else the first."),
     long(Key::CertificateSecret, "tls-key", ADDRESSES, "and the private key in FILE").required("FILE", Kind::File),
+    long(Key::SelfSigned, "tls-self-signed", ADDRESSES, "encrypt with a certificate made for this run, for development")
+        .optional("YES", YES_NO)
+        .more("It is for localhost, the name of this machine and its addresses. Its fingerprint is shown."),
+    long(Key::ClientCa, "tls-client-ca", ADDRESSES, "answer only clients with a certificate of the authorities in FILE").required("FILE", Kind::File),
+    long(Key::ClientAuth, "tls-client-auth", ADDRESSES, "such a certificate is `require`d, or `optional`")
+        .required("MODE", Kind::Words(CLIENT_AUTH)),
     long(Key::RedirectHttp, "redirect-http", ADDRESSES, "send plain requests on ADDR to the encrypted address").required("ADDR", Kind::Text),
-    long(Key::Root, "root", FILES, "serve DIR; the same as the operand").required("DIR", Kind::File),
+    long(Key::TrustedProxies, "trusted-proxies", ADDRESSES, "take the client's address from the proxies at ADDRS")
+        .required("ADDRS", Kind::Text)
+        .more("Addresses or networks like `10.0.0.0/8`, separated by commas, or `unix` for those on Unix sockets. That address is logged, and limits and turns go by it."),
+    long(Key::ClientFrom, "client-from", ADDRESSES, "where proxies tell the address; otherwise x-forwarded-for").required("SOURCE", Kind::Words(SOURCES)),
+    long(Key::Root, "root", FILES, "serve DIR, or one file; the same as the operand").required("DIR", Kind::File),
     long(Key::Index, "index", FILES, "names of files that stand for their directory, separated by commas; otherwise index.html")
         .required("NAMES", Kind::Text),
     long(Key::Listing, "listing", FILES, "list directories that have no index").optional("YES", YES_NO),
+    long(Key::Archive, "archive", FILES, "send a directory as one file for ?archive=FORMAT: `tar.zst`, `tar.gz` or `zip`")
+        .optional("FORMATS", Kind::Text)
+        .more("Several, separated by commas; all of them without FORMATS. Off unless given."),
     long(Key::Spa, "spa", FILES, "answer with the file at PATH, or /index.html, where there is none, for programs that route in the browser")
         .optional("PATH", Kind::Text),
     long(Key::ErrorPage, "error-page", FILES, "the file at PATH for STATUS, like 404 or 5xx; repeatable")
         .required("STATUS=PATH", Kind::Text),
+    long(Key::CleanUrls, "clean-urls", FILES, "find about.html or about/index.html for /about")
+        .optional("MODE", Kind::Words(CLEAN_URLS))
+        .more("`redirect` also leads /about.html, /about/index.html and such to the one clean address of the file."),
+    long(Key::Try, "try", FILES, "for a path without a file try these ends, like .html,/index.html, in this order")
+        .required("SUFFIXES", Kind::Text),
+    long(Key::Hide, "hide", FILES, "answer 404 for paths that match GLOB and all below them, and leave them out of listings; repeatable")
+        .required("GLOB", Kind::Text),
+    long(Key::Deny, "deny", FILES, "answer 403 for paths that match GLOB and all below them; repeatable").required("GLOB", Kind::Text),
     long(Key::Dotfiles, "dotfiles", FILES, "serve names that begin with a dot; `.well-known` always is").optional("YES", YES_NO),
     long(Key::Symlinks, "symlinks", FILES, "links: `within` the directory, `never`, or `follow`; otherwise within")
         .required("POLICY", Kind::Words(SYMLINKS)),
     long(Key::Precompressed, "precompressed", FILES, "send NAME.br, NAME.zst or NAME.gz for NAME to those who take it").optional("YES", YES_NO),
     long(Key::Compress, "compress", FILES, "compress texts while serving, as `br`, `zstd` or `gzip`, the first best")
         .optional("CODINGS", Kind::Text)
-        .more("Several, separated by commas; all of them without CODINGS."),
+        .more("Several, separated by commas; all of them without CODINGS. Files of 1 KiB up to the size of `--compress-max`."),
+    long(Key::CompressMax, "compress-max", FILES, "send files that are larger than SIZE as they are; otherwise 1M")
+        .required("SIZE", Kind::Text)
+        .more("With `--compress`. A file is in memory while it is compressed, and the result is kept in the cache."),
+    long(Key::Etag, "etag", ANSWERS, "make ETags of `mtime`, the modification time and size, or also of the `inode`; otherwise mtime")
+        .required("PARTS", Kind::Words(ETAGS))
+        .more(
+            "Copies that keep times have the same ETag on every server then. With `inode` a file that another one of the same size and time \
+             took the place of has another ETag, and so has each copy.",
+        ),
     long(Key::CacheControl, "cache-control", ANSWERS, "Cache-Control for paths that match GLOB; repeatable, the last counts")
         .required("GLOB=VALUE", Kind::Text),
     long(Key::Header, "header", ANSWERS, "another header for such paths; without VALUE it is taken away")
@@ -111,11 +166,23 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         ),
     long(Key::Cors, "cors", ANSWERS, "let scripts of ORIGIN read responses; all of them without ORIGIN")
         .optional("ORIGIN", Kind::Text)
-        .more("Several, separated by commas."),
+        .more(
+            "Several, separated by commas. Their requests may have the headers of ranges and conditions (Range, If-Range, If-None-Match and \
+             such), and they may read Content-Range, ETag, Accept-Ranges, Content-Length and such.",
+        ),
+    long(Key::CorsHeaders, "cors-headers", ANSWERS, "let their requests have these headers, too, like Authorization, separated by commas")
+        .required("NAMES", Kind::Text),
     long(Key::Auth, "auth", ANSWERS, "ask for a password; HASH is argon2's or bcrypt's; repeatable")
         .required("USER:HASH", Kind::Text)
         .more("Other users of the machine can see the command line: `--auth-file` hides it from them."),
     long(Key::AuthFile, "auth-file", ANSWERS, "users and hashes, a line each, as htpasswd(1) writes them").required("FILE", Kind::File),
+    long(Key::AuthPath, "auth-path", ANSWERS, "let only USERS have paths that match GLOB and all below them; repeatable, the last counts")
+        .required("GLOB=USERS", Kind::Text)
+        .more("Names, separated by commas; `*` for all users, `-` for everybody without a password. Where no GLOB fits, all users may."),
+    long(Key::AllowFrom, "allow-from", ANSWERS, "answer only clients of these networks, like 192.0.2.0/24,::1; repeatable")
+        .required("NETWORKS", Kind::Text)
+        .more("`unix` stands for the clients of Unix sockets. Others get 403, except at the path of `--health`."),
+    long(Key::DenyFrom, "deny-from", ANSWERS, "answer 403 to clients of these networks; repeatable").required("NETWORKS", Kind::Text),
     long(Key::Maintenance, "maintenance", ANSWERS, "answer 503 to everything").optional("YES", YES_NO),
     long(Key::MaintenanceFile, "maintenance-file", ANSWERS, "answer 503 to everything while FILE exists").required("FILE", Kind::File),
     long(Key::Io, "io", ENGINE, "how files are read; otherwise `auto`").required("MODEL", Kind::Words(MODELS)),
@@ -140,6 +207,14 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::MaxBody, "max-body", LIMITS, "bytes of a request's body, which is thrown away").required("SIZE", Kind::Text),
     long(Key::MaxRanges, "max-ranges", LIMITS, "ranges of a request; with more, the whole file is sent").required("N", Kind::Text),
     long(Key::MaxStreams, "max-streams", LIMITS, "requests at once on a connection of HTTP/2").required("N", Kind::Text),
+    long(Key::MaxListingBytes, "max-listing-bytes", LIMITS, "memory of all listings and archives together; what is over is answered 503")
+        .required("SIZE", Kind::Text),
+    long(Key::MaxArchives, "max-archives", LIMITS, "archives that are sent at once; one more is answered 503").required("N", Kind::Text),
+    long(Key::MaxRate, "max-rate", LIMITS, "requests a second of an address, or of a /64 of IPv6; with more, 429").required("N", Kind::Text),
+    long(Key::MaxBurst, "max-burst", LIMITS, "requests that it may make at once; otherwise those of 10 seconds").required("N", Kind::Text),
+    long(Key::MaxBuffers, "max-buffers", LIMITS, "memory for responses that wait for their clients; otherwise 256M")
+        .required("SIZE", Kind::Text)
+        .more("Beyond it, each connection has one piece of 16 KiB at a time, and streams of HTTP/2 that wait for their window end after a second."),
     long(Key::HeaderTimeout, "header-timeout", LIMITS, "time for a request's headers, and for the TLS handshake").required("TIME", Kind::Text),
     long(Key::IdleTimeout, "idle-timeout", LIMITS, "time from a response to the next request").required("TIME", Kind::Text),
     long(Key::WriteTimeout, "write-timeout", LIMITS, "time without a byte taken by the client").required("TIME", Kind::Text),
@@ -148,14 +223,19 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::Drain, "drain", LIMITS, "time to the end of the last connection, after SIGTERM and the notice").required("TIME", Kind::Text),
     long(Key::Health, "health", WATCH, "answer 200 at PATH, or /health, and 503 while ending").optional("PATH", Kind::Text),
     long(Key::Metrics, "metrics", WATCH, "numbers for Prometheus at PATH, or /metrics").optional("PATH", Kind::Text),
-    long(Key::AccessLog, "access-log", WATCH, "a line for each request, in FILE or on standard output").optional("FILE", Kind::File),
+    long(Key::AccessLog, "access-log", WATCH, "a line for each request, in FILE, or on standard output where FILE is -")
+        .required("FILE", Kind::File),
     long(Key::LogFormat, "log-format", WATCH, "of these lines: `combined`, `json` or `off`; otherwise combined")
         .required("FORMAT", Kind::Words(LOG_FORMATS)),
+    long(Key::ErrorLog, "error-log", WATCH, "what goes wrong while it runs, in FILE; otherwise on standard error")
+        .required("FILE", Kind::File)
+        .more("At most one line a second of each kind, with a count of those that were left out."),
     both(Key::Config, b'c', "config", ABOUT, "read the TOML file FILE first").required("FILE", Kind::File),
-    both(Key::Check, b't', "check", ABOUT, "say whether the configuration makes sense, and end"),
+    both(Key::Check, b't', "check", ABOUT, "open everything that a start opens, say whether it would start, and end")
+        .more("Takes no address, and removes a log file that it had to make."),
     long(Key::IoReport, "io-report", ABOUT, "show what the directory's file system offers, what each model can do there, and the plan; and end"),
     long(Key::Json, "json", ABOUT, "with --io-report: an object of JSON on a line for each site"),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
+    both(Key::Help, b'h', "help", ABOUT, "show this help and end"),
     long(Key::Version, "version", ABOUT, "show the version and end"),
 ];
 
@@ -163,10 +243,11 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
 pub(crate) const SERVE: Command<Key> = Command {
     name: "fathom serve",
     brief: "serve the files of a directory over HTTP",
-    usage: &["[OPTION]... [DIR]"],
+    usage: &["[OPTION]... [DIR|FILE]"],
     about: &[
         "Serves DIR, or else the current directory, over HTTP/1.1 and HTTP/2 on 127.0.0.1:8080, until it is ended by SIGTERM or Ctrl-C. \
          What is in memory is answered at once; what has to come from a disk makes nobody else wait.",
+        "Of FILE it serves that one file, at `/NAME`, and leads from `/` there.",
     ],
     sections: &[ADDRESSES, FILES, ANSWERS, ENGINE, LIMITS, WATCH, ABOUT],
     flags: FLAGS,
@@ -174,6 +255,7 @@ pub(crate) const SERVE: Command<Key> = Command {
     notes: &[VALUES, PRECEDENCE, GLOBS, SIGNALS, STATUS],
     examples: &[
         ("fathom serve", "the current directory, on 127.0.0.1:8080"),
+        ("fathom serve -l 8000 disk.iso", "one file, at http://127.0.0.1:8000/disk.iso"),
         ("fathom serve -l :80 --precompressed --compress /srv", "a site, for everybody"),
         (
             "fathom serve --spa --cache-control '/assets/**=max-age=31536000, immutable' srv",
@@ -188,7 +270,7 @@ pub(crate) const SERVE: Command<Key> = Command {
 const VALUES: Note = Note {
     title: "Values",
     text: &[
-        "TIME is a number with `ms`, `s`, `m` or `h`, or of seconds. SIZE is a number of bytes; units as K, M and G may follow. An option \
+        "TIME is like `500ms`, `10s`, `1.5h` or `1h30m`; a number alone is seconds. SIZE is a number of bytes; units as K, M and G may follow. An option \
          with an optional value can be turned off with `=no`.",
     ],
     man_only: false,
@@ -221,7 +303,7 @@ const SIGNALS: Note = Note {
     title: "Signals",
     text: &[
         "SIGTERM ends it when the requests under way are answered, or after the time of `--drain`; SIGINT (Ctrl-C) at once. SIGHUP \
-         reads the configuration and the certificates again and opens the access log anew.",
+         reads the configuration and the certificates again and opens the logs anew; SIGUSR1 only opens the logs anew.",
     ],
     man_only: true,
 };

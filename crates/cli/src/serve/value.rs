@@ -1,20 +1,18 @@
 //! An option's value as it was given, on the command line or in the environment, and how it is read. Knows no option.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
+use fathom_text::{duration, number};
 
 use super::table::Key;
 
 const YES: [&str; 4] = ["yes", "on", "true", "1"];
 const NO: [&str; 4] = ["no", "off", "false", "0"];
-/// Milliseconds of each unit of time; the first that fits the end of a text counts.
-const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
 
 /// An option that was given.
 #[derive(Clone, Debug)]
@@ -80,12 +78,9 @@ impl Given {
 
     /// Milliseconds.
     pub(crate) fn time(&self) -> Result<u64, Vec<u8>> {
-        let text = self.text()?;
-        let unit = UNITS.iter().find_map(|(unit, length)| Some((text.strip_suffix(unit)?, *length)));
-        let (digits, length) = unit.unwrap_or((text, 1000));
-        let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let time = digits.and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(length));
-        time.ok_or_else(|| self.refuse("a time is like 500ms, 10s, 2m and 1h"))
+        let time = duration::parse_or_seconds(self.text()?.as_bytes()).ok();
+        let ms = time.and_then(|time| u64::try_from(time.as_millis()).ok());
+        ms.ok_or_else(|| self.refuse(duration::FORMS))
     }
 
     pub(crate) fn switch(&self) -> Result<Switch<'_>, Vec<u8>> {
@@ -137,6 +132,9 @@ pub(crate) fn address(text: &str, port: u16) -> Option<String> {
     if let Ok(ip) = bare.parse::<IpAddr>() {
         return Some(SocketAddr::new(ip, port).to_string());
     }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), text.parse().ok()?).to_string());
+    }
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, port.parse().ok()?),
         None => (text, port),
@@ -175,7 +173,9 @@ mod tests {
             ("s", None),
             ("-1s", None),
             ("+1s", None),
-            ("1.5s", None),
+            ("1.5s", Some(1_500)),
+            ("1h30m", Some(5_400_000)),
+            ("1x", None),
             ("99999999999999999h", None),
         ] {
             assert_eq!(given(text).time().ok(), expected, "{text}");
@@ -232,7 +232,10 @@ mod tests {
             (":x", None),
             (":65536", None),
             ("a.example:80", None),
-            ("8080", None),
+            ("8080", Some("127.0.0.1:8080")),
+            ("0", Some("127.0.0.1:0")),
+            ("65536", None),
+            ("-1", None),
         ] {
             assert_eq!(address(text, 9).as_deref(), expected, "{text}");
         }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::manifest::resealed;
 use crate::support::program::Program;
 use crate::support::{Tree, needs_tool};
 use crate::{beside, diff, fathom, objects, scan, shell};
@@ -160,6 +161,10 @@ fn inventories_that_contradict_themselves_are_refused() {
     let read = |side: &str| -> Value {
         serde_json::from_slice(&fs::read(beside(&tree, side).join("manifest.json")).unwrap()).unwrap()
     };
+    let write = |told: &Value| {
+        let text = resealed(&serde_json::to_string_pretty(told).unwrap());
+        fs::write(beside(&tree, "new").join("manifest.json"), text).unwrap();
+    };
     let manifest = read("new");
     let is_dirs = |file: &&Value| file["table"] == "dirs";
     let strange = read("old")["files"].as_array().unwrap().iter().find(is_dirs).unwrap().clone();
@@ -182,7 +187,7 @@ fn inventories_that_contradict_themselves_are_refused() {
         }
         more["name"] = name.into();
         files.push(more);
-        fs::write(beside(&tree, "new").join("manifest.json"), told.to_string()).unwrap();
+        write(&told);
         let output = fathom(&tree, &["diff", "../old", "../new"]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{said}");
@@ -191,7 +196,7 @@ fn inventories_that_contradict_themselves_are_refused() {
     // No directory of its entries is there.
     let mut told = manifest;
     told["files"].as_array_mut().unwrap().retain(|file| file["table"] != "dirs");
-    fs::write(beside(&tree, "new").join("manifest.json"), told.to_string()).unwrap();
+    write(&told);
     let output = fathom(&tree, &["diff", "../old", "../new"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stderr.ends_with(b": an entry is in no directory\n"), "{output:?}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use parquet::file::reader::SerializedFileReader;
@@ -58,9 +58,10 @@ fn changed() -> Tree {
 fn a_parquet_file_has_a_row_for_each_change() {
     let tree = changed();
     let file = tree.path().join("changes.parquet");
-    fs::write(&file, "replaced").unwrap();
     assert_eq!(diff(&tree, &["--parquet", "changes.parquet"], 1), b"");
     assert!(!tree.path().join("changes.parquet.part").exists());
+    assert_eq!(fs::symlink_metadata(&file).unwrap().mode() & 0o777, 0o600);
+    assert!(diff(&tree, &["--parquet", "-"], 1) == fs::read(&file).unwrap(), "standard output has the same");
     let (objects, _) = objects(&diff(&tree, &["--json"], 1));
     let rows = rows(&file);
     assert_eq!((rows.len(), objects.len()), (6, 6), "{objects:#?}");
@@ -90,7 +91,7 @@ fn a_parquet_file_has_a_row_for_each_change() {
 fn a_file_that_cannot_be_written_is_trouble() {
     let tree = changed();
     for (file, deed) in
-        [("nowhere/changes", "cannot create 'nowhere/changes.part'"), ("s", "cannot rename 's.part'")]
+        [("nowhere/changes", "cannot create 'nowhere/changes.part'"), ("s", "cannot create 's'")]
     {
         let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", file]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -100,6 +101,31 @@ fn a_file_that_cannot_be_written_is_trouble() {
     }
     fs::write(tree.path().join("changes.part"), "").unwrap();
     assert_eq!(fathom(&tree, &["diff", "../old", "../new", "--parquet", "changes"]).status.code(), Some(2));
+}
+
+#[test]
+fn nothing_that_is_there_is_replaced() {
+    let tree = changed();
+    shell(&tree, "echo mine >taken; ln -s nowhere dangling; ln -s taken link; mkfifo fifo");
+    let before = listing(&tree);
+    for name in ["taken", "dangling", "link", "fifo", "/dev/null", "/dev/stdout", "s"] {
+        let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", name]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("fathom diff: cannot create '{name}': File exists\n");
+        assert_eq!((output.status.code(), said), (Some(2), expected));
+    }
+    assert_eq!(listing(&tree), before);
+    assert_eq!(fs::read(tree.path().join("taken")).unwrap(), b"mine\n");
+    let null = fs::metadata("/dev/null").unwrap();
+    assert!(null.file_type().is_char_device());
+}
+
+/// Names and inode numbers in the tree's directory.
+fn listing(tree: &Tree) -> Vec<(std::ffi::OsString, u64)> {
+    let entries = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap());
+    let mut listing: Vec<_> = entries.map(|entry| (entry.file_name(), entry.ino())).collect();
+    listing.sort();
+    listing
 }
 
 #[test]

@@ -334,6 +334,21 @@ fn a_tree_that_changes_is_no_more_than_reported() {
     });
 }
 
+/// Only of a link that is followed GNU du names no cause.
+#[test]
+fn a_link_that_vanishes_is_reported_with_the_cause() {
+    if !needs_fuse() {
+        return;
+    }
+    let tree = Tree::parse("mnt/");
+    let mut script = Script::new();
+    script.vanishing_link(TOP, "l");
+    script.file(TOP, "f", 8);
+    let outcome = du(&tree, "-a mnt").mounting(&script).same();
+    outcome.says("du: cannot access 'mnt/l': No such file or directory\n").status(1);
+    du(&tree, "-aL mnt").mounting(&script).same().says("du: cannot access 'mnt/l'").status(1);
+}
+
 #[test]
 fn a_directory_moved_away_spoils_no_other_operand() {
     let tree = Tree::new().wide("a/b/c/d/e/f/g/h/i/j", 9000).with("a/z 1, still/x 100");

@@ -78,3 +78,19 @@ fn a_small_stack_is_enough() {
     let tree = Tree::new().deep("d", 2000, 2);
     du(&tree, "-s d").after("ulimit -s 256").same().says("").status(0);
 }
+
+/// The kernel takes no path of `PATH_MAX` (4096) bytes, and counters of 16 bits end at 65,535.
+#[test]
+fn operands_longer_than_any_path_are_errors_and_the_others_are_measured() {
+    let tree = Tree::parse("ok/f 5, x 1");
+    for len in [4095, 4096, 65_533, 65_534, 65_535, 65_536, 70_000] {
+        for name in [vec![b'x'; len], b"ok/".repeat(len / 3), [&b"./".repeat(len / 2)[..], b"ok"].concat()] {
+            let operands = [&name[..], b"\0ok\0"].concat();
+            du(&tree, "--files0-from=-").stdin(&operands).same().prints("\tok\n");
+        }
+    }
+    let long = std::ffi::OsString::from("x".repeat(65_535));
+    for words in ["-L", "-D", "-s", "-c", "-x"] {
+        du(&tree, words).arg(&long).arg("ok").same().says(": File name too long\n").status(1);
+    }
+}

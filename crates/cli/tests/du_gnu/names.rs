@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use crate::support::tree::name;
-use crate::support::{Tree, all_same, du, needs_tool, same};
+use crate::support::{Tree, all_same, du, same};
 
 #[test]
 fn every_byte_in_a_name_is_printed_as_it_is() {
@@ -118,24 +118,6 @@ fn names_that_look_like_options_or_quotes() {
         "x|y",
     ];
     du(&tree, "--").args(missing).same().status(1);
-}
-
-#[test]
-fn a_terminal_gets_the_names_as_a_pipe_does() {
-    if !needs_tool("script") {
-        return;
-    }
-    let tree = Tree::parse("d/");
-    for bytes in [&b"d/a b"[..], b"d/it's", b"d/\x1b[31m", b"d/new\nline", "d/\u{e9}".as_bytes(), b"d/\xff"] {
-        tree.file(name(bytes), 10);
-    }
-    for options in ["-a", "-a0", "-s"] {
-        for style in ["", "literal", "shell-escape"] {
-            let text = format!("script -qec 'du {options} d' /dev/null </dev/null; exit; :");
-            let case = du(&tree, "").after(&text).env("QUOTING_STYLE", style);
-            case.same_as_du().prints("d").status(0);
-        }
-    }
 }
 
 #[test]

@@ -225,3 +225,19 @@ fn help_goes_to_standard_output() {
         assert!(help.out().contains(option), "{option} is missing:\n{}", help.out());
     }
 }
+
+#[test]
+fn a_message_that_cannot_be_written_is_a_failure() {
+    let tree = Tree::parse("d/x 10");
+    for redirect in ["2>/dev/full", "2>&-"] {
+        for (words, status) in [("-s -d 0 d", 1), ("--inodes -b d", 1), ("missing", 1), ("d", 0)] {
+            du(&tree, words).redirect(redirect).same().status(status);
+        }
+    }
+}
+
+#[test]
+fn patterns_from_a_standard_input_that_is_closed() {
+    let tree = Tree::parse("d/x 10");
+    du(&tree, "-X - d").redirect("<&-").same().says("du: -: Bad file descriptor\n").status(1);
+}

@@ -165,3 +165,16 @@ fn slash_after_a_link_is_kept() {
     du(&tree, "-a l/ k/m/").same().prints("l/e/y\n");
     all_same(&tree, &["-P l/", "-aP k/m/", "-L l/", "-D l//", "m/", "-sP l/ l d"]);
 }
+
+/// The kernel follows 40 links in one path, and GNU du -L goes by whole paths.
+#[test]
+fn a_path_through_more_links_than_the_kernel_follows() {
+    let mut tree = Tree::new();
+    for number in 1..50 {
+        tree = tree.with(&format!("{number}/s -> ../{}, {number}/f 100", number + 1));
+    }
+    let tree = tree.with("50/f 10, l -> 1");
+    let outcome = same(&tree, "-L 1");
+    outcome.says(": Too many levels of symbolic links\n").status(1);
+    all_same(&tree, &["-aL 1", "-sL 1 2", "-L -d 3 1 20", "-lL 1", "-L --inodes 12", "-aL 10/s/s", "-D 1 l"]);
+}

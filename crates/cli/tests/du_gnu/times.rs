@@ -241,3 +241,28 @@ fn times_that_the_file_system_makes_up() {
         du(&tree, words).mounting(&script).same().prints("mnt/d\n");
     }
 }
+
+/// The C library cannot tell the date in universal time, and so tells none.
+#[test]
+fn a_date_beyond_the_calendar_in_universal_time_is_out_of_range_in_every_zone() {
+    for second in
+        [67_768_036_191_676_799, 67_768_036_191_676_800, -67_768_040_609_740_800, -67_768_040_609_740_801]
+    {
+        let tree = Tree::on_tmpfs().with("f").time("f", second);
+        for zone in ["UTC0", "XXX+12", "XXX-14"] {
+            du(&tree, "--time --time-style=full-iso f").env("TZ", zone).same_as_du();
+        }
+    }
+}
+
+#[test]
+fn a_width_of_gigabytes_takes_no_memory() {
+    let tree = Tree::parse("f");
+    for style in ["%2147483647d", "%_2147483647F", "%2147483647N", "%2147483647Z"] {
+        let case =
+            du(&tree, "--time").arg(format!("--time-style=+{style}")).arg("f").after("ulimit -v 200000");
+        case.redirect("| head -c 70000").same_as_du();
+    }
+    let case = du(&tree, "--time --time-style=+%300000000T f").after("ulimit -v 200000");
+    case.redirect("| wc -c").same_as_du().prints("30000000");
+}

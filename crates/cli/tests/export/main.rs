@@ -75,11 +75,13 @@ fn set(zeros: &[u8]) -> BTreeSet<Vec<u8>> {
     set
 }
 
-/// Objects by their paths, without what reading the tree changes; nobody asks `fathom list` for times of birth.
+/// Objects by their paths, without what reading the tree changes or `fathom list` does not ask for.
 fn objects(lines: &[u8]) -> BTreeMap<String, Value> {
     let object = |line: &[u8]| {
         let mut object: Value = serde_json::from_slice(line).unwrap();
-        ["atime", "btime"].iter().for_each(|name| drop(object.as_object_mut().unwrap().remove(*name)));
+        ["atime", "btime", "link_target", "link_target_bytes", "state"]
+            .iter()
+            .for_each(|name| drop(object.as_object_mut().unwrap().remove(*name)));
         (object["path_bytes"].as_str().unwrap_or(object["path"].as_str().unwrap()).to_owned(), object)
     };
     lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(object).collect()
@@ -146,6 +148,7 @@ fn what_makes_no_sense_is_refused() {
         ("i", "missing the format (--to FORMAT)"),
         ("--to csv", "missing operand: the inventory"),
         ("--to csv i j", "extra operand 'j'"),
+        ("--to jsonl --guard-formulas i", "--guard-formulas goes with --to csv"),
         ("--to xml i", "invalid argument 'xml' for '--to'"),
         ("--to csv --below= i", "invalid zero-length file name"),
         ("--to csv --output= i", "invalid zero-length file name"),
@@ -173,4 +176,46 @@ fn sockets_and_pipes_are_what_they_are() {
     let kinds = truth(&tree, "s");
     assert!(kinds[&b"s/p"[..]].file_type().is_fifo() && kinds[&b"s/s"[..]].file_type().is_socket());
     assert_eq!([&lines["s/p"]["type"], &lines["s/s"]["type"]], [&json!("p"), &json!("s")]);
+}
+
+#[test]
+fn links_have_their_targets_and_directories_their_states() {
+    let tree = Tree::parse("s/a/f 1, s/l -> a/f");
+    std::os::unix::fs::symlink(OsStr::from_bytes(b"no,\xff"), tree.at("s/odd")).unwrap();
+    let tree = scanned(tree);
+    let lines = whole(&tree, &["export", "--to", "jsonl", "i"]);
+    let line = |path: &str| {
+        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines
+            .find_map(|line| {
+                Some(serde_json::from_slice::<Value>(line).unwrap()).filter(|line| line["path"] == path)
+            })
+            .unwrap()
+    };
+    assert_eq!([&line("s/l")["link_target"], &line("s/a/f")["link_target"]], [&json!("a/f"), &Value::Null]);
+    assert_eq!([&line("s/a")["state"], &line("s/l")["state"]], [&json!("complete"), &Value::Null]);
+    assert_eq!(line("s/odd")["link_target_bytes"], json!("6e6f2cff"));
+    let csv = String::from_utf8(whole(&tree, &["export", "--to", "csv", "i"])).unwrap();
+    let ends = |path: &str| {
+        csv.lines().find(|line| line.starts_with(path)).unwrap().rsplitn(4, ',').collect::<Vec<_>>()
+    };
+    assert_eq!(ends("s/l,")[..3], ["", "", "a/f"]);
+    assert_eq!(ends("s/a,")[..3], ["complete", "", ""]);
+    assert!(csv.lines().any(|line| line.ends_with(",\"no,\u{fffd}\",6e6f2cff,")), "{csv}");
+}
+
+#[test]
+fn formulas_are_guarded_on_request() {
+    let tree = Tree::new();
+    for name in ["=1+1", "@x", "plain"] {
+        fs::write(tree.at(name), "x").unwrap();
+    }
+    whole(&tree, &["scan", "-o", "i", "=1+1", "@x", "plain"]);
+    let csv = |words: &[&str]| {
+        let text =
+            String::from_utf8(whole(&tree, &[&["export", "--to", "csv", "i"], words].concat())).unwrap();
+        text.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(csv(&[]), ["=1+1", "@x", "plain"]);
+    assert_eq!(csv(&["--guard-formulas"]), ["'=1+1", "'@x", "plain"]);
 }

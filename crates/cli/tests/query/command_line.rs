@@ -64,7 +64,11 @@ fn an_answer_without_rows_is_an_answer() {
     let tree = small();
     for engine in engines() {
         let ask = |format| {
-            printed(engine.ask(tree.path(), "a.inv", &["--format", format, "SELECT name FROM errors, dirs"]))
+            printed(engine.ask(
+                tree.path(),
+                "a.inv",
+                &["--format", format, "SELECT dirs.name FROM errors, dirs"],
+            ))
         };
         assert_eq!(ask("csv"), "name\n");
         assert_eq!(ask("jsonl"), "");

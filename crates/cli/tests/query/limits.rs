@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::engine::{engines, inventory_name};
 use crate::home::Home;
+use crate::support::manifest::resealed;
 
 /// Every file of a directory, and what is in it.
 fn contents(directory: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
@@ -82,14 +83,38 @@ fn a_manifest_that_names_files_elsewhere_is_refused() {
     for name in ["../other.parquet", "/etc/passwd", "..", "dirs*.parquet", "x'.parquet"] {
         let changed = text.replacen("dirs-00000.parquet", name, 1);
         assert_ne!(changed, text);
-        fs::write(&manifest, changed).unwrap();
+        fs::write(&manifest, resealed(&changed)).unwrap();
         for engine in engines() {
             let output = engine.ask(home.path(), inventory_name(), &["FROM dirs"]);
             let message = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
-            assert!(message.contains("which is no name of a file of an inventory"), "{name}: {message}");
+            assert!(message.contains("which is no name of a file of it"), "{name}: {message}");
         }
     }
+}
+
+#[test]
+fn a_damaged_inventory_answers_nothing() {
+    let home = Home::new();
+    let inventory = home.at(inventory_name());
+    for (name, sound) in contents(&inventory) {
+        let mut flipped = sound.clone();
+        flipped[sound.len() / 2] ^= 0x10;
+        for damaged in [&flipped[..], &sound[..sound.len() / 2]] {
+            fs::write(inventory.join(&name), damaged).unwrap();
+            for engine in engines() {
+                let output = engine.ask(home.path(), inventory_name(), &["SELECT 1"]);
+                let message = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(2), "{name:?}: {output:?}");
+                assert!(
+                    output.stdout.is_empty() && message.starts_with("fathom query: cannot read "),
+                    "{message}"
+                );
+            }
+        }
+        fs::write(inventory.join(&name), sound).unwrap();
+    }
+    assert!(engines().iter().all(|engine| engine.value(home.path(), "SELECT 1") == 1));
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn owners_have_the_names_that_the_machine_gives_them() {
 fn errors_have_what_could_not_be_read() {
     let home = Home::new();
     let expected = json!({
-        "dir_id": null, "path": "absent", "path_raw": null, "op": "access", "errno": 2,
+        "dir_id": null, "name": "absent", "name_raw": null, "path": "absent", "path_raw": null, "op": "access", "errno": 2,
         "message": "No such file or directory"
     });
     for engine in engines() {

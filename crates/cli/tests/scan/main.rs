@@ -15,6 +15,11 @@ use serde_json::Value;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deep;
+mod faults;
+mod formats;
+mod left_out;
+mod private;
 mod resume;
 mod since;
 mod tables;
@@ -92,6 +97,70 @@ fn assert_describes(cells: &Cells, metadata: &fs::Metadata) {
         let born = born.duration_since(std::time::UNIX_EPOCH).unwrap();
         assert_eq!(number(cells, "btime"), i64::try_from(born.as_micros()).unwrap());
     }
+}
+
+/// A regression: the inventory had half of itself in it.
+#[test]
+fn a_scan_leaves_out_what_it_writes() {
+    let tree = Tree::parse("a/f 1, other.part/g 1");
+    let output = run(scan(&tree).args(["-o", "./a/i", "."]));
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let out = tree.path().join("a/i");
+    let found: Vec<_> =
+        rows(&out, "dirs").iter().map(|dir| String::from_utf8(bytes(dir, "path")).unwrap()).collect();
+    let mut found = found;
+    found.sort();
+    assert_eq!(found, [".", "./a", "./other.part"]);
+    assert_eq!(manifest(&out)["entries"], 5);
+}
+
+#[test]
+fn names_that_look_alike_as_text_stay_two() {
+    let tree = Tree::new();
+    let names: [&[u8]; 3] = [b"a\\xffb", b"a\xffb", b"a\\\\xffb"];
+    for name in names {
+        let name = std::ffi::OsStr::from_bytes(name);
+        fs::create_dir(tree.path().join(name)).unwrap();
+        fs::write(tree.path().join(name).join(name), "x").unwrap();
+    }
+    let out = whole(&tree, "inv", ".");
+    for (table, column) in [("dirs", "path"), ("dirs", "name"), ("entries", "name")] {
+        let rows = rows(&out, table);
+        let text = |row: &Cells| match &row[column] {
+            Field::Str(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        let texts: std::collections::BTreeSet<_> = rows.iter().map(text).collect();
+        assert_eq!(texts.len(), rows.len(), "{table} {column}: {texts:?}");
+        let raw: std::collections::BTreeSet<_> = rows.iter().map(|row| bytes(row, column)).collect();
+        assert!(names.iter().all(|name| raw.iter().any(|raw| raw.ends_with(name))), "{raw:?}");
+    }
+}
+
+/// A time for which microseconds in 64 bits are too few is recorded as the last one, and that is
+/// said.
+#[test]
+fn times_out_of_range_are_said_to_be_so() {
+    let tree = Tree::new();
+    let Ok(temp) = tempfile::tempdir_in("/dev/shm") else { return skip("there is no /dev/shm") };
+    let far = temp.path().join("far");
+    fs::write(&far, "x").unwrap();
+    let touched = run(Command::new("touch").args(["-d", "@9000000000000000"]).arg(&far));
+    if !touched.status.success() || fs::metadata(&far).unwrap().mtime() != 9_000_000_000_000_000 {
+        return skip("the filesystem of /dev/shm does not keep such times");
+    }
+    let out = beside(&tree, "inv");
+    let output = run(scan(&tree).arg("-o").arg(&out).arg(temp.path()));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = format!(
+        "fathom scan: cannot record a time of '{}': Value too large for defined data type\n",
+        far.display()
+    );
+    assert_eq!((output.status.code(), said), (Some(0), expected));
+    let errors = rows(&out, "errors");
+    assert_eq!((errors.len(), &errors[0]["op"]), (1, &Field::Str("time".into())));
+    assert_eq!(manifest(&out)["completeness"]["clamped_times"], 1);
+    assert_eq!(number(&entries(&out)[far.as_os_str().as_bytes()], "mtime"), i64::MAX);
 }
 
 fn varied() -> Tree {
@@ -200,9 +269,8 @@ fn what_cannot_be_read_is_said_and_the_rest_is_there() {
 
 #[test]
 fn a_name_that_is_taken_is_left_alone() {
-    let tree = Tree::parse("f 1, taken 3");
+    let tree = Tree::parse("f 1, taken 3, new.part/foreign 1");
     for (name, made) in [("taken", "taken"), ("new", "new.part")] {
-        fs::create_dir_all(tree.path().join(made)).ok();
         let output = run(scan(&tree).args(["-o", name, "f"]));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
@@ -233,8 +301,19 @@ fn wrong_command_lines_are_refused() {
     for (words, message) in [
         ("f", "missing the name of the inventory (-o INVENTORY)"),
         ("-o i", "missing operand: what to scan"),
-        ("-o i --resume f", "--resume takes no operands: they are those of the earlier scan"),
-        ("-o i --deadline soon f", "invalid time 'soon' for '--deadline'"),
+        (
+            "-o i --deadline soon f",
+            "invalid time 'soon' for '--deadline': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
+        ),
+        (
+            "-o i --mode 0o600 f",
+            "invalid mode '0o600' for '--mode': three octal digits, the first of them 6 or 7, such as 640",
+        ),
+        (
+            "-o i --mode 44 f",
+            "invalid mode '44' for '--mode': three octal digits, the first of them 6 or 7, such as 640",
+        ),
+        ("--estimate 1s --mode 640 f", "--estimate makes no inventory: --mode does not go with it"),
         ("-o i --rate 0 f", "invalid number '0' for '--rate'"),
         (
             "-o i --io uring --max-in-flight 2 f",

@@ -50,13 +50,29 @@ pub(crate) fn bytes(cells: &Cells, column: &str) -> Vec<u8> {
     }
 }
 
+/// The paths of directories, by their numbers: one that is not there is that of the parent and the
+/// name.
+fn paths(dirs: &[Cells]) -> BTreeMap<i64, Vec<u8>> {
+    let mut dirs: Vec<_> = dirs.iter().collect();
+    dirs.sort_by_key(|dir| number(dir, "dir_id"));
+    let mut paths: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
+    for dir in dirs {
+        let path = match dir["path"] {
+            Field::Null => [&paths[&number(dir, "parent_id")][..], b"/", &bytes(dir, "name")].concat(),
+            _ => bytes(dir, "path"),
+        };
+        paths.insert(number(dir, "dir_id"), path);
+    }
+    paths
+}
+
 /// Every entry, by its path: what the tables have of it.
 pub(crate) fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, Cells> {
     let dirs = rows(inventory, "dirs");
-    let paths: BTreeMap<i64, Vec<u8>> =
-        dirs.iter().map(|dir| (number(dir, "dir_id"), bytes(dir, "path"))).collect();
+    let paths = paths(&dirs);
     assert_eq!(paths.len(), dirs.len(), "each directory has a number of its own");
-    let mut found: BTreeMap<_, _> = dirs.into_iter().map(|dir| (bytes(&dir, "path"), dir)).collect();
+    let mut found: BTreeMap<_, _> =
+        dirs.into_iter().map(|dir| (paths[&number(&dir, "dir_id")].clone(), dir)).collect();
     for entry in rows(inventory, "entries") {
         let name = bytes(&entry, "name");
         let path = paths.get(&number(&entry, "dir_id")).map(|dir| [&dir[..], b"/", &name].concat());

@@ -18,6 +18,7 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run -
 --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars""".split()
 PATIENCE_S = 60
 NAMES = "return [...document.querySelectorAll('tbody a')].map(a => a.textContent).filter(name => name !== '../')"
+ROWS = "return [...document.querySelectorAll('tbody tr')].filter(row => row.getBoundingClientRect().bottom <= innerHeight).length"
 ELEMENTS = "return document.querySelectorAll('script, img, svg, [onload], [onerror], [onmouseover]').length"
 PROTOCOLS = "return [...new Set([...document.querySelectorAll('a')].map(a => a.protocol))]"
 
@@ -71,6 +72,22 @@ def widths(browser, url):
         found[path] = browser.execute_script("return Math.max(document.documentElement.scrollWidth, innerWidth)")
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     return found
+
+
+def laptop(browser, url):
+    """What a laptop of 1366 by 768 pixels shows of a directory, whose browser has 657 of them: rows that are in view, and the names
+    that are left by a filter that was typed."""
+    size = {"width": 1366, "height": 657, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(f"{url}/many/")
+    rows = browser.execute_script(ROWS)
+    before = browser.current_url
+    field = browser.find_element(By.NAME, "filter")
+    field.send_keys("E-1\n")
+    wait(browser, lambda: browser.current_url != before)
+    filtered = browser.execute_script(NAMES)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return {"rows": rows, "filtered": filtered, "readme": browser.execute_script("return !!document.querySelector('pre')")}
 
 
 def dialogs(browser):
@@ -135,6 +152,7 @@ def main(listed, routed, downloads):
         browser = open_browser(profile, downloads)
         try:
             report = {"sorted": sort(browser, listed), "widths": widths(browser, listed), "hostile": hostile(browser, listed, downloads)}
+            report["laptop"] = laptop(browser, listed)
             download(browser, listed, downloads)
             report["listing_console"] = console(browser)
             report["routed"], report["routed_console"], report["missing"] = route(browser, routed)

@@ -75,6 +75,8 @@ fn listing() -> Home {
         assert_eq!(status, Some(0));
     }
     home.file(&format!("sorted/{}", "long".repeat(50)), b"long");
+    (0..30).for_each(|number| home.file(&format!("many/File-{number:02}"), b"x"));
+    home.file("many/README.md", b"# Many <b>files</b>");
     home
 }
 
@@ -145,6 +147,15 @@ fn a_listing_is_no_wider_than_a_telephone() {
     for path in ["/sorted/", "/hostile/"] {
         assert_eq!(report["widths"][path], json!(360), "{}", report["widths"]);
     }
+}
+
+#[test]
+fn a_laptop_shows_24_rows_and_filters_them_without_script() {
+    let Some(report) = report() else { return };
+    let laptop = &report["laptop"];
+    assert!(laptop["rows"].as_u64().unwrap() >= 24, "{laptop}");
+    let filtered: Vec<String> = (10..20).map(|number| format!("File-{number}")).collect();
+    assert_eq!((&laptop["filtered"], &laptop["readme"]), (&json!(filtered), &json!(false)), "{laptop}");
 }
 
 #[test]

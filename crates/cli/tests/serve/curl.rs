@@ -251,7 +251,7 @@ fn what_the_client_has_is_not_sent_again() {
         return;
     }
     let home = Home::with(&[("a.txt", b"first")]);
-    let server = home.serve("");
+    let server = home.serve("--etag=inode");
     let url = at(&server, "/a.txt");
     let day = |day: &str| {
         let (status, _, err) = finish(Command::new("touch").args(["-d", day]).arg(home.at("www/a.txt")));
@@ -267,7 +267,8 @@ fn what_the_client_has_is_not_sent_again() {
     let unchanged = get(&home, &["--etag-compare", "etag", &url]);
     assert_eq!((unchanged.status, unchanged.body.as_slice()), (304, &b""[..]));
     assert_eq!(unchanged.header("etag"), first.header("etag"));
-    // Another file with the same length and the same time, as builds make them: the tag tells them apart.
+    // Another file with the same length and the same time, as builds make them: a tag with the inode
+    // number tells them apart.
     fs::write(home.at("other"), b"other").unwrap();
     fs::rename(home.at("other"), home.at("www/a.txt")).unwrap();
     day("2020-02-02T00:00:00Z");
@@ -365,4 +366,39 @@ fn other_methods_are_refused() {
     let much = get(&home, &["-T", "much", &url]);
     assert_eq!(much.status, 413, "{much:?}");
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
+}
+
+/// A reverse proxy uses HTTP/2 without TLS to a server that has no certificates.
+#[test]
+fn without_tls_version_2_says_what_version_1_does() {
+    if !needs_curl("HTTP2") {
+        return;
+    }
+    let home = Home::with(&[("a.txt", b"here"), ("b.bin", &bytes(300_000))]);
+    let server = home.serve("");
+    for (path, words) in [
+        ("/a.txt", &[][..]),
+        ("/b.bin", &["-r", "1000-250000"]),
+        ("/b.bin", &["-r", "0-9,100-109"]),
+        ("/none", &[]),
+        ("/a.txt", &["-X", "POST", "-d", "body"]),
+        ("/a.txt", &["-I"]),
+    ] {
+        let url = at(&server, path);
+        let ask = |version: &str| get(&home, &[words, &[version, &url][..]].concat());
+        let (first, second) = (ask("--http1.1"), ask("--http2-prior-knowledge"));
+        assert_eq!((first.version.as_str(), second.version.as_str()), ("1.1", "2"), "{path}: {}", second.err);
+        assert_eq!((first.status, first.end), (second.status, second.end), "{path} {words:?}");
+        for name in ["content-type", "content-length", "etag", "last-modified", "accept-ranges", "allow"] {
+            if !words.contains(&"0-9,100-109") {
+                assert_eq!(first.header(name), second.header(name), "{path} {words:?}: {name}");
+            }
+        }
+        assert!(first.header("date").is_some() && second.header("date").is_some());
+        assert_eq!(second.header("connection"), None);
+        // With -I the head is what curl writes.
+        if !words.contains(&"-I") {
+            assert_eq!(first.body.len(), second.body.len(), "{path} {words:?}");
+        }
+    }
 }

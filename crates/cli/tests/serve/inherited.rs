@@ -48,7 +48,7 @@ fn a_socket_in_the_filesystem_is_served_and_taken_away() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = Home::with(&[("a.txt", b"here"), ("index.html", b"index")]);
     // A path of a socket is 108 bytes long at most: it is named from where the server is.
     let start = || Server::start(&home, &mut home.command("-l unix:sock www"));
     let ask = || get(&home, &["--unix-socket", "sock", "http://any.example/a.txt"]);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::curl::{get, needs_curl};
@@ -61,8 +62,8 @@ fn on_standard_output_it_is_alone() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
-    let server = home.serve("--access-log");
+    let home = Home::with(&[("a.txt", b"here"), ("index.html", b"index")]);
+    let server = home.serve("--access-log -");
     assert_eq!(server.err(), format!("Serving 'www' on {}/\n", server.url));
     ask(&home, &server, "/a.txt");
     let read = lines("a line is written", 1, || server.out());
@@ -103,4 +104,32 @@ fn the_last_lines_are_written_before_the_end() {
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.status(), Some(0));
     assert_eq!(fs::read_to_string(home.at("log")).unwrap().lines().count(), 20);
+}
+
+#[test]
+fn a_signal_has_both_logs_opened_anew() {
+    let home = Home::with(&[("a.txt", b"here")]);
+    let server = home.serve("--access-log log --error-log errors");
+    for name in ["log", "errors"] {
+        fs::rename(home.at(name), home.at(&format!("{name}.1"))).unwrap();
+    }
+    server.signal(Signal::USR1);
+    until("there are new files", || {
+        ["log", "errors"].iter().all(|name| home.at(name).exists()).then_some(())
+    });
+    assert_eq!(server.get("/a.txt").0, 200);
+    lines("a line is written", 1, || fs::read_to_string(home.at("log")).unwrap());
+    assert_eq!(server.err(), "");
+}
+
+#[test]
+fn a_full_disk_is_said_on_standard_error() {
+    let home = Home::with(&[("a.txt", b"here")]);
+    let mut server = home.serve("--access-log /dev/full");
+    assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
+    let said = "fathom serve: cannot write access log '/dev/full': No space left on device\n";
+    until("it says that lines are lost", || (server.err() == said).then_some(()));
+    assert_eq!(server.get("/a.txt").0, 200);
+    server.signal(Signal::TERM);
+    assert_eq!(server.status(), Some(0));
 }

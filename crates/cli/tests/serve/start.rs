@@ -20,10 +20,35 @@ fn without_arguments_it_serves_the_current_directory_on_port_8080() {
 fn it_says_where_it_is_and_is_there() {
     let home = Home::with(&[("a.txt", b"here")]);
     let server = home.serve("");
-    assert_eq!(server.out(), format!("Serving 'www' on {}/\n", server.url));
+    let hint = "No index.html there, so / is answered 404; --listing lists directories\n";
+    assert_eq!(server.out(), format!("Serving 'www' on {}/\n{hint}", server.url));
     assert_eq!(server.err(), "");
+    let listed = home.serve("--listing");
+    assert_eq!(listed.out(), format!("Serving 'www' on {}/\n", listed.url));
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
     assert_eq!(server.get("/b.txt").0, 404);
+}
+
+#[test]
+fn a_file_is_served_alone() {
+    let home = Home::with(&[("a b.txt", b"here"), ("other.txt", b"no"), (".hidden", b"named")]);
+    let mut command = home.command("-l 127.0.0.1:0");
+    let alone = |mut server: Server| {
+        server.url = server.url.rsplit_once('/').unwrap().0.to_owned();
+        server
+    };
+    let server = Server::start(&home, command.arg("www/a b.txt"));
+    let said = server.out();
+    assert!(said.starts_with("Serving 'www/a b.txt' on http://127.0.0.1:"), "{said}");
+    assert!(said.ends_with("/a%20b.txt\n"), "{said}");
+    let server = alone(server);
+    assert_eq!(server.get("/a%20b.txt"), (200, b"here".to_vec()));
+    for path in ["/other.txt", "/a%20b.txt/", "/.hidden", "/www/a%20b.txt", "/../www/other.txt"] {
+        assert_eq!(server.get(path).0, 404, "{path}");
+    }
+    assert_eq!(server.get("/").0, 307);
+    let hidden = alone(Server::start(&home, &mut home.command("-l 127.0.0.1:0 www/.hidden")));
+    assert_eq!(hidden.get("/.hidden"), (200, b"named".to_vec()));
 }
 
 #[test]
@@ -37,7 +62,7 @@ fn several_addresses_are_all_said_and_served() {
     let home = Home::with(&[("a.txt", b"here")]);
     let server = home.serve("-l [::1]:0");
     let said = server.out();
-    let urls: Vec<&str> = said.trim_end().rsplit_once("' on ").unwrap().1.split(", ").collect();
+    let urls: Vec<&str> = said.lines().next().unwrap().rsplit_once("' on ").unwrap().1.split(", ").collect();
     assert_eq!(urls.len(), 2, "{said}");
     for url in urls {
         let url = url.trim_end_matches('/');
@@ -88,8 +113,22 @@ fn what_it_cannot_do_is_said_with_its_status() {
     fs::write(home.at("not.pem"), "hello\n").unwrap();
     for (words, status, said) in [
         ("nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
-        ("www/a.txt", 1, "cannot open 'www/a.txt': Not a directory\n"),
+        ("www/a.txt/b", 1, "cannot open 'www/a.txt/b': Not a directory\n"),
+        ("/dev/null", 1, "cannot open '/dev/null': Not a directory\n"),
         ("--check nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
+        ("--check --auth anna:hunter2 www", 1, "cannot use 'auth.users.anna': neither argon2 nor bcrypt"),
+        ("--check --auth-file nosuch www", 1, "cannot use users file 'nosuch': No such file or directory\n"),
+        ("--check --tls-cert not.pem --tls-key not.pem www", 1, "cannot use certificate 'not.pem': "),
+        (
+            "--check --access-log=no/such/log www",
+            1,
+            "cannot open log 'no/such/log': No such file or directory\n",
+        ),
+        (
+            "--check --max-streams 0 www",
+            1,
+            "cannot use 'limits.streams': with 0 no request would be answered\n",
+        ),
         ("-c nosuch.toml", 1, "cannot read 'nosuch.toml': No such file or directory\n"),
         (
             "-c bad.toml",

@@ -69,7 +69,59 @@ fn both_protocols_are_spoken_over_tls() {
     }
     assert_eq!(get(&home, &[&url]).end, Some(60), "a certificate that nobody vouches for");
     let plain = get(&home, &[&url.replace("https", "http")]);
-    assert!(plain.status != 200 && plain.body.is_empty(), "{plain:?}");
+    assert!(plain.status == 400 && plain.body.ends_with(b"use https.\n"), "{plain:?}");
+}
+
+#[test]
+fn a_certificate_for_development_is_made_and_kept() {
+    if !needs_tool("openssl") || !needs_curl("") {
+        return;
+    }
+    let home = Home::with(&[("a.txt", b"here")]);
+    let server = home.serve("--tls-self-signed");
+    let said = server.err();
+    assert!(
+        said.starts_with("fathom serve: warning: the certificate is self-signed, for localhost, "),
+        "{said}"
+    );
+    assert!(said.contains("127.0.0.1, ::1") && said.contains("SHA-256"), "{said}");
+    let url = format!("{}/a.txt", server.url);
+    assert_eq!(get(&home, &[&url]).end, Some(60), "nobody vouches for it");
+    assert_eq!(get(&home, &["--insecure", &url]).status, 200);
+    let first = serial(&server);
+    assert_eq!(server.reload(), "fathom serve: reloaded\n");
+    assert_eq!(serial(&server), first);
+}
+
+#[test]
+fn clients_with_certificates_are_named_in_the_log() {
+    if !needs_tool("openssl") || !needs_curl("") {
+        return;
+    }
+    let home = Home::with(&[("a.txt", b"here")]);
+    certify(&home, 7);
+    for (from, to) in [("cert.pem", "ca.pem"), ("key.pem", "ca.key")] {
+        fs::rename(home.at(from), home.at(to)).unwrap();
+    }
+    fs::write(home.at("ext"), "basicConstraints = CA:FALSE\n").unwrap();
+    for words in [
+        "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=alice -keyout client.key -out client.csr",
+        "x509 -req -in client.csr -CA ca.pem -CAkey ca.key -set_serial 8 -days 2 -extfile ext -out client.pem",
+    ] {
+        let (status, _, err) =
+            finish(Command::new("openssl").args(words.split(' ')).current_dir(home.at("")));
+        assert_eq!(status, Some(0), "{err}");
+    }
+    let mut server = encrypted(&home, "--tls-client-ca ca.pem --access-log=log");
+    let url = format!("{}/a.txt", server.url);
+    let without = get(&home, &["--cacert", "cert.pem", &url]);
+    assert!(without.end != Some(0) && without.body.is_empty(), "{without:?}");
+    let with = get(&home, &["--cacert", "cert.pem", "--cert", "client.pem", "--key", "client.key", &url]);
+    assert_eq!((with.status, with.body.as_slice()), (200, &b"here"[..]), "{}", with.err);
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.status(), Some(0));
+    let log = fs::read_to_string(home.at("log")).unwrap();
+    assert!(log.starts_with("127.0.0.1 - alice ["), "{log}");
 }
 
 #[test]
@@ -165,7 +217,8 @@ fn thousands_of_streams_are_all_served() {
         return;
     }
     let home = Home::with(&[("a.txt", b"here"), ("a.bin", &bytes(100_000))]);
-    let server = encrypted(&home, "");
+    // Two thousand handshakes at once take what they take on a busy machine.
+    let server = encrypted(&home, "--header-timeout 10m");
     for (words, requests) in
         [("-n 6000 -c 20 -m 50", 6000), ("-n 2000 -c 20 --h1", 2000), ("-n 2000 -c 2000 -m 1", 2000)]
     {
@@ -182,4 +235,37 @@ fn thousands_of_streams_are_all_served() {
         );
     }
     until("connections are let go", || (server.descriptors() < 100).then_some(()));
+}
+
+#[test]
+fn failed_handshakes_are_said_and_counted() {
+    if !needs_tool("openssl") {
+        return;
+    }
+    let home = Home::with(&[("a.txt", b"here")]);
+    let mut server = encrypted(&home, "--workers 1");
+    for _ in 0..20 {
+        assert!(!shake(&server, "-tls1_2 -cipher AES128-SHA").0);
+    }
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.status(), Some(0));
+    let said = server.err();
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.starts_with("fathom serve: TLS handshake with 127.0.0.1 failed: "), "{said}");
+    // Each line is one of them or counts others; each has its line or is counted.
+    let count = |line: &str| -> Option<u64> {
+        line.rsplit_once(" more failed TLS handshakes")?
+            .0
+            .rsplit(' ')
+            .next()?
+            .trim_start_matches('(')
+            .parse()
+            .ok()
+    };
+    let own = said.lines().filter(|line| line.contains("TLS handshake with")).count() as u64;
+    assert_eq!(
+        own + said.lines().filter_map(|line| count(line.trim_start_matches("fathom serve: "))).sum::<u64>(),
+        20,
+        "{said}"
+    );
 }

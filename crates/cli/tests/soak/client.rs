@@ -293,11 +293,14 @@ impl Client {
         }
     }
 
-    /// The connection ended before the body did: the file must have changed.
+    /// Handles a connection that ended before the body did: the file must have been written to. A
+    /// file that is replaced or removed keeps all of its bytes for the processes that have it open.
     fn cut(&self, file: u64, manner: Manner) -> Result<bool, String> {
         self.tally.count(|counts| counts.cut += 1);
         match Way::of(file) {
-            Way::Never => Err(format!("file {file}, {manner:?}: cut off, though it never changes")),
+            way @ (Way::Never | Way::Replaced | Way::Removed) => {
+                Err(format!("file {file}, {manner:?}: cut off, though its bytes never change ({way:?})"))
+            }
             _ => Ok(false),
         }
     }

@@ -15,6 +15,8 @@ use rustix::io::Errno;
 /// The number of the node that is mounted.
 pub(crate) const TOP: usize = 1;
 
+/// `DT_LNK`
+const SYMLINK_KIND: u32 = 10;
 const DIRECTORY: u32 = 0o040_755;
 const REGULAR: u32 = 0o100_644;
 const REQUEST_HEADER_BYTES: usize = 40;
@@ -38,6 +40,8 @@ pub(crate) struct Script {
     nodes: Vec<Node>,
     lookups: Arc<AtomicUsize>,
     lists_types: bool,
+    /// Names that are listed as symbolic links, whatever they are.
+    links: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -78,6 +82,7 @@ impl Script {
             nodes: vec![nothing, Node::new(DIRECTORY, TOP as u64)],
             lookups: Arc::default(),
             lists_types: true,
+            links: Vec::new(),
         }
     }
 
@@ -102,6 +107,12 @@ impl Script {
     /// Adds a name to `above` that is listed but of which nothing can be learnt.
     pub(crate) fn failing(&mut self, above: usize, name: &str, error: Errno) {
         self.nodes[above].entries.push((name.to_string(), Err(error)));
+    }
+
+    /// Adds a name to `above` that is listed as a symbolic link and is gone when it is looked at.
+    pub(crate) fn vanishing_link(&mut self, above: usize, name: &str) {
+        self.links.push(name.to_string());
+        self.failing(above, name, Errno::NOENT);
     }
 
     /// Breaks off the listing of `dir` after its last entry.
@@ -263,7 +274,12 @@ impl Session {
                 break;
             }
             let node = entry.ok().map(|number| &self.script.nodes[number]);
-            reply = reply.entry(offset as u64 + 1, name, node, self.script.lists_types);
+            let kind = match node.filter(|_| self.script.lists_types) {
+                Some(node) => node.mode >> 12,
+                None if self.script.links.contains(name) => SYMLINK_KIND,
+                None => 0,
+            };
+            reply = reply.entry(offset as u64 + 1, name, node.map_or(u64::MAX, |node| node.inode), kind);
         }
         Ok(reply)
     }
@@ -293,9 +309,7 @@ impl Reply {
     }
 
     /// `struct fuse_dirent`
-    fn entry(self, offset: u64, name: &str, node: Option<&Node>, typed: bool) -> Reply {
-        let kind = node.filter(|_| typed).map_or(0, |node| node.mode >> 12);
-        let inode = node.map_or(u64::MAX, |node| node.inode);
+    fn entry(self, offset: u64, name: &str, inode: u64, kind: u32) -> Reply {
         let mut reply = self.u64(inode).u64(offset).u32(name.len() as u32).u32(kind);
         reply.0.extend(name.as_bytes());
         reply.0.resize(reply.0.len().next_multiple_of(8), 0);

@@ -6,6 +6,7 @@
 pub(crate) mod case;
 pub(crate) mod commands;
 pub(crate) mod fuse;
+pub(crate) mod manifest;
 pub(crate) mod outcome;
 pub(crate) mod program;
 pub(crate) mod random;

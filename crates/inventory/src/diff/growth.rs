@@ -109,13 +109,13 @@ pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Resul
 
 /// What everything in each directory comes to.
 fn sums(inventory: &Inventory, tree: &Tree) -> Result<Vec<Sum>, Error> {
-    let links = Links::read(inventory, Span::ALL)?;
+    let links = Links::read_all(inventory)?;
     let mut tally = Tally::new(&links, Span::ALL);
     let mut sums = vec![Sum::default(); tree.len()];
     inventory.each(Table::Dirs, |group| {
         let ids = group.numbers("dir_id")?;
-        for (row, sum) in tally.rows(group)? {
-            sums[tree.at(ids.or_zero()[row])? as usize] = sum;
+        for line in tally.rows(group)? {
+            sums[tree.at(ids.or_zero()[line.row])? as usize] = line.sum;
         }
         Ok(())
     })?;

@@ -6,8 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use super::facts::Devices;
 use super::tree::{NONE, Tree};
 use super::{Side, Sides};
+use crate::normal::normal;
 use crate::store::State;
-use crate::top::below::trimmed;
 
 /// Directories of the same inode that are looked at: more than one if it was reached on several ways, by bind mounts or by operands
 /// within one another.
@@ -59,14 +59,14 @@ impl Pairs {
     }
 
     fn join_roots(&mut self, trees: &Sides<Tree>, single: bool) {
-        let mut by_path: HashMap<&[u8], VecDeque<u32>> = HashMap::new();
+        let mut by_path: HashMap<Vec<u8>, VecDeque<u32>> = HashMap::new();
         for root in roots(&trees.old) {
-            let path = if single { b"" } else { trimmed(trees.old.name(root)) };
+            let path = if single { Vec::new() } else { normal(trees.old.name(root)) };
             by_path.entry(path).or_default().push_back(root);
         }
         for root in roots(&trees.new) {
-            let path = if single { b"" } else { trimmed(trees.new.name(root)) };
-            if let Some(old) = by_path.get_mut(path).and_then(VecDeque::pop_front) {
+            let path = if single { Vec::new() } else { normal(trees.new.name(root)) };
+            if let Some(old) = by_path.get_mut(&path).and_then(VecDeque::pop_front) {
                 self.learn(trees, old, root);
                 self.join(old, root);
             }

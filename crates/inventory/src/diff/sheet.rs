@@ -1,12 +1,16 @@
 //! Changes as a Parquet file: a row for each. It has another name, its own with `.part` at the end, until the disk has all of it.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use fathom_walk::Errno;
 
 use super::change::{Change, Field};
 use super::facts::{Facts, Number};
 use crate::store::{
-    Columns, Error, Fill, Int32s, Int64s, Kind, Op, Packing, Sink, Spec, TextColumn, readable,
+    Columns, Error, Fill, GROUP_TEXT_BYTES, Int32s, Int64s, Kind, Op, Packing, Sink, Spec, TextColumn,
+    readable, rename_new, sync_directory_of,
 };
 
 /// Rows that are encoded together.
@@ -62,6 +66,7 @@ const HEAD: [Spec; 6] = [
 #[derive(Default)]
 struct Changes {
     rows: usize,
+    text_bytes: usize,
     head: [TextColumn; 6],
     sides: [Side; 2],
 }
@@ -108,6 +113,9 @@ fn push_path(bytes: Option<&[u8]>, text: &mut TextColumn, raw: &mut TextColumn) 
 impl Changes {
     fn push(&mut self, change: &Change) {
         self.rows += 1;
+        let links = [&change.old, &change.new].into_iter().flatten().map(|facts| facts.link.len());
+        self.text_bytes +=
+            change.path.len() + change.from.as_ref().map_or(0, Vec::len) + links.sum::<usize>();
         let [verb, path, path_raw, from, from_raw, fields] = &mut self.head;
         verb.push(change.verb.word().as_bytes());
         let (text, raw) = readable(&change.path);
@@ -134,7 +142,7 @@ impl Columns for Changes {
     };
 
     fn fields(&mut self) -> Vec<&mut dyn Fill> {
-        self.rows = 0;
+        (self.rows, self.text_bytes) = (0, 0);
         let head = self.head.iter_mut().map(|column| column as &mut dyn Fill);
         head.chain(self.sides.iter_mut().flat_map(Side::fields)).collect()
     }
@@ -146,23 +154,37 @@ impl Columns for Changes {
 
 /// A Parquet file of changes while it is made. It is not there unless [`Sheet::finish`] was called.
 pub struct Sheet {
-    out: PathBuf,
+    /// The final path of the file; `None` for a stream.
+    out: Option<PathBuf>,
     part: PathBuf,
     columns: Changes,
     table: Option<Sink<Changes>>,
 }
 
 impl Sheet {
-    /// A file that is to be called `out`, in the place of what may be called that.
+    /// A new file that is to be called `out`.
     ///
     /// # Errors
-    /// If it cannot be made, or if there is one that was begun and not ended.
+    /// If there is something of that name, if the file cannot be made, or if there is one that was
+    /// begun and not ended.
     pub fn create(out: &Path) -> Result<Self, Error> {
+        if out.symlink_metadata().is_ok() {
+            return Err(Error::new(Op::Create, out, io::Error::from(Errno::EXIST)));
+        }
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = out.with_file_name(name);
         let table = Sink::create(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
-        Ok(Self { out: out.to_owned(), part, columns: Changes::default(), table: Some(table) })
+        Ok(Self { out: Some(out.to_owned()), part, columns: Changes::default(), table: Some(table) })
+    }
+
+    /// Writes to a stream that is called `name` in errors.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn to_stream(stream: File, name: &Path) -> Result<Self, Error> {
+        let table = Sink::to_stream(stream).map_err(|error| Error::new(Op::Write, name, error))?;
+        Ok(Self { out: None, part: name.to_owned(), columns: Changes::default(), table: Some(table) })
     }
 
     /// Adds a row.
@@ -171,7 +193,8 @@ impl Sheet {
     /// If the file cannot be written.
     pub fn push(&mut self, change: &Change) -> Result<(), Error> {
         self.columns.push(change);
-        if self.columns.rows < GROUP_ROWS { Ok(()) } else { self.write() }
+        let is_full = self.columns.rows >= GROUP_ROWS || self.columns.text_bytes >= GROUP_TEXT_BYTES;
+        if is_full { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<(), Error> {
@@ -182,27 +205,26 @@ impl Sheet {
     /// Gives the file its name, once the disk has all of it.
     ///
     /// # Errors
-    /// If it cannot be written or renamed.
+    /// If it cannot be written, or if there is something of its name by now.
     pub fn finish(mut self) -> Result<(), Error> {
         self.write()?;
         let Some(table) = self.table.take() else { return Ok(()) };
         let finished = table.finish().map_err(|error| Error::new(Op::Write, &self.part, error));
+        let Some(out) = &self.out else { return finished.map(drop) };
         let renamed = finished.and_then(|_| {
-            fs::rename(&self.part, &self.out).map_err(|error| Error::new(Op::Rename, &self.part, error))
+            rename_new(&self.part, out).map_err(|error| Error::new(Op::Rename, &self.part, error))
         });
         if renamed.is_err() {
             let _ = fs::remove_file(&self.part);
         }
         renamed?;
-        let parent = self.out.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let synced = File::open(parent.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| Error::new(Op::Rename, &self.out, error))
+        sync_directory_of(out).map_err(|error| Error::new(Op::Rename, out, error))
     }
 }
 
 impl Drop for Sheet {
     fn drop(&mut self) {
-        if self.table.take().is_some() {
+        if self.table.take().is_some() && self.out.is_some() {
             // Nobody has asked for half of it.
             let _ = fs::remove_file(&self.part);
         }

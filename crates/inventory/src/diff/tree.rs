@@ -4,12 +4,10 @@
 use parquet::errors::{ParquetError, Result};
 
 use super::facts::Devices;
-use crate::store::{Error, Group, Inventory, State, Table};
+use crate::store::{Error, Group, Inventory, State, TREE_PATH_BYTES_MAX, Table};
 
 /// No directory.
 pub(super) const NONE: u32 = u32::MAX;
-/// A path of more bytes is no path of a scan.
-const PATH_BYTES_MAX: usize = 1 << 20;
 
 /// A directory.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +79,7 @@ impl Tree {
             if parent != NONE && !(1..id).contains(&parent) {
                 return Err(damaged("a directory comes before the one that it is in"));
             }
-            let state = states.get(row).and_then(State::of);
+            let state = states.get(row).and_then(State::from_word);
             let state = state.ok_or_else(|| damaged("a directory is in no state that there is"))?;
             self.dirs.push(Dir {
                 id,
@@ -190,7 +188,7 @@ impl Tree {
         let mut at = Some(dir);
         while let Some(dir) = at {
             length += self.name(dir).len() + 1;
-            if length > PATH_BYTES_MAX {
+            if length > TREE_PATH_BYTES_MAX {
                 return None;
             }
             above.push(dir);
@@ -268,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_path_without_end_is_none() {
-        let name = "x".repeat(1 << 18);
+        let name = "x".repeat(TREE_PATH_BYTES_MAX / 4);
         let tree = Tree::of(&[(NONE, &name, 1, 0), (1, &name, 2, 0), (2, &name, 3, 0), (3, &name, 4, 0)]);
         assert!(tree.path(3).is_some() && tree.path(4).is_none());
     }

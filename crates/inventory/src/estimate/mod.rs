@@ -1,27 +1,36 @@
-//! Estimates of what a tree holds, within a time, without reading all of it: entries, sizes and the largest subtrees, each with a
-//! range that holds the truth in 95 of 100 cases.
+//! Estimates of what a tree holds, within a time, without reading all of it: entries, sizes and the
+//! largest subtrees.
 //!
-//! What is known of a directory before it is read is its parent's word: its link count, which on most filesystems is two more than
-//! its subdirectories, and its size, which grows with its entries. Those that seem to hold most are read first, and *for good*:
-//! what is in them is counted. When half the time is over, the directories known and not read are *sampled*: some are drawn by
-//! systematic sampling with probabilities proportional to what they seem to hold (Madow 1949), read, and again some of the
-//! directories found in them, generation by generation, until there are none. What is found counts for as many times as the
-//! probability of finding it says (Horvitz and Thompson 1952); with that, each estimate is right on average whatever the tree is
-//! like, as it is for Knuth's random probes of a tree (1975) and Chen's stratified ones (1992), which this is a relative of: the
-//! strata are generations, and what tells the nodes of one apart is what they seem to hold.
+//! Two attributes of a directory are known before it is read, from the walk of its parent: its link
+//! count, which on most filesystems is two more than its subdirectories, and its size, which grows
+//! with its entries. The directories with the largest expected contents are read first, and *for
+//! good*: their entries are counted. When half the time is over, the directories known and not read
+//! are *sampled*: some are drawn by systematic sampling with probabilities proportional to their
+//! expected contents (Madow 1949), read, and again some of the directories found in them,
+//! generation by generation, until there are none. Each entry found is weighted by the inverse of
+//! the probability of finding it (Horvitz and Thompson 1952); with that, each estimate is right on
+//! average for a tree of any shape, as it is for Knuth's random probes of a tree (1975) and Chen's
+//! stratified ones (1992). The method is a relative of these: the strata are generations, and the
+//! nodes of a stratum differ in their expected contents.
 //!
-//! How many are drawn follows from what the sampling has taken so far: from what is known, never from what a directory holds that is not
-//! read yet, or estimates would not be right on average. So nothing drawn is left out because it is slow; where time gets
-//! short, fewer are drawn, each for more. The frontier is sampled in blocks, one after the other, as the first ones tell what the others
-//! take. All of it is done three times, within a tenth, a third and all of the time, so that there is something to show for
-//! a run that is interrupted: the last whole estimate.
+//! How many are drawn follows from what the sampling has taken so far: from what is known, never
+//! from what a directory holds that is not read yet, or estimates would not be right on average. So
+//! nothing drawn is left out because it is slow; where time gets short, fewer are drawn, each for
+//! more. The frontier is sampled in blocks, one after the other, as the first ones tell what the
+//! others take. All of it is done three times, within a tenth, a third and all of the time, so that
+//! there is something to show for a run that is interrupted: the last whole estimate.
 //!
-//! Variances are those of draws of a fixed number (Hájek 1964; Raj 1966 for the generations); ranges are by Student's t with
-//! Satterthwaite's degrees of freedom, on a logarithmic scale, with room for more than was met of what adds most to the variance:
-//! where few subtrees hold most, a sample tends to miss them. `simulation.rs` has how often ranges hold the truth.
+//! Variances are those of draws of a fixed number (Hájek 1964; Raj 1966 for the generations);
+//! ranges are by Student's t with Satterthwaite's degrees of freedom, on a logarithmic scale, with
+//! room for more than was met of what adds most to the variance: where few subtrees hold most, a
+//! sample tends to miss them. Whether such a range has a confidence is not for the sample to say,
+//! which does not know what it missed: `evidence.rs` decides by how likely each directory was to be
+//! read. `simulation.rs` has how often ranges with a confidence hold the truth.
 //!
-//! Owns: what is read and what it stands for. Does not own: how directories are read (`fathom_walk`), what is shown.
+//! Owns: what is read and what it stands for. Does not own: how directories are read
+//! (`fathom_walk`), what is shown.
 
+mod evidence;
 mod interval;
 mod probe;
 mod random;
@@ -41,7 +50,7 @@ use fathom_walk::{Choice, Leaps};
 
 use crate::scan::Watch;
 use crate::store::{Error, Op};
-pub use interval::Range;
+pub use interval::{Basis, Range};
 use reader::{Place, Walker};
 
 /// What to estimate, and how.
@@ -152,10 +161,4 @@ fn first(survey: &Survey) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt;
     let root = survey.roots.first().map(|root| root.to_bytes().to_vec());
     std::ffi::OsString::from_vec(root.unwrap_or_default())
-}
-
-/// How much a directory may be expected to hold: subdirectories say more than its size does, as there is no telling what is below
-/// them. A filesystem that does not count them says that there are none, and then all that matters is the size.
-fn expected(nlink: u64, bytes: i64) -> f64 {
-    0.5 + 8.0 * nlink.saturating_sub(2) as f64 + bytes.max(0) as f64 / 4096.0
 }

@@ -4,12 +4,15 @@ use std::ffi::CString;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fathom_walk::{Below, Descend, Enter, Entry, Errno, FileType, Found as What, Gather, Meta, Names, Node};
+use fathom_walk::{
+    Below, Descend, Enter, Entry, Errno, Failure, FileType, Gather, Meta, Names, Node, Operation,
+};
 
+use super::Survey;
+use super::evidence::{Outlook, is_honest};
 use super::random::Random;
 use super::reader::{Desk, Place, path_of};
 use super::tally::{Amounts, Found};
-use super::{Survey, expected};
 use crate::scan::{Pace, Problem};
 
 /// What a name and its inode number take in a directory, at least.
@@ -21,7 +24,11 @@ pub(super) struct Tally {
     amounts: Amounts,
     itself: Amounts,
     noise: Amounts,
-    below: Vec<(CString, f64)>,
+    seen: Amounts,
+    below: Vec<(CString, Outlook)>,
+    /// The directory's link count and size; none of what is no directory.
+    claims: Option<(u64, i64)>,
+    subdirectories: u64,
     /// The share of its files that are looked at.
     looks: f64,
     random: Random,
@@ -29,18 +36,26 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let [amounts, itself, noise] = [Amounts::default(); 3];
-        Self { amounts, itself, noise, below: Vec::new(), looks: 1.0, random: Random::new(0) }
+        let [amounts, itself, noise, seen] = [Amounts::default(); 4];
+        let (below, claims, random) = (Vec::new(), None, Random::new(0));
+        Self { amounts, itself, noise, seen, below, claims, subdirectories: 0, looks: 1.0, random }
     }
 }
 
 impl Tally {
+    /// Adds what was seen in full.
+    fn count(&mut self, amounts: &Amounts) {
+        self.amounts.add(amounts, 1.0);
+        self.seen.add(amounts, 1.0);
+    }
+
     /// Adds a file, which stands for others that were not looked at.
     fn add_sizes(&mut self, meta: &Meta) {
         let names = if meta.file_type() == FileType::Directory { 1 } else { meta.nlink.max(1) };
         let [apparent, allocated] = [meta.size.max(0) as f64, 512.0 * meta.blocks as f64];
         let sizes = Amounts([0.0, 0.0, 0.0, apparent, allocated]).map(|size| size / names as f64);
         self.amounts.add(&sizes, 1.0 / self.looks);
+        self.seen.add(&sizes, 1.0);
         let squares = sizes.map(|size| size * size);
         self.noise.add(&squares, (1.0 - self.looks) / (self.looks * self.looks));
     }
@@ -48,9 +63,13 @@ impl Tally {
     /// In the order of names, which does not depend on the workers.
     pub(super) fn into_found(mut self, node: &Arc<Node>) -> Found<Place> {
         self.below.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let entries = (self.seen.0[0] as u64).saturating_sub(u64::from(node.depth() == 0));
+        let right = |(nlink, bytes)| is_honest(nlink, bytes, self.subdirectories, entries);
+        let honest = self.claims.is_none_or(right);
         let below = self.below.into_iter();
-        let below = below.map(|(name, size)| (Place::Below(node.clone(), name), size)).collect();
-        Found { amounts: self.amounts, itself: self.itself, noise: self.noise, below }
+        let below = below.map(|(name, outlook)| (Place::Below(node.clone(), name), outlook)).collect();
+        let Self { amounts, itself, noise, seen, looks, .. } = self;
+        Found { amounts, itself, noise, seen, looks, honest, below }
     }
 }
 
@@ -83,21 +102,16 @@ impl Probe {
     }
 
     fn add(&self, dir: &Arc<Node>, entry: &Entry<'_>, tally: &mut Tally) {
-        let meta = match entry.meta {
-            Some(Err(errno)) => {
-                self.problem("access", path_of(dir, Some(entry.name.name)), errno);
-                None
-            }
-            meta => meta.and_then(Result::ok),
-        };
+        let meta = entry.meta.and_then(Result::ok);
         if entry.file_type() == FileType::Directory {
-            tally.amounts.add(&directory(meta), 1.0);
+            tally.count(&directory(meta));
+            tally.subdirectories += 1;
             if !meta.is_some_and(|meta| self.is_foreign(dir, meta)) {
-                let size = meta.map_or(1.0, |meta| expected(meta.nlink, meta.size));
-                tally.below.push((entry.name.name.to_owned(), size));
+                let outlook = meta.map_or(Outlook::UNKNOWN, |meta| Outlook::new(meta.nlink, meta.size));
+                tally.below.push((entry.name.name.to_owned(), outlook));
             }
         } else {
-            tally.amounts.add(&Amounts([1.0, 1.0, 0.0, 0.0, 0.0]), 1.0);
+            tally.count(&Amounts([1.0, 1.0, 0.0, 0.0, 0.0]));
             meta.inspect(|meta| tally.add_sizes(meta));
         }
     }
@@ -117,20 +131,17 @@ impl Gather for Probe {
         names.skip_stat_if(|name| is_file(name.file_type) && tally.random.fraction() >= tally.looks);
     }
 
-    fn enter(&self, (): &mut (), Enter { node, meta, found }: Enter<'_>) -> Descend {
+    fn enter(&self, (): &mut (), Enter { node, meta, .. }: Enter<'_>) -> Descend {
         let mut tally = Tally { itself: directory(Some(meta)), ..Tally::default() };
         if node.depth() == 0 {
-            tally.amounts = tally.itself;
+            tally.count(&directory(Some(meta)));
         }
+        tally.claims = Some((meta.nlink, meta.size));
         let looks_max = self.desk.looks_max.load(Ordering::Relaxed) as f64;
         tally.looks = (looks_max * NAME_BYTES / meta.size.max(1) as f64).min(1.0);
         tally.random = Random::new(self.seed ^ meta.ino);
-        let descend = if self.is_foreign(node, meta) { What::Loop } else { found };
-        if let What::Unreadable(errno) = descend {
-            self.problem("read", path_of(node, None), errno);
-        }
         node.set_note(Mutex::new(tally));
-        if descend == What::Readable { Descend::Yes } else { Descend::No }
+        if self.is_foreign(node, meta) { Descend::No } else { Descend::Yes }
     }
 
     fn entries<'a>(
@@ -150,8 +161,14 @@ impl Gather for Probe {
         self.pace.as_ref().inspect(|pace| pace.keep(count));
     }
 
-    fn broken(&self, (): &mut (), node: &Arc<Node>, errno: Errno) {
-        self.problem("read", path_of(node, None), errno);
+    fn failed(&self, (): &mut (), Failure { node, name, operation, errno }: Failure<'_>) {
+        let deed = match operation {
+            Operation::Access | Operation::Stat => "access",
+            Operation::Open | Operation::Read | Operation::Reopen => "read",
+            // The directory is one of its own ancestors, and its contents are counted there.
+            Operation::Descend => return,
+        };
+        self.problem(deed, path_of(node, name), errno);
     }
 
     fn done(&self, (): &mut (), node: &Arc<Node>) {
@@ -159,20 +176,11 @@ impl Gather for Probe {
         self.desk.put(node, tally.unwrap_or_default());
     }
 
-    fn lost(&self, (): &mut (), node: &Arc<Node>, errno: Errno) {
-        self.problem("access", path_of(node, None), errno);
-    }
-
-    fn root_file(&self, (): &mut (), root: &Arc<Node>, meta: Result<Meta, Errno>) {
-        match meta {
-            Ok(meta) => {
-                let mut tally = Tally::default();
-                tally.amounts.add(&Amounts([1.0, 1.0, 0.0, 0.0, 0.0]), 1.0);
-                tally.add_sizes(&meta);
-                root.set_note(Mutex::new(tally));
-            }
-            Err(errno) => self.problem("access", path_of(root, None), errno),
-        }
+    fn root_file(&self, (): &mut (), root: &Arc<Node>, meta: &Meta) {
+        let mut tally = Tally::default();
+        tally.count(&Amounts([1.0, 1.0, 0.0, 0.0, 0.0]));
+        tally.add_sizes(meta);
+        root.set_note(Mutex::new(tally));
     }
 
     fn flush(&self, (): &mut ()) {}

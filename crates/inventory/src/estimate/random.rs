@@ -29,10 +29,13 @@ impl Random {
 
     /// Draws about `count` of as many things as there are `sizes`, with probabilities proportional to those and none above 1:
     /// systematic sampling (Madow 1949), for which neighbours share a draw and those that are alike are better next to each
-    /// other. Which are drawn, in order, and each one's probability.
-    pub(super) fn draw(&mut self, sizes: &[f64], count: f64) -> Vec<(usize, f64)> {
+    /// other.
+    pub(super) fn draw(&mut self, sizes: &[f64], count: f64) -> Drawn {
         if count >= sizes.len() as f64 {
-            return (0..sizes.len()).map(|index| (index, 1.0)).collect();
+            return Drawn {
+                taken: (0..sizes.len()).map(|index| (index, 1.0)).collect(),
+                scale: f64::INFINITY,
+            };
         }
         let scale = scale(sizes, count);
         let start = self.fraction();
@@ -49,7 +52,22 @@ impl Random {
                 drawn.push((index, probability));
             }
         }
-        drawn
+        Drawn { taken: drawn, scale }
+    }
+}
+
+/// The result of a draw.
+#[derive(Debug, PartialEq)]
+pub(super) struct Drawn {
+    /// The indices drawn, in order, each with its probability.
+    pub(super) taken: Vec<(usize, f64)>,
+    scale: f64,
+}
+
+impl Drawn {
+    /// The probability with which something of this size was to be drawn.
+    pub(super) fn probability(&self, size: f64) -> f64 {
+        (size * self.scale).min(1.0)
     }
 }
 
@@ -82,7 +100,7 @@ mod tests {
         let sizes = [1.0, 1.0, 2.0, 4.0, 100.0, 1.0, 3.0];
         let (mut random, mut times, rounds) = (Random::new(1), [0_u32; 7], 40_000);
         for _ in 0..rounds {
-            let drawn = random.draw(&sizes, 3.0);
+            let Drawn { taken: drawn, .. } = random.draw(&sizes, 3.0);
             assert!(
                 (2..=4).contains(&drawn.len()) && drawn.iter().any(|(index, p)| (*index, *p) == (4, 1.0))
             );
@@ -97,9 +115,12 @@ mod tests {
     #[test]
     fn with_room_for_all_all_are_drawn_and_with_less_than_one_sometimes_none() {
         let mut random = Random::new(2);
-        assert_eq!(random.draw(&[1.0, 9.0], 2.0), [(0, 1.0), (1, 1.0)]);
-        assert_eq!(random.draw(&[], 1.0), []);
-        let some = (0..10_000).filter(|_| !random.draw(&[1.0, 2.0, 3.0], 0.5).is_empty()).count();
+        let all = random.draw(&[1.0, 9.0], 2.0);
+        assert_eq!((&all.taken[..], all.probability(1.0)), (&[(0, 1.0), (1, 1.0)][..], 1.0));
+        assert_eq!(random.draw(&[], 1.0).taken, []);
+        let half = random.draw(&[1.0, 2.0, 3.0], 0.5);
+        assert!((half.probability(3.0) - 0.25).abs() < 1e-9);
+        let some = (0..10_000).filter(|_| !random.draw(&[1.0, 2.0, 3.0], 0.5).taken.is_empty()).count();
         assert!((4_800..5_200).contains(&some), "{some}");
     }
 }

@@ -11,15 +11,17 @@ use std::time::{Duration, Instant};
 use fathom_walk::{Fields, Follow, NextRoot, Node, Options, Progress, Roots, Summary, gather};
 
 use super::probe::{Probe, Tally};
-use super::sampler::Reader;
+use super::sampler::{OVERDUE, Reader};
 use super::tally::Found;
 use super::{Budget, Survey};
 use crate::scan::{Problem, Watch};
 
 /// How long anybody waits before looking whether that is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// A survey that takes longer than its time by more than a quarter and this is given up: something hangs.
-const GRACE: Duration = Duration::from_secs(2);
+/// No survey is given up before this time is over, however short its own is.
+const LEAST: Duration = Duration::from_secs(1);
+/// A survey that is given up ends after this share of its time, whatever hangs.
+const END: f64 = 1.2;
 
 /// Entries of a wide directory that are looked at, about, if it was drawn.
 const LOOKS: u64 = 32_768;
@@ -131,7 +133,9 @@ pub(super) struct Walker<'w> {
     watch: &'w mut dyn Watch,
     desk: Arc<Desk>,
     line: mpsc::Sender<Place>,
-    thread: JoinHandle<Result<Summary, fathom_walk::Error>>,
+    thread: JoinHandle<()>,
+    ended: mpsc::Receiver<Result<Summary, fathom_walk::Error>>,
+    given_up: bool,
     roots: usize,
     reads: u64,
     /// Paths of what could not be read.
@@ -152,14 +156,16 @@ impl<'w> Walker<'w> {
         let (line, waiting) = mpsc::channel();
         let probe = Probe::new(survey, desk.clone());
         let (options, shared) = (options(survey), desk.clone());
+        let (end, ended) = mpsc::channel();
         let lead = move || {
             let mut line = Line { waiting, desk: shared.clone() };
             let mut shown = |now| *shared.progress.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            gather(options, probe, &mut line, &mut shown)
+            // The send fails only if the reader has given up waiting and dropped the receiver.
+            let _ = end.send(gather(options, probe, &mut line, &mut shown));
         };
         let thread = std::thread::Builder::new().name("survey".to_owned()).spawn(lead)?;
         let (roots, reads, problems) = (0, 0, HashSet::new());
-        Ok(Self { survey, start, watch, desk, line, thread, roots, reads, problems })
+        Ok(Self { survey, start, watch, desk, line, thread, ended, given_up: false, roots, reads, problems })
     }
 
     /// Ends the walk; how many things could not be read, and the devices met.
@@ -167,19 +173,23 @@ impl<'w> Walker<'w> {
     /// # Errors
     /// If the walk could not start.
     pub(super) fn end(self) -> Result<(u64, Vec<u64>), Box<dyn std::error::Error + Send + Sync>> {
-        let Self { line, thread, problems, .. } = self;
+        let Self { survey, start, line, ended, given_up, problems, .. } = self;
         drop(line);
-        match thread.join() {
-            Ok(ended) => ended.map(|summary| (problems.len() as u64, summary.devices)).map_err(Into::into),
-            Err(_) => Err("the walk's leading thread panicked".into()),
+        let ended = match given_up {
+            false => ended.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
+            // A call that hangs is left alone, and its thread with it.
+            true => ended.recv_timeout(allowance(survey.budget, END).saturating_sub(start.elapsed())),
+        };
+        let errors = problems.len() as u64;
+        match ended {
+            Ok(ended) => ended.map(|summary| (errors, summary.devices)).map_err(Into::into),
+            Err(mpsc::RecvTimeoutError::Timeout) => Ok((errors, Vec::new())),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err("the walk's leading thread panicked".into()),
         }
     }
 
     fn is_over(&self) -> bool {
-        let overdue = match self.survey.budget {
-            Budget::Time(time) => self.start.elapsed() > time + time / 4 + GRACE,
-            Budget::Directories(_) => false,
-        };
+        let overdue = self.start.elapsed() > allowance(self.survey.budget, OVERDUE);
         overdue || self.survey.stop.load(Ordering::Relaxed) || self.thread.is_finished()
     }
 
@@ -242,6 +252,7 @@ impl Reader for Walker<'_> {
             self.tell(problems);
             if left > 0 && self.is_over() {
                 self.desk.stop.store(true, Ordering::Relaxed);
+                self.given_up = true;
                 return None;
             }
         }
@@ -254,6 +265,17 @@ impl Reader for Walker<'_> {
             Budget::Time(time) => self.start.elapsed().as_secs_f64() / time.as_secs_f64(),
             Budget::Directories(count) => self.reads as f64 / count as f64,
         }
+    }
+}
+
+/// So many times the time of a budget, if that is one, and [`LEAST`] at least.
+fn allowance(budget: Budget, times: f64) -> Duration {
+    match budget {
+        // Longer times than there are have no end.
+        Budget::Time(time) => {
+            Duration::try_from_secs_f64(time.as_secs_f64() * times).unwrap_or(time).max(LEAST)
+        }
+        Budget::Directories(_) => Duration::MAX,
     }
 }
 
@@ -271,5 +293,20 @@ fn options(survey: &Survey) -> Options {
         workers_max: survey.in_flight_max,
         fds_max: None,
         leaps: survey.leaps.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survey_ends_within_a_fifth_of_its_time() {
+        let of = |ms, times| allowance(Budget::Time(Duration::from_millis(ms)), times);
+        assert_eq!(of(2_000, OVERDUE), Duration::from_millis(2_300));
+        assert_eq!(of(2_000, END), Duration::from_millis(2_400));
+        assert_eq!([of(0, OVERDUE), of(100, END)], [LEAST; 2]);
+        assert_eq!(allowance(Budget::Time(Duration::MAX), END), Duration::MAX);
+        assert_eq!(allowance(Budget::Directories(1), END), Duration::MAX);
     }
 }

@@ -1,11 +1,15 @@
 //! Which directories are read. Decides by what has been read and by chance, never by what it does not know yet.
 
+use super::evidence::Outlook;
 use super::random::Random;
 use super::tally::{Census, Estimate, Found, Sample};
 
 /// Ends of the rounds, in shares of the time. Each but the last is for those who do not wait.
 const ROUNDS: [f64; 3] = [0.1, 0.35, LAST];
 const LAST: f64 = 0.97;
+/// A survey that takes longer than this share of the time is given up: something is far slower than
+/// all before.
+pub(super) const OVERDUE: f64 = 1.15;
 /// The share of the time for which what is left of a round may go on a directory a generation: a chain has only one.
 const GRACE: f64 = 0.05;
 /// The share of a round in which directories are read for good.
@@ -16,10 +20,16 @@ const PLENTY: f64 = 3.0;
 const FRONTIER_MAX: usize = 1 << 20;
 /// Parts of a round that are sampled one after the other: what the first ones take says how much the others may.
 const BLOCKS: usize = 16;
+/// Directories to be read for a part, at least: each generation of each takes the time of a call,
+/// however few it reads.
+const PER_BLOCK: f64 = 16.0;
 /// The share of what can be read that one generation may take: what it finds wants its share as well.
 const GENERATION: f64 = 0.5;
 /// The share of what can be read in that time that is read at once.
 const GROWTH: f64 = 0.25;
+/// The share of the whole time that may go by until it is looked at the clock again, as far as that
+/// can be foreseen.
+const AT_ONCE: f64 = 0.05;
 /// How many directories are read for one drawn at first, as long as that is not known.
 const COST: f64 = 1.5;
 /// Fewest directories read together, if there are as many: enough for many workers.
@@ -46,7 +56,7 @@ pub(super) trait Reader {
 struct Unit<K> {
     key: K,
     /// What it may be expected to hold, as far as its metadata tells.
-    size: f64,
+    outlook: Outlook,
     /// How many directories it stands for.
     weight: f64,
     /// The draw it came of.
@@ -64,7 +74,32 @@ pub(super) struct Sampler<R: Reader> {
     frontier: Vec<Unit<R::Key>>,
     /// Directories read.
     reads: usize,
+    pace: Pace,
     largest: usize,
+}
+
+/// How fast directories have been read of late: a cold disk is slower than what was in memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// The share of the time and the directories, where this was last looked at.
+    spent: f64,
+    reads: usize,
+    /// Directories in the whole time; 0 as long as that is not known.
+    rate: f64,
+}
+
+impl Pace {
+    /// Between two looks is this share of the time at least.
+    const APART: f64 = 0.01;
+
+    fn learn(&mut self, spent: f64, reads: usize) {
+        if spent - self.spent >= Self::APART {
+            let rate = (reads - self.reads) as f64 / (spent - self.spent);
+            *self = Self { spent, reads, rate };
+        } else if self.rate == 0.0 && spent > 0.0 {
+            self.rate = reads as f64 / spent;
+        }
+    }
 }
 
 /// What sampling came to.
@@ -80,13 +115,13 @@ pub(super) struct Sampled<R: Reader> {
 
 /// Estimates what is in `roots` and below them, and in the `largest` directories there.
 pub(super) fn sample<R: Reader>(reader: R, roots: Vec<R::Key>, largest: usize, seed: u64) -> Sampled<R> {
-    let root = |key| Unit { key, size: 1.0, weight: 1.0, draw: None, known: None };
+    let root = |key| Unit { key, outlook: Outlook::UNKNOWN, weight: 1.0, draw: None, known: None };
     let frontier = roots.into_iter().map(root).collect();
     let (census, random) = (Census::new(), Random::new(seed));
-    let mut sampler = Sampler { reader, random, census, frontier, reads: 0, largest };
+    let mut sampler = Sampler { reader, random, census, frontier, reads: 0, pace: Pace::default(), largest };
     let mut estimate = None;
     let ended = sampler.run(&mut estimate);
-    let counted = sampler.census.sum();
+    let counted = sampler.census.seen();
     let mut estimate = match (estimate, ended) {
         (Some(estimate), _) => estimate,
         (None, Some(())) => sampler.census.estimate(&Sample::default(), largest),
@@ -108,11 +143,10 @@ impl<R: Reader> Sampler<R> {
             }
             if self.reader.spent() < end || end >= LAST {
                 let mut sample = self.round(end)?;
-                let counted = sample.sum();
                 sample.fold();
                 let mut now = self.census.estimate(&sample, self.largest);
-                let mut all = self.census.sum();
-                all.add(&counted, 1.0);
+                let mut all = self.census.seen();
+                all.add(&sample.seen(), 1.0);
                 now.raise(all);
                 *estimate = Some(now);
             }
@@ -123,30 +157,42 @@ impl<R: Reader> Sampler<R> {
     fn read(&mut self, units: &[Unit<R::Key>], drawn: bool) -> Option<Vec<Found<R::Key>>> {
         let found = self.reader.read(units.iter().map(|unit| unit.key.clone()).collect(), drawn)?;
         self.reads += units.len();
+        self.pace.learn(self.reader.spent(), self.reads);
         Some(found)
     }
 
     /// How many directories can be read until this share of the time is over.
     fn affordable(&self, until: f64) -> f64 {
-        let spent = self.reader.spent();
-        if spent <= 0.0 { TOGETHER } else { (until - spent).max(0.0) / spent * self.reads as f64 }
+        let left = (until - self.reader.spent()).max(0.0);
+        if self.pace.rate == 0.0 { TOGETHER } else { left * self.pace.rate }
+    }
+
+    /// Directories known and not read that may have subdirectories.
+    fn parents(&self) -> usize {
+        self.frontier.iter().filter(|unit| !unit.outlook.is_leaf).count()
     }
 
     /// Reads directories for good, those first that seem to hold most, until this share of the time is over or none are left.
     fn grow(&mut self, until: f64) -> Option<()> {
         while !self.frontier.is_empty() && self.frontier.len() < FRONTIER_MAX {
-            let few = self.frontier.len() as f64 * PLENTY <= self.affordable(LAST);
+            let affordable = self.affordable(LAST) / PLENTY;
+            let few = self.frontier.len() as f64 <= affordable;
             let has_roots = self.frontier.iter().any(|unit| unit.known.is_none());
-            if self.reader.spent() >= until && !few && !has_roots {
+            let is_over = self.reader.spent() >= until;
+            // Once all that may have subdirectories are read, what is left cannot hold a large
+            // subtree.
+            let parents = if is_over && !few { self.parents() as f64 } else { 0.0 };
+            if is_over && !few && !has_roots && (parents == 0.0 || parents > affordable) {
                 break;
             }
-            let ahead = self.affordable(until).max(if few { self.frontier.len() as f64 } else { 0.0 });
-            let units = self.largest((ahead * GROWTH).max(TOGETHER) as usize);
+            let wanted = if few { self.frontier.len() as f64 } else { parents };
+            let ahead = self.affordable(until).max(wanted) * GROWTH;
+            let units = self.largest(ahead.min(self.pace.rate * AT_ONCE).max(TOGETHER) as usize);
             let found = self.read(&units, false)?;
             for (unit, found) in units.into_iter().zip(found) {
                 let known = Some(self.census.count(unit.key, unit.known, &found));
                 let below = found.below.into_iter();
-                let unit = |(key, size)| Unit { key, size, weight: 1.0, draw: None, known };
+                let unit = |(key, outlook)| Unit { key, outlook, weight: 1.0, draw: None, known };
                 self.frontier.extend(below.map(unit));
             }
         }
@@ -158,7 +204,7 @@ impl<R: Reader> Sampler<R> {
     fn largest(&mut self, count: usize) -> Vec<Unit<R::Key>> {
         let count = count.min(self.frontier.len());
         let mut order: Vec<usize> = (0..self.frontier.len()).collect();
-        let size = |index: &usize| self.frontier[*index].size;
+        let size = |index: &usize| self.frontier[*index].outlook.size;
         if count < order.len() {
             order.select_nth_unstable_by(count, |one, other| {
                 size(other).total_cmp(&size(one)).then(one.cmp(other))
@@ -175,7 +221,8 @@ impl<R: Reader> Sampler<R> {
         let mut sample = Sample::default();
         let mut order: Vec<usize> = (0..self.frontier.len()).collect();
         self.random.shuffle(&mut order);
-        let (blocks, start) = (BLOCKS.min(order.len()), self.reads);
+        let blocks = BLOCKS.min(order.len()).min((self.affordable(end) / PER_BLOCK) as usize).max(1);
+        let start = self.reads;
         let mut first = 0;
         for block in 0..blocks {
             let share = order.len() * block / blocks..order.len() * (block + 1) / blocks;
@@ -205,12 +252,16 @@ impl<R: Reader> Sampler<R> {
 
     /// Draws so many of `units`, if there are more.
     fn thin(&mut self, units: Vec<Unit<R::Key>>, limit: f64, sample: &mut Sample) -> Vec<Unit<R::Key>> {
-        let sizes: Vec<f64> = units.iter().map(|unit| unit.weight * unit.size).collect();
+        let sizes: Vec<f64> = units.iter().map(|unit| unit.weight * unit.outlook.size).collect();
         let drawn = self.random.draw(&sizes, limit);
+        for (unit, size) in units.iter().zip(&sizes) {
+            sample.evidence.note(drawn.probability(*size) / unit.weight, unit.outlook.is_leaf);
+        }
         let mut units: Vec<Option<_>> = units.into_iter().map(Some).collect();
-        let mut kept = Vec::with_capacity(drawn.len());
-        for (index, probability) in drawn {
+        let mut kept = Vec::with_capacity(drawn.taken.len());
+        for (index, probability) in drawn.taken {
             let Some(mut unit) = units[index].take() else { continue };
+            sample.evidence.note_drawn(unit.outlook.is_leaf);
             if probability < 1.0 || unit.draw.is_none() {
                 let known = unit.known.unwrap_or_default();
                 unit.draw = Some(sample.note(unit.draw, known, unit.weight, probability));
@@ -231,7 +282,7 @@ impl<R: Reader> Sampler<R> {
         for (unit, found) in units.iter().zip(found) {
             let Unit { weight, draw, known, .. } = *unit;
             draw.inspect(|draw| sample.add(*draw, &found));
-            let unit = |(key, size)| Unit { key, size, weight, draw, known };
+            let unit = |(key, outlook)| Unit { key, outlook, weight, draw, known };
             below.extend(found.below.into_iter().map(unit));
         }
         Some(below)

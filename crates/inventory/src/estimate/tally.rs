@@ -3,10 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::interval::Range;
+use super::evidence::{Evidence, Outlook};
+use super::interval::{Basis, Range};
 
 /// What is estimated: entries, files, directories, apparent size, disk usage.
 const COUNT: usize = 5;
+/// The number of directories among these, and the first that is one of bytes.
+const DIRECTORIES: usize = 2;
+const SIZES: usize = 3;
 
 /// Numbers of each kind that is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,24 +26,30 @@ impl Amounts {
     }
 }
 
-/// What reading a directory gave.
+/// The result of reading a directory.
 #[derive(Clone, Debug)]
 pub(super) struct Found<K> {
-    /// All that is right in it.
+    /// The amounts of its direct entries.
     pub(super) amounts: Amounts,
-    /// The directory itself, which counts in the one it is in.
+    /// The amounts of the directory itself, which count in its parent.
     pub(super) itself: Amounts,
-    /// The variance of the first, where not all entries were looked at.
+    /// The variance of `amounts`, where not all entries were looked at.
     pub(super) noise: Amounts,
-    /// Its subdirectories, each with the number of entries it seems to have.
-    pub(super) below: Vec<(K, f64)>,
+    /// The part of `amounts` that was seen itself, without extrapolation.
+    pub(super) seen: Amounts,
+    /// The share of its files that was looked at.
+    pub(super) looks: f64,
+    /// Its link count and size were right.
+    pub(super) honest: bool,
+    /// Its subdirectories, each with what it seems to hold.
+    pub(super) below: Vec<(K, Outlook)>,
 }
 
 impl<K> Default for Found<K> {
     /// Nothing.
     fn default() -> Self {
-        let [amounts, itself, noise] = [Amounts::default(); 3];
-        Self { amounts, itself, noise, below: Vec::new() }
+        let [amounts, itself, noise, seen] = [Amounts::default(); 4];
+        Self { amounts, itself, noise, seen, looks: 1.0, honest: true, below: Vec::new() }
     }
 }
 
@@ -57,6 +67,8 @@ struct Known<K> {
 #[derive(Clone, Debug)]
 pub(super) struct Census<K> {
     known: Vec<Known<K>>,
+    seen: Amounts,
+    evidence: Evidence,
 }
 
 /// Directories of which a census tells one from the other.
@@ -64,11 +76,13 @@ const KNOWN_MAX: usize = 1 << 18;
 
 impl<K: Clone> Census<K> {
     pub(super) fn new() -> Self {
-        Self { known: Vec::new() }
+        Self { known: Vec::new(), seen: Amounts::default(), evidence: Evidence::default() }
     }
 
     /// Counts a directory in the one `above`; its number.
     pub(super) fn count(&mut self, key: K, above: Option<u32>, found: &Found<K>) -> u32 {
+        self.seen.add(&found.seen, 1.0);
+        self.evidence.note_read(found.looks, found.honest);
         let (Some(above), true) = (above, self.known.len() >= KNOWN_MAX) else {
             self.known.push(Known {
                 key,
@@ -85,8 +99,13 @@ impl<K: Clone> Census<K> {
         above
     }
 
-    /// All that was counted.
-    pub(super) fn sum(&self) -> Amounts {
+    /// All that was seen in them.
+    pub(super) fn seen(&self) -> Amounts {
+        self.seen
+    }
+
+    /// All that is in them, as far as that is known.
+    fn sum(&self) -> Amounts {
         let mut sum = Amounts::default();
         self.known.iter().for_each(|known| sum.add(&known.amounts, 1.0));
         sum
@@ -156,6 +175,8 @@ impl<K: Clone> Census<K> {
         inside: impl Fn(u32) -> bool,
     ) -> [Range; COUNT] {
         let Spread { rest, variance, squares, drawn, is_blind } = sample.spread(inside);
+        let evidence = self.evidence.and(sample.evidence);
+        let is_whole = sample.is_whole() && self.is_whole();
         std::array::from_fn(|kind| {
             let (drawing, noise) = (variance.0[kind], noise.0[kind]);
             // Satterthwaite 1946: the fewer draws the variance is due to, the less it is known itself.
@@ -164,13 +185,30 @@ impl<K: Clone> Census<K> {
             if is_blind {
                 return Range::at_least(counted + rest);
             }
+            let basis = basis(&evidence, is_whole, kind);
             if drawing > 0.0 {
-                return Range::new(counted, rest, drawing + noise, freedom);
+                let range = Range::new(counted, rest, drawing + noise, freedom, basis);
+                // With noise, some entries were not looked at: no lower bound was counted.
+                return Range { counted: if noise > 0.0 { 0.0 } else { counted }, ..range };
             }
             // Only entries of directories that were read for good are not known: those seen are many.
             let seen = if noise > 0.0 { counted + rest } else { 0.0 };
-            Range::new(counted + rest - seen, seen, noise, f64::MAX)
+            Range::new(counted + rest - seen, seen, noise, f64::MAX, basis)
         })
+    }
+}
+
+/// Returns the confidence of the range of the number `kind`.
+fn basis(evidence: &Evidence, is_whole: bool, kind: usize) -> Basis {
+    let (is_known, is_supported) = match kind {
+        DIRECTORIES => (evidence.knows_directories(), evidence.supports_counts()),
+        0..SIZES => (false, evidence.supports_counts()),
+        _ => (false, evidence.supports_sizes()),
+    };
+    match (is_whole || is_known, is_supported) {
+        (true, _) => Basis::Count,
+        (false, true) => Basis::Confident,
+        (false, false) => Basis::Spread,
     }
 }
 
@@ -191,11 +229,7 @@ impl<K> Estimate<K> {
 
     /// Nothing is below what has been counted by now.
     pub(super) fn raise(&mut self, counted: Amounts) {
-        for (range, counted) in self.total.iter_mut().zip(counted.0) {
-            range.low = range.low.max(counted);
-            range.estimate = range.estimate.max(range.low);
-            range.high = range.high.max(range.estimate);
-        }
+        self.total.iter_mut().zip(counted.0).for_each(|(range, counted)| range.raise(counted));
     }
 }
 
@@ -222,6 +256,8 @@ pub(super) struct Sample {
     ends: Vec<usize>,
     /// The directories read for good below which something was left out.
     left_out: BTreeSet<u32>,
+    seen: Amounts,
+    pub(super) evidence: Evidence,
 }
 
 /// What a sample says of the directories that were not read for good.
@@ -257,16 +293,16 @@ impl Sample {
 
     /// Adds what was found in a directory that came of a draw.
     pub(super) fn add<K>(&mut self, draw: u32, found: &Found<K>) {
+        self.seen.add(&found.seen, 1.0);
+        self.evidence.note_read(found.looks, found.honest);
         let draw = &mut self.draws[draw as usize];
         draw.found.add(&found.amounts, 1.0);
         draw.noise.add(&found.noise, 1.0);
     }
 
-    /// What was found in the directories drawn, as it was counted.
-    pub(super) fn sum(&self) -> Amounts {
-        let mut sum = Amounts::default();
-        self.draws.iter().for_each(|draw| sum.add(&draw.found, 1.0));
-        sum
+    /// Returns the amounts seen in the directories drawn.
+    pub(super) fn seen(&self) -> Amounts {
+        self.seen
     }
 
     /// Adds what later draws found to the earlier ones they came of: then each is an estimate of all below it.

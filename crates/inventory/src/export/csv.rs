@@ -8,22 +8,26 @@ use rustix::fs::{major, minor};
 use super::out::{write_hex, write_number};
 use super::{About, Item};
 use crate::entry::type_letter;
+use crate::store::State;
 
 const HEADER: &[u8] =
-    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime\r\n";
+    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,link_target,link_target_bytes,state\r\n";
 /// Columns that only metadata fills.
 const OF_META: usize = 12;
+/// First characters of what spreadsheets take for a formula (OWASP, "CSV Injection").
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}', '\u{ff20}'];
 
 pub(super) struct Form {
     path: Vec<u8>,
     /// RFC 3339, in universal time.
     times: TimeStyle,
+    guards_formulas: bool,
 }
 
 impl Form {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(guards_formulas: bool) -> Self {
         let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
-        Self { path: Vec::new(), times }
+        Self { path: Vec::new(), times, guards_formulas }
     }
 
     fn meta(&self, meta: &Meta, born: Option<Stamp>, out: &mut Vec<u8>) {
@@ -53,15 +57,26 @@ impl super::Form for Form {
         out.extend_from_slice(HEADER);
     }
 
+    fn needs_links(&self) -> bool {
+        true
+    }
+
     fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
         self.path.clear();
         item.entry.write_path(&mut self.path);
-        write_path(&self.path, out);
+        write_text(&self.path, self.guards_formulas, out);
         out.extend_from_slice(&[b',', type_letter(item.entry.file_type())]);
         match item.entry.meta {
             Some(meta) => self.meta(meta, item.born, out),
             None => out.extend_from_slice(&[b','; OF_META]),
         }
+        out.push(b',');
+        match item.link {
+            Some(link) => write_text(link, self.guards_formulas, out),
+            None => out.push(b','),
+        }
+        out.push(b',');
+        out.extend_from_slice(item.state.map_or("", State::word).as_bytes());
         out.extend_from_slice(b"\r\n");
     }
 }
@@ -71,19 +86,22 @@ fn number(value: u64, out: &mut Vec<u8>) {
     write_number(value, out);
 }
 
-/// The first two columns: text, and if the path is none, its bytes.
-fn write_path(path: &[u8], out: &mut Vec<u8>) {
-    let text = String::from_utf8_lossy(path);
+/// Two columns: text, and if it is none, its bytes.
+fn write_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
+    let text = String::from_utf8_lossy(bytes);
+    let guard = if guards_formulas && text.starts_with(FORMULA) { "'" } else { "" };
     if text.contains([',', '"', '\r', '\n']) {
         out.push(b'"');
+        out.extend_from_slice(guard.as_bytes());
         out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
         out.push(b'"');
     } else {
+        out.extend_from_slice(guard.as_bytes());
         out.extend_from_slice(text.as_bytes());
     }
     out.push(b',');
-    if std::str::from_utf8(path).is_err() {
-        write_hex(path, out);
+    if std::str::from_utf8(bytes).is_err() {
+        write_hex(bytes, out);
     }
 }
 
@@ -95,8 +113,8 @@ mod tests {
     fn each_line_has_all_columns() {
         let columns = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
         let mut out = Vec::new();
-        Form::new().meta(&Meta { size: -1, mode: 0o104_755, ..Meta::default() }, None, &mut out);
-        assert_eq!((columns(&out), columns(HEADER)), (OF_META, OF_META + 2));
+        Form::new(false).meta(&Meta { size: -1, mode: 0o104_755, ..Meta::default() }, None, &mut out);
+        assert_eq!((columns(&out), columns(HEADER)), (OF_META, OF_META + 5));
         assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
     }
 
@@ -104,11 +122,25 @@ mod tests {
     fn what_could_be_taken_for_a_separator_is_quoted() {
         let written = |path: &[u8]| {
             let mut out = Vec::new();
-            write_path(path, &mut out);
+            write_text(path, false, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(written(b"a b'\\\t"), "a b'\\\t,");
         assert_eq!(written(b"a,\"\n"), "\"a,\"\"\n\",");
         assert_eq!(written(b"\r\xff"), "\"\r\u{fffd}\",0dff");
+    }
+
+    #[test]
+    fn an_apostrophe_guards_what_a_spreadsheet_would_calculate() {
+        let written = |path: &str| {
+            let mut out = Vec::new();
+            write_text(path.as_bytes(), true, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\u{ff1d}1"] {
+            assert_eq!(written(formula), format!("'{formula},"));
+        }
+        assert_eq!(written("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\",");
+        assert_eq!([written("a=1"), written("./-x")], ["a=1,", "./-x,"]);
     }
 }

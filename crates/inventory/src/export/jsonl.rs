@@ -1,4 +1,5 @@
-//! Objects, one a line: those of `fathom list --json`.
+//! Objects, one a line: those of `fathom list --json`, with the targets of links and the states of
+//! directories.
 
 use super::Item;
 use crate::json::Writer;
@@ -12,7 +13,11 @@ impl Form {
 }
 
 impl super::Form for Form {
+    fn needs_links(&self) -> bool {
+        true
+    }
+
     fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
-        self.0.write(&item.entry, item.born, out);
+        self.0.write_known(item, out);
     }
 }

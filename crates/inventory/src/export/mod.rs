@@ -42,6 +42,8 @@ pub enum Format {
 pub struct Ask {
     /// As what.
     pub format: Format,
+    /// In CSV, an apostrophe before text that a spreadsheet would take for a formula.
+    pub guards_formulas: bool,
     /// Only what is at or below this directory: as the inventory has it, or relative to what was scanned.
     pub below: Option<Vec<u8>>,
 }
@@ -84,7 +86,7 @@ pub fn export(
     let mut out = Out::new(write);
     let written = match ask.format {
         Format::JsonLines => travel(inventory, span, jsonl::Form::new(), &mut out),
-        Format::Csv => travel(inventory, span, csv::Form::new(), &mut out),
+        Format::Csv => travel(inventory, span, csv::Form::new(ask.guards_formulas), &mut out),
         Format::Nul => travel(inventory, span, nul::Form, &mut out),
         Format::Ncdu => travel(inventory, span, ncdu::Form::default(), &mut out),
         Format::Sql => sql::write(inventory, span, &mut out),
@@ -108,6 +110,10 @@ struct Writing<'o, 'w, F> {
 impl<F: Form> Visitor for Writing<'_, '_, F> {
     fn needs_metadata(&self) -> bool {
         self.form.needs_metadata()
+    }
+
+    fn needs_links(&self) -> bool {
+        self.form.needs_links()
     }
 
     fn begin(&mut self, about: &About) {
@@ -142,6 +148,10 @@ trait Form {
     /// Whether more is written than paths.
     fn needs_metadata(&self) -> bool {
         true
+    }
+    /// Whether the targets of symbolic links are written.
+    fn needs_links(&self) -> bool {
+        false
     }
     /// What comes first.
     fn begin(&mut self, about: &About, out: &mut Vec<u8>) {

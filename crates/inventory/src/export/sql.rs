@@ -8,9 +8,10 @@ use crate::replay::Tree;
 use crate::store::{Error, Group, Inventory, Kind, Numbers, Spec, Table, Texts};
 use crate::top::below::Span;
 
-/// Rows of a statement at most: each statement costs, and what is too long does not fit SQLite's limit of a million bytes that some
-/// programs have.
+/// Rows of a statement at most: each statement costs.
 const ROWS: usize = 100;
+/// A statement ends once it has so many bytes: SQLite's limit is a million in some programs.
+const STATEMENT_BYTES: usize = 256 * 1024;
 
 /// Writes everything in `span`, and all owners.
 pub(super) fn write(inventory: &Inventory, span: Span, out: &mut Out<'_>) -> Result<(), Error> {
@@ -57,22 +58,28 @@ fn insert(table: Table, group: &Group<'_>, span: Span, out: &mut Out<'_>) -> Res
     let is_wanted = |row: &usize| {
         ids.as_ref().is_none_or(|ids| span == Span::ALL || ids.get(*row).is_some_and(|id| span.has(id)))
     };
-    for (place, row) in (0..group.rows()).filter(is_wanted).enumerate() {
-        if place % ROWS == 0 {
-            let end = if place == 0 { "" } else { ";\n" };
-            out.buffer
-                .extend_from_slice(format!("{end}INSERT INTO \"{}\" VALUES\n", table.name()).as_bytes());
+    let (mut rows, mut bytes) = (0, 0);
+    for row in (0..group.rows()).filter(is_wanted) {
+        if rows == ROWS || bytes >= STATEMENT_BYTES {
+            out.buffer.extend_from_slice(b";\n");
+            (rows, bytes) = (0, 0);
+        }
+        let start = out.buffer.len();
+        if rows == 0 {
+            out.buffer.extend_from_slice(format!("INSERT INTO \"{}\" VALUES\n", table.name()).as_bytes());
         } else {
             out.buffer.extend_from_slice(b",\n");
         }
+        rows += 1;
         for (place, column) in columns.iter().enumerate() {
             out.buffer.push(if place == 0 { b'(' } else { b',' });
             column.write(row, &mut out.buffer);
         }
         out.buffer.push(b')');
+        bytes += out.buffer.len() - start;
         out.relieve()?;
     }
-    if (0..group.rows()).any(|row| is_wanted(&row)) {
+    if rows > 0 {
         out.buffer.extend_from_slice(b";\n");
     }
     Ok(())

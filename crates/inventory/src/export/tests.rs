@@ -30,7 +30,7 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
             root: 0,
             depth: 0,
             name: name.as_bytes(),
-            path: name.as_bytes(),
+            path: Some(name.as_bytes()),
             meta: Some(&row),
             own: &Sums::default(),
             below: &Sums::default(),
@@ -65,7 +65,7 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
 
 fn exported(inventory: &Inventory, format: Format, below: Option<&str>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
-    let ask = Ask { format, below: below.map(|path| path.as_bytes().to_vec()) };
+    let ask = Ask { format, guards_formulas: false, below: below.map(|path| path.as_bytes().to_vec()) };
     let written = export(inventory, &ask, &mut |bytes| {
         out.extend_from_slice(bytes);
         Ok(())
@@ -206,7 +206,7 @@ fn what_is_not_taken_ends_it() {
     let top = tempfile::tempdir().unwrap();
     let inventory = made(top.path(), 2, &DIRS, &[(1, "1")]);
     for format in FORMATS {
-        let ask = Ask { format, below: None };
+        let ask = Ask { format, guards_formulas: false, below: None };
         let mut calls = 0;
         let failure = export(&inventory, &ask, &mut |_| {
             calls += 1;

@@ -31,11 +31,14 @@ impl WholePath {
     /// Compiles `expression`, in which `.` matches a line break as well, since paths are no lines.
     pub(super) fn new(expression: &[u8], charset: Charset) -> Result<WholePath, RegexError> {
         let refuse = |cause| RegexError { expression: expression.to_vec(), cause };
-        let text = std::str::from_utf8(expression).map_err(|_| refuse("not UTF-8".to_owned()))?;
-        let compile = |unicode| anchored(text, unicode).map_err(|error| refuse(cause(&error)));
+        let compile = |text: &str, unicode| anchored(text, unicode).map_err(|error| refuse(cause(&error)));
+        let text = std::str::from_utf8(expression);
         match charset {
-            Charset::Ascii => Ok(WholePath { main: compile(false)?, bytes: None }),
-            Charset::Utf8 => Ok(WholePath { main: compile(true)?, bytes: compile(false).ok() }),
+            Charset::Ascii => Ok(WholePath { main: compile(&bytewise(expression), false)?, bytes: None }),
+            Charset::Utf8 => {
+                let text = text.map_err(|_| refuse("not UTF-8".to_owned()))?;
+                Ok(WholePath { main: compile(text, true)?, bytes: compile(text, false).ok() })
+            }
         }
     }
 
@@ -44,6 +47,13 @@ impl WholePath {
         let by_bytes = |bytes: &Regex| std::str::from_utf8(path).is_err() && bytes.is_match(path);
         self.main.is_match(path) || self.bytes.as_ref().is_some_and(by_bytes)
     }
+}
+
+/// The expression with escapes for bytes above 0x7f, each of which is a character in the C locale.
+fn bytewise(expression: &[u8]) -> String {
+    let escaped =
+        |byte: &u8| if byte.is_ascii() { char::from(*byte).to_string() } else { format!("\\x{byte:02x}") };
+    expression.iter().map(escaped).collect()
 }
 
 /// The expression with an anchor at both ends. It is compiled alone first, or `a)(?:b` would become a right one.
@@ -88,6 +98,11 @@ mod tests {
         assert!(!matches("\\p{L}", b"\xff"));
         let ascii = WholePath::new(b"a..", Charset::Ascii).unwrap();
         assert!(ascii.matches("aé".as_bytes()));
+        let ascii = |expression: &[u8], path: &[u8]| {
+            WholePath::new(expression, Charset::Ascii).unwrap().matches(path)
+        };
+        assert!(ascii("[é]{2}".as_bytes(), "é".as_bytes()) && !ascii("[é]".as_bytes(), "é".as_bytes()));
+        assert!(ascii("é+".as_bytes(), "é".as_bytes()) && ascii(b"a\xff*", b"a\xff\xff"));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Points in time as they are typed: an age, a date, seconds since the epoch. What is none of these may be a file, whose
 //! time the caller looks up.
 
-use std::time::Duration;
-
+use fathom_text::duration::{self, Fault};
 use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
 use fathom_walk::Stamp;
@@ -11,6 +10,9 @@ use super::date::date;
 
 const NSEC_DIGITS: usize = 9;
 const NSEC_PER_SEC: u32 = 1_000_000_000;
+
+/// The description of the valid forms in an error message.
+pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000";
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,14 +54,16 @@ impl When {
         self.0
     }
 
-    /// Reads an age before `now` (`90s`, `15min`, `2h`, `3d`, `2w`), a date (`2026-01-31`, with ` 12:00` or `T12:00`, with
-    /// `:30` and a fraction, with `Z` or `+02:00`; else in `zone`), or `@SECONDS[.FRACTION]`.
+    /// Reads an age before `now` (`90s`, `1h30m`, `1.5d`, `2w`), a date (`2026-01-31`, with `
+    /// 12:00` or `T12:00`, with `:30` and a fraction, with `Z` or `+02:00`; else in `zone`), or
+    /// `@SECONDS[.FRACTION]`.
     ///
-    /// A local time that a change of the clock skips is as much later as the clock was put forward; of one that
-    /// comes twice, the first is meant.
+    /// A local time that a change of the clock skips is as much later as the clock was put forward;
+    /// of one that comes twice, the first is meant.
     ///
     /// # Errors
-    /// [`WhenError::NotATime`] for what may be a file's name, [`WhenError::Impossible`] for a 30th of February.
+    /// [`WhenError::NotATime`] for what may be a file's name, [`WhenError::Impossible`] for a 30th
+    /// of February.
     pub fn parse(text: &[u8], now: Stamp, zone: &Zone) -> Result<When, WhenError> {
         let reading = epoch(text).or_else(|| age(text, now)).or_else(|| date(text, zone));
         match reading {
@@ -85,32 +89,15 @@ fn epoch(text: &[u8]) -> Reading {
     }))
 }
 
-/// An age in one unit.
+/// An age: a duration before `now`.
 fn age(text: &[u8], now: Stamp) -> Reading {
-    let sec = units(text)?;
-    Some(sec.and_then(|sec| before(now, sec, 0)))
-}
-
-/// How long `text` says: `90s`, `30m` or `30min`, `2h`, `3d`, `2w`; `None` if it says no such thing, or too much.
-#[must_use]
-pub fn period(text: &[u8]) -> Option<Duration> {
-    let minutes = text.strip_suffix(b"m").map(|digits| [digits, b"min"].concat());
-    let sec = units(minutes.as_deref().unwrap_or(text)).flatten()?;
-    u64::try_from(sec).ok().map(Duration::from_secs)
-}
-
-/// So many seconds, if that can be told.
-fn units(text: &[u8]) -> Option<Option<i64>> {
-    let (digits, unit) = digits(text)?;
-    let unit_sec = match unit {
-        b"s" => 1,
-        b"min" => 60,
-        b"h" => 3_600,
-        b"d" => 86_400,
-        b"w" => 604_800,
-        _ => return None,
-    };
-    Some(number(digits).and_then(|count| count.checked_mul(unit_sec)))
+    match duration::parse(text) {
+        Err(Fault::Form) => None,
+        Err(Fault::TooLong) => Some(None),
+        Ok(age) => {
+            Some(i64::try_from(age.as_secs()).ok().and_then(|sec| before(now, sec, age.subsec_nanos())))
+        }
+    }
 }
 
 /// The digits at the start of `text`, at least one, and the rest.
@@ -154,16 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_short_numbers_with_a_unit() {
-        let secs = |text: &str| period(text.as_bytes()).map(|period| period.as_secs());
-        assert_eq!(["90s", "30m", "30min", "2h"].map(secs), [Some(90), Some(1800), Some(1800), Some(7200)]);
-        assert_eq!(["", "m", "3", "3y", "-1s", "9999999999999999999w"].map(secs), [None; 6]);
-    }
-
-    #[test]
     fn ages_are_before_now() {
-        let table =
-            [("0s", 0), ("90s", 90), ("15min", 900), ("2h", 7_200), ("3d", 259_200), ("2w", 1_209_600)];
+        let table = [
+            ("0s", 0),
+            ("90s", 90),
+            ("15min", 900),
+            ("2h", 7_200),
+            ("3d", 259_200),
+            ("2w", 1_209_600),
+            ("1h30m", 5_400),
+            ("1.5h", 5_400),
+        ];
         table
             .iter()
             .for_each(|(text, age)| assert_eq!(parse(text, "UTC0"), Ok((NOW.sec - age, 7)), "{text}"));
@@ -214,10 +202,9 @@ mod tests {
             "1",
             "s",
             "1S",
-            "1m",
             "1mon",
             "-1d",
-            "1.5h",
+            "30m1h",
             " 1d",
             "1d ",
             "@",

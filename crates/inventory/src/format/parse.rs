@@ -1,5 +1,6 @@
 //! The grammar of formats: directives, escapes, and what find makes of things that are neither.
 
+use fathom_text::quote::NameStyle;
 use fathom_text::time::Zone;
 
 use super::problem::{FormatError, FormatWarning};
@@ -22,7 +23,7 @@ pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
         }
     }
     reader.flush();
-    Ok(Format { pieces: reader.pieces, warnings: reader.warnings })
+    Ok(Format { pieces: reader.pieces, warnings: reader.warnings, names: NameStyle::Literal })
 }
 
 struct Reader<'t> {

@@ -7,9 +7,9 @@ use super::tree::{Tree, is_name, is_path};
 use super::{About, Item, Visitor, damaged};
 use crate::Entry;
 use crate::entry::type_of;
-use crate::store::{Error, Group, Inventory, Metas, Table};
+use crate::store::{Error, Group, Inventory, Metas, Table, errno_of};
 use crate::top::below::Span;
-use fathom_walk::{FileType, Meta};
+use fathom_walk::{Errno, FileType, Meta};
 
 /// A journey.
 pub(super) struct Journey<'a, V> {
@@ -52,10 +52,16 @@ impl Trail {
     }
 
     /// An entry of the last of them.
-    fn item<'e>(&'e self, name: &'e [u8], file_type: FileType, meta: Option<&'e Meta>) -> Item<'e> {
+    fn item<'e>(
+        &'e self,
+        name: &'e [u8],
+        file_type: FileType,
+        meta: Option<&'e Meta>,
+        errno: Option<Errno>,
+    ) -> Item<'e> {
         let root_len = if self.open.is_empty() { name.len() } else { self.root_len };
         let entry = Entry { dir: &self.path, name, root_len, depth: self.open.len(), file_type, meta };
-        Item { entry, born: meta.and_then(|meta| meta.born) }
+        Item { entry, born: meta.and_then(|meta| meta.born), link: None, state: None, errno }
     }
 }
 
@@ -86,13 +92,23 @@ impl<'a, V: Visitor> Journey<'a, V> {
             return Ok(());
         }
         let [names, raw, types] = [group.texts("name")?, group.texts("name_raw")?, group.texts("type")?];
-        let metas = if self.visitor.needs_metadata() { Some(Metas::read(group)?) } else { None };
+        let needs_metadata = self.visitor.needs_metadata();
+        let metas = if needs_metadata { Some(Metas::read(group)?) } else { None };
+        let errnos = if needs_metadata { Some(group.numbers("errno")?) } else { None };
+        let links = if self.visitor.needs_links() {
+            Some([group.texts("link_target")?, group.texts("link_raw")?])
+        } else {
+            None
+        };
         for row in (0..group.rows()).filter(|row| span.has(dir_id.or_zero()[*row])) {
             let name = raw.get(row).or(names.get(row)).unwrap_or_default();
             self.reach(dir_id.or_zero()[row], name)?;
             let file_type = types.get(row).map_or(FileType::Unknown, type_of);
             let meta = metas.as_ref().and_then(|metas| metas.get(row));
-            self.visitor.entry(&self.trail.item(name, file_type, meta.as_ref()));
+            let link = links.as_ref().and_then(|[text, raw]| raw.get(row).or(text.get(row)));
+            let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
+            let errno = errno.map(|errno| errno_of(Some(errno)));
+            self.visitor.entry(&Item { link, ..self.trail.item(name, file_type, meta.as_ref(), errno) });
             self.relieve()?;
         }
         Ok(())
@@ -138,8 +154,9 @@ impl<'a, V: Visitor> Journey<'a, V> {
 
     fn enter(&mut self, place: usize) {
         let name = self.tree.name(place);
-        let item = self.trail.item(name, FileType::Directory, self.tree.meta(place));
-        self.visitor.enter(&item, self.tree.state(place));
+        let (state, meta, errno) = (self.tree.state(place), self.tree.meta(place), self.tree.errno(place));
+        let item = self.trail.item(name, FileType::Directory, meta, errno);
+        self.visitor.enter(&Item { state: Some(state), ..item }, state);
         self.trail.push(place, name);
     }
 

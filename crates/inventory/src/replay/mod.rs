@@ -6,7 +6,7 @@
 mod journey;
 mod tree;
 
-use fathom_walk::Stamp;
+use fathom_walk::{Errno, Stamp};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -20,6 +20,10 @@ pub trait Visitor {
     /// Whether more is wanted than paths and types.
     fn needs_metadata(&self) -> bool {
         true
+    }
+    /// Whether the targets of symbolic links are wanted.
+    fn needs_links(&self) -> bool {
+        false
     }
     /// What comes first.
     fn begin(&mut self, _about: &About) {}
@@ -53,6 +57,13 @@ pub struct Item<'a> {
     pub entry: Entry<'a>,
     /// When it was made.
     pub born: Option<Stamp>,
+    /// The target of a symbolic link, if that is known and wanted.
+    pub link: Option<&'a [u8]>,
+    /// How far a directory is known.
+    pub state: Option<State>,
+    /// Why nothing is known of it, or of a directory, why some of its entries are missing; if
+    /// metadata is wanted.
+    pub errno: Option<Errno>,
 }
 
 /// Tells `visitor` of what is in `span`.

@@ -4,11 +4,11 @@
 //! 30 bytes and the name of each, and 150 more where metadata is wanted. Numbers in the rows are nobody's word. Whoever reads this
 //! gets directories that are one below the other without a gap, or an error.
 
-use fathom_walk::Meta;
-use parquet::errors::Result;
+use fathom_walk::{Errno, Meta};
+use parquet::errors::{ParquetError, Result};
 
 use super::damaged;
-use crate::store::{Error, Group, Inventory, Metas, State, Table};
+use crate::store::{Error, Group, Inventory, Metas, Paths, State, Table, errno_of};
 use crate::top::below::Span;
 
 /// The directories at and below those that are wanted, by their place in the order.
@@ -30,6 +30,8 @@ struct Dir {
     last: usize,
     name_end: usize,
     state: State,
+    /// Why it is not complete; 0 where it is, or where metadata is not wanted.
+    errno: u16,
 }
 
 impl Tree {
@@ -39,7 +41,7 @@ impl Tree {
         let mut tree =
             Self { first, dirs: Vec::new(), names: Vec::new(), metas: Vec::new(), rows: Vec::new(), tops: 0 };
         let mut rows = Rows { span, with_metadata, spans: Vec::new(), subtrees: Subtrees::default() };
-        inventory.each(Table::Dirs, |group| rows.add(group, &mut tree))?;
+        inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
         tree.tops = whole.ok_or_else(|| inventory.refused("its directories do not fit together"))?;
         tree.arrange(&rows.spans);
@@ -87,6 +89,13 @@ impl Tree {
         self.dirs[self.rows[place]].state
     }
 
+    /// Why the directory at `place` is not complete.
+    pub(super) fn errno(&self, place: usize) -> Option<Errno> {
+        Some(self.dirs[self.rows[place]].errno)
+            .filter(|errno| *errno != 0)
+            .map(|errno| Errno::from_raw_os_error(errno.into()))
+    }
+
     pub(super) fn meta(&self, place: usize) -> Option<&Meta> {
         self.metas.get(self.rows[place])?.as_ref()
     }
@@ -102,27 +111,35 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, group: &Group<'_>, tree: &mut Tree) -> Result<()> {
+    fn add(&mut self, inventory: &Inventory, group: &Group<'_>, tree: &mut Tree) -> Result<()> {
         let [ids, parents] = [group.numbers("dir_id")?, group.numbers("parent_id")?];
         let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
-        let [paths, raw_paths] = [group.texts("path")?, group.texts("path_raw")?];
-        let states = group.texts("state")?;
+        let (paths, states) = (Paths::read(group)?, group.texts("state")?);
         let metas = if self.with_metadata { Some(Metas::read(group)?) } else { None };
+        let errnos = if self.with_metadata { Some(group.numbers("errno")?) } else { None };
         for row in (0..group.rows()).filter(|row| self.span.has(ids.or_zero()[*row])) {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
             let parent = parents.get(row).filter(|parent| self.span.has(*parent));
             if id != span.0 || !self.subtrees.close(span, parent) {
                 return Err(damaged("its directories do not fit together"));
             }
-            let name = match parent {
-                Some(_) => raw.get(row).or(names.get(row)).filter(|name| is_name(name)),
-                None => raw_paths.get(row).or(paths.get(row)).filter(|path| is_path(path)),
+            let long;
+            let name = match (parent, paths.get(row)) {
+                (Some(_), _) => raw.get(row).or(names.get(row)).filter(|name| is_name(name)),
+                (None, Some(path)) => Some(path).filter(|path| is_path(path)),
+                (None, None) => {
+                    long =
+                        inventory.long_path(id).map_err(|error| ParquetError::External(Box::new(error)))?;
+                    Some(&long[..])
+                }
             };
             tree.names.extend_from_slice(name.ok_or_else(|| damaged("a directory has an impossible name"))?);
             let state = states.get(row).and_then(State::from_word);
             let state = state.ok_or_else(|| damaged("a directory has an impossible state"))?;
-            tree.dirs.push(Dir { last: 0, name_end: tree.names.len(), state });
+            let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
+            let errno = errno.map_or(0, |errno| errno_of(Some(errno)).raw_os_error() as u16);
+            tree.dirs.push(Dir { last: 0, name_end: tree.names.len(), state, errno });
             tree.metas.extend(metas.as_ref().map(|metas| metas.get(row)));
             self.spans.push(span);
         }

@@ -10,50 +10,61 @@ use std::time::{Duration, Instant, SystemTime};
 use fathom_text::words;
 use fathom_walk::{Consume, Descend, Enter, Errno, FileType, Found, Meta, NextRoot, Node, Progress};
 
-use super::journal::{Frame, Journal, Place, Tally};
+use super::journal::{Frame, Journal, Place, Tally, join};
+use super::pace::Pace;
 use super::past::Past;
-use super::visit::Item;
+use super::select::Selection;
+use super::visit::{Item, Skipped};
 use super::{Problem, Scan, Watch};
-use crate::store::{Batch, ByDir, Chunk, Dir, Error, Row, Shelf, State, Sums, Writer};
+use crate::fault::point;
+use crate::store::{Batch, ByDir, Chunk, Dir, Error, Failure, Row, Shelf, State, Sums, Writer, stored_path};
 
+/// The operation of a row of `errors` that says that a time is out of range.
+pub(crate) const TIME: &str = "time";
 /// Time between two checkpoints, if entries come slowly.
 const CHECKPOINT: Duration = Duration::from_secs(60);
 
 /// Takes everything in the order of the walk.
 pub(super) struct Taker<'a> {
     scan: &'a Scan,
-    journal: &'a Journal,
+    /// Without its place.
+    journal: Journal,
     deadline: Option<Instant>,
     writer: Writer,
     failed: bool,
     /// Why, unless that is the writer's to say.
     error: Option<Error>,
     past: Option<(Arc<Past>, ByDir)>,
+    pace: Option<Arc<Pace>>,
     watch: &'a mut dyn Watch,
     progress: &'a Cell<Progress>,
-    /// Directories that an earlier run had entered: the walk begins with them, innermost first, each as a root.
-    again: Vec<CString>,
+    /// Directories that an earlier run had entered: the walk begins with so many, innermost first,
+    /// each as a root.
+    again: usize,
     next_root: usize,
     /// Operands before the first that comes after those.
     roots_before: usize,
     place: Place,
     batch: Batch,
     since: (Instant, u64),
+    /// Device and inode number of the directory that is written to: it is left out.
+    own: Option<(u64, u64)>,
+    /// Has warnings on directories.
+    pub(super) selection: Option<Arc<dyn Selection>>,
 }
 
 impl<'a> Taker<'a> {
     pub(super) fn new(
         scan: &'a Scan,
-        journal: &'a Journal,
+        mut journal: Journal,
         writer: Writer,
         (watch, progress): (&'a mut dyn Watch, &'a Cell<Progress>),
         past: Option<(Arc<Past>, ByDir)>,
     ) -> Self {
-        let place = journal.place.clone();
-        let path = |level| CString::new(place.path_of(level)).unwrap_or_default();
-        let again: Vec<_> = (0..place.stack.len()).rev().map(path).collect();
-        let roots_before = if again.is_empty() { place.roots_done } else { place.root + 1 };
-        Self {
+        let place = std::mem::take(&mut journal.place);
+        let again = place.levels_in_reach();
+        let roots_before = if place.stack.is_empty() { place.roots_done } else { place.root + 1 };
+        let mut taker = Self {
             scan,
             journal,
             deadline: scan.deadline.map(|deadline| Instant::now() + deadline),
@@ -61,6 +72,7 @@ impl<'a> Taker<'a> {
             failed: false,
             error: None,
             past,
+            pace: None,
             watch,
             progress,
             again,
@@ -69,6 +81,35 @@ impl<'a> Taker<'a> {
             since: (Instant::now(), place.tally.entries),
             place,
             batch: Batch::default(),
+            selection: None,
+            own: None,
+        };
+        taker.give_up_deeper_levels();
+        taker
+    }
+
+    /// Sets the pace that ends when the scan stops.
+    pub(super) fn with_pace(self, pace: Option<Arc<Pace>>) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Leaves out the directory with this device and inode number.
+    pub(super) fn without(self, own: Option<(u64, u64)>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// Leaves the directories of the earlier run whose paths are too long to open: no walk can
+    /// begin with them.
+    fn give_up_deeper_levels(&mut self) {
+        while self.place.stack.len() > self.again {
+            let errno = Errno::NAMETOOLONG;
+            let (id, path) = (self.place.stack.last().map(|frame| frame.id), &self.place.path);
+            push_failure(&mut self.batch, "read", (id, None), path, errno);
+            // The outermost one says it for all that are below it.
+            if self.place.stack.len() == self.again + 1 {
+                self.watch.problem(&Problem { deed: "read", path: path.clone(), errno });
+            }
+            self.close(State::Partial, Some(errno));
         }
     }
 
@@ -114,9 +155,26 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn problem(&mut self, deed: &'static str, dir_id: Option<i64>, path: Vec<u8>, errno: Errno) {
-        self.batch.errors.push(dir_id, &path, deed, errno.raw_os_error(), &words(errno));
+    /// Notes an operand that is not there.
+    fn missing(&mut self, path: Vec<u8>, errno: Errno) {
+        push_failure(&mut self.batch, "access", (None, Some(&path)), &path, errno);
+        self.watch.problem(&Problem { deed: "access", path, errno });
+    }
+
+    /// Notes what cannot be done with the directory entered last.
+    fn problem(&mut self, deed: &'static str, errno: Errno) {
+        let (id, path) = (self.place.stack.last().map(|frame| frame.id), self.place.path.clone());
+        push_failure(&mut self.batch, deed, (id, None), &path, errno);
         self.watch.problem(&Problem { deed, path, errno });
+    }
+
+    /// Says that a time of an entry does not fit into its column, which has the end of its range
+    /// instead.
+    fn clamped(&mut self, dir_id: Option<i64>, name: Option<&[u8]>, path: Vec<u8>) {
+        let errno = Errno::OVERFLOW;
+        self.place.tally.completeness.clamped_times += 1;
+        push_failure(&mut self.batch, TIME, (dir_id, name), &path, errno);
+        self.watch.problem(&Problem { deed: "record a time of", path, errno });
     }
 
     /// A number for the next directory, which is counted as one of its parent's.
@@ -138,13 +196,12 @@ impl<'a> Taker<'a> {
     fn open(&mut self, name: &[u8], row: Row) {
         let (id, parent) = self.number();
         let above = self.place.path.len();
-        if above > 0 && self.place.path.last() != Some(&b'/') {
-            self.place.path.push(b'/');
-        }
-        let start = self.place.path.len();
-        self.place.path.extend_from_slice(name);
+        let start = join(&mut self.place.path, name);
         self.batch.owners.insert((row.uid, row.gid));
         let (own, below) = (Sums::default(), Sums::default());
+        if row.is_out_of_range() {
+            self.clamped(Some(id), None, self.place.path.clone());
+        }
         let (depth, scanned) = (self.place.stack.len() as i32, now());
         self.place.stack.push(Frame { id, parent, depth, name: start, above, row, own, below, scanned });
     }
@@ -167,7 +224,7 @@ impl<'a> Taker<'a> {
             root: self.place.root as i32,
             depth: frame.depth,
             name: &self.place.path[frame.name..],
-            path: &self.place.path,
+            path: stored_path(&self.place.path),
             meta: Some(&frame.row).filter(|_| known),
             own: &frame.own,
             below: &frame.below,
@@ -184,14 +241,14 @@ impl<'a> Taker<'a> {
             self.checkpoint();
         }
         self.send_if_full();
+        point("directory-left");
     }
 
     /// A directory of which nothing is read.
     fn pass(&mut self, name: &[u8], meta: Result<&Meta, Errno>, state: State, errno: Option<Errno>) {
         self.open(name, Row::new(FileType::Directory, meta));
         if let Some(errno) = errno {
-            let (id, path) = (self.place.stack.last().map(|frame| frame.id), self.place.path.clone());
-            self.problem(if meta.is_ok() { "read" } else { "access" }, id, path, errno);
+            self.problem(if meta.is_ok() { "read" } else { "access" }, errno);
         }
         self.close(state, errno);
     }
@@ -206,14 +263,22 @@ impl<'a> Taker<'a> {
             Err(errno) => errno,
             Ok(_) => Errno::STALE,
         };
-        let (id, path) = (Some(frame.id), self.place.path.clone());
-        self.problem("read", id, path, errno);
+        self.problem("read", errno);
         self.close(State::Partial, Some(errno));
         Descend::No
     }
 
+    /// A directory that is not read, as it is as far below its root as was asked for.
+    fn skipped(&mut self, skipped: &Skipped) {
+        match &skipped.meta {
+            Ok(meta) if self.own == Some(meta.id()) => {}
+            Ok(meta) => self.pass(&skipped.name, Ok(meta), State::Skipped, None),
+            Err(errno) => self.pass(&skipped.name, Err(*errno), State::Failed, Some(*errno)),
+        }
+    }
+
     fn is_again(&self, root: usize) -> bool {
-        root < self.again.len()
+        root < self.again
     }
 
     /// Entries of the directory entered last.
@@ -221,12 +286,16 @@ impl<'a> Taker<'a> {
         let Some(frame) = self.place.stack.last_mut() else { return };
         frame.own.add(&chunk.sums);
         let id = frame.id;
-        for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0) {
-            let slash = if self.place.path.ends_with(b"/") { &b""[..] } else { b"/" };
-            let path = [&self.place.path[..], slash, name].concat();
+        for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0 || row.is_out_of_range()) {
+            let mut path = self.place.path.clone();
+            join(&mut path, name);
+            if row.errno == 0 {
+                self.clamped(Some(id), Some(name), path);
+                continue;
+            }
             let errno = Errno::from_raw_os_error(i32::from(row.errno));
             self.place.tally.completeness.unknown_entries += 1;
-            self.batch.errors.push(Some(id), &path, "stat", errno.raw_os_error(), &words(errno));
+            push_failure(&mut self.batch, "stat", (Some(id), Some(name)), &path, errno);
             self.watch.problem(&Problem { deed: "access", path, errno });
         }
         self.take(id, chunk);
@@ -255,9 +324,30 @@ impl<'a> Taker<'a> {
     fn take(&mut self, dir_id: i64, chunk: Box<Chunk>) {
         self.place.tally.entries += chunk.len() as u64;
         self.batch.rows += chunk.len();
+        self.batch.text_bytes += chunk.text_bytes();
         self.batch.entries.push((dir_id, chunk));
         self.send_if_full();
+        point("rows-taken");
     }
+}
+
+/// Adds a row of `errors`, about a directory or an entry of it.
+fn push_failure(
+    batch: &mut Batch,
+    op: &str,
+    (dir_id, name): (Option<i64>, Option<&[u8]>),
+    path: &[u8],
+    errno: Errno,
+) {
+    let message = &words(errno);
+    batch.errors.push(&Failure {
+        dir_id,
+        name,
+        path: stored_path(path),
+        op,
+        errno: errno.raw_os_error(),
+        message,
+    });
 }
 
 /// Microseconds since 1970.
@@ -270,8 +360,12 @@ impl Consume<Item> for Taker<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         let next = self.next_root;
         self.next_root += 1;
-        let operand = || self.scan.roots.get(self.roots_before + next - self.again.len());
-        let root = if self.is_again(next) { self.again.get(next) } else { operand() };
+        if self.is_again(next) {
+            // Directories are left from the innermost on, so those to come are still on the stack.
+            let path = self.place.path_of(self.again - 1 - next);
+            return NextRoot::Path(CString::new(path).unwrap_or_default());
+        }
+        let root = self.scan.roots.get(self.roots_before + next - self.again);
         root.map_or(NextRoot::End, |root| NextRoot::Path(root.clone()))
     }
 
@@ -280,7 +374,7 @@ impl Consume<Item> for Taker<'_> {
             self.reenter(Err(meta.err().unwrap_or(Errno::NOTDIR)));
             return;
         }
-        self.place.root = self.roots_before + root - self.again.len();
+        self.place.root = self.roots_before + root - self.again;
         let root = &self.scan.roots[self.place.root];
         let path = root.to_bytes();
         match meta {
@@ -290,11 +384,14 @@ impl Consume<Item> for Taker<'_> {
                 let link = if is_link { fathom_walk::read_link(root).ok() } else { None };
                 let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
                 chunk.push(path, meta.file_type(), Ok(&meta), link);
+                if chunk.iter().any(|(row, ..)| row.is_out_of_range()) {
+                    self.clamped(None, Some(path), path.to_vec());
+                }
                 self.take(0, chunk);
             }
             Err(errno) => {
                 self.place.tally.completeness.missing_roots += 1;
-                self.problem("access", None, path.to_vec(), errno);
+                self.missing(path.to_vec(), errno);
             }
         }
         self.place.roots_done = self.place.root + 1;
@@ -306,16 +403,21 @@ impl Consume<Item> for Taker<'_> {
             if self.is_again(root) {
                 return self.reenter(Ok(&enter));
             }
-            self.place.root = self.roots_before + root - self.again.len();
+            self.place.root = self.roots_before + root - self.again;
+        } else if self.own == Some(meta.id()) {
+            return Descend::No;
         }
         let root_dev = self.place.stack.first().map_or(meta.dev, |root| root.row.dev);
         let foreign = self.scan.one_file_system && meta.dev != root_dev;
+        let warnings = self.selection.as_ref().map(|selection| selection.warnings(enter.node));
+        warnings.iter().flatten().for_each(|warning| self.watch.warning(warning));
+        let is_last = self.scan.left_out.max_depth.is_some_and(|max| self.place.stack.len() >= max);
         match enter.found {
-            Found::Readable if !foreign => {
+            Found::Readable if !foreign && !is_last => {
                 self.open(name, Row::new(FileType::Directory, Ok(meta)));
                 return Descend::Yes;
             }
-            Found::Unreadable(errno) if !foreign => {
+            Found::Unreadable(errno) if !foreign && !is_last => {
                 self.pass(name, Ok(meta), State::Failed, Some(errno));
             }
             _ => self.pass(name, Ok(meta), State::Skipped, None),
@@ -331,21 +433,25 @@ impl Consume<Item> for Taker<'_> {
         match item {
             Item::Rows(chunk) => self.rows(chunk),
             Item::Past(id) => self.past_rows(id),
+            Item::Skipped(skipped) => self.skipped(&skipped),
         }
     }
 
     fn leave(&mut self, error: Option<Errno>) {
         if let Some(errno) = error {
-            let (id, path) = (self.place.stack.last().map(|frame| frame.id), self.place.path.clone());
-            self.problem("read", id, path, errno);
+            self.problem("read", errno);
         }
         self.close(if error.is_some() { State::Partial } else { State::Complete }, error);
     }
 
     fn stopped(&mut self) -> bool {
         self.watch.progress(self.progress.get());
-        self.failed
+        let stopped = self.failed
             || self.scan.stop.load(Ordering::Relaxed)
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if stopped {
+            self.pace.as_ref().inspect(|pace| pace.end());
+        }
+        stopped
     }
 }

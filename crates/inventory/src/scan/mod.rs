@@ -3,14 +3,17 @@
 
 mod consume;
 mod journal;
+mod lock;
 mod pace;
+mod part;
 mod past;
+mod select;
 mod visit;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
-use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +22,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fathom_walk::{Choice, Errno, Fields, Follow, Leaps, Options, Progress, Summary, run};
 
 use crate::Owners;
-use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer};
+use crate::fault::point;
+use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer, check_files};
+pub(crate) use consume::TIME;
 use consume::Taker;
 use journal::Journal;
 pub(crate) use pace::Pace;
+use part::{Left, Part};
+pub(crate) use part::{make, part_of, publish};
 use past::Past;
+pub use select::{LeftOut, Selection, Selector};
 use visit::{Known, Maker};
+
+/// Options in a manifest that say what was left out: [`Scan::options`] has them.
+pub const LEFT_OUT: [&str; 3] = ["exclude", "ignore-vcs", "max-depth"];
 
 /// What to scan, and how.
 #[derive(Clone, Debug)]
@@ -43,22 +54,30 @@ pub struct Scan {
     pub rate: Option<u64>,
     /// Leave out what is on other filesystems than its root.
     pub one_file_system: bool,
+    /// Leave out this as well.
+    pub left_out: LeftOut,
+    /// Decides on that.
+    pub selector: Selector,
+    /// Names of owners.
+    pub owners: Owners,
     /// End after this time with what there is.
     pub deadline: Option<Duration>,
     /// An earlier inventory: what is in a directory that has not changed since is taken from it.
     pub since: Option<PathBuf>,
     /// Entries after which what there is is put on the disk for good, for another run to go on from there.
     pub checkpoint_entries: u64,
+    /// Permission bits of its files, where others than their owner may read it.
+    pub mode: Option<u32>,
     /// What was asked for, for the manifest.
     pub options: BTreeMap<String, String>,
     /// End soon with what there is, once this is set.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What went wrong with something in a tree.
+/// A failed operation on an entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What could not be done with it: `access`, `read` or `stat`.
+    /// The operation that failed: `access`, `read`, or `record a time of`.
     pub deed: &'static str,
     /// What it is about.
     pub path: Vec<u8>,
@@ -81,108 +100,172 @@ pub trait Watch {
     fn progress(&mut self, progress: Progress);
     /// Something could not be read.
     fn problem(&mut self, problem: &Problem);
+    /// Something is wrong that takes nothing from the inventory.
+    fn warning(&mut self, _message: &[u8]) {}
 }
 
 /// Scans into the new directory `out`.
 ///
 /// # Errors
-/// If `out` or its `.part` exists, or cannot be made or written, or if the walk cannot start. What goes wrong within the
-/// trees is in the inventory.
+/// If there is an `out`, or a `.part` of it that another scan has written to or is writing to, if
+/// either cannot be made or written, or if the walk cannot start. What goes wrong within the trees
+/// is in the inventory.
 pub fn scan(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, Error> {
-    let part = part_of(out);
-    for taken in [out, &part] {
-        if taken.symlink_metadata().is_ok() {
-            return Err(Error::new(Op::Create, taken, std::io::Error::from(Errno::EXIST)));
-        }
-    }
-    let journal = Journal::new(scan, seconds(SystemTime::now()))?;
-    let past = past(&journal)?;
-    fs::create_dir(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
-    // From now on there is something to go on from.
-    journal.write(&part)?;
-    go_on(scan, &journal, (Vec::new(), past), out, watch)
+    part::free(out)?;
+    let (journal, past) = beginning(scan)?;
+    let part = Part::begin(out, watch)?;
+    begin(scan, journal, past, part, watch)
 }
 
-/// Goes on with the scan that was to make `out` and was ended, be it by its deadline or by a loss of power. The roots, and whether
-/// it stays on one filesystem, are those of the earlier run.
+/// Goes on with the scan that was to make `out` and was ended, be it by its deadline or by a loss
+/// of power. The roots, and whether it stays on one filesystem, are those of the earlier run. Where
+/// there is nothing to go on with, begins one of the roots of `scan`.
 ///
 /// # Errors
-/// As [`scan`]; and if there is nothing to go on with.
+/// As [`scan()`]; if there is nothing to go on with and `scan` has no roots; or if it has others
+/// than were begun with.
 pub fn resume(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, Error> {
-    let part = part_of(out);
-    if !Journal::is_in(&part) {
-        if Manifest::read(out)?.completeness.stopped.is_none() {
-            return Err(Error::new(Op::Resume, out, "the scan came to its end"));
+    let Some(part) = Part::reopen(out, watch)? else {
+        let (journal, past) = beginning_at(scan, out)?;
+        let part = Part::begin(out, watch)?;
+        return begin(scan, journal, past, part, watch);
+    };
+    match part.left()? {
+        Left::Whole(manifest) => {
+            let mode = scan.mode.or_else(|| Journal::read(part.directory()).ok()?.mode);
+            part.publish(&manifest, mode)?;
+            Ok(Outcome { manifest: *manifest, summary: Summary { complete: true, ..Summary::default() } })
         }
-        fs::rename(out, &part).map_err(|error| Error::new(Op::Rename, out, error))?;
+        Left::Nothing => {
+            let (journal, past) = beginning_at(scan, part.directory())?;
+            begin(scan, journal, past, part, watch)
+        }
+        Left::Journal(journal) => go_on_from(scan, *journal, part, watch),
     }
-    let journal = Journal::read(&part)?;
-    journal.clean(&part)?;
-    let roots = journal.roots.iter().map(|root| CString::new(root.as_slice())).collect::<Result<_, _>>();
-    let roots = roots.map_err(|error| Error::new(Op::Read, &part, error))?;
-    let (one_file_system, options) = (journal.one_file_system, journal.options.clone());
-    let scan = Scan { roots, one_file_system, options, ..scan.clone() };
-    let known = journal.known(&part)?;
+}
+
+/// The data of an earlier inventory that the walk uses; `None` without one.
+type Earlier = Option<(Past, ByDir)>;
+
+/// The journal of a scan that is to begin, and what the earlier inventory has, if there is to be
+/// one.
+fn beginning(scan: &Scan) -> Result<(Journal, Earlier), Error> {
+    let journal = Journal::new(scan, seconds(SystemTime::now()))?;
     let past = past(&journal)?;
-    go_on(&scan, &journal, (known, past), out, watch)
+    Ok((journal, past))
+}
+
+fn beginning_at(scan: &Scan, path: &Path) -> Result<(Journal, Earlier), Error> {
+    if scan.roots.is_empty() {
+        return Err(Error::new(
+            Op::Resume,
+            path,
+            "there is nothing to go on with, and no operand to begin with",
+        ));
+    }
+    beginning(scan)
 }
 
 /// What the earlier inventory has, if there is to be one.
-fn past(journal: &Journal) -> Result<Option<(Past, ByDir)>, Error> {
-    journal.since.as_deref().map(|path| Past::read(Path::new(OsStr::from_bytes(path)))).transpose()
+fn past(journal: &Journal) -> Result<Earlier, Error> {
+    let Some(path) = journal.since.as_deref() else { return Ok(None) };
+    let path = Path::new(OsStr::from_bytes(path));
+    let then = Manifest::read(path)?.options;
+    if LEFT_OUT.iter().any(|option| then.get(*option) != journal.options.get(*option)) {
+        return Err(Error::new(
+            Op::Read,
+            path,
+            "it was made with other exclusions, which --since cannot tell from changes",
+        ));
+    }
+    Past::read(path).map(Some)
+}
+
+fn begin(
+    scan: &Scan,
+    journal: Journal,
+    past: Earlier,
+    part: Part,
+    watch: &mut dyn Watch,
+) -> Result<Outcome, Error> {
+    // From now on there is something to go on from.
+    journal.write(part.directory())?;
+    go_on(scan, journal, (Vec::new(), past), part, watch)
+}
+
+/// Goes on from a journal, once all that it lists is known to be there.
+fn go_on_from(scan: &Scan, journal: Journal, part: Part, watch: &mut dyn Watch) -> Result<Outcome, Error> {
+    let directory = part.directory();
+    journal.accepts(scan, directory)?;
+    check_files(directory, &journal.files)?;
+    journal.clean(directory)?;
+    point("part-cleaned");
+    let roots = journal.roots.iter().map(|root| CString::new(root.as_slice())).collect::<Result<_, _>>();
+    let roots = roots.map_err(|error| Error::new(Op::Read, directory, error))?;
+    let (one_file_system, options) = (journal.one_file_system, journal.options.clone());
+    let (left_out, mode) = (journal.left_out.clone(), scan.mode.or(journal.mode));
+    let scan = Scan { roots, one_file_system, options, left_out, mode, ..scan.clone() };
+    let known = journal.known(directory)?;
+    let past = past(&journal)?;
+    go_on(&scan, journal, (known, past), part, watch)
 }
 
 fn go_on(
     scan: &Scan,
-    journal: &Journal,
-    (known, past): (Vec<Known>, Option<(Past, ByDir)>),
-    out: &Path,
+    journal: Journal,
+    (known, past): (Vec<Known>, Earlier),
+    part: Part,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, Error> {
-    let part = part_of(out);
-    let writer = Writer::start(journal.shelf(part.clone()))?;
+    let directory = part.directory();
+    let writer = Writer::start(journal.shelf(directory.to_owned()))?;
     let progress = std::cell::Cell::new(Progress::default());
     let past = past.map(|(past, by_dir)| (Arc::new(past), by_dir));
-    let maker =
-        Maker { known, pace: scan.rate.map(Pace::new), past: past.as_ref().map(|(past, _)| past.clone()) };
-    let mut taker = Taker::new(scan, journal, writer, (watch, &progress), past);
-    let ended = run(walk_options(journal, scan), maker, &mut taker, &mut |now| progress.set(now));
+    let pace = scan.rate.map(|rate| Arc::new(Pace::new(rate)));
+    let selection = (scan.selector)(&scan.left_out);
+    let maker = Maker {
+        known,
+        pace: pace.clone(),
+        past: past.as_ref().map(|(past, _)| past.clone()),
+        selection: selection.clone(),
+        max_depth: scan.left_out.max_depth,
+    };
+    let opens = selection.as_ref().is_some_and(|selection| selection.looks_into_directories());
+    let options = Options { whole: opens, ..walk_options(&journal, scan) };
+    let (start, since) = (journal.start, journal.since.clone());
+    let own = directory.symlink_metadata().ok().map(|own| (own.dev(), own.ino()));
+    let taker = Taker::new(scan, journal, writer, (watch, &progress), past);
+    let mut taker = taker.with_pace(pace).without(own);
+    taker.selection = selection;
+    let ended = run(options, maker, &mut taker, &mut |now| progress.set(now));
     let complete = ended.as_ref().is_ok_and(|summary| summary.complete);
     let (written, found) = taker.end(complete);
     // What could not be written is the cause of what follows.
     let shelf = written?;
-    let summary = ended.map_err(|error| Error::new(Op::Walk, out, error))?;
-    let files = shelf.finish(&Owners::read())?;
+    let summary = ended.map_err(|error| Error::new(Op::Walk, directory, error))?;
+    let files = shelf.finish(&scan.owners)?;
+    point("tables-finished");
     let manifest = Manifest {
         format: VERSION,
         tool: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),
         host: host(),
         roots: scan.roots.iter().map(root).collect(),
         options: scan.options.clone(),
-        start: journal.start,
+        start,
         end: seconds(SystemTime::now()),
         entries: found.entries,
         completeness: Completeness { stopped: stopped(scan, &summary), ..found.completeness },
-        since: journal.since.as_deref().map(|path| Since {
+        since: since.as_deref().map(|path| Since {
             path: String::from_utf8_lossy(path).into_owned(),
             directories: found.past_directories,
             entries: found.past_entries,
         }),
         files,
     };
-    manifest.write(&part)?;
-    if complete {
-        Journal::remove(&part)?;
-    }
-    publish(&part, out)?;
+    manifest.write(directory)?;
+    point("manifest-written");
+    part.publish(&manifest, scan.mode)?;
     Ok(Outcome { manifest, summary })
-}
-
-/// The name of an inventory while it is made.
-fn part_of(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    out.with_file_name(name)
 }
 
 fn walk_options(journal: &Journal, scan: &Scan) -> Options {
@@ -195,7 +278,8 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
         roots: Follow::No,
         links: Follow::No,
         fields,
-        stat_dirs: false,
+        // Those at the last level are not opened.
+        stat_dirs: scan.left_out.max_depth.is_some(),
         once: false,
         loose: true,
         whole: false,
@@ -208,19 +292,6 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
 fn stopped(scan: &Scan, summary: &Summary) -> Option<String> {
     let why = if scan.stop.load(Ordering::Relaxed) { "interrupted" } else { "deadline" };
     (!summary.complete).then(|| why.to_owned())
-}
-
-/// Gives the inventory its name, once the disk has all of it.
-fn publish(part: &Path, out: &Path) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::new(Op::Rename, part, error);
-    let sync = |directory: &Path| File::open(directory).and_then(|directory| directory.sync_all());
-    sync(part).map_err(failed)?;
-    if out.symlink_metadata().is_ok() {
-        return Err(failed(Errno::EXIST.into()));
-    }
-    fs::rename(part, out).map_err(failed)?;
-    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync(parent).map_err(failed)
 }
 
 fn seconds(time: SystemTime) -> i64 {

@@ -10,9 +10,10 @@
 use std::ffi::CStr;
 use std::path::Path;
 
-use fathom_walk::{FileType, Meta, Names};
+use fathom_walk::{Errno, FileType, Meta, Names};
 use parquet::errors::ParquetError;
 
+use crate::normal::{components, is_absolute};
 use crate::store::{ByDir, Error, Group, Inventory, Op, Table, micros};
 
 /// A filesystem's times may be so coarse, or its clock so far from ours, in microseconds.
@@ -105,13 +106,18 @@ impl Past {
     /// The directory that had this path.
     pub(super) fn find(&self, path: &[u8]) -> Option<u32> {
         self.roots.iter().find_map(|root| {
-            let rest = path.strip_prefix(self.name(*root))?;
-            if !rest.is_empty() && !rest.starts_with(b"/") && !self.name(*root).ends_with(b"/") {
-                return None;
-            }
-            let mut names = rest.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-            names.try_fold(*root, |dir, name| self.child(dir, name))
+            let (mut names, name) = (components(path), self.name(*root));
+            let is_below = is_absolute(name) == is_absolute(path)
+                && components(name).all(|above| names.next() == Some(above));
+            if is_below { names.try_fold(*root, |dir, name| self.child(dir, name)) } else { None }
         })
+    }
+
+    /// The first directory with this device and inode number: the one of a root that has another
+    /// path now.
+    pub(super) fn find_inode(&self, (dev, ino): (u64, u64)) -> Option<u32> {
+        let place = self.dirs.iter().position(|dir| (dir.dev, dir.ino) == (dev, ino))?;
+        u32::try_from(place + 1).ok()
     }
 
     /// Whether the directory found is the one it was, with the entries that it had.
@@ -127,7 +133,10 @@ impl Past {
     }
 
     /// Fills `names` with the directories in one, in the order in which they were read.
-    pub(super) fn subdirs(&self, id: u32, names: &mut Names) {
+    ///
+    /// # Errors
+    /// As [`Names::push`]: the inventory has what no directory can have.
+    pub(super) fn subdirs(&self, id: u32, names: &mut Names) -> Result<(), Errno> {
         let mut children = self.children(id).to_vec();
         children.sort_unstable();
         let mut name = Vec::with_capacity(NAME_MAX + 1);
@@ -136,9 +145,10 @@ impl Past {
             name.extend_from_slice(self.name(child));
             name.push(0);
             if let Ok(name) = CStr::from_bytes_with_nul(&name) {
-                names.push(name, self.dir(child).ino, FileType::Directory);
+                names.push(name, self.dir(child).ino, FileType::Directory)?;
             }
         }
+        Ok(())
     }
 
     /// When the entries of a directory were looked at.
@@ -220,10 +230,12 @@ mod tests {
     fn directories_are_found_by_name_and_path() {
         let past = past();
         assert_eq!([past.find(b"r"), past.find(b"r/a/a"), past.find(b"r/b/")], [Some(1), Some(3), Some(4)]);
+        assert_eq!([past.find(b"./r/./"), past.find(b"r//b"), past.find(b"/r")], [Some(1), Some(4), None]);
+        assert_eq!([past.find_inode((1, 11)), past.find_inode((2, 11))], [Some(2), None]);
         assert_eq!([past.find(b"ra"), past.find(b"r/c"), past.find(b"b"), past.find(b"")], [None; 4]);
         assert_eq!([past.child(1, b"b"), past.child(2, b"b"), past.child(4, b"a")], [Some(4), None, None]);
         let mut names = Names::new();
-        past.subdirs(1, &mut names);
+        past.subdirs(1, &mut names).unwrap();
         let names: Vec<_> = names.iter().map(|name| (name.name.to_bytes().to_vec(), name.ino)).collect();
         assert_eq!(names, [(b"a".to_vec(), 11), (b"b".to_vec(), 12)]);
     }

@@ -3,19 +3,23 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Visit};
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Visit};
 
 use super::pace::Pace;
 use super::past::Past;
+use super::select::Selection;
 use crate::store::Chunk;
 
 /// Makes rows.
 pub(crate) struct Maker {
     /// By root of the walk, what of it is known already.
     pub(super) known: Vec<Known>,
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<Arc<Pace>>,
     /// What an earlier inventory has.
     pub(super) past: Option<Arc<Past>>,
+    pub(super) selection: Option<Arc<dyn Selection>>,
+    /// Directories so many levels below a root are not read.
+    pub(super) max_depth: Option<usize>,
 }
 
 /// What becomes rows.
@@ -24,6 +28,14 @@ pub(crate) enum Item {
     Rows(Box<Chunk>),
     /// Those that the earlier inventory has of its directory of this number.
     Past(u32),
+    /// A directory that is not to be read.
+    Skipped(Box<Skipped>),
+}
+
+/// A directory at the last level.
+pub(crate) struct Skipped {
+    pub(super) name: Vec<u8>,
+    pub(super) meta: Result<Meta, Errno>,
 }
 
 /// What is noted of a directory that the earlier inventory has.
@@ -33,29 +45,39 @@ struct Then {
     unchanged: bool,
 }
 
-/// Names in a directory that an earlier run has written.
+/// Names in a directory that an earlier run has written. A name stays known whatever is there by
+/// now: a file in the place of a directory would otherwise be a second entry of that name.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) dirs: HashSet<Vec<u8>>,
-    pub(super) files: HashSet<Vec<u8>>,
-}
+pub(super) struct Known(pub(super) HashSet<Vec<u8>>);
 
 impl Maker {
     fn is_known(&self, dir: &Node, entry: &Entry<'_>) -> bool {
         let known = if dir.depth() == 0 { self.known.get(dir.root_index()) } else { None };
-        let is_dir = entry.file_type() == FileType::Directory;
-        known.is_some_and(|known| {
-            let names = if is_dir { &known.dirs } else { &known.files };
-            names.contains(entry.name.name.to_bytes())
-        })
+        known.is_some_and(|known| known.0.contains(entry.name.name.to_bytes()))
     }
 
     /// The number in the earlier inventory of a directory that may be in it.
-    fn then(&self, past: &Past, dir: &Node) -> Option<u32> {
+    fn then(&self, past: &Past, dir: &Node, meta: &Meta) -> Option<u32> {
         match dir.parent() {
             Some(parent) => past.child(parent.note::<Then>()?.id, dir.name().to_bytes()),
-            None => past.find(dir.name().to_bytes()),
+            None => past.find(dir.name().to_bytes()).or_else(|| past.find_inode(meta.id())),
         }
+    }
+
+    /// Levels of `dir` below its operand: an earlier run's directories are read again as roots, the
+    /// innermost first.
+    fn depth(&self, dir: &Node) -> usize {
+        dir.depth() + self.known.len().saturating_sub(dir.root_index() + 1)
+    }
+
+    /// Whether an entry is left out whose name did not say so, as its type was not known.
+    fn leaves_out(&self, dir: &Node, entry: &Entry<'_>) -> bool {
+        let is_dir = entry.file_type() == FileType::Directory;
+        entry.name.file_type == FileType::Unknown
+            && self
+                .selection
+                .as_ref()
+                .is_some_and(|selection| selection.leaves_out(dir, entry.name.name.to_bytes(), is_dir))
     }
 
     fn keep_pace(&self, entries: usize) {
@@ -70,14 +92,19 @@ impl Visit for Maker {
 
     fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         let Some(past) = &self.past else { return false };
-        let Some(id) = self.then(past, dir) else { return false };
+        let Some(id) = self.then(past, dir, meta) else { return false };
         let goes_on = dir.depth() == 0 && dir.root_index() < self.known.len();
-        let unchanged = !goes_on && past.is_unchanged(id, meta);
+        let unchanged = !goes_on && past.is_unchanged(id, meta) && past.subdirs(id, names).is_ok();
         dir.set_note(Then { id, unchanged });
-        if unchanged {
-            past.subdirs(id, names);
-        }
         unchanged
+    }
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.selection.as_ref().map_or(0, |selection| selection.opened(&dir))
+    }
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.selection.as_ref().inspect(|selection| selection.select(dir, names));
     }
 
     fn entries<'a>(
@@ -92,7 +119,7 @@ impl Visit for Maker {
             return self.keep_pace(1);
         }
         let (mut plain, mut ordered) = (Vec::new(), Vec::new());
-        for entry in entries.filter(|entry| !self.is_known(dir, entry)) {
+        for entry in entries.filter(|entry| !self.is_known(dir, entry) && !self.leaves_out(dir, entry)) {
             if is_plain(&entry) { &mut plain } else { &mut ordered }.push(entry);
         }
         self.keep_pace(plain.len() + ordered.len());
@@ -105,7 +132,9 @@ impl Visit for Maker {
         }
         let is_dir = |entry: &Entry<'_>| entry.file_type() == FileType::Directory;
         for run in ordered.chunk_by(|left, right| is_dir(left) == is_dir(right)) {
-            if is_dir(&run[0]) {
+            if is_dir(&run[0]) && self.max_depth.is_some_and(|max| self.depth(dir) + 1 >= max) {
+                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry)));
+            } else if is_dir(&run[0]) {
                 run.iter().for_each(|entry| emit.descend(entry));
             } else {
                 let chunk = chunk(run);
@@ -119,6 +148,7 @@ impl Visit for Maker {
         match item {
             Item::Rows(chunk) => size_of::<Chunk>() + chunk.heap_bytes(),
             Item::Past(_) => 0,
+            Item::Skipped(skipped) => size_of::<Skipped>() + skipped.name.len(),
         }
     }
 }
@@ -127,6 +157,12 @@ impl Visit for Maker {
 fn is_plain(entry: &Entry<'_>) -> bool {
     let is_linked = matches!(entry.meta, Some(Ok(meta)) if meta.nlink > 1);
     entry.file_type() != FileType::Directory && !is_linked
+}
+
+fn skipped(dir: &Entry<'_>) -> Item {
+    let name = dir.name.name.to_bytes().to_vec();
+    let meta = dir.meta.map_or(Err(Errno::INVAL), |meta| meta.copied());
+    Item::Skipped(Box::new(Skipped { name, meta }))
 }
 
 fn chunk(files: &[Entry<'_>]) -> Box<Chunk> {

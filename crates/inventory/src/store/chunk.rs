@@ -30,6 +30,9 @@ pub(crate) struct Row {
     pub(crate) file_type: FileType,
 }
 
+/// Times that microseconds in 64 bits can say.
+const MICROS: std::ops::RangeInclusive<i64> = i64::MIN + 1..=i64::MAX;
+
 impl Row {
     pub(crate) fn new(file_type: FileType, meta: Result<&Meta, Errno>) -> Self {
         let (known, errno) = match meta {
@@ -56,6 +59,12 @@ impl Row {
         }
     }
 
+    /// Whether a time is that of the end of the range, as its own is beyond.
+    pub(crate) fn is_out_of_range(&self) -> bool {
+        let is_end = |micros: &i64| micros == MICROS.start() || micros == MICROS.end();
+        self.micros.iter().chain(&self.born()).any(is_end)
+    }
+
     /// When it was made, in microseconds since 1970.
     pub(crate) fn born(&self) -> Option<i64> {
         (self.born != NEVER).then_some(self.born)
@@ -65,7 +74,7 @@ impl Row {
 /// A point in time in microseconds, and the nanoseconds beyond. What 64 bits do not hold is the end of what they do.
 pub(crate) fn micros(stamp: Stamp) -> (i64, u16) {
     let micros = i128::from(stamp.sec) * 1_000_000 + i128::from(stamp.nsec / 1000);
-    let bounded = micros.clamp(i128::from(i64::MIN + 1), i128::from(i64::MAX));
+    let bounded = micros.clamp(i128::from(*MICROS.start()), i128::from(*MICROS.end()));
     (bounded as i64, (stamp.nsec % 1000) as u16)
 }
 
@@ -144,8 +153,24 @@ impl Chunk {
         self.rows.iter_mut().filter(|row| row.dev == from).for_each(|row| row.dev = to);
     }
 
+    /// Does so with many, of which none is found in the others.
+    pub(crate) fn renumber_all(&mut self, devices: &[(u64, u64)]) {
+        if devices.iter().all(|(from, to)| from == to) {
+            return;
+        }
+        for row in &mut self.rows {
+            let found = devices.iter().find(|(from, _)| *from == row.dev);
+            row.dev = found.map_or(row.dev, |(_, to)| *to);
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Bytes of names and link targets.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -189,5 +214,17 @@ mod tests {
         assert_eq!(micros(Stamp { sec: -1, nsec: 999_999_999 }), (-1, 999));
         assert_eq!(micros(Stamp { sec: i64::MAX, nsec: 0 }).0, i64::MAX);
         assert_eq!(micros(Stamp { sec: i64::MIN, nsec: 0 }).0, i64::MIN + 1);
+    }
+
+    #[test]
+    fn a_time_beyond_the_range_is_known_to_be_one() {
+        let row = |sec| {
+            Row::new(FileType::Regular, Ok(&Meta { changed: Stamp { sec, nsec: 0 }, ..Meta::default() }))
+        };
+        assert!(!row(0).is_out_of_range() && !row(9_000_000_000_000).is_out_of_range());
+        assert!(row(10_000_000_000_000).is_out_of_range() && row(i64::MIN).is_out_of_range());
+        let born = Meta { born: Some(Stamp { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
+        assert!(Row::new(FileType::Regular, Ok(&born)).is_out_of_range());
+        assert!(!Row::new(FileType::Regular, Err(Errno::IO)).is_out_of_range());
     }
 }

@@ -43,15 +43,34 @@ pub(crate) struct Spec {
     pub(crate) packing: Packing,
     /// Rows may have no value.
     pub(crate) optional: bool,
+    /// The first format that has the column.
+    pub(crate) since: u32,
+    /// The first format in which rows may have no value.
+    pub(crate) optional_since: u32,
 }
 
 impl Spec {
     pub(crate) const fn new(name: &'static str, kind: Kind, packing: Packing) -> Self {
-        Self { name, kind, packing, optional: false }
+        Self { name, kind, packing, optional: false, since: 1, optional_since: 1 }
     }
 
     pub(crate) const fn optional(self) -> Self {
         Self { optional: true, ..self }
+    }
+
+    /// Marks a column that files of formats before `format` do not have.
+    pub(crate) const fn since(self, format: u32) -> Self {
+        Self { since: format, ..self }
+    }
+
+    /// Marks a column that has a value in every row of files of formats before `format`.
+    pub(crate) const fn optional_since(self, format: u32) -> Self {
+        Self { optional: true, optional_since: format, ..self }
+    }
+
+    /// Whether rows of a file of `format` may have no value.
+    pub(crate) const fn is_optional_in(&self, format: u32) -> bool {
+        self.optional && format >= self.optional_since
     }
 }
 

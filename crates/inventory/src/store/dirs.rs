@@ -7,6 +7,11 @@ use super::entries::{META, META_COLUMNS, MetaColumns};
 use super::table::Columns;
 use super::text::readable;
 
+/// The longest path that the tables have, in bytes: the kernel takes no longer one (`PATH_MAX`
+/// without its NUL). The sum of all paths of a deep tree grows with the square of its depth, so
+/// longer ones are put together from names when they are read.
+pub(crate) const PATH_BYTES_MAX: usize = 4095;
+
 /// How far a directory is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -23,8 +28,8 @@ pub enum State {
 impl State {
     const ALL: [Self; 4] = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
 
-    /// The state that a word of the table stands for.
-    pub(crate) fn of(word: &[u8]) -> Option<Self> {
+    /// The state that has this word in the table.
+    pub(crate) fn from_word(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
     }
 
@@ -37,12 +42,6 @@ impl State {
             Self::Failed => "failed",
             Self::Skipped => "skipped",
         }
-    }
-
-    /// The state that has this word in the table.
-    pub(crate) fn from_word(word: &[u8]) -> Option<Self> {
-        let all = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
-        all.into_iter().find(|state| state.word().as_bytes() == word)
     }
 }
 
@@ -57,7 +56,8 @@ pub(crate) struct Dir<'a> {
     pub(crate) root: i32,
     pub(crate) depth: i32,
     pub(crate) name: &'a [u8],
-    pub(crate) path: &'a [u8],
+    /// None if it is too long for the table.
+    pub(crate) path: Option<&'a [u8]>,
     pub(crate) meta: Option<&'a Row>,
     pub(crate) own: &'a Sums,
     pub(crate) below: &'a Sums,
@@ -75,6 +75,7 @@ pub(crate) struct Dirs {
     root: Int32s,
     depth: Int32s,
     names: [Texts; 4],
+    text_bytes: usize,
     meta: MetaColumns,
     own: [Int64s; 7],
     below: [Int64s; 6],
@@ -93,12 +94,7 @@ impl Dirs {
         post.push(dir.last);
         self.root.push(dir.root);
         self.depth.push(dir.depth);
-        let [name, name_raw, path, path_raw] = &mut self.names;
-        for (text, raw, bytes) in [(name, name_raw, dir.name), (path, path_raw, dir.path)] {
-            let (readable, unreadable) = readable(bytes);
-            text.push(readable.as_bytes());
-            raw.push_some(unreadable);
-        }
+        self.push_names(dir);
         self.meta.push(dir.meta);
         push_sums(&mut self.own, dir.own);
         push_sums(&mut self.below, dir.below);
@@ -106,6 +102,32 @@ impl Dirs {
         self.state.push(dir.state.word().as_bytes());
         self.errno.push_some(dir.errno);
     }
+
+    fn push_names(&mut self, dir: &Dir<'_>) {
+        let [name, name_raw, path, path_raw] = &mut self.names;
+        let (text, raw) = readable(dir.name);
+        name.push(text.as_bytes());
+        name_raw.push_some(raw);
+        push_text(dir.path, path, path_raw);
+        self.text_bytes += dir.name.len() + dir.path.map_or(0, <[u8]>::len);
+    }
+
+    /// Bytes of names and paths since they were last written.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+}
+
+/// The path as the tables have it; none if it is too long.
+pub(crate) fn stored_path(path: &[u8]) -> Option<&[u8]> {
+    Some(path).filter(|path| path.len() <= PATH_BYTES_MAX)
+}
+
+/// Appends a text, if there is one, and its bytes where it is not UTF-8.
+pub(crate) fn push_text(bytes: Option<&[u8]>, text: &mut Texts, raw: &mut Texts) {
+    let readable = bytes.map(readable);
+    text.push_some(readable.as_ref().map(|(text, _)| text.as_bytes()));
+    raw.push_some(readable.and_then(|(_, raw)| raw));
 }
 
 /// The columns take as many of the sums as there are of them.
@@ -138,7 +160,7 @@ const BEFORE: [Spec; 10] = [
     Spec::new("depth", Kind::Int32, Packing::Delta),
     Spec::new("name", Kind::Text, Packing::Front),
     Spec::new("name_raw", Kind::Bytes, Packing::Lengths).optional(),
-    Spec::new("path", Kind::Text, Packing::Front),
+    Spec::new("path", Kind::Text, Packing::Front).optional_since(2),
     Spec::new("path_raw", Kind::Bytes, Packing::Lengths).optional(),
 ];
 
@@ -179,8 +201,9 @@ impl Columns for Dirs {
     };
 
     fn fields(&mut self) -> Vec<&mut dyn Fill> {
-        let Self { rows, ids, root, depth, names, meta, own, below, scanned, state, errno } = self;
-        *rows = 0;
+        let Self { rows, ids, root, depth, names, text_bytes, meta, own, below, scanned, state, errno } =
+            self;
+        (*rows, *text_bytes) = (0, 0);
         let mut fields: Vec<&mut dyn Fill> = ids.iter_mut().map(|column| column as &mut dyn Fill).collect();
         fields.extend([root as &mut dyn Fill, depth]);
         fields.extend(names.iter_mut().map(|column| column as &mut dyn Fill));

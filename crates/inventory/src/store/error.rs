@@ -16,6 +16,8 @@ pub enum Op {
     Write,
     /// Giving the inventory its name.
     Rename,
+    /// Keeping others from writing to it meanwhile.
+    Lock,
     /// Reading a file, or making sense of it.
     Read,
     /// Walking the tree.
@@ -71,6 +73,7 @@ impl fmt::Display for Error {
             Op::Create => "create",
             Op::Write => "write",
             Op::Rename => "rename",
+            Op::Lock => "lock",
             Op::Read => "read",
             Op::Walk => "scan into",
             Op::Resume => "go on with",

@@ -1,7 +1,7 @@
 //! `manifest.json`: what an inventory is of, how complete it is, and which files belong to it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::dirs::State;
 use super::error::{Error, Op};
+use super::place::replace_private;
+use super::seal::{is_sealed, seal};
 use super::table::Facts;
 
-/// What readers have to know of the format; a reader refuses any other.
-pub const VERSION: u32 = 1;
+/// The format that is written. Readers take it and all before it, and refuse later ones.
+pub const VERSION: u32 = 2;
 /// The manifest's name in the directory.
-const NAME: &str = "manifest.json";
+pub(crate) const NAME: &str = "manifest.json";
 /// Larger ones are not read: a file that is listed takes a hundred bytes.
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -33,6 +35,9 @@ pub struct Completeness {
     pub unknown_entries: u64,
     /// Roots that are not there at all.
     pub missing_roots: u64,
+    /// Entries with a time beyond the range of the type, for which its end is recorded.
+    #[serde(default)]
+    pub clamped_times: u64,
     /// Why the scan ended before its end: `interrupted` or `deadline`.
     pub stopped: Option<String>,
 }
@@ -45,6 +50,20 @@ impl Completeness {
             State::Failed => &mut self.failed,
             State::Skipped => &mut self.skipped,
         } += 1;
+    }
+
+    /// Returns the combined completeness of two inventories.
+    pub(crate) fn and(self, other: &Self) -> Self {
+        Self {
+            complete: self.complete + other.complete,
+            partial: self.partial + other.partial,
+            failed: self.failed + other.failed,
+            skipped: self.skipped + other.skipped,
+            unknown_entries: self.unknown_entries + other.unknown_entries,
+            missing_roots: self.missing_roots + other.missing_roots,
+            clamped_times: self.clamped_times + other.clamped_times,
+            stopped: self.stopped.or_else(|| other.stopped.clone()),
+        }
     }
 
     /// Whether nothing is missing.
@@ -163,9 +182,14 @@ impl Manifest {
         }
         let text = fs::read(&path).map_err(|error| failed(error.into()))?;
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        if manifest.format != VERSION {
+        if !(1..=VERSION).contains(&manifest.format) {
             let version = manifest.format;
-            return Err(failed(format!("it has format {version}, this program reads {VERSION}").into()));
+            return Err(failed(
+                format!("it has format {version}, this program reads up to {VERSION}").into(),
+            ));
+        }
+        if manifest.format > 1 && !is_sealed(&text) {
+            return Err(failed("it is not as it was written: its checksum is another".into()));
         }
         Ok(manifest)
     }
@@ -174,9 +198,8 @@ impl Manifest {
     pub(crate) fn write(&self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(NAME);
         let failed = |error: std::io::Error| Error::new(Op::Write, &path, error);
-        let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
-        text.push(b'\n');
-        let mut file = File::create(&path).map_err(failed)?;
+        let text = seal(serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?);
+        let mut file = replace_private(&path).map_err(failed)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)
     }
 }

@@ -9,7 +9,9 @@ mod dirs;
 mod entries;
 mod error;
 mod manifest;
+mod place;
 mod read;
+mod seal;
 mod segment;
 mod side;
 mod table;
@@ -17,13 +19,21 @@ mod text;
 
 pub(crate) use chunk::{Chunk, Row, Sums, micros};
 pub(crate) use column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts as TextColumn};
-pub(crate) use dirs::Dir;
-pub(crate) use read::{ByDir, Group, Metas, Numbers, Texts, errno_of};
-pub(crate) use segment::{Batch, Shelf, Writer};
+pub(crate) use dirs::{Dir, PATH_BYTES_MAX, stored_path};
+pub(crate) use manifest::NAME as MANIFEST;
+pub(crate) use place::{replace_private, sync_directory};
+pub(crate) use read::{
+    ByDir, Group, Metas, Numbers, Paths, Rows, TREE_PATH_BYTES_MAX, Texts, check_files, each_of_file,
+    errno_of,
+};
+pub(crate) use seal::hash;
+pub(crate) use segment::{Batch, GROUP_TEXT_BYTES, Shelf, Writer};
+pub(crate) use side::Failure;
 pub(crate) use table::{Columns, Table as Sink};
 pub(crate) use text::readable;
 
 pub use dirs::State;
 pub use error::{Error, Op};
 pub use manifest::{Completeness, Listed, Manifest, Root, Since, VERSION};
+pub use place::{create_private, rename_new, sync_directory_of};
 pub use read::{Inventory, Table, check_bytes};

@@ -13,10 +13,15 @@ use super::error::{Error, Op};
 use super::manifest::Listed;
 use super::side::{Errors, Links, Names};
 use super::table::{Columns, Table};
-use crate::Owners;
+use crate::fault::point;
+use crate::{OwnerKind, Owners};
 
 /// Rows that are encoded together.
 pub(crate) const GROUP_ROWS: usize = 65_536;
+/// Bytes of text that are encoded together: a row group ends at whichever of both comes first.
+/// Three batches are in memory at once, and a name without a byte of UTF-8 takes five times its
+/// length in columns.
+pub(crate) const GROUP_TEXT_BYTES: usize = 8 << 20;
 /// Batches that wait to be written: one, while another is.
 const WAITING: usize = 1;
 
@@ -30,6 +35,8 @@ pub(crate) struct Batch {
     pub(crate) owners: BTreeSet<(u32, u32)>,
     /// Entries in the chunks.
     pub(crate) rows: usize,
+    /// Bytes of their names and link targets.
+    pub(crate) text_bytes: usize,
     /// Close the files after this.
     pub(crate) checkpoint: Option<Checkpoint>,
 }
@@ -40,7 +47,9 @@ pub(crate) type Checkpoint = Box<dyn FnOnce(&Shelf) -> Result<(), Error> + Send>
 impl Batch {
     /// Whether it should be written before more comes.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.max(self.dirs.rows()).max(self.errors.rows()) >= GROUP_ROWS
+        let rows = self.rows.max(self.dirs.rows()).max(self.errors.rows());
+        let text_bytes = self.text_bytes + self.dirs.text_bytes() + self.errors.text_bytes();
+        rows >= GROUP_ROWS || text_bytes >= GROUP_TEXT_BYTES
     }
 }
 
@@ -197,14 +206,21 @@ impl Shelf {
         ];
         self.files.extend(closed.into_iter().flatten());
         self.segment += 1;
+        point("segment-closed");
         Ok(())
     }
 
     /// Writes what is known at the end only, and gives each table a file, if it has none; all files.
     pub(crate) fn finish(mut self, owners: &Owners) -> Result<Vec<Listed>, Error> {
         let (mut users, mut groups) = (Pile::<Names>::new("users"), Pile::<Names>::new("groups"));
-        self.users.iter().for_each(|uid| users.columns.push(*uid, owners.user(*uid)));
-        self.groups.iter().for_each(|gid| groups.columns.push(*gid, owners.group(*gid)));
+        owners.prepare(OwnerKind::User, self.users.iter().copied());
+        owners.prepare(OwnerKind::Group, self.groups.iter().copied());
+        self.users
+            .iter()
+            .for_each(|uid| users.columns.push(*uid, owners.name(OwnerKind::User, *uid).as_deref()));
+        self.groups
+            .iter()
+            .for_each(|gid| groups.columns.push(*gid, owners.name(OwnerKind::Group, *gid).as_deref()));
         let (directory, segment) = (self.directory.clone(), self.segment);
         for pile in [&mut users, &mut groups] {
             pile.open(&directory, segment)?;

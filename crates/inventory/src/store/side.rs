@@ -1,37 +1,59 @@
 //! The small tables: `errors`, `users` and `groups`, and `links`, which has what `entries` has of files with several names.
 
 use super::column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
+use super::dirs::push_text;
 use super::table::Columns;
 use super::text::readable;
+
+/// A row of `errors`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    /// The directory concerned; none for an operand that is not there.
+    pub(crate) dir_id: Option<i64>,
+    /// The entry of that directory, or the operand; none if it is the directory itself.
+    pub(crate) name: Option<&'a [u8]>,
+    /// None if it is too long for the table.
+    pub(crate) path: Option<&'a [u8]>,
+    pub(crate) op: &'a str,
+    pub(crate) errno: i32,
+    pub(crate) message: &'a [u8],
+}
 
 /// Rows of `errors`: what could not be read, and why.
 #[derive(Default)]
 pub(crate) struct Errors {
     rows: usize,
     dir_id: Int64s,
-    texts: [Texts; 4],
+    texts: [Texts; 6],
+    text_bytes: usize,
     errno: Int32s,
 }
 
 impl Errors {
-    /// `dir_id` is the directory it is in, or itself; none for a root that is not there at all.
-    pub(crate) fn push(&mut self, dir_id: Option<i64>, path: &[u8], op: &str, errno: i32, words: &[u8]) {
+    pub(crate) fn push(&mut self, failure: &Failure<'_>) {
         self.rows += 1;
-        let [path_text, path_raw, op_text, message] = &mut self.texts;
-        let (text, raw) = readable(path);
-        self.dir_id.push_some(dir_id);
-        path_text.push(text.as_bytes());
-        path_raw.push_some(raw);
-        op_text.push(op.as_bytes());
-        self.errno.push(errno);
-        message.push(readable(words).0.as_bytes());
+        let [name, name_raw, path, path_raw, op, message] = &mut self.texts;
+        self.dir_id.push_some(failure.dir_id);
+        push_text(failure.name, name, name_raw);
+        push_text(failure.path, path, path_raw);
+        op.push(failure.op.as_bytes());
+        self.errno.push(failure.errno);
+        message.push(readable(failure.message).0.as_bytes());
+        self.text_bytes += failure.name.map_or(0, <[u8]>::len) + failure.path.map_or(0, <[u8]>::len);
+    }
+
+    /// Bytes of names and paths since they were last written.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
     }
 }
 
 impl Columns for Errors {
     const SPECS: &'static [Spec] = &[
         Spec::new("dir_id", Kind::Int64, Packing::Delta).optional(),
-        Spec::new("path", Kind::Text, Packing::Front),
+        Spec::new("name", Kind::Text, Packing::Front).optional().since(2),
+        Spec::new("name_raw", Kind::Bytes, Packing::Lengths).optional().since(2),
+        Spec::new("path", Kind::Text, Packing::Front).optional_since(2),
         Spec::new("path_raw", Kind::Bytes, Packing::Lengths).optional(),
         Spec::new("op", Kind::Text, Packing::Dictionary),
         Spec::new("errno", Kind::Int32, Packing::Dictionary),
@@ -39,9 +61,10 @@ impl Columns for Errors {
     ];
 
     fn fields(&mut self) -> Vec<&mut dyn Fill> {
-        let Self { rows, dir_id, texts: [path, path_raw, op, message], errno } = self;
-        *rows = 0;
-        vec![dir_id, path, path_raw, op, errno, message]
+        let Self { rows, dir_id, texts, text_bytes, errno } = self;
+        let [name, name_raw, path, path_raw, op, message] = texts;
+        (*rows, *text_bytes) = (0, 0);
+        vec![dir_id, name, name_raw, path, path_raw, op, errno, message]
     }
 
     fn rows(&self) -> usize {

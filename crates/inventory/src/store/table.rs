@@ -15,6 +15,7 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use twox_hash::XxHash64;
 
 use super::column::{Fill, Kind, Packing, Spec};
+use super::place::create_private;
 
 /// Columns that are filled together.
 pub(crate) trait Columns: Default + Send {
@@ -44,6 +45,8 @@ pub(crate) struct Table<C> {
 /// Counts and hashes what is written.
 struct Hashed {
     file: BufWriter<File>,
+    /// Whether the disk is to have it in the end.
+    durable: bool,
     hash: XxHash64,
     bytes: u64,
 }
@@ -62,9 +65,19 @@ impl Write for Hashed {
 }
 
 impl<C: Columns> Table<C> {
+    /// Makes a new file, which its owner alone may read.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let file = BufWriter::with_capacity(256 * 1024, File::create_new(path)?);
-        let sink = Hashed { file, hash: XxHash64::with_seed(0), bytes: 0 };
+        Self::new(create_private(path)?, true)
+    }
+
+    /// Makes a table that is written to a stream, such as a pipe.
+    pub(crate) fn to_stream(stream: File) -> Result<Self> {
+        Self::new(stream, false)
+    }
+
+    fn new(file: File, durable: bool) -> Result<Self> {
+        let file = BufWriter::with_capacity(256 * 1024, file);
+        let sink = Hashed { file, durable, hash: XxHash64::with_seed(0), bytes: 0 };
         let writer = SerializedFileWriter::new(sink, schema(C::SPECS)?, Arc::new(properties(C::SPECS)?))?;
         Ok(Self { writer, columns: PhantomData })
     }
@@ -84,12 +97,14 @@ impl<C: Columns> Table<C> {
         Ok(())
     }
 
-    /// Closes the file, once the disk has it.
+    /// Closes the file, once the disk has it if it is to.
     pub(crate) fn finish(mut self) -> Result<Facts> {
         let rows = self.writer.finish()?.file_metadata().num_rows().unsigned_abs();
-        let Hashed { file, hash, bytes } = self.writer.inner_mut();
+        let Hashed { file, durable, hash, bytes } = self.writer.inner_mut();
         file.flush()?;
-        file.get_ref().sync_all()?;
+        if *durable {
+            file.get_ref().sync_all()?;
+        }
         Ok(Facts { rows, bytes: *bytes, hash: hash.finish() })
     }
 }

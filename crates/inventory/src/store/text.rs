@@ -6,13 +6,23 @@ use std::fmt::Write;
 /// Longest extension that counts as one, in bytes.
 const EXTENSION_BYTES: usize = 16;
 
-/// `name` for a column of texts. What is not UTF-8 has its bytes beyond it as `\xNN`, and a backslash twice, so that two names
-/// stay two; such a name goes into the column of bytes as well.
+/// `name` for a column of texts. What is not UTF-8 has its bytes beyond it as `\xNN`, and a
+/// backslash twice; such a name goes into the column of bytes as well. So does a UTF-8 name with
+/// such a `\xNN` in it, so that two names never have one text: every text with `\xNN` in it is
+/// escaped, and escaping can be undone.
 pub(crate) fn readable(name: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
     match std::str::from_utf8(name) {
-        Ok(text) => (Cow::Borrowed(text), None),
-        Err(_) => (Cow::Owned(escaped(name)), Some(name)),
+        Ok(text) if !looks_escaped(name) => (Cow::Borrowed(text), None),
+        _ => (Cow::Owned(escaped(name)), Some(name)),
     }
+}
+
+/// Whether `name` has `\xNN` in it with a byte beyond ASCII, as [`escaped`] writes it.
+fn looks_escaped(name: &[u8]) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_high = |byte: u8| matches!(byte, b'8' | b'9' | b'a'..=b'f');
+    name.contains(&b'\\')
+        && name.windows(4).any(|part| part.starts_with(b"\\x") && is_high(part[2]) && is_hex(part[3]))
 }
 
 fn escaped(name: &[u8]) -> String {
@@ -42,12 +52,40 @@ pub(crate) fn extension<'b>(name: &str, buffer: &'b mut [u8; EXTENSION_BYTES]) -
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn what_is_not_utf8_stays_readable_and_apart() {
         assert_eq!(readable("a\\ü".as_bytes()), (Cow::Borrowed("a\\ü"), None));
         assert_eq!(readable(b"a\\\xff"), (Cow::Owned("a\\\\\\xff".to_owned()), Some(&b"a\\\xff"[..])));
+    }
+
+    #[test]
+    fn a_name_that_reads_like_an_escaped_one_is_escaped_as_well() {
+        let text = |name: &[u8]| readable(name).0.into_owned();
+        assert_eq!(text(b"a\xffb"), "a\\xffb");
+        assert_eq!(text(br"a\xffb"), r"a\\xffb");
+        assert_eq!(readable(br"a\xffb").1, Some(&br"a\xffb"[..]));
+        for plain in [r"a\b", r"\x41", r"\xf", r"\xFF", r"x\\"] {
+            assert_eq!(readable(plain.as_bytes()), (Cow::Borrowed(plain), None));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+
+        #[test]
+        fn two_names_have_two_texts(one in name(), other in name()) {
+            prop_assert_eq!(one == other, readable(&one).0 == readable(&other).0);
+        }
+    }
+
+    /// Names of few bytes, so that two of them are often alike.
+    fn name() -> impl Strategy<Value = Vec<u8>> {
+        let parts = prop::sample::select(vec![&b"\\"[..], b"x", b"f", b"ff", b"\xff", b"\\xff", b"\\\\xff"]);
+        prop::collection::vec(parts, 0..4).prop_map(|parts| parts.concat())
     }
 
     #[test]

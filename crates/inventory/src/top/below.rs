@@ -1,7 +1,10 @@
 //! The part of an inventory that is at or below a directory.
 
+use std::ops::RangeInclusive;
+
 use super::Failure;
-use crate::store::{Inventory, Table};
+use crate::normal::{is_absolute, is_same, normal};
+use crate::store::{Inventory, PATH_BYTES_MAX, Paths, Table};
 
 /// Directories by their numbers, from the first to the last; 0 is none, but has the operands that are no directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,51 +25,44 @@ impl Span {
 
 /// What is at or below the directory `path`.
 pub(crate) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, Failure> {
-    let exact = trimmed(path);
     let roots = inventory.manifest().roots.iter().map(|root| joined(&root.bytes(), path));
     let wanted: Vec<_> = roots.flatten().collect();
     let (mut recorded, mut relative) = (None, Vec::new());
     inventory.each(Table::Dirs, |group| {
-        let (paths, raw) = (group.texts("path")?, group.texts("path_raw")?);
+        let paths = Paths::read(group)?;
         let (pre, post) = (group.numbers("pre")?, group.numbers("post")?);
         for row in 0..group.rows() {
-            let found = trimmed(raw.get(row).or(paths.get(row)).unwrap_or_default());
+            let Some(found) = paths.get(row) else { continue };
             let span = || Span { first: pre.or_zero()[row], last: post.or_zero()[row] };
-            if found == exact {
+            if is_same(found, path) {
                 recorded.get_or_insert_with(span);
-            } else if wanted.iter().any(|wanted| found == wanted) {
-                relative.push(span());
+            } else if wanted.iter().any(|wanted| is_same(found, wanted)) {
+                // Trees that overlap have one directory twice.
+                let path = normal(found);
+                if !relative.iter().any(|(known, _)| *known == path) {
+                    relative.push((path, span()));
+                }
             }
         }
         Ok(())
     })?;
+    let span = |found: RangeInclusive<i64>| Span { first: *found.start(), last: *found.end() };
+    if recorded.is_none() && path.len() > PATH_BYTES_MAX {
+        recorded = inventory.long_paths()?.find(path).map(span);
+    }
+    for path in wanted.iter().filter(|path| path.len() > PATH_BYTES_MAX) {
+        relative.extend(inventory.long_paths()?.find(path).map(|found| (normal(path), span(found))));
+    }
     match (recorded, &relative[..]) {
-        (Some(span), _) | (None, &[span]) => Ok(span),
+        (Some(span), _) | (None, &[(_, span)]) => Ok(span),
         (None, []) => Err(Failure::Absent),
         (None, _) => Err(Failure::Ambiguous),
     }
 }
 
-/// Without slashes at the end.
-pub(crate) fn trimmed(path: &[u8]) -> &[u8] {
-    let length = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-    &path[..length.max(1).min(path.len())]
-}
-
 /// A path that is relative to `root`, from where `root` is seen.
-fn joined(root: &[u8], mut path: &[u8]) -> Option<Vec<u8>> {
-    if path.first() == Some(&b'/') {
-        return None;
-    }
-    while let Some(rest) = path.strip_prefix(b"./") {
-        path = rest;
-    }
-    let root = trimmed(root);
-    if path.is_empty() || path == b"." {
-        return Some(root.to_vec());
-    }
-    let slash: &[u8] = if root.ends_with(b"/") { b"" } else { b"/" };
-    Some([root, slash, trimmed(path)].concat())
+fn joined(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+    (!is_absolute(path)).then(|| [root, b"/", path].concat())
 }
 
 #[cfg(test)]
@@ -74,14 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_joined_without_slashes_too_many() {
-        let joined = |root: &str, path: &str| {
-            joined(root.as_bytes(), path.as_bytes()).map(|path| String::from_utf8(path).unwrap())
-        };
-        assert_eq!(joined("/", "usr/").as_deref(), Some("/usr"));
-        assert_eq!(joined("a//", "././b").as_deref(), Some("a/b"));
-        assert_eq!([joined("a", ".").as_deref(), joined("a", "./").as_deref()], [Some("a"); 2]);
+    fn relative_paths_are_seen_from_a_root() {
+        let joined =
+            |root: &str, path: &str| joined(root.as_bytes(), path.as_bytes()).map(|path| normal(&path));
+        for (root, path, expected) in [("/", "usr/", "/usr"), ("a//", "././b", "a/b"), ("a", ".", "a")] {
+            assert_eq!(joined(root, path).as_deref(), Some(expected.as_bytes()));
+        }
         assert_eq!(joined("a", "/b"), None);
-        assert_eq!([trimmed(b"//"), trimmed(b"a/"), trimmed(b"")], [&b"/"[..], b"a", b""]);
     }
 }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::below::Span;
 use super::links::Links;
+use super::scope::Scope;
 use super::{Key, Report, Row, Sum, dirs};
 use crate::store::{Error, Group, Inventory, Table};
 
 /// Totals by depth; an operand's is 0.
 pub(super) fn report(inventory: &Inventory, span: Span) -> Result<Report, Error> {
-    let surplus = Links::read(inventory, span)?.surplus();
+    let scope = Scope::read(inventory, span)?;
+    let surplus = Links::read(inventory, &scope)?.within(&scope).surplus();
     let (mut depths, mut roots) = (BTreeMap::new(), 0);
-    inventory.each(Table::Dirs, |group| add(group, span, &surplus, &mut depths, &mut roots))?;
+    inventory.each(Table::Dirs, |group| add(group, &scope, &surplus, &mut depths, &mut roots))?;
     if span == Span::ALL {
         let operands = dirs::operands(inventory, roots)?;
         let operands = operands.less(surplus.get(&0).unwrap_or(&Sum::default()));
@@ -28,7 +30,7 @@ pub(super) fn report(inventory: &Inventory, span: Span) -> Result<Report, Error>
 /// Adds the directories of a row group at their depth, and what is in them at the next.
 fn add(
     group: &Group<'_>,
-    span: Span,
+    scope: &Scope,
     surplus: &HashMap<i64, Sum>,
     depths: &mut BTreeMap<i64, Sum>,
     roots: &mut usize,
@@ -41,10 +43,10 @@ fn add(
     for row in 0..group.rows() {
         let number = |column: usize| columns[column].or_zero()[row];
         let (dir_id, depth) = (number(0), number(1));
-        if !span.has(dir_id) {
+        *roots += usize::from(depth == 0);
+        if !scope.has(dir_id) {
             continue;
         }
-        *roots += usize::from(depth == 0);
         depths.entry(depth).or_default().add(&Sum::new(1, number(2), 0));
         let inside = Sum::new(number(3).saturating_add(number(4)), number(6), number(5));
         let inside = inside.less(surplus.get(&dir_id).unwrap_or(&Sum::default()));

@@ -5,84 +5,123 @@ use std::collections::HashMap;
 use super::below::Span;
 use super::largest::Largest;
 use super::links::{Links, Surplus};
+use super::scope::Scope;
 use super::{Key, Report, Row, Sum};
-use crate::store::{Error, Group, Inventory, Numbers, Table};
+use crate::store::{Error, Group, Inventory, Numbers, Paths, Table};
 
 /// The largest directories.
 pub(super) fn report(inventory: &Inventory, span: Span, count: usize) -> Result<Report, Error> {
-    let links = Links::read(inventory, span)?;
-    let mut tally = Tally::new(&links, span);
+    let scope = Scope::read(inventory, span)?;
+    let links = Links::read(inventory, &scope)?;
+    let (mut tally, mut total) = (Tally::new(&links, span), Total::default());
     let mut largest = Largest::new(count);
     inventory.each(Table::Dirs, |group| {
         let rows = tally.rows(group)?;
-        if !rows.iter().any(|(_, sum)| largest.admits(sum)) {
+        total.add(group, &rows, &scope)?;
+        let dir_id = group.numbers("dir_id")?;
+        let admits = |largest: &Largest<_>, line: &Line| {
+            largest.admits(&line.sum) && !scope.is_repeated(dir_id.or_zero()[line.row])
+        };
+        if !rows.iter().any(|line| admits(&largest, line)) {
             return Ok(());
         }
-        let (paths, raw) = (group.texts("path")?, group.texts("path_raw")?);
-        for (row, sum) in rows {
-            if largest.admits(&sum) {
-                let path = raw.get(row).or(paths.get(row)).unwrap_or_default();
-                largest.offer((path.to_vec(), row), sum);
+        let paths = Paths::read(group)?;
+        for line in rows {
+            if admits(&largest, &line) {
+                let path = paths.get(line.row).map(<[u8]>::to_vec);
+                // A long path is put together only for what is shown, and comes after all others of
+                // the same size.
+                largest.offer((path.is_none(), path, dir_id.or_zero()[line.row]), line.sum);
             }
         }
         Ok(())
     })?;
-    let total = tally.total(inventory)?;
-    let rows = largest.sorted().map(|((text, _), sum)| Row { key: Key::Path, text, sum }).collect();
-    Ok(Report { rows, total })
+    let total = total.finish(inventory, &links.within(&scope), &scope)?;
+    let rows = largest.sorted().map(|((_, path, dir_id), sum)| {
+        let text = path.map_or_else(|| inventory.long_path(dir_id), Ok)?;
+        Ok(Row { key: Key::Path, text, sum })
+    });
+    Ok(Report { rows: rows.collect::<Result<_, Error>>()?, total })
 }
 
-/// What everything in `span` comes to.
-pub(super) fn total(inventory: &Inventory, span: Span, links: &Links) -> Result<Sum, Error> {
-    let mut tally = Tally::new(links, span);
-    inventory.each(Table::Dirs, |group| tally.rows(group).map(drop))?;
-    tally.total(inventory)
+/// Returns the sum of all entries in `scope`.
+pub(super) fn total(inventory: &Inventory, scope: &Scope) -> Result<Sum, Error> {
+    let links = Links::read(inventory, scope)?;
+    let (mut tally, mut total) = (Tally::new(&links, scope.span), Total::default());
+    inventory.each(Table::Dirs, |group| {
+        let rows = tally.rows(group)?;
+        total.add(group, &rows, scope)
+    })?;
+    total.finish(inventory, &links.within(scope), scope)
+}
+
+/// A row of `dirs`.
+pub(crate) struct Line {
+    pub(crate) row: usize,
+    /// Everything at and below it, each inode once.
+    pub(crate) sum: Sum,
+    /// The same, each name.
+    all: Sum,
 }
 
 /// What directories come to, in the order of their rows.
 pub(crate) struct Tally {
     span: Span,
     surplus: Surplus,
-    /// What is too many in all.
-    spare: Sum,
-    total: Sum,
-    roots: usize,
 }
 
 impl Tally {
     pub(crate) fn new(links: &Links, span: Span) -> Self {
-        let mut spare = Sum::default();
-        links.pairs().iter().for_each(|pair| spare.add(&pair.sum));
-        Self { span, surplus: Surplus::new(links), spare, total: Sum::default(), roots: 0 }
+        Self { span, surplus: Surplus::new(links) }
     }
 
-    /// Rows of a row group that are looked at, with what they come to.
-    pub(crate) fn rows(&mut self, group: &Group<'_>) -> parquet::errors::Result<Vec<(usize, Sum)>> {
-        let [pre, post, depth] = [group.numbers("pre")?, group.numbers("post")?, group.numbers("depth")?];
+    /// The rows of a row group that are in the span.
+    pub(crate) fn rows(&mut self, group: &Group<'_>) -> parquet::errors::Result<Vec<Line>> {
+        let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
         let sums = Sums::read(group)?;
         let mut rows = Vec::new();
         for row in (0..group.rows()).filter(|row| self.span.has(pre.or_zero()[*row])) {
-            let (pre, post, depth) = (pre.or_zero()[row], post.or_zero()[row], depth.or_zero()[row]);
             let all = sums.get(row);
-            let is_top = if self.span == Span::ALL { depth == 0 } else { pre == self.span.first };
-            if is_top {
-                self.total.add(&all);
-                self.roots += 1;
-            }
-            let spare = self.surplus.of(pre, post).ok_or_else(|| {
+            let spare = self.surplus.of(pre.or_zero()[row], post.or_zero()[row]).ok_or_else(|| {
                 parquet::errors::ParquetError::General("its directories are not in their order".to_owned())
             })?;
-            rows.push((row, all.less(&spare)));
+            rows.push(Line { row, sum: all.less(&spare), all });
         }
         Ok(rows)
     }
+}
 
-    /// What everything comes to, once all rows have been seen.
-    fn total(mut self, inventory: &Inventory) -> Result<Sum, Error> {
-        if self.span == Span::ALL {
-            self.total.add(&operands(inventory, self.roots)?);
+/// The sum of all trees.
+#[derive(Default)]
+struct Total {
+    sum: Sum,
+    /// The sum of the subtrees that overlapping operands repeat.
+    repeated: Sum,
+    roots: usize,
+}
+
+impl Total {
+    fn add(&mut self, group: &Group<'_>, rows: &[Line], scope: &Scope) -> parquet::errors::Result<()> {
+        let (pre, depth) = (group.numbers("pre")?, group.numbers("depth")?);
+        for Line { row, all, .. } in rows {
+            let (pre, depth) = (pre.or_zero()[*row], depth.or_zero()[*row]);
+            let is_top = if scope.span == Span::ALL { depth == 0 } else { pre == scope.span.first };
+            self.roots += usize::from(is_top);
+            if is_top && !scope.is_repeated(pre) {
+                self.sum.add(all);
+            } else if !is_top && scope.begins_repeat(pre) {
+                self.repeated.add(all);
+            }
         }
-        Ok(self.total.less(&self.spare))
+        Ok(())
+    }
+
+    /// Once all rows have been seen; `links` are those that count.
+    fn finish(mut self, inventory: &Inventory, links: &Links, scope: &Scope) -> Result<Sum, Error> {
+        if scope.span == Span::ALL {
+            self.sum.add(&operands(inventory, self.roots)?);
+        }
+        Ok(self.sum.less(&self.repeated).less(&links.spare()))
     }
 }
 
@@ -134,17 +173,25 @@ pub(super) fn operands(inventory: &Inventory, roots: usize) -> Result<Sum, Error
 
 /// The paths of the directories in `wanted`, by their numbers.
 pub(super) fn paths(inventory: &Inventory, wanted: &mut HashMap<i64, Vec<u8>>) -> Result<(), Error> {
+    let mut long = Vec::new();
     inventory.each(Table::Dirs, |group| {
         let dir_id = group.numbers("dir_id")?;
         if !dir_id.or_zero().iter().any(|dir_id| wanted.contains_key(dir_id)) {
             return Ok(());
         }
-        let (paths, raw) = (group.texts("path")?, group.texts("path_raw")?);
+        let paths = Paths::read(group)?;
         for (row, dir_id) in dir_id.or_zero().iter().enumerate() {
             if let Some(path) = wanted.get_mut(dir_id) {
-                *path = raw.get(row).or(paths.get(row)).unwrap_or_default().to_vec();
+                match paths.get(row) {
+                    Some(found) => *path = found.to_vec(),
+                    None => long.push(*dir_id),
+                }
             }
         }
         Ok(())
-    })
+    })?;
+    for dir_id in long {
+        wanted.insert(dir_id, inventory.long_path(dir_id)?);
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use super::below::Span;
 use super::files::counted;
 use super::links::Links;
+use super::scope::Scope;
 use super::{AGES, By, Key, Report, Row, SIZES, Sum};
 use crate::store::{Error, Group, Inventory, Numbers, Table, Texts};
 
@@ -17,17 +18,18 @@ const DAY_MICROS: i64 = 86_400_000_000;
 /// Totals by a property.
 pub(super) fn report(inventory: &Inventory, span: Span, by: By, now: i64) -> Result<Report, Error> {
     let mut groups = Groups::default();
-    let mut firsts = Links::read(inventory, span)?.firsts();
+    let scope = Scope::read(inventory, span)?;
+    let mut firsts = Links::read(inventory, &scope)?.within(&scope).firsts();
     inventory.each(Table::Entries, |group| {
         let property = Property::of_entries(by, group, now)?;
-        let rows = counted(group, span, &mut firsts)?;
+        let rows = counted(group, &scope, &mut firsts)?;
         rows.iter().for_each(|(row, sum)| groups.add(property.key(*row), sum));
         Ok(())
     })?;
     inventory.each(Table::Dirs, |group| {
         let property = Property::of_dirs(by, group, now)?;
         let [dir_id, blocks] = [group.numbers("dir_id")?, group.numbers("blocks")?];
-        for row in (0..group.rows()).filter(|row| span.has(dir_id.or_zero()[*row])) {
+        for row in (0..group.rows()).filter(|row| scope.has(dir_id.or_zero()[*row])) {
             groups.add(property.key(row), &Sum::new(1, blocks.or_zero()[row], 0));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Sum;
-use super::below::Span;
+use super::scope::Scope;
 use crate::store::{Error, Inventory, Table};
 
 /// A name of an inode that has several.
@@ -11,6 +11,9 @@ use crate::store::{Error, Inventory, Table};
 struct Name {
     dev: i64,
     ino: i64,
+    /// Where the walk met it: the number of its row. The number of its directory is another order,
+    /// as a name may follow the subdirectories of the directory it is in.
+    place: usize,
     dir_id: i64,
     sum: Sum,
 }
@@ -19,8 +22,10 @@ struct Name {
 /// are below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    pub(super) first: i64,
-    pub(super) second: i64,
+    /// The lower and the higher number of their directories.
+    low: i64,
+    high: i64,
+    second: i64,
     pub(super) sum: Sum,
 }
 
@@ -29,32 +34,59 @@ pub(super) struct Pair {
 pub(crate) struct Links(Vec<Name>);
 
 impl Links {
-    pub(crate) fn read(inventory: &Inventory, span: Span) -> Result<Self, Error> {
+    /// Reads the names of `scope`, and those that an overlap of operands repeats.
+    pub(super) fn read(inventory: &Inventory, scope: &Scope) -> Result<Self, Error> {
         let mut names = Vec::new();
+        let mut start = 0;
         inventory.each(Table::Links, |group| {
             let [dir_id, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];
             let [size, blocks] = [group.numbers("size")?, group.numbers("blocks")?];
-            for row in (0..group.rows()).filter(|row| span.has(dir_id.or_zero()[*row])) {
+            for row in (0..group.rows()).filter(|row| scope.span.has(dir_id.or_zero()[*row])) {
                 let [dev, ino, dir_id] = [&dev, &ino, &dir_id].map(|column| column.or_zero()[row]);
                 let sum = Sum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
-                names.push(Name { dev, ino, dir_id, sum });
+                names.push(Name { dev, ino, place: start + row, dir_id, sum });
             }
+            start += group.rows();
             Ok(())
         })?;
+        if scope.has_operands() {
+            read_operands(inventory, scope, &mut names)?;
+        }
         names.sort_unstable();
         Ok(Self(names))
     }
 
-    /// In the order of their second names.
+    /// All names of an inventory.
+    pub(crate) fn read_all(inventory: &Inventory) -> Result<Self, Error> {
+        Self::read(inventory, &Scope::whole())
+    }
+
+    /// Only the names that count in `scope`.
+    pub(super) fn within(mut self, scope: &Scope) -> Self {
+        self.0.retain(|name| scope.has(name.dir_id));
+        self
+    }
+
+    /// In the order of the higher of their directories' numbers.
     pub(super) fn pairs(&self) -> Vec<Pair> {
         let same = |pair: &&[Name]| (pair[0].dev, pair[0].ino) == (pair[1].dev, pair[1].ino);
-        let pair = |pair: &[Name]| Pair { first: pair[0].dir_id, second: pair[1].dir_id, sum: pair[1].sum };
+        let pair = |pair: &[Name]| {
+            let (first, second) = (pair[0].dir_id, pair[1].dir_id);
+            Pair { low: first.min(second), high: first.max(second), second, sum: pair[1].sum }
+        };
         let mut pairs: Vec<_> = self.0.windows(2).filter(same).map(pair).collect();
-        pairs.sort_unstable_by_key(|pair| pair.second);
+        pairs.sort_unstable_by_key(|pair| pair.high);
         pairs
     }
 
-    /// What the names that do not count come to, by their directory.
+    /// Returns the sum of the names that do not count.
+    pub(super) fn spare(&self) -> Sum {
+        let mut spare = Sum::default();
+        self.pairs().iter().for_each(|pair| spare.add(&pair.sum));
+        spare
+    }
+
+    /// Returns the sums of the names that do not count, by their directory.
     pub(super) fn surplus(&self) -> HashMap<i64, Sum> {
         let mut surplus: HashMap<i64, Sum> = HashMap::new();
         self.pairs().iter().for_each(|pair| surplus.entry(pair.second).or_default().add(&pair.sum));
@@ -66,6 +98,26 @@ impl Links {
         // The last to come in is the first in the order of the walk.
         Firsts(self.0.iter().rev().map(|name| ((name.dev, name.ino), Some(name.dir_id))).collect())
     }
+}
+
+/// Adds the rows of operands that are no directories and have one name: `scan a/f a` has two rows
+/// of such a file.
+fn read_operands(inventory: &Inventory, scope: &Scope, names: &mut Vec<Name>) -> Result<(), Error> {
+    let mut start = 0;
+    inventory.each(Table::Entries, |group| {
+        let [dir_id, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];
+        let [size, blocks, nlink] =
+            [group.numbers("size")?, group.numbers("blocks")?, group.numbers("nlink")?];
+        for row in (0..group.rows()).filter(|row| nlink.or_zero()[*row] <= 1) {
+            let [dev, ino, dir_id] = [&dev, &ino, &dir_id].map(|column| column.or_zero()[row]);
+            if scope.is_operand((dev, ino)) {
+                let sum = Sum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
+                names.push(Name { dev, ino, place: start + row, dir_id, sum });
+            }
+        }
+        start += group.rows();
+        Ok(())
+    })
 }
 
 /// The directory in which an inode counts, until it has been counted.
@@ -89,7 +141,7 @@ impl Firsts {
 #[derive(Debug)]
 pub(super) struct Surplus {
     pairs: std::iter::Peekable<std::vec::IntoIter<Pair>>,
-    /// Pairs whose second name has been passed, those with the latest first name on top.
+    /// Pairs of which both names have been passed, those with the highest lower number on top.
     open: std::collections::BinaryHeap<(i64, Sum)>,
     /// Directories with names that are too many, none below another.
     found: Vec<(i64, Sum)>,
@@ -108,8 +160,8 @@ impl Surplus {
             return None;
         }
         self.passed = post;
-        while let Some(pair) = self.pairs.next_if(|pair| pair.second <= post) {
-            self.open.push((pair.first, pair.sum));
+        while let Some(pair) = self.pairs.next_if(|pair| pair.high <= post) {
+            self.open.push((pair.low, pair.sum));
         }
         let mut sum = Sum::default();
         while self.open.peek().is_some_and(|(first, _)| *first >= pre) {
@@ -131,8 +183,14 @@ mod tests {
 
     fn links(names: &[(i64, i64)]) -> Links {
         let sum = Sum::new(1, 1, 1);
-        let mut names: Vec<_> =
-            names.iter().map(|(ino, dir_id)| Name { dev: 0, ino: *ino, dir_id: *dir_id, sum }).collect();
+        let name = |(place, (ino, dir_id)): (usize, &(i64, i64))| Name {
+            dev: 0,
+            ino: *ino,
+            place,
+            dir_id: *dir_id,
+            sum,
+        };
+        let mut names: Vec<_> = names.iter().enumerate().map(name).collect();
         names.sort_unstable();
         Links(names)
     }
@@ -149,16 +207,17 @@ mod tests {
         assert_eq!(too_many(&[(7, 3), (7, 4)]), [0, 0, 1, 0, 1]);
         assert_eq!(too_many(&[(7, 3), (7, 3), (7, 3)]), [2, 0, 2, 0, 2]);
         assert_eq!(too_many(&[(7, 2), (7, 5), (8, 4), (8, 5)]), [0, 0, 0, 0, 2]);
+        assert_eq!(too_many(&[(7, 4), (7, 2), (7, 1)]), [0, 0, 1, 0, 2], "names behind subdirectories");
         assert_eq!(too_many(&[(7, 0), (7, 5)]), [0; 5], "an operand of its own");
         assert_eq!(Surplus::new(&links(&[])).of(2, 1), None);
     }
 
     #[test]
-    fn an_inode_counts_once_and_in_the_first_directory() {
+    fn an_inode_counts_once_and_where_the_walk_met_it_first() {
         let mut firsts = links(&[(7, 4), (7, 3), (7, 3)]).firsts();
         assert_eq!(
-            [(7, 4), (7, 3), (7, 3), (8, 1), (8, 1)].map(|(ino, dir)| firsts.counts(0, ino, dir)),
-            [false, true, false, true, true]
+            [(7, 3), (7, 4), (7, 3), (7, 4), (8, 1), (8, 1)].map(|(ino, dir)| firsts.counts(0, ino, dir)),
+            [false, true, false, false, true, true]
         );
     }
 }

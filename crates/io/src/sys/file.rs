@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 use std::os::fd::AsRawFd;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 use rustix::fs::StatxFlags;
@@ -20,6 +20,16 @@ use crate::{Errno, FileType, Follow, Stamp};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 const CONTEXT_BYTES: [usize; 2] = [256, 64 * 1024];
 
+/// Opens `path` in `at` for reading. Never waits for a fifo or a device.
+///
+/// # Errors
+/// As openat(2); `ELOOP` for a symbolic link that is not to be followed.
+pub fn open_file(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW };
+    retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()))
+}
+
 /// What the regular file `path` in `at` holds; `None` if there is no such file, or something else. Never waits for a fifo or
 /// a device.
 ///
@@ -31,9 +41,7 @@ pub fn read_file(
     follow: Follow,
     bytes_max: usize,
 ) -> Result<Option<Vec<u8>>, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let flags = if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW };
-    let file = match retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty())) {
+    let file = match open_file(at, path, follow) {
         // What POSIX says of a socket, and Linux also of a device that nobody serves.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(None),
         opened => opened?,

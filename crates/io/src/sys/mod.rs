@@ -15,6 +15,7 @@ mod file;
 mod inherited;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 mod map;
+mod memory;
 mod names;
 mod process;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
@@ -25,7 +26,7 @@ pub use rustix::fs::{CWD, major, makedev};
 
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use cache::{Cached, cached, forget_cached, resident};
-pub use file::{born, context, read_file};
+pub use file::{born, context, open_file, read_file};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use file::{send_file, unacknowledged};
 pub use inherited::inherited;
@@ -38,13 +39,14 @@ pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use linux::{stat_open, stat_open_as_known};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use map::Map;
+pub use memory::{Allocator, room};
 pub use names::{Name, Names};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use process::give_way;
 pub use process::{
-    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, keep_freed_memory, machine_idle, raise_fd_limit,
-    read_link, release_freed_memory, tune_allocator, usage,
+    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, is_ignored, keep_freed_memory, machine_idle,
+    raise_fd_limit, read_link, release_freed_memory, tune_allocator, usage,
 };
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use sealed::Sealed;
-pub use startup::{ignore_sigpipe, restore_sigpipe, stdin_was_closed, stdout_was_closed};
+pub use startup::{ignore_sigpipe, restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};

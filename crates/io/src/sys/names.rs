@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::ops::Range;
 
-use crate::FileType;
+use crate::{Errno, FileType};
 
 /// One entry of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,12 +96,14 @@ impl Names {
         }
     }
 
-    /// Appends an entry. `name` ends in its only NUL.
+    /// Appends an entry, which may be a path.
     ///
-    /// # Panics
-    /// If the batch exceeds 4 GiB of names or a name 64 KiB: the readers stop a batch far earlier.
-    pub fn push(&mut self, name: &CStr, ino: u64, file_type: FileType) {
-        self.push_with_nul(name.to_bytes_with_nul(), ino, file_type);
+    /// # Errors
+    /// ENAMETOOLONG for a name of 65,535 bytes or more: no system takes a path of that length
+    /// (`PATH_MAX`), and no dirent holds it (`d_reclen` has 16 bits). EOVERFLOW if the batch has 4
+    /// GiB of names already.
+    pub fn push(&mut self, name: &CStr, ino: u64, file_type: FileType) -> Result<(), Errno> {
+        self.push_with_nul(name.to_bytes_with_nul(), ino, file_type)
     }
 
     /// Appends an entry whose name is `field` up to the first NUL in it; false if there is none, if the name is empty or
@@ -109,8 +111,7 @@ impl Names {
     pub(crate) fn push_field(&mut self, field: &[u8], ino: u64, file_type: FileType) -> bool {
         match nul_or_slash(field) {
             Some(end) if end > 0 && field[end] == 0 => {
-                self.push_with_nul(&field[..=end], ino, file_type);
-                true
+                self.push_with_nul(&field[..=end], ino, file_type).is_ok()
             }
             _ => false,
         }
@@ -118,15 +119,12 @@ impl Names {
 
     /// `name` ends in its only NUL.
     #[inline]
-    fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) {
-        self.records.push(Record {
-            ino,
-            start: u32::try_from(self.bytes.len()).expect("a batch holds at most 100,000 names of 256 bytes"),
-            len: u16::try_from(name.len()).expect("d_reclen is 16 bits, so a name is shorter"),
-            file_type,
-            stat: true,
-        });
+    fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) -> Result<(), Errno> {
+        let start = u32::try_from(self.bytes.len()).map_err(|_| Errno::OVERFLOW)?;
+        let len = u16::try_from(name.len()).map_err(|_| Errno::NAMETOOLONG)?;
+        self.records.push(Record { ino, start, len, file_type, stat: true });
         self.bytes.extend_from_slice(name);
+        Ok(())
     }
 
     /// Entry `index`.
@@ -173,7 +171,7 @@ impl Names {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         for record in &mut self.records {
             let start = record.start as usize;
-            // A batch that has been read fits 32 bits, in whatever order.
+            // No start grows beyond the greatest one before, which fits 32 bits.
             record.start = bytes.len() as u32;
             bytes.extend_from_slice(&self.bytes[start..start + usize::from(record.len)]);
         }
@@ -236,6 +234,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_name_that_no_record_can_hold_is_refused_and_leaves_the_batch_as_it_was() {
+        let name = |len| std::ffi::CString::new(vec![b'x'; len]).unwrap();
+        let mut names = Names::new();
+        assert_eq!(names.push(&name(65_534), 1, FileType::Regular), Ok(()));
+        for len in [65_535, 65_536, 1 << 20] {
+            assert_eq!(names.push(&name(len), 1, FileType::Regular), Err(Errno::NAMETOOLONG));
+            assert!(!names.push_field(name(len).as_bytes_with_nul(), 1, FileType::Regular));
+        }
+        assert_eq!(names.push(c"next", 1, FileType::Regular), Ok(()));
+        let lens: Vec<_> = names.iter().map(|name| name.name.to_bytes().len()).collect();
+        assert_eq!(lens, [65_534, 4]);
     }
 
     #[test]

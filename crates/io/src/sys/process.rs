@@ -92,6 +92,20 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Whether this process ignores `signal` (sigaction(2)), as it does after nohup(1) until it says
+/// otherwise.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only fills `action`, a buffer of its own type that all
+    // zeroes are valid for, or fails and leaves it as it is.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
 /// Has this thread give way to others: by `nice`, as setpriority(2) has it, and in slices of `slice` at a time where the kernel takes
 /// suggestions (Linux 6.12, 0.1 to 100 ms; before, all threads have the same). Shorter slices are due earlier, but not more often.
 ///

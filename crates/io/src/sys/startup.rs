@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDIN_CLOSED: AtomicBool = AtomicBool::new(false);
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+static STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: the loader calls every function in this section once, before `main`, with the C library ready (gABI,
@@ -15,9 +16,17 @@ static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static RECORD: extern "C" fn() = record;
 
 extern "C" fn record() {
-    for (fd, closed) in [(0, &STDIN_CLOSED), (1, &STDOUT_CLOSED)] {
-        // SAFETY: F_GETFD takes no pointer and changes nothing.
-        closed.store(unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0, Ordering::Relaxed);
+    let mut streams = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
+    // SAFETY: the array has as many elements as the call is told. With no time to wait it does not.
+    let polled = unsafe { libc::poll(streams.as_mut_ptr(), 3, 0) };
+    for (stream, closed) in streams.iter().zip([&STDIN_CLOSED, &STDOUT_CLOSED, &STDERR_CLOSED]) {
+        let is_closed = match polled {
+            // More descriptors than the process may have (RLIMIT_NOFILE).
+            // SAFETY: F_GETFD takes no pointer and changes nothing.
+            ..0 => unsafe { libc::fcntl(stream.fd, libc::F_GETFD) < 0 },
+            _ => stream.revents & libc::POLLNVAL != 0,
+        };
+        closed.store(is_closed, Ordering::Relaxed);
     }
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; the old one is written to a buffer of its own type.
@@ -37,6 +46,12 @@ pub fn stdin_was_closed() -> bool {
 #[must_use]
 pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Whether there was no standard error when the process started.
+#[must_use]
+pub fn stderr_was_closed() -> bool {
+    STDERR_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Lets a write to a closed pipe end the process, as it would a C program, unless whoever started it had it ignored.

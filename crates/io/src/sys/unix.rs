@@ -167,7 +167,7 @@ fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
         (CStr::from_ptr(entry.d_name.as_ptr()), entry.d_ino, entry.d_type)
     };
     if !matches!(name.to_bytes(), b"." | b"..") {
-        names.push(name, ino, FileType::from_dirent(d_type));
+        names.push(name, ino, FileType::from_dirent(d_type))?;
     }
     Ok(true)
 }

@@ -108,6 +108,29 @@ impl Slot {
         }
     }
 
+    /// Makes the call on this thread; what its CQE would have had for a result.
+    fn call(&self) -> i32 {
+        let name = self.name.as_ptr().cast();
+        // SAFETY: `name` ends in a NUL and the buffer has room for a `statx`; both are the slot's,
+        // which no operation of the kernel's uses any more. Descriptors are numbers that the kernel
+        // checks; that of a `Close` belongs to this slot.
+        let result = unsafe {
+            match self.request {
+                Request::Open { at, flags } => libc::openat(at, name, flags.bits().cast_signed()),
+                Request::Stat { at, flags, mask } => {
+                    let (flags, statx) = (flags.bits().cast_signed(), self.statx.get().cast());
+                    libc::statx(at, name, flags, mask.bits(), statx)
+                }
+                Request::Close { dir } => libc::close(dir),
+            }
+        };
+        if result >= 0 {
+            result
+        } else {
+            -std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+        }
+    }
+
     fn reply(&self, result: i32) -> Result<Reply, Errno> {
         if result < 0 {
             return Err(Errno::from_raw_os_error(-result));
@@ -206,12 +229,15 @@ impl Reactor {
         for cqe in self.ring.completion() {
             let index = usize::try_from(cqe.user_data()).expect("user_data is a slot's index");
             let slot = &mut self.slots[index];
-            if cqe.result() == -libc::EINTR && !matches!(slot.request, Request::Close { .. }) {
+            // Nothing here cancels: the kernel could start none of its threads for this
+            // (RLIMIT_NPROC), and has not begun.
+            let result = if cqe.result() == -libc::ECANCELED { slot.call() } else { cqe.result() };
+            if result == -libc::EINTR && !matches!(slot.request, Request::Close { .. }) {
                 interrupted.push(index);
                 continue;
             }
             let inbox = slot.inbox.take().expect("a slot in flight has its inbox");
-            inbox.replies.borrow_mut().push((slot.tag, slot.reply(cqe.result())));
+            inbox.replies.borrow_mut().push((slot.tag, slot.reply(result)));
             inbox.wake();
             self.free.push(index);
         }

@@ -26,7 +26,7 @@ pub(crate) async fn open<M: Model>(model: &M, path: &Path) -> Dir {
 /// Metadata of the one entry `name` of `dir`.
 pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
     let mut names = Names::new();
-    names.push(name, 0, FileType::Unknown);
+    names.push(name, 0, FileType::Unknown).unwrap();
     let mut out = Vec::new();
     model.stat(dir.as_fd(), &names, 0..1, follow, EVERYTHING, &mut out).await;
     assert_eq!(out.len(), 1);

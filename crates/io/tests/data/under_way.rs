@@ -26,7 +26,7 @@ fn start_reads(model: &mut dyn Data, count: usize) -> std::os::fd::OwnedFd {
 
 /// A ring's registered files are closed a little after it.
 fn has_lost_its_reader(mut pipe: std::fs::File) -> bool {
-    (0..2000).any(|_| {
+    (0..60_000).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
         pipe.write(b"1").is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
     })

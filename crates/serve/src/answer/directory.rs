@@ -1,114 +1,171 @@
 //! Directories: the file that stands for one, the list of what is in it, the way to its own address.
 
-use std::ffi::CStr;
-use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::time::Instant;
 
-use fathom_io::beneath::{Links, Patience};
+use bytes::Bytes;
 use fathom_io::{Errno, FileType};
 use http::{HeaderValue, StatusCode, header};
 
-use super::{Answer, Asking};
-use crate::files::pool::Resource;
-use crate::files::{Failure, Opened};
-use crate::listing::{Listing, Order, html, json, read};
-use crate::negotiate::prefers_json;
+use super::listings::{Form, FormatPage, Means, ReadDirectory};
+use super::{Answer, Asking, Shown, is_forbidden};
+use crate::body::Content;
+use crate::files::Failure;
+use crate::listing::View;
+use crate::negotiate::{Accepted, Coding, prefers_html, prefers_json};
 use crate::pages;
-use crate::path::dir_location;
+use crate::path::location;
 
 impl Asking<'_> {
-    /// The directory `path`: its index, or the list of it.
+    /// The directory `path`: its index, the list of it, or its archive if the query asks for that.
     pub(super) async fn directory(&self, path: &[u8]) -> Answer {
+        if let Some(format) = self.archive_format() {
+            return self.archive(path, format).await;
+        }
         for index in &self.site.index {
             let file = below(path, index);
+            if self.site.rules.access.hides(&file) {
+                continue;
+            }
             match self.worker.look_up(self.site, &file, self.peer.client).await {
                 Ok(entry) => match &entry.result {
                     Ok(opened) if opened.kind() == FileType::Regular => {
+                        if let Err(refusal) = self.guard(&file).await {
+                            return refusal;
+                        }
                         return self.file(&file, &entry, StatusCode::OK).await;
                     }
-                    Err(Errno::ACCESS) => return self.error(StatusCode::FORBIDDEN).await,
+                    other if is_forbidden(other) => return self.error(StatusCode::FORBIDDEN).await,
                     Ok(_) | Err(_) => {}
                 },
                 Err(failure) => return self.failed(failure).await,
             }
         }
+        if self.site.clean.redirects
+            && let Some(way) = self.without_slash(path).await
+        {
+            return way;
+        }
         if !self.site.listing {
-            return self.nothing(path).await;
+            return self.unlisted(path).await;
         }
         match self.listing(path).await {
-            Ok(Some(listing)) => self.listed(path, listing),
+            Ok(Some(answer)) => answer,
             Ok(None) => self.nothing(path).await,
             Err(Failure::System(Errno::ACCESS)) => self.error(StatusCode::FORBIDDEN).await,
             Err(failure) => self.failed(failure).await,
         }
     }
 
+    /// The response for a directory without an index where lists are off. Somebody who looks at it
+    /// in a browser is told how to turn them on, unless the site has a page of its own for that.
+    async fn unlisted(&self, path: &[u8]) -> Answer {
+        let has_page = self.site.fallback.is_some() || self.site.error_page(StatusCode::NOT_FOUND).is_some();
+        if has_page || !prefers_html(self.asked.accept.as_deref()) {
+            return self.nothing(path).await;
+        }
+        match self.worker.look_up(self.site, or_dot(path), self.peer.client).await {
+            Ok(entry) if entry.result.as_ref().is_ok_and(|opened| opened.kind() == FileType::Directory) => {
+                let page = pages::unlisted(&self.site.index);
+                let content_type = HeaderValue::from_static("text/html; charset=utf-8");
+                let answer = Answer::bytes(StatusCode::NOT_FOUND, content_type, page)
+                    .with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP));
+                self.dressed(answer, path).by_accept()
+            }
+            Ok(_) => self.nothing(path).await,
+            Err(failure) => self.failed(failure).await,
+        }
+    }
+
     /// The way to a directory that was asked for without its slash, from which the links in it would lead elsewhere.
     pub(super) fn to_directory(&self, path: &[u8]) -> Answer {
-        let query = self.request.uri.query().map(str::as_bytes);
-        match HeaderValue::try_from(dir_location(path, query)) {
-            Ok(location) => {
-                let answer = Answer::empty(StatusCode::MOVED_PERMANENTLY).with(header::LOCATION, location);
-                self.dressed(answer, path)
-            }
+        self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, &[path, b"/"].concat())
+    }
+
+    /// The way to `to`, another path below the root, from the request's, which came to mean `path`,
+    /// with headers as for `path`.
+    pub(super) fn elsewhere(&self, status: StatusCode, path: &[u8], to: &[u8]) -> Answer {
+        let uri = &self.request.uri;
+        let name = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let requested = self.path();
+        // Under the same name a relative way is right wherever a rewrite has found the directory.
+        let is_same = requested.get(name(&requested)..) == path.get(name(path)..);
+        let mut from = if is_same { path.to_vec() } else { requested.into_owned() };
+        if uri.path().ends_with('/') {
+            from.push(b'/');
+        }
+        match HeaderValue::try_from(location(&from, to, uri.query().map(str::as_bytes))) {
+            Ok(location) => self.dressed(Answer::empty(status).with(header::LOCATION, location), path),
             Err(_) => Answer::empty(StatusCode::BAD_REQUEST),
         }
     }
 
-    /// What is in the directory `path`; `None` if it is none.
-    async fn listing(&self, path: &[u8]) -> Result<Option<Listing>, Failure> {
-        let path = if path.is_empty() { b"." } else { path };
-        let entry = self.worker.look_up(self.site, path, self.peer.client).await?;
+    /// The list of the directory `path`; `None` if it is none, or has no such page.
+    async fn listing(&self, path: &[u8]) -> Result<Option<Answer>, Failure> {
+        // Before the directory: a list that is kept under a root's number must not be of one before
+        // it.
+        let root = self.worker.root(&self.site.root, self.peer.client, Instant::now()).await?;
+        let entry = self.worker.look_up(self.site, or_dot(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),
             Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
             Ok(_) | Err(_) => return Ok(None),
         };
-        let (root, path) = (self.site.root.clone(), path.to_vec());
-        let (dotfiles, links) = (self.site.dotfiles, self.site.links);
-        let list = move || {
-            let beneath = Arc::clone(&root.beneath);
-            let link = |name: &CStr| match links {
-                Links::Never => None,
-                Links::Within | Links::Follow => {
-                    beneath.stat(&below(&path, name.to_bytes()), Patience::Wait).ok().flatten()
-                }
-            };
-            list(&opened, dotfiles, link)
+        let (pool, limit) = (self.worker.files.pool.clone(), self.plan.limits.listing_bytes);
+        let (listings, means) =
+            (&self.worker.shared.listings, Means { pool, client: self.peer.client, limit });
+        let job = ReadDirectory {
+            root: (*root).clone(),
+            path: path.into(),
+            opened,
+            dotfiles: self.site.dotfiles,
+            links: self.site.links,
+            shown: Shown::new(self.site, None),
+            age: self.worker.cache.age().filter(|_| entry.is_settled()),
         };
-        let on = Resource::Device(self.site.root.dev);
-        Ok(Some(self.worker.files.pool.run(self.peer.client, on, list).await??))
+        let directory = listings.directory(&means, job).await?;
+        let accepted = Accepted::parse(self.asked.accept_encoding.as_deref());
+        let job = FormatPage {
+            path: path.into(),
+            archives: self.site.archives.clone(),
+            view: View::from_query(self.request.uri.query().unwrap_or_default()),
+            form: if prefers_json(self.asked.accept.as_deref()) { Form::Json } else { Form::Html },
+            coding: accepted.best(&self.site.codings),
+            compress_min_bytes: self.site.compress.min_bytes,
+        };
+        let form = job.form;
+        let page = listings.page(&means, directory, job).await?;
+        Ok(page.body.map(|body| self.listed(path, body, form, page.coding)))
     }
 
-    fn listed(&self, path: &[u8], mut listing: Listing) -> Answer {
-        let order = Order::from_query(self.request.uri.query().unwrap_or_default());
-        listing.sort(order);
-        let json_wanted = prefers_json(self.asked.accept.as_deref());
-        let shown = if path.is_empty() { b"/".to_vec() } else { [b"/", path, b"/"].concat() };
-        let mut answer = if json_wanted {
-            match json(&shown, &listing) {
-                Ok(text) => Answer::bytes(StatusCode::OK, HeaderValue::from_static("application/json"), text),
-                Err(_) => return Answer::empty(StatusCode::INTERNAL_SERVER_ERROR),
-            }
-        } else {
-            let page = html(&shown, &listing, order);
-            Answer::bytes(StatusCode::OK, HeaderValue::from_static("text/html; charset=utf-8"), page)
-                .with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(pages::CSP))
+    fn listed(&self, path: &[u8], body: Bytes, form: Form, coding: Option<Coding>) -> Answer {
+        let content_type = match form {
+            Form::Html => "text/html; charset=utf-8",
+            Form::Json => "application/json",
         };
-        answer.fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        self.dressed(answer, path).by_accept()
+        let mut answer = Answer { content: Content::Long(body), ..Answer::empty(StatusCode::OK) }
+            .with(header::CONTENT_TYPE, HeaderValue::from_static(content_type))
+            .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        if form == Form::Html {
+            let policy = HeaderValue::from_static(pages::CSP_FORM);
+            answer.fields.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        if let Some(coding) = coding {
+            answer.fields.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
+        }
+        let mut answer = self.dressed(answer, path).by_accept();
+        if !self.site.codings.is_empty() {
+            answer.fields.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        answer
     }
 }
 
-fn list(
-    opened: &Opened,
-    dotfiles: bool,
-    link: impl Fn(&CStr) -> Option<fathom_io::Meta>,
-) -> Result<Listing, Errno> {
-    read(opened.fd()?.as_fd(), dotfiles, link)
+/// The path of a directory below the root, by which it can be opened.
+pub(super) fn or_dot(path: &[u8]) -> &[u8] {
+    if path.is_empty() { b"." } else { path }
 }
 
 /// `name` in the directory `path`, which may be the root.
-fn below(path: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn below(path: &[u8], name: &[u8]) -> Vec<u8> {
     if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
 }

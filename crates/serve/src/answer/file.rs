@@ -4,19 +4,21 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use fathom_io::{Errno, FileType};
+use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::made::{Head, Made};
-use super::{Answer, Asking};
+use super::made::{Form, Head, Made};
+use super::{Answer, Asking, is_forbidden};
 use crate::body::{Content, From, Pieces};
 use crate::compress;
 use crate::conditional::{Outcome, evaluate, ranges_apply};
 use crate::files::cache::Entry;
 use crate::files::pool::Resource;
 use crate::files::{Failure, Opened, Reader, Short, Source, Tail};
+use crate::log::Trouble;
 use crate::multipart::Multipart;
 use crate::negotiate::{Accepted, Coding};
 use crate::range::{Selection, content_range, select, unsatisfied};
@@ -59,7 +61,7 @@ impl Asking<'_> {
                     Err(failure) => self.failed(failure).await,
                 }
             }
-            Err(Errno::ACCESS) => self.error(StatusCode::FORBIDDEN).await,
+            other if is_forbidden(other) => self.error(StatusCode::FORBIDDEN).await,
             Ok(_) | Err(_) => self.error(StatusCode::NOT_FOUND).await,
         }
     }
@@ -75,7 +77,7 @@ impl Asking<'_> {
                 return Ok(chosen);
             }
         }
-        let head = entry.made.head(self.site, path, (opened, entry.seen()), None);
+        let head = entry.made.head(self.site, path, (opened, entry.seen()), Form::Plain);
         Ok(Chosen { entry: Rc::clone(entry), head, packed: None })
     }
 
@@ -91,7 +93,7 @@ impl Asking<'_> {
             if let Ok(opened) = &entry.result
                 && opened.kind() == FileType::Regular
             {
-                let head = entry.made.head(self.site, path, (opened, entry.seen()), Some(coding));
+                let head = entry.made.head(self.site, path, (opened, entry.seen()), Form::Stored(coding));
                 return Ok(Some(Chosen { entry, head, packed: None }));
             }
             codings.retain(|other| *other != coding);
@@ -108,19 +110,36 @@ impl Asking<'_> {
         accepted: &Accepted,
     ) -> Result<Option<Chosen>, Failure> {
         let site = self.site;
-        let fits = opened.len() >= site.compress.min_bytes && opened.len() <= site.compress.max_bytes;
+        let fits = opened.len() >= site.compress.min_bytes;
         let Some(coding) = accepted.best(&site.codings).filter(|_| fits && self.asked.range.is_none()) else {
             return Ok(None);
         };
-        let plain = entry.made.head(site, path, (opened, entry.seen()), None);
+        let plain = entry.made.head(site, path, (opened, entry.seen()), Form::Plain);
         if !site.types.is_compressible(&plain.content_type) {
+            return Ok(None);
+        }
+        if opened.len() > site.compress.max_bytes {
+            self.say_too_large(path, opened.len());
             return Ok(None);
         }
         let packed = entry.made.packed[coding as usize].get_or_try_init(|| self.pack(entry, coding)).await?;
         Ok(packed.clone().map(|packed| {
-            let head = entry.made.head(site, path, (opened, entry.seen()), Some(coding));
+            let head = entry.made.head(site, path, (opened, entry.seen()), Form::Packed(coding));
             Chosen { entry: Rc::clone(entry), head, packed: Some(packed) }
         }))
+    }
+
+    fn say_too_large(&self, path: &[u8], bytes: u64) {
+        // Relaxed: a second line would do no harm.
+        if !self.site.said_too_large.swap(true, Ordering::Relaxed) {
+            let (path, most) = (path.escape_ascii(), self.site.compress.max_bytes);
+            let message = || {
+                format!(
+                    "'/{path}' has {bytes} bytes and is sent uncompressed, as all files above {most} bytes ('--compress-max')"
+                )
+            };
+            self.worker.report(Trouble::Compress, message);
+        }
     }
 
     async fn pack(&self, entry: &Kept, coding: Coding) -> Result<Option<Bytes>, Failure> {
@@ -194,7 +213,9 @@ impl Asking<'_> {
             is_first: true,
             tail: Tail::default(),
             begun: None,
-            arrived: (Bytes::new(), Source::Other),
+            arrived: None,
+            outbox: self.peer.outbox.clone(),
+            most: usize::MAX,
         };
         Ok((From::File(Box::new(reader)), opened.len(), Source::Other))
     }
@@ -237,7 +258,7 @@ fn several(answer: &mut Answer, from: From, ranges: Vec<Range<u64>>, size: u64, 
     answer.content = Content::Pieces(Box::new(Pieces::new(parts, from)));
 }
 
-fn coder(coding: Coding) -> compress::Coder {
+pub(super) fn coder(coding: Coding) -> compress::Coder {
     match coding {
         Coding::Br => compress::br,
         Coding::Zstd => compress::zstd,

@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use crate::conditional::Validators;
 use crate::date;
-use crate::etag::Stamp;
+use crate::etag::{Stamp, Strength, is_dated};
 use crate::files::Opened;
 use crate::negotiate::Coding;
 use crate::plan::Site;
@@ -22,6 +22,26 @@ pub(crate) struct Made {
     heads: [RefCell<Option<Rc<Head>>>; 4],
     /// Compressed bodies by [`Coding`]; `None` where that does not pay.
     pub(crate) packed: [OnceCell<Option<Bytes>>; 3],
+}
+
+/// The bytes that a file is sent as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// Its own.
+    Plain,
+    /// Those of a file beside it, in a coding.
+    Stored(Coding),
+    /// Compressed while serving.
+    Packed(Coding),
+}
+
+impl Form {
+    fn coding(self) -> Option<Coding> {
+        match self {
+            Self::Plain => None,
+            Self::Stored(coding) | Self::Packed(coding) => Some(coding),
+        }
+    }
 }
 
 /// A response's header fields, and what conditions are compared with.
@@ -37,23 +57,28 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Of `opened`, which is what `site` had at `path` when it was last `seen`, in `coding`.
-    fn new(site: &Site, path: &[u8], opened: &Opened, seen: SystemTime, coding: Option<Coding>) -> Self {
-        let modified = opened.meta.modified;
-        let stamp = Stamp {
-            mtime_s: modified.sec,
-            mtime_ns: modified.nsec,
-            size: opened.len(),
-            inode: opened.meta.ino,
-        };
+    /// Builds the header fields of `opened`, the file of `site` at `path` as last observed at
+    /// `seen`, for a body in `form`.
+    fn new(site: &Site, path: &[u8], opened: &Opened, seen: SystemTime, form: Form) -> Self {
+        let meta = &opened.meta;
+        let time = if is_dated(meta.modified.sec) { meta.modified } else { meta.changed };
+        let mut stamp = Stamp { mtime_s: time.sec, mtime_ns: time.nsec, size: opened.len(), inode: None };
         let settled = stamp.settled(seen);
+        // As long as a time may be that of two states, the inode tells at least those that were put
+        // in each other's place.
+        stamp.inode = (site.etag_has_inode || !settled).then_some(meta.ino);
+        let strength = match form {
+            _ if !settled => Strength::New,
+            Form::Packed(_) => Strength::Weak,
+            Form::Plain | Form::Stored(_) => Strength::Strong,
+        };
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let last_modified_s = date::last_modified(modified.sec, since);
-        let content_type = site.types.of(path);
+        let last_modified_s = date::last_modified(meta.modified.sec, since);
+        let (coding, content_type) = (form.coding(), site.types.of(path));
         let has_codings = coding.is_some()
             || site.precompressed
             || (!site.codings.is_empty() && site.types.is_compressible(&content_type));
-        let etag = stamp.tag(coding, settled);
+        let etag = stamp.tag(coding, strength);
         let mut head = Self {
             fields: Vec::new(),
             content_type,
@@ -117,13 +142,13 @@ impl Made {
         site: &Site,
         path: &[u8],
         (opened, seen): (&Opened, SystemTime),
-        coding: Option<Coding>,
+        form: Form,
     ) -> Rc<Head> {
-        let mut slot = self.heads[coding.map_or(0, |coding| 1 + coding as usize)].borrow_mut();
+        let mut slot = self.heads[form.coding().map_or(0, |coding| 1 + coding as usize)].borrow_mut();
         match &*slot {
             Some(head) if head.settled => Rc::clone(head),
             _ => {
-                let head = Rc::new(Head::new(site, path, opened, seen, coding));
+                let head = Rc::new(Head::new(site, path, opened, seen, form));
                 *slot = Some(Rc::clone(&head));
                 head
             }

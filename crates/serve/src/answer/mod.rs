@@ -1,36 +1,48 @@
 //! From a request to its response.
 //!
 //! ```text
-//! host ─> site ─> limits, health ─> CORS ─> maintenance ─> users ─> redirects, rewrites ─> file | directory | nothing
+//! host ─> site ─> limits, health ─> CORS, address, rate ─> maintenance ─> users, denied paths ─> redirects, rewrites ─> file | directory | nothing
 //! ```
 //! Owns: the order of these steps, and which status comes of them. Does not own: what headers mean (`conditional`, `range`, ...), rules,
 //! how files are read.
 
+mod archive;
+mod clean;
 mod directory;
 mod file;
+mod listings;
 pub(crate) mod made;
 mod nothing;
+mod shown;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::rc::Rc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use fathom_io::{Errno, FileType};
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header, request};
 
 use crate::asked::Asked;
 use crate::auth::{Checker, Verdict};
 use crate::body::Content;
+use crate::error::cause;
 use crate::files::pool::Resource;
-use crate::files::{Failure, Source};
+use crate::files::{Failure, Opened, Source};
+use crate::log::Trouble;
 use crate::metrics;
 use crate::path::{Refusal, Target, hidden, is_below};
 use crate::plan::{Plan, Site};
 use crate::rules::maintenance::FLAG_AGE;
 use crate::worker::{Peer, Worker};
 
+pub(crate) use archive::ArchiveBody;
+pub(crate) use clean::Clean;
+pub(crate) use listings::Listings;
 pub(crate) use made::Made;
+pub(crate) use shown::Shown;
 
 /// The methods there are.
 const ALLOW: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -41,11 +53,19 @@ pub(crate) struct Answer {
     pub(crate) fields: HeaderMap,
     pub(crate) content: Content,
     pub(crate) source: Source,
+    /// Whether the content is made while it is sent, so that HEAD cannot tell its length either.
+    pub(crate) has_unknown_length: bool,
 }
 
 impl Answer {
     pub(crate) fn empty(status: StatusCode) -> Self {
-        Self { status, fields: HeaderMap::new(), content: Content::Empty, source: Source::Other }
+        Self {
+            status,
+            fields: HeaderMap::new(),
+            content: Content::Empty,
+            source: Source::Other,
+            has_unknown_length: false,
+        }
     }
 
     pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: impl Into<Bytes>) -> Self {
@@ -77,6 +97,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) site: &'a Site,
     pub(crate) request: &'a request::Parts,
     pub(crate) asked: Asked<'a>,
+    /// The authenticated user.
+    user: &'a OnceCell<Rc<str>>,
 }
 
 /// Answers `request`. `user` is told who it is, once that is known.
@@ -85,7 +107,7 @@ pub(crate) async fn answer(
     peer: &Peer,
     plan: &Plan,
     request: &request::Parts,
-    user: &mut Option<Rc<str>>,
+    user: &OnceCell<Rc<str>>,
 ) -> Answer {
     let asked = Asked::new(&request.headers);
     // The metrics are of all sites: another one's users, or its want of them, do not open them.
@@ -93,14 +115,14 @@ pub(crate) async fn answer(
     let site =
         site(plan, request, &asked).and_then(|site| if of_all { plan.default_site() } else { Some(site) });
     let Some(site) = site else { return plain(StatusCode::BAD_REQUEST) };
-    let asking = Asking { worker, peer, plan, site, request, asked };
-    let mut answer = asking.answer(user).await;
+    let asking = Asking { worker, peer, plan, site, request, asked, user };
+    let mut answer = asking.answer().await;
     if let Some(cors) = &site.rules.cors {
         cors.evaluate(&request.method, &request.headers, &mut answer.fields);
     }
     if request.method == Method::HEAD {
         // That of a 304 would have to be that of the 200 (RFC 9110, section 8.6).
-        if answer.status != StatusCode::NOT_MODIFIED {
+        if answer.status != StatusCode::NOT_MODIFIED && !answer.has_unknown_length {
             answer.fields.insert(header::CONTENT_LENGTH, answer.content.len().into());
         }
         answer.content = Content::Empty;
@@ -133,24 +155,55 @@ fn plain(status: StatusCode) -> Answer {
 }
 
 impl Asking<'_> {
-    async fn answer(&self, user: &mut Option<Rc<str>>) -> Answer {
+    async fn answer(&self) -> Answer {
         if let Some(answer) = self.before_users() {
-            return answer;
+            return self.dressed(answer, &self.path());
         }
         if self.is_in_maintenance() {
             return Box::pin(self.maintenance()).await;
         }
-        if let Some(checker) = &self.site.auth {
-            match Box::pin(self.user(checker)).await {
-                Ok(known) => *user = Some(known),
-                Err(answer) => return answer,
-            }
+        if let Err(refusal) = Box::pin(self.guard(&self.path())).await {
+            return refusal;
         }
         if self.plan.metrics.as_deref() == Some(self.request.uri.path()) {
-            let text = self.worker.metrics();
-            return Answer::bytes(StatusCode::OK, HeaderValue::from_static(metrics::CONTENT_TYPE), text);
+            return Box::pin(self.metrics()).await;
         }
         self.resource().await
+    }
+
+    /// The metrics are of all sites: a path without a password does not open them.
+    async fn metrics(&self) -> Answer {
+        if let Some(checker) = &self.site.auth
+            && let Err(refusal) = self.user(checker).await
+        {
+            return refusal;
+        }
+        let text = self.worker.metrics();
+        let answer = Answer::bytes(StatusCode::OK, HeaderValue::from_static(metrics::CONTENT_TYPE), text);
+        self.dressed(answer, &self.path())
+    }
+
+    /// Whether the client may have `path`, as far as the site's rules say: a refusal if not. Asked
+    /// for the request's path, and again for each other path that a rewrite, an index or a suffix
+    /// makes of it.
+    pub(super) async fn guard(&self, path: &[u8]) -> Result<(), Answer> {
+        if let Some(checker) = &self.site.auth {
+            let who = checker.who(path);
+            if !who.is_everybody() {
+                let user = Box::pin(self.user(checker)).await?;
+                if !who.includes(&user) {
+                    return Err(Box::pin(self.error(StatusCode::FORBIDDEN)).await);
+                }
+            }
+        }
+        let access = &self.site.rules.access;
+        if access.denies(path) {
+            return Err(Box::pin(self.error(StatusCode::FORBIDDEN)).await);
+        }
+        if access.hides(path) {
+            return Err(Box::pin(self.nothing(path)).await);
+        }
+        Ok(())
     }
 
     /// What is the same for everybody.
@@ -165,11 +218,27 @@ impl Asking<'_> {
             return Some(plain(StatusCode::PAYLOAD_TOO_LARGE).with(header::CONNECTION, close));
         }
         let is_health = self.plan.health.as_deref() == Some(self.request.uri.path());
+        if let Some(refusal) = self.by_address().filter(|_| !is_health) {
+            return Some(refusal);
+        }
         match *method {
             Method::GET | Method::HEAD => is_health.then(|| self.health()),
             Method::OPTIONS => Some(Answer::empty(StatusCode::NO_CONTENT).with(header::ALLOW, ALLOW)),
             _ => Some(plain(StatusCode::METHOD_NOT_ALLOWED).with(header::ALLOW, ALLOW)),
         }
+    }
+
+    /// The refusal of a client whose address the site does not admit, or whose requests come too
+    /// fast.
+    fn by_address(&self) -> Option<Answer> {
+        let address = self.peer.address.map(|address| address.ip());
+        if !self.site.rules.access.admits(address) {
+            return Some(plain(StatusCode::FORBIDDEN));
+        }
+        let (rate, address) = (self.plan.rate?, address?);
+        let early = self.worker.shared.buckets.take(address, rate, Instant::now()).err()?;
+        let after = HeaderValue::from(early.as_secs() + u64::from(early.subsec_nanos() > 0));
+        Some(plain(StatusCode::TOO_MANY_REQUESTS).with(header::RETRY_AFTER, after))
     }
 
     /// What the request says of its own body. One of unknown length ends with the connection.
@@ -189,8 +258,11 @@ impl Asking<'_> {
         maintenance.is_on(flagged)
     }
 
-    /// Who asks, or the response to somebody unknown.
+    /// The authenticated user, or the response to a client that is not one.
     async fn user(&self, checker: &Checker) -> Result<Rc<str>, Answer> {
+        if let Some(user) = self.user.get() {
+            return Ok(Rc::clone(user));
+        }
         let authorization = self.asked.authorization.map(HeaderValue::as_bytes);
         let user = match checker.begin(authorization) {
             Verdict::Known(user) => Some(user),
@@ -204,7 +276,7 @@ impl Asking<'_> {
             }
         };
         match user {
-            Some(user) => Ok(Rc::from(&*user)),
+            Some(user) => Ok(Rc::clone(self.user.get_or_init(|| Rc::from(&*user)))),
             None => {
                 let challenge = checker.challenge().clone();
                 let page = self.error(StatusCode::UNAUTHORIZED).await;
@@ -223,7 +295,12 @@ impl Asking<'_> {
             Some(Routed::Elsewhere(status, location)) => {
                 self.dressed(Answer::empty(status).with(header::LOCATION, location), &target.path)
             }
-            Some(Routed::Rewritten(path, is_dir)) if is_below(&path) => self.target(&path, is_dir).await,
+            Some(Routed::Rewritten(path, is_dir)) if is_below(&path) => {
+                if let Err(refusal) = Box::pin(self.guard(&path)).await {
+                    return refusal;
+                }
+                self.target(&path, is_dir).await
+            }
             Some(Routed::Rewritten(..)) => Box::pin(self.error(StatusCode::NOT_FOUND)).await,
             None => self.target(&target.path, target.is_dir).await,
         }
@@ -247,10 +324,17 @@ impl Asking<'_> {
     }
 
     async fn target(&self, path: &[u8], is_dir: bool) -> Answer {
-        if !self.site.dotfiles && hidden(path) {
+        if let Some(only) = &self.site.only {
+            if path.is_empty() {
+                // Another start may serve another file.
+                return self.elsewhere(StatusCode::TEMPORARY_REDIRECT, path, only);
+            }
+            if path != only || is_dir {
+                return Box::pin(self.nothing(path)).await;
+            }
+        } else if !self.site.dotfiles && hidden(path) {
             return Box::pin(self.nothing(path)).await;
-        }
-        if is_dir {
+        } else if is_dir {
             return Box::pin(self.directory(path)).await;
         }
         let entry = match self.worker.look_up(self.site, path, self.peer.client).await {
@@ -259,43 +343,106 @@ impl Asking<'_> {
         };
         match &entry.result {
             Ok(opened) => match opened.kind() {
-                FileType::Regular => self.file(path, &entry, StatusCode::OK).await,
-                FileType::Directory => self.to_directory(path),
-                _ => Box::pin(self.nothing(path)).await,
+                FileType::Regular => {
+                    if self.site.clean.redirects
+                        && let Some(way) = Box::pin(self.cleaned(path)).await
+                    {
+                        return way;
+                    }
+                    self.file(path, &entry, StatusCode::OK).await
+                }
+                FileType::Directory if self.site.only.is_none() => Box::pin(self.unslashed(path)).await,
+                FileType::Directory => Box::pin(self.nothing(path)).await,
+                _ => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
             },
-            Err(Errno::ACCESS) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
-            Err(_) => Box::pin(self.nothing(path)).await,
+            Err(_) if is_forbidden(&entry.result) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
+            Err(_) => Box::pin(self.missing(path)).await,
+        }
+    }
+
+    /// The response for a directory that was asked for without its slash.
+    async fn unslashed(&self, path: &[u8]) -> Answer {
+        match self.tried(path).await {
+            Some(answer) => answer,
+            None => self.to_directory(path),
+        }
+    }
+
+    /// The response for a path that names nothing.
+    async fn missing(&self, path: &[u8]) -> Answer {
+        match self.tried(path).await {
+            Some(answer) => answer,
+            None => self.nothing(path).await,
         }
     }
 
     /// The response where a file cannot be had for a reason that is not the request's.
     pub(crate) async fn failed(&self, failure: Failure) -> Answer {
+        self.report(failure);
         match failure {
             Failure::Busy
             | Failure::Changed
+            | Failure::NoRoot
             | Failure::System(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
                 let soon = HeaderValue::from_static("1");
-                plain(StatusCode::SERVICE_UNAVAILABLE).with(header::RETRY_AFTER, soon)
+                let busy = plain(StatusCode::SERVICE_UNAVAILABLE).with(header::RETRY_AFTER, soon);
+                self.dressed(busy, &self.path())
             }
             Failure::System(Errno::ACCESS | Errno::PERM) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
             Failure::System(_) => Box::pin(self.error(StatusCode::INTERNAL_SERVER_ERROR)).await,
         }
     }
 
+    /// Tells the error log of `failure`, unless it is part of everyday life.
+    fn report(&self, failure: Failure) {
+        let trouble = match failure {
+            // `Followed::report` logs a root directory when it disappears and when it returns.
+            Failure::Changed
+            | Failure::NoRoot
+            | Failure::System(Errno::AGAIN | Errno::ACCESS | Errno::PERM) => return,
+            Failure::Busy => Trouble::Pool,
+            Failure::System(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Trouble::Descriptors,
+            Failure::System(_) => Trouble::Files,
+        };
+        self.worker.report(trouble, || {
+            let path = String::from_utf8_lossy(&self.path()).into_owned();
+            let cause = match failure {
+                Failure::System(errno) => cause(&errno.into()),
+                _ => "too much waits for the pool".to_owned(),
+            };
+            format!("cannot read '{path}': {cause}")
+        });
+    }
+
     /// `answer` with what the site's rules say for `path`.
     pub(crate) fn dressed(&self, mut answer: Answer, path: &[u8]) -> Answer {
-        // Pages of our own have names on them that others chose. No rule is as strict as what they need.
-        let policy = answer.fields.remove(header::CONTENT_SECURITY_POLICY);
+        // Pages of our own have names on them that others chose: no rule is as strict as what they
+        // need. The health check must never be answered by a cache.
+        let is_own = |name: &HeaderName, value: &HeaderValue| {
+            *name == header::CONTENT_SECURITY_POLICY
+                || (*name == header::CACHE_CONTROL && *value == "no-store")
+        };
+        let own = answer.fields.iter().filter(|(name, value)| is_own(name, value));
+        let own: Vec<_> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         made::apply(self.site, path, &mut answer.fields);
-        if let Some(policy) = policy {
-            answer.fields.insert(header::CONTENT_SECURITY_POLICY, policy);
-        }
+        own.into_iter().for_each(|(name, value)| drop(answer.fields.insert(name, value)));
         answer
     }
 
     /// The path of the request, decoded as far as that goes.
     pub(crate) fn path(&self) -> Cow<'_, [u8]> {
         Target::parse(self.request.uri.path().as_bytes()).map_or(Cow::Borrowed(b""), |target| target.path)
+    }
+}
+
+/// Returns whether a path leads to a file that exists and is never served: an unreadable file, or a
+/// device, a pipe or a socket. Special files are refused whatever the server's user, so a server
+/// that runs as root responds like a server that may not open them.
+fn is_forbidden(found: &Result<Opened, Errno>) -> bool {
+    match found {
+        Ok(opened) => !matches!(opened.kind(), FileType::Regular | FileType::Directory),
+        // A socket cannot be opened, nor a device without a driver.
+        Err(errno) => matches!(*errno, Errno::ACCESS | Errno::NXIO | Errno::NODEV),
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod basic;
 mod hash;
+mod paths;
 mod recent;
 mod users;
 
@@ -22,6 +23,8 @@ use ring::digest;
 
 use self::basic::Credentials;
 use self::hash::Hash;
+pub(crate) use self::paths::Paths;
+pub use self::paths::Who;
 use self::recent::{Key, Recent};
 use self::users::Users;
 use crate::config;
@@ -45,6 +48,7 @@ pub enum Verdict {
 pub struct Checker {
     state: Arc<State>,
     challenge: HeaderValue,
+    paths: Arc<Paths>,
 }
 
 #[derive(Debug)]
@@ -56,13 +60,26 @@ struct State {
 }
 
 impl Checker {
-    /// Reads the users of `auth` and of its file. Errors name the line or the user, and never a hash.
-    pub fn load(auth: &config::Auth) -> Result<Self, Error> {
+    /// Reads the users of `auth`, which is that of the site with the key `key`, and of its file.
+    /// Errors name the line or the user, and never a hash.
+    pub fn load(auth: &config::Auth, key: &str) -> Result<Self, Error> {
         let users = Users::load(auth)?;
         let stand_in = digest::digest(&digest::SHA256, &users.text()).as_ref().to_vec();
+        let paths = Paths::new(&auth.paths, key, |name| users.find(name).is_some())?;
         let state = State { users, stand_in, recent: Recent::new()? };
         let challenge = challenge(auth.realm.as_deref().unwrap_or("restricted"))?;
-        Ok(Self { state: Arc::new(state), challenge })
+        Ok(Self { state: Arc::new(state), challenge, paths: Arc::new(paths) })
+    }
+
+    /// Returns the access rules by path.
+    pub(crate) fn paths(&self) -> Arc<Paths> {
+        Arc::clone(&self.paths)
+    }
+
+    /// Returns the clients with access to the decoded `path` below the root.
+    #[must_use]
+    pub fn who(&self, path: &[u8]) -> &Who {
+        self.paths.who(path)
     }
 
     /// The value of `WWW-Authenticate` of a 401.
@@ -155,7 +172,7 @@ mod tests {
     fn checker() -> Checker {
         let users = [("alice", ARGON2ID), ("bob", BCRYPT)];
         let users = users.into_iter().map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect();
-        Checker::load(&config::Auth { users, ..config::Auth::default() }).unwrap()
+        Checker::load(&config::Auth { users, ..config::Auth::default() }, "site").unwrap()
     }
 
     fn header(user: &str, password: &str) -> Vec<u8> {

@@ -98,7 +98,8 @@ mod tests {
         let path = dir.path().join("users");
         std::fs::write(&path, file).unwrap();
         let users = BTreeMap::from([("root".to_owned(), BCRYPT.to_owned())]);
-        let loaded = Users::load(&config::Auth { users, file: Some(path.clone()), realm: None });
+        let loaded =
+            Users::load(&config::Auth { users, file: Some(path.clone()), ..config::Auth::default() });
         loaded.map_err(|error| error.to_string().replace(path.to_str().unwrap(), "FILE"))
     }
 

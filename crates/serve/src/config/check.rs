@@ -2,10 +2,12 @@
 //!
 //! Owns: words of which there are only some, and paths of requests. Does not own: rules, which are checked by being compiled.
 
-use super::{Config, Site};
+use super::{Config, Site, Tls};
 use crate::error::Error;
 use crate::files::Model;
 use crate::listen::Word;
+use crate::path::is_below;
+use crate::proxies::Proxies;
 use crate::rules::hosts::Hosts;
 use crate::rules::{self, Rules};
 
@@ -15,8 +17,16 @@ pub const MODELS: &[&str] = &Model::NAMES;
 pub const SENDFILE: &[&str] = &["remote", "always", "never"];
 /// The values of `symlinks`.
 pub const SYMLINKS: &[&str] = &["within", "never", "follow"];
+/// The values of `clean-urls`.
+pub const CLEAN_URLS: &[&str] = &["no", "yes", "redirect"];
+/// The values of `tls.client-auth`.
+pub const CLIENT_AUTH: &[&str] = &["require", "optional"];
+/// The values of `etag`.
+pub const ETAGS: &[&str] = &["mtime", "inode"];
 /// The values of `access-log.format`.
 pub const LOG_FORMATS: &[&str] = &["combined", "json", "off"];
+/// The values of `archives`.
+pub const ARCHIVES: &[&str] = &["tar.zst", "tar.gz", "zip"];
 /// The values of `compress.codings`, the best first.
 pub const CODINGS: &[&str] = &["br", "zstd", "gzip"];
 
@@ -30,21 +40,75 @@ impl Config {
         word(self.io.as_deref(), MODELS, "io")?;
         word(self.sendfile.as_deref(), SENDFILE, "sendfile")?;
         word(self.access_log.format.as_deref(), LOG_FORMATS, "access-log.format")?;
+        self.check_limits()?;
         path(self.health.as_deref(), "health")?;
         path(self.metrics.as_deref(), "metrics")?;
-        if let Some(from) = self.tls.as_ref().and_then(|tls| tls.redirect_from.as_deref()) {
-            address(from, "tls.redirect-from")?;
-        }
+        self.tls.as_ref().map_or(Ok(()), of_tls)?;
+        Proxies::new(&self.proxies)?;
         Hosts::new(&self.host)?;
         rules::sites(self).try_for_each(|(key, site)| {
             Rules::new(site, &key, self.tls.is_some())?;
             of_site(site, &key)
         })
     }
+
+    /// Refuses sizes of 0 that would leave every request without an answer.
+    fn check_limits(&self) -> Result<(), Error> {
+        let (limits, pool) = (&self.limits, self.pool.as_ref());
+        let zeros = [
+            ("limits.connections", limits.connections == 0),
+            ("limits.header-bytes", limits.header_bytes == 0),
+            ("limits.burst", limits.burst == Some(0)),
+            ("limits.headers", limits.headers == 0),
+            ("limits.target-bytes", limits.target_bytes == 0),
+            ("limits.streams", limits.streams == 0),
+            ("limits.header-timeout-ms", limits.header_timeout_ms == 0),
+            ("limits.idle-timeout-ms", limits.idle_timeout_ms == 0),
+            ("limits.write-timeout-ms", limits.write_timeout_ms == 0),
+            ("pool.threads", pool.is_some_and(|pool| pool.threads == 0)),
+            ("pool.per-device", pool.is_some_and(|pool| pool.per_device == Some(0))),
+            ("pool.queue", pool.is_some_and(|pool| pool.queue == 0)),
+        ];
+        if !(limits.requests_per_s.is_finite() && limits.requests_per_s >= 0.0) {
+            return Err(Error::configure("limits.requests-per-s", "this is no rate"));
+        }
+        match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
+            Some((key, _)) => Err(Error::configure(key, "with 0 no request would be answered")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn of_tls(tls: &Tls) -> Result<(), Error> {
+    let has_files = tls.certificate.is_some() || tls.key.is_some() || !tls.more.is_empty();
+    if tls.self_signed && has_files {
+        return Err(Error::configure("tls.self-signed", "it goes with no certificate of others"));
+    }
+    for (key, is_there) in [("tls.certificate", tls.certificate.is_some()), ("tls.key", tls.key.is_some())] {
+        if !tls.self_signed && !is_there {
+            return Err(Error::configure(
+                key,
+                "it is missing; encryption takes a certificate and its key, or 'self-signed'",
+            ));
+        }
+    }
+    word(tls.client_auth.as_deref(), CLIENT_AUTH, "tls.client-auth")?;
+    if tls.client_auth.is_some() && tls.client_ca.is_none() {
+        return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));
+    }
+    tls.redirect_from.as_deref().map_or(Ok(()), |from| address(from, "tls.redirect-from"))
 }
 
 fn of_site(site: &Site, key: &str) -> Result<(), Error> {
     word(site.symlinks.as_deref(), SYMLINKS, &format!("{key}.symlinks"))?;
+    word(site.clean_urls.as_deref(), CLEAN_URLS, &format!("{key}.clean-urls"))?;
+    if let Some(at) = site.suffixes.iter().position(|suffix| !is_suffix(suffix)) {
+        return Err(Error::configure(
+            format!("{key}.try[{at}]"),
+            "this is no end of a path, like '.html' or '/index.html'",
+        ));
+    }
+    word(site.etag.as_deref(), ETAGS, &format!("{key}.etag"))?;
     path(site.fallback.as_deref(), &format!("{key}.fallback"))?;
     for (status, page) in &site.error_pages {
         let key = format!("{key}.error-pages.{status}");
@@ -57,11 +121,19 @@ fn of_site(site: &Site, key: &str) -> Result<(), Error> {
     for (at, coding) in site.compress.codings.iter().enumerate() {
         word(Some(coding), CODINGS, &format!("{key}.compress.codings[{at}]"))?;
     }
+    for (at, format) in site.archives.iter().enumerate() {
+        word(Some(format), ARCHIVES, &format!("{key}.archives[{at}]"))?;
+    }
     let bad = |name: &String| name.is_empty() || name.contains(['/', '\0']) || name == "." || name == "..";
     match site.index.iter().position(bad) {
         Some(at) => Err(Error::configure(format!("{key}.index[{at}]"), "this is no name of a file")),
         None => Ok(()),
     }
+}
+
+/// Whether `text` behind a path makes another path.
+fn is_suffix(text: &str) -> bool {
+    !text.is_empty() && is_below(format!("a{text}").as_bytes()) && !text.chars().any(char::is_control)
 }
 
 fn address(text: &str, key: &str) -> Result<(), Error> {
@@ -98,7 +170,8 @@ mod tests {
         let text = "listen = ['127.0.0.1:0', '[::]:80', 'unix:/run/a', 'systemd']\nio = 'sync'\nhealth = '/h'\n\
                     [access-log]\nformat = 'json'\n[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '0.0.0.0:80'\n\
                     [site]\nsymlinks = 'never'\nfallback = '/index.html'\nerror-pages = { 404 = '/404.html', 5xx = '/50x.html' }\n\
-                    compress = { codings = ['zstd'] }\n[[host]]\nnames = ['a.example']\n";
+                    compress = { codings = ['zstd'] }\n[[host]]\nnames = ['a.example']\n\
+                    [limits]\nbody-bytes = 0\nranges = 0\ndrain-timeout-ms = 0\ndrain-notice-ms = 0\n[cache]\nfiles = 0\nage-ms = 0\n";
         Config::from_toml(text).unwrap().check().unwrap();
     }
 
@@ -109,15 +182,33 @@ mod tests {
             ("listen = ['unix:']", "listen[0]"),
             ("io = 'aio'", "io"),
             ("health = 'h'", "health"),
+            ("limits.connections = 0", "limits.connections"),
+            ("limits.headers = 0", "limits.headers"),
+            ("limits.requests-per-s = -1.0", "limits.requests-per-s"),
+            ("limits.requests-per-s = nan", "limits.requests-per-s"),
+            ("limits.burst = 0", "limits.burst"),
+            ("site.try = ['.html', '/../x']", "site.try[1]"),
+            ("site.clean-urls = 'perhaps'", "site.clean-urls"),
+            ("site.hide = ['[']", "site.hide[0]"),
+            ("limits.write-timeout-ms = 0", "limits.write-timeout-ms"),
+            ("pool.threads = 0", "pool.threads"),
+            ("pool.per-device = 0", "pool.per-device"),
             ("metrics = \"/a\\n\"", "metrics"),
             ("[access-log]\nformat = 'csv'", "access-log.format"),
             ("[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '80'", "tls.redirect-from"),
+            ("[tls]\ncertificate = 'c'", "tls.key"),
+            ("[tls]\nkey = 'k'", "tls.certificate"),
+            ("[tls]\nkey = 'k'\nself-signed = true", "tls.self-signed"),
+            ("[tls]\nself-signed = true\nclient-auth = 'optional'", "tls.client-auth"),
+            ("[tls]\nself-signed = true\nclient-ca = 'c'\nclient-auth = 'no'", "tls.client-auth"),
             ("[[host]]", "host[0].names"),
             ("[site]\nsymlinks = 'yes'", "site.symlinks"),
             ("[site]\nfallback = 'a'", "site.fallback"),
+            ("[site]\netag = 'size'", "site.etag"),
             ("[site.error-pages]\n200 = '/a'", "site.error-pages.200"),
             ("[site.error-pages]\n404 = 'a'", "site.error-pages.404"),
             ("[site.compress]\ncodings = ['br', 'lzma']", "site.compress.codings[1]"),
+            ("[site]\narchives = ['zip', 'rar']", "site.archives[1]"),
             ("[site]\nindex = ['a', '../b']", "site.index[1]"),
             ("[[host]]\nnames = ['a']\n[[host.redirects]]\nfrom = '/'\nto = ''", "host[0].redirects[0].to"),
         ] {

@@ -4,7 +4,10 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use super::Config;
+use crate::config;
 use crate::error::{Error, Op};
 
 impl Config {
@@ -31,7 +34,8 @@ impl Config {
 fn parse(text: &str) -> Result<Config, String> {
     toml::from_str(text).map_err(|error| {
         let (line, column) = place(text, error.span().map_or(0, |span| span.start));
-        let (key, message) = (key(&error), told(error.message()));
+        let key = key(&error);
+        let message = told(error.message(), key.as_deref().unwrap_or_default());
         match key {
             Some(key) => format!("line {line}, column {column}: in {key}: {message}"),
             None => format!("line {line}, column {column}: {message}"),
@@ -56,17 +60,65 @@ fn key(error: &toml::de::Error) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// The message; for a key that does not exist with the nearest that does instead of all of them.
-fn told(message: &str) -> String {
-    let Some(unknown) = message.strip_prefix("unknown field `") else { return message.replace('\n', " ") };
-    let mut names = unknown.split('`').step_by(2);
+/// The message; for a key that does not exist in `table` with the table that has it, or the nearest
+/// key that does exist.
+fn told(message: &str, table: &str) -> String {
+    let Some(expected) = message.strip_prefix("unknown field `") else { return message.replace('\n', " ") };
+    let mut names = expected.split('`').step_by(2);
     let unknown = names.next().unwrap_or_default();
-    match names.map(|known| (distance(unknown, known), known)).min() {
-        Some((distance, known)) if distance <= 1 + unknown.len() / 3 => {
-            format!("unknown key '{unknown}', did you mean '{known}'?")
+    let tables = tables();
+    let others = tables.iter().filter(|(name, _)| *name != table);
+    let elsewhere: Vec<_> =
+        others.flat_map(|(name, keys)| keys.iter().map(move |key| (key.as_str(), place_of(name)))).collect();
+    let having: Vec<_> =
+        elsewhere.iter().filter(|(key, _)| *key == unknown).map(|(_, place)| place.as_str()).collect();
+    if !having.is_empty() {
+        return format!("unknown key '{unknown}', which belongs {}", having.join(" or "));
+    }
+    let here = names.map(|known| (known, String::new()));
+    let known = here.chain(elsewhere.iter().map(|(key, place)| (*key, format!(" {place}"))));
+    // `min_by_key` returns the first of several equally close keys, and the keys of this table come
+    // first.
+    match known.min_by_key(|(known, _)| distance(unknown, known)) {
+        Some((known, place)) if distance(unknown, known) <= 1 + unknown.len() / 3 => {
+            format!("unknown key '{unknown}', did you mean '{known}'{place}?")
         }
         _ => format!("unknown key '{unknown}'"),
     }
+}
+
+fn place_of(table: &str) -> String {
+    if table.is_empty() { "before the first table".to_owned() } else { format!("in [{table}]") }
+}
+
+/// All tables with their keys; the empty name is that of the keys before the first table.
+fn tables() -> Vec<(&'static str, Vec<String>)> {
+    vec![
+        ("", keys::<config::Config>()),
+        ("site", keys::<config::Site>()),
+        ("limits", keys::<config::Limits>()),
+        ("cache", keys::<config::Cache>()),
+        ("pool", keys::<config::Pool>()),
+        ("tls", keys::<config::Tls>()),
+        ("tls.more", keys::<config::Pair>()),
+        ("access-log", keys::<config::AccessLog>()),
+        ("site.auth", keys::<config::Auth>()),
+        ("site.auth.paths", keys::<config::AuthRule>()),
+        ("site.compress", keys::<config::Compress>()),
+        ("site.cors", keys::<config::Cors>()),
+        ("site.maintenance", keys::<config::Maintenance>()),
+        ("site.headers", keys::<config::HeaderRule>()),
+        ("site.cache-control", keys::<config::CacheRule>()),
+        ("site.redirects", keys::<config::Redirect>()),
+        ("site.rewrites", keys::<config::Rewrite>()),
+    ]
+}
+
+/// The keys of a table: a refusal of a key that does not exist lists them.
+fn keys<T: DeserializeOwned>() -> Vec<String> {
+    let refusal =
+        toml::from_str::<T>("'' = 0").err().map(|error| error.message().to_owned()).unwrap_or_default();
+    refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
 /// Levenshtein's: characters to insert, delete or replace.
@@ -141,6 +193,54 @@ mod tests {
         }
         assert!(refusal("a = \n").starts_with("line 1, column 5: "), "{}", refusal("a = \n"));
         assert!(refusal("listen = []\nlisten = []\n").contains("duplicate key"));
+    }
+
+    #[test]
+    fn a_misplaced_key_is_told_its_table() {
+        for (text, expected) in [
+            ("root = '/srv'\n", "line 1, column 1: unknown key 'root', which belongs in [site]"),
+            (
+                "listings = true\n",
+                "line 1, column 1: unknown key 'listings', did you mean 'listing' in [site]?",
+            ),
+            (
+                "[site]\nlisten = []\n",
+                "line 2, column 1: in site: unknown key 'listen', which belongs before the first table",
+            ),
+            (
+                "[site]\nrealm = ''\n",
+                "line 2, column 1: in site: unknown key 'realm', which belongs in [site.auth]",
+            ),
+            ("[cors]\norigins = []\n", "line 1, column 2: unknown key 'cors', which belongs in [site]"),
+            (
+                "[[host]]\nstreams = 1\n",
+                "line 2, column 1: in host: unknown key 'streams', which belongs in [limits]",
+            ),
+            (
+                "file = ''\n",
+                "line 1, column 1: unknown key 'file', which belongs in [access-log] or in [site.auth]",
+            ),
+            (
+                "[site.auth]\nrealms = ''\n",
+                "line 2, column 1: in site.auth: unknown key 'realms', did you mean 'realm'?",
+            ),
+        ] {
+            assert_eq!(refusal(text), expected);
+        }
+    }
+
+    /// Each table is known by the name that the file has for it, with all of its keys.
+    #[test]
+    fn all_tables_are_known() {
+        for (name, keys) in tables() {
+            let header = if name.is_empty() { String::new() } else { format!("[{name}]\n") };
+            let array = format!("[{header}").replace("]\n", "]]\n");
+            let refused = [header, array].map(|header| refusal(&format!("{header}qqqqqqqqqqqqqqqqq = 0\n")));
+            let place = if name.is_empty() { String::new() } else { format!("in {name}: ") };
+            let expected = format!("{place}unknown key 'qqqqqqqqqqqqqqqqq'");
+            assert!(refused.iter().any(|text| text.contains(&expected)), "{name}: {refused:?}");
+            assert!(keys.len() > 1, "{name}: {keys:?}");
+        }
     }
 
     #[test]

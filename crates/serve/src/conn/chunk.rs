@@ -16,6 +16,7 @@ use bytes::{Buf, Bytes};
 use fathom_io::Errno;
 use fathom_io::sys::{Sealed, unacknowledged};
 
+use super::outbox::{Load, Outbox, SMALL_BYTES};
 use super::pulse::Pulse;
 use super::way::Way;
 use crate::files::Opened;
@@ -29,8 +30,8 @@ static PLACE: [u8; PART_BYTES] = [0; PART_BYTES];
 /// A piece of a body.
 #[derive(Debug)]
 pub(crate) enum Chunk {
-    /// Bytes that others may share.
-    Bytes(Bytes),
+    /// Bytes that others may share, and what they count for where they are this body's alone.
+    Bytes { bytes: Bytes, _load: Option<Load> },
     /// Bytes of a buffer that is used again, from `start` on.
     Lent { buffer: Lent, start: usize },
     /// That many bytes of the next of the connection's [`Parts`].
@@ -40,7 +41,7 @@ pub(crate) enum Chunk {
 impl Buf for Chunk {
     fn remaining(&self) -> usize {
         match self {
-            Self::Bytes(bytes) => bytes.len(),
+            Self::Bytes { bytes, .. } => bytes.len(),
             Self::Lent { buffer, start } => buffer.bytes().len().saturating_sub(*start),
             Self::Part(bytes) => *bytes,
         }
@@ -48,7 +49,7 @@ impl Buf for Chunk {
 
     fn chunk(&self) -> &[u8] {
         match self {
-            Self::Bytes(bytes) => bytes,
+            Self::Bytes { bytes, .. } => bytes,
             Self::Lent { buffer, start } => buffer.bytes().get(*start..).unwrap_or_default(),
             Self::Part(bytes) => PLACE.get(..*bytes).unwrap_or(&PLACE),
         }
@@ -56,7 +57,7 @@ impl Buf for Chunk {
 
     fn advance(&mut self, count: usize) {
         match self {
-            Self::Bytes(bytes) => bytes.advance(count),
+            Self::Bytes { bytes, .. } => bytes.advance(count),
             Self::Lent { start, .. } => *start = start.saturating_add(count),
             Self::Part(bytes) => *bytes = bytes.saturating_sub(count),
         }
@@ -195,6 +196,7 @@ pub(crate) struct Lent {
     bytes: Vec<u8>,
     len: usize,
     home: Buffers,
+    _load: Option<Load>,
 }
 
 impl Lent {
@@ -230,15 +232,25 @@ impl Buffers {
     /// Most that are kept while nobody uses them.
     const KEPT: usize = 16;
 
-    /// One of them.
-    pub(crate) fn lend(&self) -> Lent {
-        let kept = self.0.borrow_mut().pop();
-        Lent { bytes: kept.unwrap_or_else(|| vec![0; Self::BYTES]), len: 0, home: self.clone() }
+    /// A buffer for `most` bytes that counts for `outbox`: one of these, or one of its own size
+    /// where that is much smaller.
+    pub(crate) fn lend(&self, most: usize, outbox: &Outbox) -> Lent {
+        let bytes = match most {
+            0..=SMALL_BYTES => vec![0; most],
+            _ => self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; Self::BYTES]),
+        };
+        let load = Some(outbox.load(bytes.len()));
+        Lent { bytes, len: 0, home: self.clone(), _load: load }
+    }
+
+    /// Returns the unused buffers to the allocator.
+    pub(crate) fn sweep(&self) {
+        self.0.borrow_mut().clear();
     }
 
     fn take_back(&self, bytes: Vec<u8>) {
         let mut kept = self.0.borrow_mut();
-        if kept.len() < Self::KEPT {
+        if kept.len() < Self::KEPT && bytes.len() == Self::BYTES {
             kept.push(bytes);
         }
     }
@@ -249,6 +261,7 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
+    use crate::conn::outbox::SendBudget;
 
     #[test]
     fn a_part_is_known_by_its_address() {
@@ -287,15 +300,23 @@ mod tests {
 
     #[test]
     fn buffers_come_back() {
-        let buffers = Buffers::default();
-        let mut lent = buffers.lend();
+        let (buffers, budget) = (Buffers::default(), Arc::new(SendBudget::new(usize::MAX)));
+        let outbox = Outbox::new(Arc::clone(&budget));
+        let mut lent = buffers.lend(Buffers::BYTES, &outbox);
         lent.room()[..3].copy_from_slice(b"abc");
         lent.set_len(3);
         let mut chunk = Chunk::Lent { buffer: lent, start: 0 };
         chunk.advance(1);
-        assert_eq!(chunk.chunk(), b"bc");
+        assert_eq!((chunk.chunk(), budget.used()), (&b"bc"[..], Buffers::BYTES));
         drop(chunk);
-        assert_eq!(buffers.0.borrow().len(), 1);
-        assert!(buffers.lend().bytes().is_empty());
+        assert_eq!((buffers.0.borrow().len(), budget.used()), (1, 0));
+        assert!(buffers.lend(usize::MAX, &outbox).bytes().is_empty());
+        assert_eq!(buffers.lend(7, &outbox).room().len(), 7);
+        assert_eq!(buffers.0.borrow().len(), 1, "only those of the usual size come back");
+        let all = (0..Buffers::KEPT + 5).map(|_| buffers.lend(Buffers::BYTES, &outbox));
+        drop(all.collect::<Vec<Lent>>());
+        assert_eq!(buffers.0.borrow().len(), Buffers::KEPT);
+        buffers.sweep();
+        assert_eq!((buffers.0.borrow().len(), budget.used()), (0, 0));
     }
 }

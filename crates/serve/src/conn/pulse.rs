@@ -8,12 +8,19 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::stall::Stall;
+
 /// A point in time, as exact as timeouts of seconds need it: this clock costs a fifth of the exact one, and is asked for every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Moment(Duration);
+pub(super) struct Moment(Duration);
 
 impl Moment {
-    fn now() -> Self {
+    /// Whether `limit` has passed from `since` to this.
+    pub(super) fn is_over(self, since: Self, limit: Duration) -> bool {
+        self.0.saturating_sub(since.0) >= limit
+    }
+
+    pub(super) fn now() -> Self {
         let now = clock_gettime(ClockId::MonotonicCoarse);
         let (sec, nsec) = (u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
         Self(Duration::new(sec, nsec))
@@ -50,6 +57,8 @@ pub(crate) struct Patience {
     pub(crate) headers: Duration,
     pub(crate) idle: Duration,
     pub(crate) write: Duration,
+    /// How long a stream of HTTP/2 may wait for its window.
+    pub(crate) stall: Duration,
 }
 
 /// One connection's state.
@@ -64,6 +73,12 @@ pub(crate) struct Pulse {
     order: Cell<Order>,
     /// Since its last request.
     parked: Cell<bool>,
+    /// Whether bytes come between requests, too (HTTP/2): they say nothing of the next one.
+    multiplexes: Cell<bool>,
+    /// Whether the last request had a body that may not have been read.
+    has_body: Cell<bool>,
+    /// Streams that have waited for their window.
+    stalls: RefCell<Vec<Weak<Stall>>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -77,15 +92,52 @@ impl Pulse {
             requests: Cell::new(0),
             order: Cell::new(Order::Serve),
             parked: Cell::new(false),
+            multiplexes: Cell::new(false),
+            has_body: Cell::new(false),
+            stalls: RefCell::default(),
             waker: RefCell::new(None),
         })
     }
 
     /// Bytes have come.
     pub(crate) fn received(&self) {
-        if self.phase.get() == Phase::Idle {
+        if self.phase.get() == Phase::Idle && !self.multiplexes.get() {
             self.enter(Phase::Headers);
         }
+    }
+
+    /// The client speaks HTTP/2 and has said so: it need not ask at once.
+    pub(crate) fn multiplexes(&self) {
+        self.multiplexes.set(true);
+        self.enter(Phase::Idle);
+    }
+
+    /// The response is out, and what the client still sends is thrown away: it has as long as for
+    /// headers.
+    pub(crate) fn lingers(&self) {
+        self.enter(Phase::Headers);
+    }
+
+    /// Notes whether the request that has begun has a body.
+    pub(crate) fn set_body(&self, has_body: bool) {
+        self.has_body.set(has_body);
+    }
+
+    /// Whether the last request had a body that may not have been read.
+    pub(crate) fn has_body(&self) -> bool {
+        self.has_body.get()
+    }
+
+    /// The clock of a stream that waits for its window.
+    pub(crate) fn stall(&self) -> Rc<Stall> {
+        let stall = Rc::<Stall>::default();
+        self.stalls.borrow_mut().push(Rc::downgrade(&stall));
+        stall
+    }
+
+    /// Whether a request is under way or not all of a response has been taken.
+    fn is_busy(&self) -> bool {
+        self.requests.get() > 0 || self.blocked.get().is_some()
     }
 
     /// The client has taken bytes.
@@ -140,7 +192,7 @@ impl Pulse {
 
     /// Whether it is worth being parked: idle since `time`, and not since it last was.
     fn can_park(&self, time: Duration, now: Moment) -> bool {
-        self.is_idle() && !self.parked.get() && now.0.saturating_sub(self.since.get().0) >= time
+        self.is_idle() && !self.parked.get() && now.is_over(self.since.get(), time)
     }
 
     /// Tells it to do `order`, unless it was told to do more.
@@ -156,7 +208,7 @@ impl Pulse {
 
     /// Whether it has taken longer than `patience` has it.
     fn is_overdue(&self, patience: &Patience, now: Moment) -> bool {
-        let over = |since: Moment, limit| now.0.saturating_sub(since.0) >= limit;
+        let over = |since: Moment, limit| now.is_over(since, limit);
         let waiting = match self.phase.get() {
             Phase::Idle => self.blocked.get().is_none() && over(self.since.get(), patience.idle),
             Phase::Headers => over(self.since.get(), patience.headers),
@@ -194,6 +246,9 @@ impl Pulses {
     pub(crate) fn sweep(&self, patience: &Patience, idle: Duration) -> usize {
         let (now, mut parked) = (Moment::now(), 0);
         self.each(|pulse| {
+            let look =
+                |stall: &Weak<Stall>| stall.upgrade().map(|stall| stall.look(patience.stall, now)).is_some();
+            pulse.stalls.borrow_mut().retain(look);
             if pulse.is_overdue(patience, now) {
                 pulse.tell(Order::Close);
             } else if pulse.can_park(idle, now) {
@@ -202,6 +257,13 @@ impl Pulses {
             }
         });
         parked
+    }
+
+    /// Whether a request is under way on any of them.
+    pub(crate) fn are_busy(&self) -> bool {
+        let mut are_busy = false;
+        self.each(|pulse| are_busy |= pulse.is_busy());
+        are_busy
     }
 
     /// Gives all connections `order`.
@@ -222,6 +284,7 @@ mod tests {
         headers: Duration::from_secs(10),
         idle: Duration::from_secs(60),
         write: Duration::from_secs(30),
+        stall: Duration::from_secs(30),
     };
 
     fn overdue_after(pulse: &Pulse, seconds: u64) -> bool {
@@ -240,6 +303,9 @@ mod tests {
         assert!(!overdue_after(&pulse, 59) && overdue_after(&pulse, 61), "idle");
         pulse.received();
         assert!(!overdue_after(&pulse, 9) && overdue_after(&pulse, 11), "a request that does not end");
+        pulse.multiplexes();
+        pulse.received();
+        assert!(!overdue_after(&pulse, 59) && overdue_after(&pulse, 61), "a frame is no request");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A socket under hyper or TLS: counts what passes, and sends parts of files in the place of the buffers that stand for them.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,9 +18,40 @@ use tokio::net::{TcpStream, UnixStream};
 use super::chunk::{Part, Parts, is_part};
 use super::pulse::Pulse;
 use super::way::Way;
+use crate::proxies::{self, Parsed};
 
 /// What a client on this machine is queued beyond what its window takes.
 const UNSENT_BYTES: u32 = 16 << 10;
+/// Read at once where a connection begins, or where what comes is thrown away.
+const SCRATCH_BYTES: usize = 4 << 10;
+/// With what HTTP/2 begins (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The protocol indicated by the first bytes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// A method of HTTP/1.1.
+    Http1,
+    /// The preface of HTTP/2.
+    Http2,
+    /// Anything else: TLS, or nothing.
+    Other,
+}
+
+impl First {
+    /// Returns the protocol that `bytes` begin, or `None` if more bytes are needed to decide.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let first = bytes.first()?;
+        if bytes.len() < PREFACE.len() && PREFACE.starts_with(bytes) {
+            return None;
+        }
+        Some(match bytes.starts_with(PREFACE) {
+            true => Self::Http2,
+            false if first.is_ascii_uppercase() => Self::Http1,
+            false => Self::Other,
+        })
+    }
+}
 
 /// A connection of either kind.
 #[derive(Debug)]
@@ -65,6 +97,20 @@ impl Socket {
         }
     }
 
+    async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+        }
+    }
+
+    fn try_read(&self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read(room),
+            Self::Unix(stream) => stream.try_read(room),
+        }
+    }
+
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_write_ready(cx),
@@ -94,7 +140,7 @@ pub(crate) struct Transport {
     socket: Socket,
     parts: Parts,
     pulse: Rc<Pulse>,
-    /// What was read and is to be read again.
+    /// Bytes that were read ahead and will be read again.
     back: Bytes,
 }
 
@@ -114,9 +160,75 @@ impl Transport {
         if !self.back.is_empty() {
             return Ok(());
         }
-        match &self.socket {
-            Socket::Tcp(stream) => stream.readable().await,
-            Socket::Unix(stream) => stream.readable().await,
+        self.socket.readable().await
+    }
+
+    /// Returns the bytes that were read ahead and will be read again.
+    pub(crate) fn seen(&self) -> &[u8] {
+        &self.back
+    }
+
+    /// Detects the protocol from the first bytes of the connection, which remain to be read.
+    ///
+    /// # Errors
+    /// If the connection is gone.
+    pub(crate) async fn first(&mut self) -> io::Result<First> {
+        loop {
+            if let Some(first) = First::of(&self.back) {
+                return Ok(first);
+            }
+            self.socket.readable().await?;
+            if !self.read_back()? {
+                return Ok(First::Other);
+            }
+        }
+    }
+
+    /// What a header of the PROXY protocol says of the client, which is read and gone.
+    ///
+    /// # Errors
+    /// If the connection is gone, or begins with something else.
+    pub(crate) async fn introduction(&mut self) -> io::Result<Option<SocketAddr>> {
+        loop {
+            match proxies::parse(&self.back) {
+                Parsed::Header { len, client } => {
+                    let rest = self.back.slice(len..);
+                    self.put_back(rest);
+                    return Ok(client);
+                }
+                Parsed::Malformed => return Err(io::ErrorKind::InvalidData.into()),
+                Parsed::Short => {}
+            }
+            self.socket.readable().await?;
+            if !self.read_back()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads once, to be read again; false at the end.
+    fn read_back(&mut self) -> io::Result<bool> {
+        let mut room = [0; SCRATCH_BYTES];
+        match self.socket.try_read(&mut room) {
+            Ok(read) => {
+                self.pulse.received();
+                self.back = [&self.back[..], room.get(..read).unwrap_or_default()].concat().into();
+                Ok(read > 0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Throws away what comes until the other end sends no more.
+    pub(crate) async fn discard(self) {
+        while self.socket.readable().await.is_ok() {
+            let mut room = [0; SCRATCH_BYTES];
+            match self.socket.try_read(&mut room) {
+                Ok(0) => return,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+                Ok(_) | Err(_) => {}
+            }
         }
     }
 
@@ -226,5 +338,27 @@ impl AsyncWrite for Transport {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.get_mut().socket.poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_connection_begins_with_is_known_as_soon_as_it_can_be() {
+        for (bytes, first) in [
+            (&b""[..], None),
+            (b"P", None),
+            (&PREFACE[..23], None),
+            (PREFACE, Some(First::Http2)),
+            (b"PU", Some(First::Http1)),
+            (b"PRI * HTTP/1.1\r\n", Some(First::Http1)),
+            (b"GET / HTTP/1.1\r\n\r\n", Some(First::Http1)),
+            (b"\x16\x03\x01", Some(First::Other)),
+            (b"\r\nGET", Some(First::Other)),
+        ] {
+            assert_eq!(First::of(bytes), first, "{}", bytes.escape_ascii());
+        }
     }
 }

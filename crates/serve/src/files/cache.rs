@@ -109,6 +109,11 @@ impl<T: Default> Cache<T> {
         self.limits.files > 0 && len <= most && (len <= Buffers::BYTES as u64 || entry.kept.get())
     }
 
+    /// Returns for how long what is known is used without another look; none if nothing is kept.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        Some(self.age).filter(|age| self.limits.files > 0 && !age.is_zero())
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&self) {
         for entry in self.entries.borrow_mut().drain().flat_map(|(_, entries)| entries.into_values()) {
@@ -118,16 +123,24 @@ impl<T: Default> Cache<T> {
         self.bytes.set(0);
     }
 
-    /// What is known of `path` below `root`, found out in the turn of `client` if it is not known or too long ago.
+    /// How old what is known may be, also where nothing is kept.
+    pub(crate) fn age_limit(&self) -> Duration {
+        self.age
+    }
+
+    /// Returns the entry of `path` below `root`. If the entry is missing or too old at `now`, the
+    /// path is looked up, in the fair queue as a job of `client`.
     pub(crate) async fn look_up(
         &self,
         files: &Rc<Files>,
         root: &Root,
         path: &[u8],
         client: u64,
+        now: Instant,
     ) -> Result<Rc<Entry<T>>, Failure> {
         if let Some(entry) = self.get(root.number, path)
-            && (self.is_fresh(&entry)? || Box::pin(self.is_right(&entry, files, root, path, client)).await?)
+            && (self.is_fresh(&entry, now)?
+                || Box::pin(self.is_right(&entry, files, root, path, client)).await?)
         {
             entry.used.set(true);
             return Ok(entry);
@@ -161,8 +174,8 @@ impl<T: Default> Cache<T> {
     }
 
     /// Whether what is known is young enough, and what would have to be read still there.
-    fn is_fresh(&self, entry: &Entry<T>) -> Result<bool, Errno> {
-        Ok(entry.checked.get().elapsed() < self.age
+    fn is_fresh(&self, entry: &Entry<T>, now: Instant) -> Result<bool, Errno> {
+        Ok(now.saturating_duration_since(entry.checked.get()) < self.age
             && (entry.body.get().is_some() || entry.is_as_opened()?))
     }
 
@@ -223,6 +236,16 @@ impl<T: Default> Cache<T> {
         }
     }
 
+    /// Forgets all that is known of what is below the root number `root`.
+    pub(crate) fn forget_root(&self, root: usize) {
+        let removed = self.entries.borrow_mut().remove(&root).unwrap_or_default();
+        for entry in removed.into_values() {
+            entry.kept.set(false);
+            self.bytes.set(self.bytes.get().saturating_sub(entry.cost.replace(0)));
+        }
+        self.turns.borrow_mut().retain(|(of, _)| *of != root);
+    }
+
     fn insert(&self, root: usize, path: &[u8], entry: &Rc<Entry<T>>) {
         self.remove(root, path);
         entry.kept.set(true);
@@ -272,8 +295,9 @@ fn lasting<T>(result: Result<T, Failure>) -> Result<Result<T, Errno>, Failure> {
             | Errno::LOOP
             | Errno::ACCESS
             | Errno::NAMETOOLONG
-            // A socket cannot be opened.
-            | Errno::NXIO),
+            // A socket cannot be opened, nor a device without a driver.
+            | Errno::NXIO
+            | Errno::NODEV),
         )) => Ok(Err(errno)),
         Err(failure) => Err(failure),
     }

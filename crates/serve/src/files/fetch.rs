@@ -67,10 +67,11 @@ impl Files {
 
     async fn open_by_ring(&self, root: &Root, path: &[u8], client: u64) -> Result<Fetched, Failure> {
         match &self.ring {
-            Some(ring) => {
-                let file = ring.open(&root.beneath, path).await?;
-                fetched(Some(Opened::new(file, self.closer(root))?))
-            }
+            Some(ring) => match ring.open(&root.beneath, path).await {
+                // The ring has openat2(2) alone, which follows no absolute link.
+                Err(Errno::XDEV) => self.fetch_by_pool(root, path, client).await,
+                file => fetched(Some(Opened::new(file?, self.closer(root))?)),
+            },
             None => self.fetch_by_pool(root, path, client).await,
         }
     }
@@ -195,7 +196,7 @@ pub(super) fn read_all(opened: &Opened, offset: u64, len: usize) -> Result<Bytes
 /// The bytes from `offset` on, as many as there is room.
 pub(super) fn fill(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
     read_exactly(opened, offset, bytes)?;
-    if opened.change()? == Change::Other { Err(Failure::Changed) } else { Ok(()) }
+    if opened.change()? == Change::Bytes { Err(Failure::Changed) } else { Ok(()) }
 }
 
 fn read_exactly(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {

@@ -16,15 +16,14 @@ mod model;
 mod opened;
 pub(crate) mod pool;
 mod read;
+mod root;
 mod short;
 pub(crate) mod spare;
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::beneath::Beneath;
 use fathom_io::uring::FileRing;
 
 pub(crate) use device::is_in_memory;
@@ -32,6 +31,7 @@ pub(crate) use fetch::{Fetched, Flights};
 pub use model::{Model, UnknownModel};
 pub(crate) use opened::{Opened, Version};
 pub(crate) use read::{POOL_BYTES, Reader, SEND_BYTES, Step, Tail, pool_bytes};
+pub(crate) use root::{Followed, Root};
 pub(crate) use short::Short;
 
 pub(crate) use crate::log::Source;
@@ -50,6 +50,8 @@ pub(crate) enum Failure {
     Busy,
     /// It changed while it was read.
     Changed,
+    /// The site's directory is not there.
+    NoRoot,
 }
 
 impl From<Errno> for Failure {
@@ -62,17 +64,6 @@ impl From<Busy> for Failure {
     fn from(Busy: Busy) -> Self {
         Self::Busy
     }
-}
-
-/// A site's directory, for as many workers as there are.
-#[derive(Clone, Debug)]
-pub(crate) struct Root {
-    pub(crate) beneath: Arc<Beneath>,
-    pub(crate) dev: u64,
-    /// Tells roots apart.
-    pub(crate) number: usize,
-    /// Whether opening a file may be tried on the worker.
-    pub(crate) is_local: bool,
 }
 
 /// One worker's way to files.

@@ -70,22 +70,34 @@ impl Opened {
         since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
     }
 
-    /// What has become of it since, as far as the kernel knows without asking a server.
+    /// Compares the open file with what it was when it was opened, as far as the kernel knows
+    /// without asking a server.
+    ///
+    /// Size and modification time decide whether its bytes may be others. The change time does not:
+    /// chmod(2), link(2), rename(2) and setxattr(2) set it as well. The kernel's change counter
+    /// (`STATX_CHANGE_COOKIE`) would not tell these from a write either, and statx(2) does not give
+    /// it to programs (as of Linux 6.18).
     pub(crate) fn change(&self) -> Result<Change, Errno> {
         let now = stat_open_as_known(self.fd()?)?;
-        Ok(match Version::of(&now) == self.version() {
-            true => Change::None,
-            false if now.size > self.meta.size => Change::Grown,
-            false => Change::Other,
+        Ok(match now {
+            _ if Version::of(&now) == self.version() => Change::None,
+            _ if (now.size, now.modified) == (self.meta.size, self.meta.modified) => Change::Inode,
+            _ if now.size > self.meta.size => Change::Grown,
+            _ => Change::Bytes,
         })
+    }
+
+    /// Whether nothing has been written to it since it was opened.
+    pub(crate) fn is_unwritten(&self) -> Result<bool, Errno> {
+        Ok(matches!(self.change()?, Change::None | Change::Inode))
     }
 
     /// Whether the first bytes that were read of it are of the content that it was opened with.
     pub(crate) fn is_still(&self) -> Result<bool, Errno> {
         Ok(match self.change()? {
-            Change::None => true,
+            Change::None | Change::Inode => true,
             Change::Grown => self.may_have_grown(),
-            Change::Other => false,
+            Change::Bytes => false,
         })
     }
 
@@ -124,10 +136,12 @@ impl AsFd for Held {
 pub(crate) enum Change {
     /// Nothing.
     None,
+    /// Its inode, and not its bytes: mode, owner, names, attributes, access time.
+    Inode,
     /// It has become longer, as logs do; what it had may be as it was.
     Grown,
     /// Somebody wrote to it, or made it shorter.
-    Other,
+    Bytes,
 }
 
 /// What tells one content of a file from the next, and one file from another.

@@ -18,6 +18,7 @@ use super::fetch::{fill, read_all, read_whole};
 use super::opened::Change;
 use super::{Failure, Files, Model, Opened, Source, on};
 use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
+use crate::conn::outbox::{Load, Outbox};
 
 /// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
 pub(crate) const SEND_BYTES: u64 = 32 << 10;
@@ -44,7 +45,7 @@ pub(crate) enum Step {
     /// These bytes.
     Now(Chunk, Source),
     /// Bytes that have to be waited for.
-    Later(Waiting, Source),
+    Later(Waiting, Source, Load),
     /// Some have been read, and so long has it taken: they are sent with those that come next.
     More,
 }
@@ -67,7 +68,19 @@ pub(crate) struct Reader {
     /// What has been read and not been taken: a buffer, and how much of it.
     pub(crate) begun: Option<(Lent, usize)>,
     /// What was waited for and has not been taken, and where it came from.
-    pub(crate) arrived: (Bytes, Source),
+    pub(crate) arrived: Option<Arrived>,
+    /// The count of unsent bytes of the connection.
+    pub(crate) outbox: Outbox,
+    /// Bytes that the next piece may have.
+    pub(crate) most: usize,
+}
+
+/// Bytes that were waited for.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    bytes: Bytes,
+    load: Load,
+    source: Source,
 }
 
 /// The end of what was read.
@@ -119,8 +132,15 @@ impl Reader {
             is_first,
             tail: Tail::default(),
             begun: None,
-            arrived: (Bytes::new(), Source::Other),
+            arrived: None,
+            outbox: self.outbox.clone(),
+            most: usize::MAX,
         }
+    }
+
+    /// Whether the next piece takes no more memory than is counted already.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.arrived.is_some() || self.begun.is_some()
     }
 
     /// Bytes to come.
@@ -128,10 +148,21 @@ impl Reader {
         self.end.saturating_sub(self.at)
     }
 
-    /// What comes next. There must be something left.
-    pub(crate) fn step(&mut self) -> Result<Step, Failure> {
-        let step = match self.files.model {
-            _ if !self.arrived.0.is_empty() => Ok(self.take_arrived()),
+    /// Returns the next step, of at most `most` bytes. The range must have bytes left.
+    pub(crate) fn step(&mut self, most: usize) -> Result<Step, Failure> {
+        self.most = most;
+        let step = match self.arrived.take() {
+            Some(arrived) => self.take_arrived(arrived),
+            None => self.read()?,
+        };
+        if let Step::Now(chunk, _) = &step {
+            self.at += chunk.remaining() as u64;
+        }
+        Ok(step)
+    }
+
+    fn read(&mut self) -> Result<Step, Failure> {
+        match self.files.model {
             Model::Sync => self.read_here(),
             Model::Sendfile => match &self.parts {
                 Some(_) => self.hand_out(self.left()),
@@ -142,34 +173,40 @@ impl Reader {
             Model::Nowait => self.read_at_once(),
             Model::Uring => self.read_by_ring(),
             Model::Auto => self.adapt(),
-        }?;
-        if let Step::Now(chunk, _) = &step {
-            self.at += chunk.remaining() as u64;
         }
-        Ok(step)
     }
 
     /// `bytes`, which were waited for, are what comes next.
-    pub(crate) fn arrived(&mut self, bytes: Bytes, source: Source) -> Result<(), Failure> {
+    pub(crate) fn arrived(&mut self, bytes: Bytes, source: Source, load: Load) -> Result<(), Failure> {
         self.note(&bytes)?;
-        self.arrived = (bytes, source);
+        self.arrived = Some(Arrived { bytes, load, source });
         Ok(())
     }
 
-    fn take_arrived(&mut self) -> Step {
-        let (bytes, source) = &mut self.arrived;
-        let most = self.files.way.write_bytes().min(Buffers::BYTES);
-        Step::Now(Chunk::Bytes(bytes.split_to(most.min(bytes.len()))), *source)
+    fn take_arrived(&mut self, mut arrived: Arrived) -> Step {
+        let most = self.files.way.write_bytes().min(Buffers::BYTES).min(self.most);
+        let bytes = arrived.bytes.split_to(most.min(arrived.bytes.len()));
+        let (load, source) = (arrived.load.split(bytes.len()), arrived.source);
+        self.arrived = Some(arrived).filter(|arrived| !arrived.bytes.is_empty());
+        Step::Now(Chunk::Bytes { bytes, _load: Some(load) }, source)
     }
 
-    /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of one content: the file has not changed
-    /// since it was opened, or it has become longer and what was read last is still there.
+    /// Returns a pending step, whose `len` bytes count as unsent bytes from the start of the wait.
+    fn later(&self, waiting: Waiting, source: Source, len: usize) -> Step {
+        Step::Later(waiting, source, self.outbox.load(len))
+    }
+
+    /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of
+    /// one content: the file has not changed since it was opened, or it has become longer, or its
+    /// inode has changed, and what was read last is still there. For the inode that is a second
+    /// look: a program may have written to the file and set back its modification time.
     fn note(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let right = match self.opened.change()? {
             Change::None => true,
+            Change::Inode if self.tail.len == 0 => true,
             Change::Grown if self.tail.len == 0 => !self.is_first || self.opened.may_have_grown(),
-            Change::Grown => self.tail.is_in(&self.opened)?,
-            Change::Other => false,
+            Change::Inode | Change::Grown => self.tail.is_in(&self.opened)?,
+            Change::Bytes => false,
         };
         self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
         if right && !bytes.is_empty() { Ok(()) } else { Err(Failure::Changed) }
@@ -218,13 +255,13 @@ impl Reader {
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             }
-            if opened.change()? != Change::None {
+            if !opened.is_unwritten()? {
                 return Err(Failure::Changed);
             }
             let device = on(opened.meta.dev);
             files.pool.run(client, device, move || read_all(&opened, at, len)).await?
         });
-        Step::Later(waiting, Source::Sendfile)
+        self.later(waiting, Source::Sendfile, len)
     }
 
     fn hand_out_watched(&mut self, bytes: u64) -> Result<Step, Failure> {
@@ -236,7 +273,7 @@ impl Reader {
     }
 
     fn hand_out(&self, bytes: u64) -> Result<Step, Failure> {
-        if self.opened.change()? != Change::None {
+        if !self.opened.is_unwritten()? {
             return Err(Failure::Changed);
         }
         let bytes = bytes.min(PART_BYTES as u64) as usize;
@@ -246,12 +283,18 @@ impl Reader {
     }
 
     fn room(&self) -> usize {
-        self.left().min(Buffers::BYTES as u64) as usize
+        self.left().min(Buffers::BYTES as u64).min(self.most as u64) as usize
+    }
+
+    /// A buffer for the next piece. The end of a file has one of the usual size, which is at hand.
+    fn lend(&self) -> Lent {
+        self.files.buffers.lend(self.most.min(Buffers::BYTES), &self.outbox)
     }
 
     /// On this thread, whether or not it has to wait.
     fn read_here(&mut self) -> Result<Step, Failure> {
-        let (mut lent, room) = (self.files.buffers.lend(), self.room());
+        let room = self.room();
+        let mut lent = self.lend();
         let bytes = lent.room().get_mut(..room).unwrap_or_default();
         let fd = self.opened.fd()?;
         let read = retry_on_intr(|| rustix::io::pread(fd, &mut *bytes, self.at))?;
@@ -282,7 +325,7 @@ impl Reader {
     /// Reads as much as a worker is to in one go, unless that would have to wait or nobody can tell.
     fn read_more(&mut self, device: &Device) -> Result<Option<Step>, Failure> {
         let (left, room) = (self.left(), self.room());
-        let (mut lent, filled) = self.begun.take().unwrap_or_else(|| (self.files.buffers.lend(), 0));
+        let (mut lent, filled) = self.begun.take().unwrap_or_else(|| (self.lend(), 0));
         let most = if left < SEND_BYTES { room } else { self.files.way.read_bytes() };
         let bytes = lent.room().get_mut(filled..room.min(filled + most)).unwrap_or_default();
         let (wanted, start) = (bytes.len(), Instant::now());
@@ -316,12 +359,12 @@ impl Reader {
         let device = files.device(&opened)?;
         let worker_reads = files.model != Model::Pool && (device.can_tell.get() || device.knows_cached());
         let most = pool_bytes(device.is_local, worker_reads);
-        let (at, len, client) = (self.at, self.left().min(most) as usize, self.client);
+        let (at, len, client) = (self.at, self.left().min(most).min(self.most as u64) as usize, self.client);
         let resource = on(opened.meta.dev);
         let spare = files.pool.spare().clone();
         let read = move || spare.filled(len, |room| fill(&opened, at, room));
         let waiting = Box::pin(async move { files.pool.run(client, resource, read).await? });
-        Ok(Step::Later(waiting, Source::Pool))
+        Ok(self.later(waiting, Source::Pool, len))
     }
 
     fn read_by_ring(&self) -> Result<Step, Failure> {
@@ -333,7 +376,7 @@ impl Reader {
             bytes.truncate(read?);
             Ok(bytes.into())
         });
-        Ok(Step::Later(waiting, Source::Pool))
+        Ok(self.later(waiting, Source::Pool, len))
     }
 
     fn read_by_tokio(&self) -> Step {
@@ -347,7 +390,7 @@ impl Reader {
             file.read_exact(&mut bytes).await.map_err(broken)?;
             Ok(bytes.into())
         });
-        Step::Later(waiting, Source::Pool)
+        self.later(waiting, Source::Pool, len)
     }
 }
 

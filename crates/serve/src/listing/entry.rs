@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// All but RFC 3986's unreserved characters (section 2.3): what else a path may hold unescaped is read differently by HTML, shells and
 /// older servers.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(super) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,8 +39,8 @@ pub struct Entry {
     pub kind: Kind,
     /// Length of a file; 0 of anything else.
     pub bytes: u64,
-    /// Last change of the contents.
-    pub modified: Stamp,
+    /// Time of the last change of the contents.
+    pub mtime: Stamp,
 }
 
 impl Entry {
@@ -48,7 +48,12 @@ impl Entry {
     pub(super) fn new(name: &[u8], meta: &Meta) -> Self {
         let kind = Kind::from(meta.file_type());
         let bytes = if kind == Kind::File { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
-        Self { name: name.to_vec(), kind, bytes, modified: meta.modified }
+        Self { name: name.to_vec(), kind, bytes, mtime: meta.modified }
+    }
+
+    /// Bytes of memory it takes, with its place in the allocator.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.name.capacity() + 16
     }
 
     /// The entry's address relative to its directory's, which ends in a slash; none for what cannot be served. It begins with `./`,
@@ -71,7 +76,7 @@ mod tests {
     use super::*;
 
     fn href(name: &[u8], kind: Kind) -> Option<String> {
-        Entry { name: name.to_vec(), kind, bytes: 0, modified: Stamp::default() }.href()
+        Entry { name: name.to_vec(), kind, bytes: 0, mtime: Stamp::default() }.href()
     }
 
     #[test]

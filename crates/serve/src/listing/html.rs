@@ -1,41 +1,62 @@
-//! A listing for people: a table that needs no script, whose head sorts it.
+//! A listing for people: a table that needs no script, whose head sorts it and whose form filters
+//! it, in pages.
 
 use std::fmt::Write;
 
-use fathom_io::Stamp;
+use fathom_io::{Errno, Stamp};
 use fathom_text::human::BlockSize;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use super::{Entry, Key, Kind, Listing, Order};
+use super::{Entry, Key, Kind, Order, Page, Readme, Tick};
+use crate::archive::Format;
 use crate::pages;
 
-/// About what the frame takes.
-const PAGE_BYTES: usize = 4096;
-/// About what a row takes besides the name, which is there twice.
-const ROW_BYTES: usize = 160;
+/// Rows between two ticks.
+const TICK_EVERY: usize = 64;
 
-/// The page of the directory at the decoded `path`, which begins and ends with a slash. All its links are relative, so it is right under
-/// any prefix. It says that it is in this order; putting it so is [`Listing::sort`]'s. Send it with [`pages::CSP`].
-#[must_use]
-pub fn html(path: &[u8], listing: &Listing, order: Order) -> String {
-    let mut out = String::with_capacity(PAGE_BYTES + listing.entries.len().saturating_mul(ROW_BYTES));
-    pages::open(&[b"Index of ", path].concat(), &mut out);
-    way(path, &mut out);
+/// Formats a page as HTML, the first one without a filter with the directory's README below, all
+/// with links to `archives`. All its links are relative, so it is right under any prefix. Send it
+/// with [`pages::CSP_FORM`].
+///
+/// # Errors
+/// As `tick`.
+pub fn html(
+    page: &Page<'_>,
+    readme: Option<&Readme>,
+    archives: &[Format],
+    tick: Tick<'_>,
+) -> Result<String, Errno> {
+    let mut out = String::new();
+    pages::open(&[b"Index of ", page.path].concat(), &mut out);
+    out.push_str("<header>");
+    way(page.path, &mut out);
+    form(page, &mut out);
+    out.push_str("</header>\n");
+    turn(page, &mut out);
     out.push_str("<table>\n<thead>\n<tr>");
     for key in [Key::Name, Key::Size, Key::Time] {
-        heading(key, order, &mut out);
+        heading(page, key, &mut out);
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
-    if path != b"/" {
+    if page.path != b"/" && page.view.page == 0 {
         out.push_str("<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
     }
-    listing.entries.iter().for_each(|entry| row(entry, &mut out));
+    for rows in page.entries.chunks(TICK_EVERY) {
+        rows.iter().for_each(|entry| row(entry, &mut out));
+        tick(out.capacity())?;
+    }
     out.push_str("</tbody>\n</table>\n");
-    count(listing, &mut out);
+    count(page, &mut out);
+    turn(page, &mut out);
+    offer(archives, &mut out);
+    if let Some(readme) = readme.filter(|_| page.view.page == 0 && page.view.filter.is_empty()) {
+        below(readme, &mut out);
+    }
     out.push_str(pages::CLOSE);
-    out
+    tick(out.capacity())?;
+    Ok(out)
 }
 
 /// The directories down to this one, each but the last a link.
@@ -61,22 +82,57 @@ fn step(name: &[u8], above: usize, out: &mut String) {
     out.push_str(if above == 0 { "/</span>" } else { "/</a>" });
 }
 
-/// A column's head. Its link sorts by it: the other way round if that is how the rows are, else the way that is wanted first.
-fn heading(key: Key, order: Order, out: &mut String) {
-    let (word, label) = match key {
-        Key::Name => ("name", "Name"),
-        Key::Size => ("size", "Size"),
-        Key::Time => ("time", "Modified<span> (UTC)</span>"),
+/// The form that filters by name. It keeps the order, and begins with the first page.
+fn form(page: &Page<'_>, out: &mut String) {
+    out.push_str("<form role=\"search\">");
+    let order = page.view.order;
+    if order != Order::default() {
+        for (name, value) in [("sort", order.key.word()), ("order", order.direction())] {
+            write(out, format_args!("<input type=\"hidden\" name=\"{name}\" value=\"{value}\">"));
+        }
+    }
+    out.push_str(
+        "<input type=\"search\" name=\"filter\" placeholder=\"Filter names\" aria-label=\"Filter names\" value=\"",
+    );
+    pages::escape(page.view.filter.as_bytes(), out);
+    out.push_str("\"><button>Filter</button></form>");
+}
+
+/// The links to the pages before and after this one, where there are several.
+fn turn(page: &Page<'_>, out: &mut String) {
+    if page.pages() == 1 {
+        return;
+    }
+    out.push_str("<nav aria-label=\"Pages\"><p>");
+    let link = |out: &mut String, to: usize, rel: &str, label: &str| {
+        let query = page.view.query(page.view.order, to, "&amp;");
+        write(out, format_args!("<a rel=\"{rel}\" href=\"{query}\">{label}</a>"));
     };
+    if let Some(before) = page.view.page.checked_sub(1) {
+        link(out, before, "prev", "Previous page");
+    }
+    write(out, format_args!("<span>Page {} of {}</span>", page.view.page.saturating_add(1), page.pages()));
+    if let Some(next) = page.next() {
+        link(out, next, "next", "Next page");
+    }
+    out.push_str("</p></nav>\n");
+}
+
+/// A column's head. Its link sorts by it: the other way round if that is how the rows are, else the way that is wanted first.
+fn heading(page: &Page<'_>, key: Key, out: &mut String) {
+    let label = match key {
+        Key::Name => "Name",
+        Key::Size => "Size",
+        Key::Time => "Modified<span> (UTC)</span>",
+    };
+    let order = page.view.order;
     let (sorted, descending) = match (order.key == key, order.descending) {
         (true, true) => (" aria-sort=\"descending\"", false),
         (true, false) => (" aria-sort=\"ascending\"", true),
         (false, _) => ("", key != Key::Name),
     };
-    let direction = if descending { "desc" } else { "asc" };
-    let link = ["<a href=\"?sort=", word, "&amp;order=", direction, "\">", label, "</a>"];
-    ["<th scope=\"col\"", sorted, ">"].iter().chain(&link).for_each(|part| out.push_str(part));
-    out.push_str("</th>");
+    let query = page.view.query(Order { key, descending }, 0, "&amp;");
+    write(out, format_args!("<th scope=\"col\"{sorted}><a href=\"{query}\">{label}</a></th>"));
 }
 
 fn row(entry: &Entry, out: &mut String) {
@@ -85,7 +141,7 @@ fn row(entry: &Entry, out: &mut String) {
     out.push_str("</td>");
     size(entry, out);
     out.push_str("<td>");
-    time(entry.modified, out);
+    time(entry.mtime, out);
     out.push_str("</td></tr>\n");
 }
 
@@ -114,8 +170,8 @@ fn size(entry: &Entry, out: &mut String) {
     out.push_str("</td>");
 }
 
-fn time(modified: Stamp, out: &mut String) {
-    let Some(time) = utc(modified) else { return };
+fn time(mtime: Stamp, out: &mut String) {
+    let Some(time) = utc(mtime) else { return };
     let (year, month, day) = (time.year(), time.month(), time.day());
     let (hour, minute, second) = (time.hour(), time.minute(), time.second());
     write(
@@ -131,12 +187,35 @@ fn utc(stamp: Stamp) -> Option<DateTime> {
     Some(Offset::UTC.to_datetime(time)).filter(|time| time.year() >= 1)
 }
 
-fn count(listing: &Listing, out: &mut String) {
-    let shown = listing.entries.len();
-    match (shown, listing.complete) {
-        (1, true) => out.push_str("<p>1 entry</p>\n"),
-        (_, true) => write(out, format_args!("<p>{shown} entries</p>\n")),
-        (_, false) => write(out, format_args!("<p>{shown} of the entries: there are more</p>\n")),
+/// Links to archives of the directory.
+fn offer(archives: &[Format], out: &mut String) {
+    if archives.is_empty() {
+        return;
+    }
+    out.push_str("<nav aria-label=\"Archives\"><p><span>All of it as</span>");
+    for extension in archives.iter().map(|format| format.extension()) {
+        write(out, format_args!("<a rel=\"nofollow\" href=\"?archive={extension}\">{extension}</a>"));
+    }
+    out.push_str("</p></nav>\n");
+}
+
+/// The README, as text: no markup of it is the page's.
+fn below(readme: &Readme, out: &mut String) {
+    out.push_str("<section aria-label=\"Read me\"><h2>");
+    pages::escape(&readme.name, out);
+    out.push_str("</h2>\n<pre>");
+    // A parser of HTML drops the first line end of a `pre`.
+    out.push('\n');
+    pages::escape_lines(&readme.text, out);
+    out.push_str(if readme.is_cut { "\n[...]</pre></section>\n" } else { "</pre></section>\n" });
+}
+
+fn count(page: &Page<'_>, out: &mut String) {
+    let more = if page.complete { "" } else { " were read: there are more" };
+    let matching = if page.view.filter.is_empty() { "" } else { " match the filter" };
+    match (page.total, page.complete) {
+        (1, true) => write(out, format_args!("<p>1 entry{}</p>\n", matching.replace("match", "matches"))),
+        (total, _) => write(out, format_args!("<p>{total} entries{matching}{more}</p>\n")),
     }
 }
 

@@ -1,17 +1,39 @@
-//! A listing for programs: `{"path": ..., "entries": [{"name", "type", "size", "modified", "href"}, ...], "complete": true}`.
+//! A listing for programs: `{"path", "page", "pages", "total", "complete", "next", "entries":
+//! [{"name", "type", "size", "modified", "href"}, ...]}`.
 
 use std::borrow::Cow;
 
+use fathom_io::Errno;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Entry, Kind, Listing};
+use super::{Entry, Kind, Page, Tick};
 
+/// Entries between two ticks.
+const TICK_EVERY: usize = 64;
+
+/// All but the entries.
 #[derive(Serialize)]
-struct Page<'a> {
+struct Head<'a> {
     path: Cow<'a, str>,
-    entries: Vec<Item<'a>>,
+    page: usize,
+    pages: usize,
+    total: usize,
     complete: bool,
+    next: Option<String>,
+}
+
+impl<'a> Head<'a> {
+    fn new(page: &'a Page<'_>) -> Self {
+        Self {
+            path: String::from_utf8_lossy(page.path),
+            page: page.view.page.saturating_add(1),
+            pages: page.pages(),
+            total: page.total,
+            complete: page.complete && page.pages() == 1,
+            next: page.next().map(|next| page.view.query(page.view.order, next, "&")),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -25,25 +47,46 @@ struct Item<'a> {
 
 impl<'a> Item<'a> {
     fn new(entry: &'a Entry) -> Self {
-        let nsec = i32::try_from(entry.modified.nsec).unwrap_or(0);
+        let nsec = i32::try_from(entry.mtime.nsec).unwrap_or(0);
         Self {
             name: String::from_utf8_lossy(&entry.name),
             r#type: entry.kind,
             size: (entry.kind == Kind::File).then_some(entry.bytes),
-            modified: Timestamp::new(entry.modified.sec, nsec).ok(),
+            modified: Timestamp::new(entry.mtime.sec, nsec).ok(),
             href: entry.href(),
         }
     }
 }
 
-/// The listing of the directory at the decoded `path`. Sizes are bytes, of files only; times are RFC 3339 in UTC, to the nanosecond.
-/// What of a name is not UTF-8 is shown as U+FFFD, but `href` is exact.
+/// Formats a page as JSON. Sizes are bytes, of files only; times are RFC 3339 in UTC, to the
+/// nanosecond. A name that is not UTF-8 has U+FFFD in place of the bytes that are not, but `href`
+/// is exact. `total` is the number of entries on all pages, `next` the query of the next page.
+/// `complete` says that `entries` has all of them.
 ///
 /// # Errors
-/// As serde_json's, which knows of none for such values.
-pub fn json(path: &[u8], listing: &Listing) -> serde_json::Result<Vec<u8>> {
-    let entries = listing.entries.iter().map(Item::new).collect();
-    serde_json::to_vec(&Page { path: String::from_utf8_lossy(path), entries, complete: listing.complete })
+/// As `tick`.
+pub fn json(page: &Page<'_>, tick: Tick<'_>) -> Result<Vec<u8>, Errno> {
+    let mut out = to_vec(&Head::new(page))?;
+    // The closing brace comes after the entries.
+    out.pop();
+    out.extend_from_slice(b",\"entries\":[");
+    for (at, entry) in page.entries.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        serde_json::to_writer(&mut out, &Item::new(entry)).map_err(|_| Errno::INVAL)?;
+        if at.is_multiple_of(TICK_EVERY) {
+            tick(out.capacity())?;
+        }
+    }
+    out.extend_from_slice(b"]}");
+    tick(out.capacity())?;
+    Ok(out)
+}
+
+/// serde_json knows of no failure for such values.
+fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Errno> {
+    serde_json::to_vec(value).map_err(|_| Errno::INVAL)
 }
 
 #[cfg(test)]
@@ -52,14 +95,16 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    use super::super::{Listing, PAGE_ENTRIES, View};
     use super::*;
 
     fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64, nsec: u32) -> Entry {
-        Entry { name: name.to_vec(), kind, bytes, modified: Stamp { sec, nsec } }
+        Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec } }
     }
 
-    fn value(path: &[u8], listing: &Listing) -> Value {
-        serde_json::from_slice(&super::json(path, listing).unwrap()).unwrap()
+    fn value(path: &[u8], listing: &Listing, view: &View) -> Value {
+        let page = listing.page(path, view, &mut |_| Ok(())).unwrap().unwrap();
+        serde_json::from_slice(&super::json(&page, &mut |_| Ok(())).unwrap()).unwrap()
     }
 
     #[test]
@@ -71,21 +116,43 @@ mod tests {
         ];
         let expected = json!({
             "path": "/a\u{fffd}/",
+            "page": 1, "pages": 1, "total": 3, "complete": false, "next": null,
             "entries": [
                 {"name": "sub", "type": "directory", "size": null, "modified": "1970-01-01T00:00:00Z", "href": "./sub/"},
+                {"name": "pipe", "type": "other", "size": null, "modified": null, "href": null},
                 {"name": "\u{fffd}\"<", "type": "file", "size": u64::MAX, "modified": "2024-01-02T03:04:05.12Z",
                  "href": "./%FF%22%3C"},
-                {"name": "pipe", "type": "other", "size": null, "modified": null, "href": null},
             ],
-            "complete": false,
         });
-        assert_eq!(value(b"/a\xff/", &Listing { entries, complete: false }), expected);
+        assert_eq!(value(b"/a\xff/", &Listing { entries, complete: false }, &View::default()), expected);
     }
 
     #[test]
     fn an_empty_directory_has_an_empty_array() {
-        let expected = json!({"path": "/", "entries": [], "complete": true});
-        assert_eq!(value(b"/", &Listing { entries: Vec::new(), complete: true }), expected);
+        let listing = Listing { entries: Vec::new(), complete: true };
+        let value = value(b"/", &listing, &View::default());
+        assert_eq!(
+            (&value["entries"], &value["complete"], &value["pages"]),
+            (&json!([]), &json!(true), &json!(1))
+        );
+    }
+
+    #[test]
+    fn programs_are_led_from_page_to_page() {
+        let names = 0..2 * PAGE_ENTRIES + 1;
+        let entries =
+            names.map(|number| entry(format!("{number:06}").as_bytes(), Kind::File, 1, 0, 0)).collect();
+        let listing = Listing { entries, complete: true };
+        let (mut query, mut names) = (String::from("?filter=0"), Vec::new());
+        loop {
+            let value = value(b"/", &listing, &View::from_query(&query[1..]));
+            assert_eq!((&value["complete"], &value["pages"]), (&json!(false), &json!(3)));
+            names.extend(value["entries"].as_array().unwrap().iter().map(|entry| entry["name"].to_string()));
+            let Some(next) = value["next"].as_str() else { break };
+            query = next.to_owned();
+        }
+        assert_eq!(names.len(), 2 * PAGE_ENTRIES + 1);
+        assert!(names.is_sorted());
     }
 
     proptest! {
@@ -94,7 +161,7 @@ mod tests {
         #[test]
         fn any_entry_comes_back(name in proptest::collection::vec(1u8.., 1..20), bytes: u64, sec: i64, nsec in 0u32..1_000_000_000) {
             let entries = vec![entry(&name, Kind::File, bytes, sec, nsec)];
-            let page = value(b"/", &Listing { entries, complete: true });
+            let page = value(b"/", &Listing { entries, complete: true }, &View::default());
             let item = &page["entries"][0];
             prop_assert_eq!(&item["size"], bytes);
             prop_assert_eq!(item["name"].as_str().unwrap(), String::from_utf8_lossy(&name));

@@ -1,11 +1,11 @@
-//! In which order entries are shown, and how a query asks for it: `?sort=name|size|time&order=asc|desc`.
+//! The order of entries, and how a query names it: `?sort=name|size|time&order=asc|desc`.
 
 use std::cmp::Ordering;
 
-use super::{Entry, Kind, Listing};
+use super::{Entry, Kind};
 
 /// What entries are ordered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Key {
     /// The name, numbers in it by value: `a2` before `a10`.
     #[default]
@@ -16,8 +16,19 @@ pub enum Key {
     Time,
 }
 
+impl Key {
+    /// The value of `sort` in a query.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Size => "size",
+            Self::Time => "time",
+        }
+    }
+}
+
 /// An order of entries. Directories come first in each, and equal entries by name: it is total, as names differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Order {
     /// By what.
     pub key: Key,
@@ -26,14 +37,9 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order a query asks for. What it does not say, or says in unknown words, is as in the default.
-    #[must_use]
-    pub fn from_query(query: &str) -> Self {
-        query.split('&').filter_map(|pair| pair.split_once('=')).fold(Self::default(), Self::with)
-    }
-
-    fn with(self, pair: (&str, &str)) -> Self {
-        match pair {
+    /// Returns this order with what a pair of a query says; unknown words leave it.
+    pub(super) fn with(self, name: &str, value: &str) -> Self {
+        match (name, value) {
             ("sort", "name") => Self { key: Key::Name, ..self },
             ("sort", "size") => Self { key: Key::Size, ..self },
             ("sort", "time") => Self { key: Key::Time, ..self },
@@ -43,22 +49,20 @@ impl Order {
         }
     }
 
-    fn compare(self, a: &Entry, b: &Entry) -> Ordering {
+    /// The value of `order` in a query.
+    pub(super) fn direction(self) -> &'static str {
+        if self.descending { "desc" } else { "asc" }
+    }
+
+    pub(super) fn compare(self, a: &Entry, b: &Entry) -> Ordering {
         let directories = (a.kind != Kind::Directory).cmp(&(b.kind != Kind::Directory));
         let by_key = match self.key {
             Key::Name => by_name(&a.name, &b.name),
             Key::Size => a.bytes.cmp(&b.bytes),
-            Key::Time => a.modified.cmp(&b.modified),
+            Key::Time => a.mtime.cmp(&b.mtime),
         };
         let by_key = if self.descending { by_key.reverse() } else { by_key };
         directories.then(by_key).then_with(|| by_name(&a.name, &b.name))
-    }
-}
-
-impl Listing {
-    /// Puts the entries in this order.
-    pub fn sort(&mut self, order: Order) {
-        self.entries.sort_unstable_by(|a, b| order.compare(a, b));
     }
 }
 
@@ -96,16 +100,18 @@ mod tests {
     use fathom_io::Stamp;
     use proptest::prelude::*;
 
+    use super::super::View;
     use super::*;
 
     fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64) -> Entry {
-        Entry { name: name.to_vec(), kind, bytes, modified: Stamp { sec, nsec: 0 } }
+        Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 0 } }
     }
 
     fn sorted(entries: Vec<Entry>, query: &str) -> Vec<String> {
-        let mut listing = Listing { entries, complete: true };
-        listing.sort(Order::from_query(query));
-        listing.entries.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
+        let mut entries = entries;
+        let order = View::from_query(query).order;
+        entries.sort_by(|a, b| order.compare(a, b));
+        entries.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
     }
 
     #[test]
@@ -155,8 +161,8 @@ mod tests {
     #[test]
     fn unknown_words_of_a_query_change_nothing() {
         let by_size = Order { key: Key::Size, descending: true };
-        assert_eq!(Order::from_query("x=y&sort=size&sort=colour&order=desc&order=up&&=&sort"), by_size);
-        assert_eq!(Order::from_query("sort=Name&ORDER=desc"), Order::default());
+        assert_eq!(View::from_query("x=y&sort=size&sort=colour&order=desc&order=up&&=&sort").order, by_size);
+        assert_eq!(View::from_query("sort=Name&ORDER=desc").order, Order::default());
     }
 
     fn any_entry() -> impl Strategy<Value = Entry> {
@@ -194,12 +200,11 @@ mod tests {
             let mut entries = entries;
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             entries.dedup_by(|a, b| a.name == b.name);
-            let mut listing = Listing { entries, complete: true };
-            let mut turned = listing.clone();
-            turned.entries.rotate_left(turn.index(listing.entries.len() + 1));
-            listing.sort(order);
-            turned.sort(order);
-            prop_assert_eq!(listing, turned);
+                let mut turned = entries.clone();
+            turned.rotate_left(turn.index(entries.len() + 1));
+            entries.sort_unstable_by(|a, b| order.compare(a, b));
+            turned.sort_unstable_by(|a, b| order.compare(a, b));
+            prop_assert_eq!(entries, turned);
         }
     }
 }

@@ -1,14 +1,18 @@
-//! The access log: one line a request, from many workers to one file, none of whom ever waits for it.
+//! The access log: one line a request, from many workers to one file, none of whom ever waits for it. And the error log, which takes
+//! the same way.
 //!
 //! ```text
 //! worker: Record ─> Formatter ─> Logger's buffer ──(bounded channel)──> writer thread ─> file or stream
 //!                                     └─ channel and buffer full: the line is dropped and counted
 //! ```
-//! `line` says what a line looks like, `writer` how lines travel. Does not own: what is logged and when, signals, standard output (it
-//! is handed in).
+//! `line` says what a line looks like, `writer` how lines travel, `errors` what the error log says and how often. Does not own: what is
+//! logged and when, signals, standard output and standard error (they are handed in).
 
+mod errors;
 mod line;
 mod writer;
+
+pub use errors::{Errors, Trouble};
 
 pub use line::{Formatter, Record, Source, Style};
 pub use writer::{Log, Logger, Target};

@@ -46,18 +46,28 @@ enum Message {
     Wake,
 }
 
-/// The log itself: whoever starts and ends the server has it.
-pub struct Log {
-    style: Style,
+/// Appends the line that says that so many lines are missing before it.
+type AppendDropped = Box<dyn FnMut(SystemTime, u64, &mut Vec<u8>) + Send>;
+
+/// The callbacks of a writer thread, for dropped lines and for failed writes.
+pub(super) struct Notices {
+    /// Called once lines can be written again.
+    pub(super) dropped: AppendDropped,
+    /// Is called after a write that failed.
+    pub(super) failed: Box<dyn Fn(&io::Error) + Send>,
+}
+
+/// A bounded queue of lines and the thread that writes them.
+pub(super) struct Queue {
     path: Option<PathBuf>,
     shared: Arc<Shared>,
     sender: SyncSender<Message>,
     done: Receiver<()>,
 }
 
-impl Log {
-    /// Opens `target` and starts the thread that writes to it.
-    pub fn start(style: Style, target: Target) -> Result<Self, Error> {
+impl Queue {
+    /// Opens `target` and starts the thread `name`, which writes to it.
+    pub(super) fn start(name: &str, target: Target, notices: Notices) -> Result<Self, Error> {
         let (path, sink): (_, Box<dyn Write + Send>) = match target {
             Target::File(path) => {
                 let file = open(&path)?;
@@ -69,16 +79,79 @@ impl Log {
         let (sender, receiver) = sync_channel(CHUNKS);
         // Never sent to: that the writer has ended shows in its being closed.
         let (alive, done) = sync_channel(0);
-        let mut writer =
-            Writer { sink, torn: false, told: 0, lines: Formatter::new(style), shared: shared.clone() };
-        let thread = thread::Builder::new().name("log".to_owned()).spawn(move || {
+        let mut writer = Writer { sink, torn: false, told: 0, notices, shared: shared.clone() };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _alive: SyncSender<()> = alive;
             writer.run(&receiver);
         });
         match thread {
-            Ok(_) => Ok(Self { style, path, shared, sender, done }),
+            Ok(_) => Ok(Self { path, shared, sender, done }),
             Err(source) => Err(Error::new(Op::Start, "the log's thread", source)),
         }
+    }
+
+    /// Queues one whole line; a line that finds no room is dropped and counted.
+    pub(super) fn line(&self, line: Vec<u8>) {
+        if self.sender.try_send(Message::Lines { bytes: line, count: 1 }).is_err() {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Goes on with a file newly opened under the same name, after the old one was renamed
+    /// (logrotate). If it cannot be opened, the old one is kept. A stream stays what it is.
+    pub(super) fn reopen(&self) -> Result<(), Error> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let file = open(path)?;
+        *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        // A full channel will wake the writer just as well.
+        let _ = self.sender.try_send(Message::Wake);
+        Ok(())
+    }
+
+    /// Lines that were dropped so far, because the writer was behind or could not write.
+    pub(super) fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Writes that failed so far.
+    pub(super) fn errors(&self) -> u64 {
+        self.shared.errors.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything is written, `timeout` at most; whether it is. All loggers must be
+    /// gone.
+    pub(super) fn close(self, timeout: Duration) -> bool {
+        let Self { sender, done, .. } = self;
+        drop(sender);
+        done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+    }
+}
+
+/// The access log itself, owned by the code that starts and stops the server.
+pub struct Log {
+    style: Style,
+    queue: Queue,
+}
+
+impl Log {
+    /// Opens `target` and starts the thread that writes to it. `failed` is called on that thread
+    /// after each write that failed.
+    pub fn start(
+        style: Style,
+        target: Target,
+        failed: impl Fn(&io::Error) + Send + 'static,
+    ) -> Result<Self, Error> {
+        let mut lines = Formatter::new(style);
+        let dropped = move |time, count, out: &mut Vec<u8>| lines.dropped(time, count, out);
+        let notices = Notices { dropped: Box::new(dropped), failed: Box::new(failed) };
+        Ok(Self { style, queue: Queue::start("log", target, notices)? })
+    }
+
+    /// Opens the file at `path` as a start does. A file that was made for that is removed again.
+    pub fn check(path: &Path) -> Result<(), Error> {
+        let (_, made) = open_or_make(path)?;
+        let removed = if made { std::fs::remove_file(path) } else { Ok(()) };
+        removed.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
     }
 
     /// A worker's end.
@@ -89,44 +162,51 @@ impl Log {
             buffer: Vec::new(),
             count: 0,
             since: None,
-            shared: self.shared.clone(),
-            sender: self.sender.clone(),
+            shared: self.queue.shared.clone(),
+            sender: self.queue.sender.clone(),
         }
     }
 
     /// Goes on with a file newly opened under the same name, after the old one was renamed (logrotate). If it cannot be opened, the
     /// old one is kept. A stream stays what it is.
     pub fn reopen(&self) -> Result<(), Error> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let file = open(path)?;
-        *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
-        // A full channel will wake the writer just as well.
-        let _ = self.sender.try_send(Message::Wake);
-        Ok(())
+        self.queue.reopen()
     }
 
     /// Lines that were dropped so far, because the writer was behind or could not write.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Ordering::Relaxed)
+        self.queue.dropped()
     }
 
     /// Writes that failed so far.
     #[must_use]
     pub fn errors(&self) -> u64 {
-        self.shared.errors.load(Ordering::Relaxed)
+        self.queue.errors()
     }
 
     /// Waits until everything is written, `timeout` at most; whether it is. All loggers must be gone.
     pub fn close(self, timeout: Duration) -> bool {
-        let Self { sender, done, .. } = self;
-        drop(sender);
-        done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+        self.queue.close(timeout)
     }
 }
 
 fn open(path: &Path) -> Result<File, Error> {
-    let opened = OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path);
+    open_or_make(path).map(|(file, _)| file)
+}
+
+/// Opens the file at `path` to append to it. Returns whether it was made by this call.
+fn open_or_make(path: &Path) -> Result<(File, bool), Error> {
+    let mut options = OpenOptions::new();
+    options.append(true).mode(FILE_MODE);
+    let opened = match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let made = options.create_new(true).open(path).map(|file| (file, true));
+            // A link to a file that is not there, or a file that another process made meanwhile.
+            made.or_else(|_| options.create_new(false).create(true).open(path).map(|file| (file, false)))
+        }
+        opened => opened.map(|file| (file, false)),
+    };
     opened.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
 }
 
@@ -193,7 +273,7 @@ struct Writer {
     torn: bool,
     /// Of the dropped lines, those the log itself tells of.
     told: u64,
-    lines: Formatter,
+    notices: Notices,
     shared: Arc<Shared>,
 }
 
@@ -223,6 +303,7 @@ impl Writer {
         let Err(error) = written else { return Ok(()) };
         self.shared.errors.fetch_add(1, Ordering::Relaxed);
         self.shared.dropped.fetch_add(count, Ordering::Relaxed);
+        (self.notices.failed)(&error);
         if error.kind() == ErrorKind::BrokenPipe { Err(error) } else { Ok(()) }
     }
 
@@ -249,7 +330,7 @@ impl Writer {
             return;
         }
         let mut line = Vec::new();
-        self.lines.dropped(SystemTime::now(), dropped - self.told, &mut line);
+        (self.notices.dropped)(SystemTime::now(), dropped - self.told, &mut line);
         if self.write_all(&line).and_then(|()| self.sink.flush()).is_ok() {
             self.told = dropped;
         }
@@ -331,7 +412,7 @@ mod tests {
     fn lines_of_all_workers_arrive_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("access.log");
-        let log = Log::start(Style::Combined, Target::File(path.clone())).unwrap();
+        let log = Log::start(Style::Combined, Target::File(path.clone()), |_| {}).unwrap();
         thread::scope(|scope| {
             for worker in 0..4 {
                 let mut logger = log.logger();
@@ -356,7 +437,7 @@ mod tests {
     fn a_stuck_disk_drops_lines_and_counts_them() {
         let (arrived, has_arrived) = std::sync::mpsc::channel();
         let (permit, open) = std::sync::mpsc::channel();
-        let log = Log::start(Style::Json, Target::Stream(Box::new(Gate { arrived, open }))).unwrap();
+        let log = Log::start(Style::Json, Target::Stream(Box::new(Gate { arrived, open })), |_| {}).unwrap();
         let mut logger = log.logger();
         let target = vec![b'a'; CHUNK_BYTES];
         logger.log(&record(&target), Instant::now());
@@ -378,7 +459,7 @@ mod tests {
     #[test]
     fn a_torn_line_is_ended_and_the_loss_is_told() {
         let (target, written) = script(vec![Ok(4), Err(io::Error::from_raw_os_error(28))]);
-        let log = Log::start(Style::Combined, target).unwrap();
+        let log = Log::start(Style::Combined, target, |_| {}).unwrap();
         drop({
             let mut logger = log.logger();
             logger.log(&record(b"/lost"), Instant::now());
@@ -387,7 +468,7 @@ mod tests {
         let mut logger = log.logger();
         logger.log(&record(b"/kept"), Instant::now());
         drop(logger);
-        let shared = log.shared.clone();
+        let shared = log.queue.shared.clone();
         assert!(log.close(PATIENCE));
         assert_eq!(shared.errors.load(Ordering::Relaxed), 1);
         assert_eq!(shared.dropped.load(Ordering::Relaxed), 1);
@@ -402,11 +483,11 @@ mod tests {
     #[test]
     fn logging_ends_when_nobody_reads() {
         let (target, written) = script(vec![Err(ErrorKind::BrokenPipe.into())]);
-        let log = Log::start(Style::Json, target).unwrap();
+        let log = Log::start(Style::Json, target, |_| {}).unwrap();
         let mut first = log.logger();
         first.log(&record(b"/1"), Instant::now());
         drop(first);
-        assert!(log.done.recv_timeout(PATIENCE).is_err());
+        assert!(log.queue.done.recv_timeout(PATIENCE).is_err());
         let mut second = log.logger();
         second.log(&record(b"/2"), Instant::now());
         drop(second);
@@ -417,7 +498,7 @@ mod tests {
     #[test]
     fn lines_wait_for_a_second_at_most() {
         let (target, written) = script(Vec::new());
-        let log = Log::start(Style::Json, target).unwrap();
+        let log = Log::start(Style::Json, target, |_| {}).unwrap();
         let mut logger = log.logger();
         let start = Instant::now();
         logger.log(&record(b"/"), start);
@@ -435,7 +516,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, old) = (dir.path().join("access.log"), dir.path().join("access.log.1"));
         std::fs::write(&path, "before\n").unwrap();
-        let log = Log::start(Style::Json, Target::File(path.clone())).unwrap();
+        let log = Log::start(Style::Json, Target::File(path.clone()), |_| {}).unwrap();
         std::fs::rename(&path, &old).unwrap();
         log.reopen().unwrap();
         let mut logger = log.logger();
@@ -449,7 +530,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_opened_says_which() {
         let path = PathBuf::from("/nowhere/access.log");
-        let error = Log::start(Style::Json, Target::File(path)).err().unwrap();
+        let error = Log::start(Style::Json, Target::File(path), |_| {}).err().unwrap();
         assert!(error.to_string().starts_with("cannot open log '/nowhere/access.log': No such file"));
     }
 }

@@ -116,8 +116,26 @@ fn a_url_never_names_another_host() {
     assert_eq!(encode(b"\t/evil.example"), "/%09/evil.example");
     assert_eq!(encode("a b/\u{e9}?#[]%20".as_bytes()), "/a%20b/%C3%A9%3F%23%5B%5D%2520");
     assert_eq!(encode_name(b"javascript:\"'<>&/"), "javascript%3A%22%27%3C%3E%26%2F");
-    assert_eq!(dir_location(b"", None), "/");
-    assert_eq!(dir_location(b"a", Some(b"x=%20&y=\r\nSet-Cookie: z")), "/a/?x=%20&y=%0D%0ASet-Cookie:%20z");
+    for (from, to, expected) in [
+        ("a", "a/", "a/"),
+        ("a/b", "a/b/", "b/"),
+        ("app/a", "a/", "../a/"),
+        ("x", "a/b/", "a/b/"),
+        ("app/x/y", "a/b/", "../../a/b/"),
+        ("a/x", "a/b", "b"),
+        ("a/index.html", "a/", "./"),
+        ("index.html", "", "./"),
+        ("x/y", "", "../"),
+        ("x/y", "x/", "./"),
+        ("a/", "a", "../a"),
+        ("a/b.html", "a/b", "b"),
+        ("a:b", "a:b/", "a%3Ab/"),
+        ("x", "//evil.example/", "evil.example/"),
+    ] {
+        assert_eq!(location(from.as_bytes(), to.as_bytes(), None), expected, "{from} {to}");
+    }
+    let query = location(b"a", b"a/", Some(b"x=%20&y=\r\nSet-Cookie: z"));
+    assert_eq!(query, "a/?x=%20&y=%0D%0ASet-Cookie:%20z");
 }
 
 /// Bytes as they were meant, and whether `%` was in front of them; `None` for what is malformed.
@@ -169,7 +187,8 @@ proptest! {
     fn any_name_is_reachable(names in prop::collection::vec(prop::collection::vec(1u8.., 1..20), 1..5), is_dir: bool) {
         prop_assume!(!names.iter().any(|name| name.contains(&b'/') || name == b"." || name == b".."));
         let path = names.join(&b'/');
-        let url = if is_dir { dir_location(&path, None) } else { encode(&path) };
+        let slash = if is_dir && !path.is_empty() { "/" } else { "" };
+        let url = encode(&path) + slash;
         prop_assert!(url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%".contains(&byte)));
         let target = Target::parse(url.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir));
         prop_assert_eq!(target, Ok((path, is_dir)));

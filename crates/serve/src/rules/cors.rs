@@ -11,13 +11,37 @@ use crate::error::Error;
 /// What a server of files can be asked for.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
+/// Request headers that scripts may always set: what readers of ranges and of changes need.
+/// Credentials are not among them.
+const ALLOWED: [&str; 7] = [
+    "Cache-Control",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "If-Range",
+    "If-Unmodified-Since",
+    "Range",
+];
+/// Response headers that scripts may always read, besides those that Fetch names (section 2.2.2,
+/// "CORS-safelisted").
+const EXPOSED: [&str; 8] = [
+    "Accept-Ranges",
+    "Content-Disposition",
+    "Content-Encoding",
+    "Content-Length",
+    "Content-Range",
+    "Date",
+    "ETag",
+    "Retry-After",
+];
+
 /// The compiled rules of a site.
 #[derive(Clone, Debug)]
 pub struct Cors {
     /// None for all of them.
     origins: Option<Vec<HeaderValue>>,
-    allow_headers: Option<HeaderValue>,
-    expose_headers: Option<HeaderValue>,
+    allow_headers: HeaderValue,
+    expose_headers: HeaderValue,
     credentials: bool,
     max_age: Option<HeaderValue>,
 }
@@ -55,8 +79,8 @@ impl Cors {
             .collect::<Result<_, _>>()?;
         Ok(Self {
             origins: (!is_star(&cors.origins)).then_some(origins),
-            allow_headers: names(&cors.allow_headers, &key, "allow-headers")?,
-            expose_headers: names(&cors.expose_headers, &key, "expose-headers")?,
+            allow_headers: names(&ALLOWED, &cors.allow_headers, &key, "allow-headers")?,
+            expose_headers: names(&EXPOSED, &cors.expose_headers, &key, "expose-headers")?,
             credentials: cors.credentials,
             max_age: cors.max_age_s.map(HeaderValue::from),
         })
@@ -78,7 +102,7 @@ impl Cors {
         }
         match preflight {
             true => self.put_preflight(request, out),
-            false => put(out, header::ACCESS_CONTROL_EXPOSE_HEADERS, self.expose_headers.as_ref()),
+            false => put(out, header::ACCESS_CONTROL_EXPOSE_HEADERS, Some(&self.expose_headers)),
         }
         preflight
     }
@@ -86,7 +110,7 @@ impl Cors {
     fn put_preflight(&self, request: &HeaderMap, out: &mut HeaderMap) {
         out.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         if request.contains_key(header::ACCESS_CONTROL_REQUEST_HEADERS) {
-            put(out, header::ACCESS_CONTROL_ALLOW_HEADERS, self.allow_headers.as_ref());
+            put(out, header::ACCESS_CONTROL_ALLOW_HEADERS, Some(&self.allow_headers));
         }
         put(out, header::ACCESS_CONTROL_MAX_AGE, self.max_age.as_ref());
     }
@@ -129,15 +153,16 @@ fn origin(text: &str) -> Result<HeaderValue, String> {
     }
 }
 
-/// The value that lists `words`, if there are any.
-fn names(words: &[String], key: &str, field: &str) -> Result<Option<HeaderValue>, Error> {
-    for (at, word) in words.iter().enumerate() {
+/// The value that lists the names `always` and `also`, each once.
+fn names(always: &[&str], also: &[String], key: &str, field: &str) -> Result<HeaderValue, Error> {
+    for (at, word) in also.iter().enumerate() {
         let refused = |_| Error::configure(format!("{key}.{field}[{at}]"), "this is no name of a header");
         HeaderName::from_bytes(word.as_bytes()).map_err(refused)?;
     }
-    let list = HeaderValue::from_str(&words.join(", "));
-    list.map(|list| (!words.is_empty()).then_some(list))
-        .map_err(|error| Error::configure(format!("{key}.{field}"), error))
+    let is_new = |word: &&str| !always.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let also = also.iter().map(String::as_str).filter(is_new);
+    let list = always.iter().copied().chain(also).collect::<Vec<_>>().join(", ");
+    HeaderValue::from_str(&list).map_err(|error| Error::configure(format!("{key}.{field}"), error))
 }
 
 #[cfg(test)]
@@ -151,8 +176,8 @@ mod tests {
     fn two() -> config::Cors {
         config::Cors {
             origins: words(&["https://A.example:443", "http://b.example:8080"]),
-            allow_headers: words(&["X-A", "Range"]),
-            expose_headers: words(&["ETag"]),
+            allow_headers: words(&["X-A", "range"]),
+            expose_headers: words(&["ETag", "X-B"]),
             credentials: true,
             max_age_s: Some(600),
         }
@@ -178,7 +203,9 @@ mod tests {
             .collect();
         lines.retain(|line| line != "vary: accept-encoding");
         lines.sort();
-        (preflight, lines.join(" | "))
+        let text =
+            lines.join(" | ").replace(&ALLOWED.join(", "), "ALLOWED").replace(&EXPOSED.join(", "), "EXPOSED");
+        (preflight, text)
     }
 
     #[test]
@@ -186,11 +213,11 @@ mod tests {
         for (origin, expected) in [
             (
                 Some("https://a.example"),
-                "allow-credentials: true | allow-origin: https://a.example | expose-headers: ETag | vary: origin",
+                "allow-credentials: true | allow-origin: https://a.example | expose-headers: EXPOSED, X-B | vary: origin",
             ),
             (
                 Some("http://b.example:8080"),
-                "allow-credentials: true | allow-origin: http://b.example:8080 | expose-headers: ETag | vary: origin",
+                "allow-credentials: true | allow-origin: http://b.example:8080 | expose-headers: EXPOSED, X-B | vary: origin",
             ),
             (Some("https://a.example.evil"), "vary: origin"),
             (Some("https://a.example, https://a.example"), "vary: origin"),
@@ -209,7 +236,7 @@ mod tests {
         let origin = ("origin", "https://a.example");
         let method = ("access-control-request-method", "GET");
         let headers = ("access-control-request-headers", "x-a");
-        let expected = "allow-credentials: true | allow-headers: X-A, Range | allow-methods: GET, HEAD | allow-origin: https://a.example | max-age: 600 | vary: origin";
+        let expected = "allow-credentials: true | allow-headers: ALLOWED, X-A | allow-methods: GET, HEAD | allow-origin: https://a.example | max-age: 600 | vary: origin";
         assert_eq!(answer(&two(), Method::OPTIONS, &[origin, method, headers]), (true, expected.to_owned()));
         let (preflight, lines) = answer(&two(), Method::OPTIONS, &[origin, method]);
         assert!(preflight && !lines.contains("allow-headers"), "{lines}");
@@ -226,8 +253,23 @@ mod tests {
     fn an_answer_for_all_depends_on_no_origin() {
         let cors = config::Cors { origins: words(&["*"]), ..config::Cors::default() };
         for request in [&[][..], &[("origin", "https://x.example")], &[("origin", "null")]] {
-            assert_eq!(answer(&cors, Method::GET, request), (false, "allow-origin: *".to_owned()));
+            assert_eq!(
+                answer(&cors, Method::GET, request),
+                (false, "allow-origin: * | expose-headers: EXPOSED".to_owned())
+            );
         }
+    }
+
+    /// Header fields that range readers (PMTiles, Parquet, Zarr, video) need from a file server.
+    #[test]
+    fn readers_of_ranges_need_no_option() {
+        for name in ["range", "if-range", "if-match", "if-none-match"] {
+            assert!(ALLOWED.iter().any(|known| known.eq_ignore_ascii_case(name)), "{name}");
+        }
+        for name in ["content-range", "etag", "accept-ranges", "content-length", "content-encoding"] {
+            assert!(EXPOSED.iter().any(|known| known.eq_ignore_ascii_case(name)), "{name}");
+        }
+        assert!(!ALLOWED.contains(&"Authorization"), "only by option");
     }
 
     #[test]

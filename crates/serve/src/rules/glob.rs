@@ -83,6 +83,37 @@ impl Glob {
     }
 }
 
+/// A compiled pattern that also fits what is below the paths that it fits: `/private`, `/private/`
+/// and `/private/**` are the same.
+#[derive(Clone, Debug)]
+pub struct Covers(Regex);
+
+impl Covers {
+    /// Compiles `pattern`, which is that of a [`Glob`].
+    ///
+    /// # Errors
+    /// As for a glob.
+    pub fn new(pattern: &str) -> Result<Self, String> {
+        Glob::new(pattern)?;
+        let is_name = !pattern.contains('/');
+        let pattern = pattern.strip_suffix("/**").unwrap_or(pattern);
+        let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+        let rooted = is_name || pattern.is_empty() || pattern.starts_with('/') || pattern.starts_with("{/");
+        let mut translation = Translation::default();
+        translation.translate(&if rooted { pattern.to_owned() } else { format!("/{pattern}") })?;
+        let above = if is_name { r"(?s-u:.)*/" } else { "" };
+        let expression = format!(r"\A{above}(?:{})(?:/(?s-u:.)*)?\z", translation.expression);
+        Regex::new(&expression).map(Self).map_err(|_| "it is too large".to_owned())
+    }
+
+    /// Whether it fits `path`, decoded and with a `/` at its beginning and none at its end, or a
+    /// directory that it is in.
+    #[must_use]
+    pub fn matches(&self, path: &[u8]) -> bool {
+        self.0.is_match(path)
+    }
+}
+
 /// A pattern on its way to an expression.
 #[derive(Default)]
 struct Translation {

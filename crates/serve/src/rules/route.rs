@@ -22,9 +22,12 @@ const TEXT: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
-/// What no part of a decoded path has as it is.
+/// Characters that are percent-encoded in every part of a decoded path.
 const PATH: &AsciiSet = &TEXT.add(b'#').add(b'%').add(b'?').add(b'[').add(b']');
-/// What no query has as it is.
+/// Characters that are percent-encoded in every name and value of a query
+/// (application/x-www-form-urlencoded: URL standard, section 5.1).
+const VALUE: &AsciiSet = &PATH.add(b'&').add(b'+').add(b';').add(b'=');
+/// Characters that are percent-encoded in every query.
 const QUERY: &AsciiSet = &TEXT.add(b'#');
 
 /// A text with places for what wildcards stand for.
@@ -81,21 +84,32 @@ impl Template {
         texts.collect()
     }
 
-    /// The text, with `found` in its places; `text` and `value` write a piece of either.
-    fn fill(
-        &self,
-        found: &[&[u8]],
-        text: impl Fn(&[u8], &mut Vec<u8>),
-        value: impl Fn(&[u8], &mut Vec<u8>),
-    ) -> Vec<u8> {
-        let mut filled = Vec::new();
+    /// The text as bytes, with `found` in its places.
+    fn fill(&self, found: &[&[u8]]) -> Vec<u8> {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(part) => part.as_bytes(),
+            Piece::Wildcard(at) => found.get(*at).copied().unwrap_or_default(),
+        });
+        pieces.collect::<Vec<_>>().concat()
+    }
+
+    /// The text as a URL, with `found` in its places, encoded so that none of it ends the part that
+    /// it stands in.
+    fn fill_url(&self, found: &[&[u8]]) -> Vec<u8> {
+        let (mut url, mut is_query) = (Vec::new(), false);
         for piece in &self.0 {
             match piece {
-                Piece::Text(part) => text(part.as_bytes(), &mut filled),
-                Piece::Wildcard(at) => value(found.get(*at).copied().unwrap_or_default(), &mut filled),
+                Piece::Text(part) => {
+                    is_query |= part.contains('?');
+                    encode(part.as_bytes(), TEXT, &mut url);
+                }
+                Piece::Wildcard(at) => {
+                    let set = if is_query { VALUE } else { PATH };
+                    encode(found.get(*at).copied().unwrap_or_default(), set, &mut url);
+                }
             }
         }
-        filled
+        url
     }
 }
 
@@ -150,8 +164,7 @@ impl Redirects {
 
 impl Redirect {
     fn location(&self, found: &[&[u8]], query: Option<&str>) -> Vec<u8> {
-        let filled =
-            self.to.fill(found, |text, out| encode(text, TEXT, out), |value, out| encode(value, PATH, out));
+        let filled = self.to.fill_url(found);
         let target = match self.local {
             // Browsers take what follows two slashes for a host.
             true => &filled[filled.iter().take_while(|byte| **byte == b'/').count().saturating_sub(1)..],
@@ -238,8 +251,7 @@ impl Rewrites {
     /// have any bytes, and two slashes at its beginning: it has to be checked like one that came with a request.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Vec<u8>> {
-        let copy = |bytes: &[u8], out: &mut Vec<u8>| out.extend_from_slice(bytes);
-        self.0.iter().find_map(|(from, to)| Some(to.fill(&from.captures(path)?, copy, copy)))
+        self.0.iter().find_map(|(from, to)| Some(to.fill(&from.captures(path)?)))
     }
 }
 

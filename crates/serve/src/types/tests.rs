@@ -67,17 +67,67 @@ fn types_of_the_files_of_the_web() {
 #[test]
 fn names_without_an_extension_are_octets() {
     let paths: [&[u8]; 9] =
-        [b"", b"/", b"/README", b"/.html", b"/a.html/b", b"/a.", b"/a.\xff", b"/a.no-such", b"/a.html "];
+        [b"", b"/", b"/program", b"/.html", b"/a.html/b", b"/a.", b"/a.\xff", b"/a.no-such", b"/a.html "];
     for path in paths {
         assert_eq!(types().of(path), UNKNOWN, "{}", String::from_utf8_lossy(path));
     }
 }
 
 #[test]
+fn sources_models_and_archives_have_types() {
+    let types = types();
+    let text = "text/plain; charset=utf-8";
+    for name in [
+        "a.rb",
+        "a.kt",
+        "a.swift",
+        "a.scala",
+        "a.tsx",
+        "a.vue",
+        "a.svelte",
+        "a.lua",
+        "a.proto",
+        "Cargo.lock",
+        "a.R",
+    ] {
+        assert_eq!(types.of(name.as_bytes()), text, "{name}");
+    }
+    for name in [
+        "README",
+        "LICENSE",
+        "LICENSE-MIT",
+        "Makefile",
+        "Dockerfile",
+        "x/COPYING",
+        ".gitignore",
+        "d/Gemfile",
+        "changelog",
+    ] {
+        assert_eq!(types.of(name.as_bytes()), text, "{name}");
+    }
+    for name in ["README/x", "MANIFEST-000001", "licenses", "readme-a.bin", "makefile.o"] {
+        assert_ne!(types.of(name.as_bytes()), text, "{name}");
+    }
+    for (name, expected) in [
+        ("a.ipynb", "application/x-ipynb+json"),
+        ("a.obj", "model/obj"),
+        ("a.stl", "model/stl"),
+        ("a.mtl", "model/mtl"),
+        ("a.glb", "model/gltf-binary"),
+        ("a.tgz", "application/gzip"),
+        ("a.txz", "application/x-xz"),
+    ] {
+        assert_eq!(types.of(name.as_bytes()), expected, "{name}");
+    }
+    assert!(types.is_compressible(&types.of(b"a.ipynb")) && types.is_compressible(&types.of(b"a.stl")));
+    assert!(!types.is_compressible(&types.of(b"a.tgz")));
+}
+
+#[test]
 fn every_correction_is_a_type() {
     let types = types();
-    assert_eq!(types.known.len(), CORRECTIONS.len());
-    for (extension, media_type) in CORRECTIONS {
+    assert_eq!(types.known.len(), CORRECTIONS.len() + TEXTS.len(), "no extension is there twice");
+    for (extension, media_type) in CORRECTIONS.iter().copied().chain(TEXTS.iter().map(|text| (*text, TEXT))) {
         let value = types.of(format!("a.{extension}").as_bytes());
         assert_eq!(essence(value.to_str().unwrap()), media_type);
     }

@@ -1,10 +1,10 @@
 //! A worker's life: accepting connections, doing what the server says, ending.
 
 use std::cell::{Cell, RefCell};
-use std::hash::BuildHasher;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fathom_io::Errno;
@@ -17,19 +17,26 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
 
-use super::connection::{Protocol, serve, serve_encrypted, unless_ended};
+use super::connection::{serve, serve_encrypted, unless_ended};
 use super::flags::Flags;
-use super::{Current, Peer, Worker};
+use super::introduction::introduce;
+use super::load::Load;
+use super::refused::answer_plain;
+use super::{Current, Peer, Worker, http2};
 use crate::conn::chunk::Parts;
-use crate::conn::pulse::{Order, Pulse, Pulses};
-use crate::conn::transport::{Socket, Transport};
+use crate::conn::outbox::Outbox;
+use crate::conn::pulse::{Order, Patience, Pulse, Pulses};
+use crate::conn::transport::{First, Socket, Transport};
 use crate::conn::turns::Turns;
 use crate::conn::way::Way;
+use crate::date::Clock;
+use crate::error::cause;
 use crate::files::Files;
 use crate::files::cache::Cache;
 use crate::listen::Listener;
-use crate::log::Logger;
+use crate::log::{Logger, Trouble};
 use crate::server::{Orders, Phase, Sendfile, Shared};
+use crate::tls::client_name;
 
 /// How often connections that take too long are looked for.
 const TICK: Duration = Duration::from_millis(250);
@@ -41,6 +48,14 @@ const LOOK: Duration = Duration::from_millis(10);
 const PARK_AFTER: Duration = Duration::from_secs(2);
 /// ... and their memory goes back to the system when they are so many: a few MiB.
 const PARKED_MANY: usize = 256;
+/// Streams of HTTP/2 wait for their windows for so long at most when memory for responses is short,
+/// ...
+const STALL_SHORT: Duration = Duration::from_secs(1);
+/// ... and connections that have nothing under way for so long when the server ends: they have been
+/// told.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// How many ticks it has to be quiet after a burst until its memory goes back to the system, too.
+const QUIET_TICKS: usize = 8;
 /// How long nothing is accepted when there is no descriptor or memory for it.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
@@ -91,10 +106,14 @@ async fn work(start: Start) -> io::Result<()> {
         shared,
         plan: RefCell::new(Rc::new(Current(plan))),
         flags: Flags::default(),
+        roots: Default::default(),
         pulses: Pulses::default(),
         connections: Cell::new(0),
+        load: Load::default(),
         logger: RefCell::new(logger),
         leaving: Cell::new(false),
+        drains: Cell::new(false),
+        clock: Clock::default(),
         room: Notify::new(),
     });
     let accepting = listeners.into_iter().map(|(listener, redirect)| {
@@ -112,7 +131,7 @@ async fn work(start: Start) -> io::Result<()> {
 
 async fn tick(worker: Rc<Worker>) {
     let mut parked = 0;
-    loop {
+    for round in 0.. {
         let start = Instant::now();
         sleep(TICK).await;
         // What is over the time, somebody has made the worker wait.
@@ -120,14 +139,19 @@ async fn tick(worker: Rc<Worker>) {
             counters.stall(away);
         }
         // Those that were told to last time have done it by now.
-        if parked >= PARKED_MANY {
+        let is_burst_over = round % QUIET_TICKS == 0 && worker.load.is_burst_over();
+        if parked >= PARKED_MANY || is_burst_over {
             parked = 0;
+            worker.files.buffers.sweep();
             release_freed_memory();
         }
         if worker.number == 0 {
             worker.files.pool.spare().sweep();
+            worker.shared.errors.sweep(Instant::now());
+            worker.shared.listings.sweep();
         }
-        parked += worker.pulses.sweep(&worker.plan().deadlines, PARK_AFTER);
+        worker.sweep_roots(round);
+        parked += worker.pulses.sweep(&worker.patience(), PARK_AFTER);
         if let Some(logger) = &mut *worker.logger.borrow_mut() {
             logger.flush_if_due(Instant::now());
         }
@@ -143,6 +167,7 @@ impl Worker {
                 self.plan.replace(Rc::new(Current(now.plan)));
                 self.cache.clear();
                 self.flags.clear();
+                self.forget_roots();
             }
             match now.phase {
                 Phase::Serve => {}
@@ -154,6 +179,7 @@ impl Worker {
             }
         };
         self.leaving.set(true);
+        self.drains.set(true);
         accepting.iter().for_each(JoinHandle::abort);
         self.pulses.tell(Order::Drain);
         while self.connections.get() > 0 && Instant::now() < end {
@@ -163,8 +189,44 @@ impl Worker {
                 break;
             }
         }
+        self.close_all().await;
+    }
+
+    /// Closes what is left. Clients that have had their time to take something are not cut off:
+    /// their time is over.
+    async fn close_all(&self) {
+        self.pulses.sweep(&self.patience(), Duration::MAX);
+        // Connections and then their streams see that.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
+        }
+        if self.pulses.are_busy() {
+            self.shared.has_cut.store(true, Ordering::Relaxed);
+        }
         self.pulses.tell(Order::Close);
         tokio::task::yield_now().await;
+    }
+
+    /// How long connections and streams may take now.
+    fn patience(&self) -> Patience {
+        let mut patience = self.plan().deadlines;
+        if self.shared.send_budget.is_exhausted() {
+            patience.stall = patience.stall.min(STALL_SHORT);
+        }
+        if self.drains.get() {
+            patience.idle = patience.idle.min(GOODBYE);
+        }
+        patience
+    }
+
+    /// Reports a failed handshake, unless the client just went away.
+    fn report_handshake(&self, peer: &Peer, error: &io::Error) {
+        if error.kind() == io::ErrorKind::InvalidData
+            && let Some(address) = peer.address
+        {
+            let client = address.ip().to_canonical();
+            self.report(Trouble::Tls, || format!("TLS handshake with {client} failed: {}", cause(error)));
+        }
     }
 
     /// Connections this worker may have: its part of them.
@@ -187,13 +249,15 @@ impl Acceptor {
     }
 
     async fn accept(&self, worker: &Worker) -> io::Result<(Socket, Peer)> {
-        let client = |address| worker.shared.hasher.hash_one(address);
         let peer = |address: Option<std::net::SocketAddr>| Peer {
             address,
-            client: client(address.map(|address| address.ip())),
+            client: worker.client(address.map(|address| address.ip())),
             tls: false,
+            name: None,
             parts: None,
+            outbox: Outbox::new(Arc::clone(&worker.shared.send_budget)),
             may_share: false,
+            is_proxy: false,
             redirect: None,
         };
         match self {
@@ -213,6 +277,10 @@ impl Acceptor {
 async fn accept(worker: Rc<Worker>, acceptor: Acceptor, redirect: Option<u16>) {
     loop {
         while worker.connections.get() >= worker.connections_max() {
+            let most = worker.plan().limits.connections;
+            worker.report(Trouble::Connections, || {
+                format!("{most} connections are open, which is the limit: others wait")
+            });
             worker.room.notified().await;
         }
         match acceptor.accept(&worker).await {
@@ -221,6 +289,7 @@ async fn accept(worker: Rc<Worker>, acceptor: Acceptor, redirect: Option<u16>) {
                 spawn_local(connection(Open::new(&worker), socket, peer));
             }
             Err(error) if is_no_room(&error) => {
+                worker.report(Trouble::Accept, || format!("cannot accept connections: {}", cause(&error)));
                 // What is only kept open makes room for who comes.
                 worker.cache.clear();
                 sleep(NO_ROOM).await;
@@ -242,6 +311,7 @@ struct Open(Rc<Worker>);
 impl Open {
     fn new(worker: &Rc<Worker>) -> Self {
         worker.connections.set(worker.connections.get() + 1);
+        worker.load.begin();
         worker.counters().into_iter().for_each(crate::metrics::Counters::opened);
         Self(Rc::clone(worker))
     }
@@ -250,6 +320,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get().saturating_sub(1));
+        self.0.load.end();
         self.0.counters().into_iter().for_each(crate::metrics::Counters::closed);
         self.0.room.notify_waiters();
     }
@@ -262,31 +333,57 @@ async fn connection(open: Open, socket: Socket, mut peer: Peer) {
     }
     let parts = Parts::new(Rc::clone(&pulse), Rc::clone(&worker.files.way));
     worker.pulses.add(&pulse);
-    let transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse));
-    let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && peer.address.is_some());
-    let Some(tls) = tls.map(crate::tls::Holder::current) else {
-        let sendfile = worker.shared.sendfile;
-        peer.parts = (sendfile != Sendfile::Never).then_some(parts);
-        peer.may_share = sendfile == Sendfile::Always || is_remote;
-        return serve(worker, transport, peer, pulse).await;
-    };
-    peer.tls = true;
-    // On the heap: connections that are not encrypted need not have room for it.
-    Box::pin(secure(worker, tls, transport, peer, pulse)).await;
+    let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse));
+    // A PROXY header gives the peer another address; a Unix socket stays one without TLS.
+    let is_unix = peer.address.is_none();
+    if !introduce(&worker, &mut transport, &mut peer, &pulse).await {
+        return;
+    }
+    let Some(Ok(first)) = unless_ended(&pulse, transport.first()).await else { return };
+    let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && !is_unix);
+    let tls = tls.map(crate::tls::Holder::current);
+    // On the heap: connections of HTTP/1.1 that are not encrypted need not have room for the
+    // others.
+    match (tls, first) {
+        (Some(_), First::Http1 | First::Http2) => {
+            Box::pin(answer_plain(worker, transport, &peer, &pulse)).await;
+        }
+        (Some(tls), First::Other) => {
+            peer.tls = true;
+            Box::pin(secure(worker, tls, transport, peer, pulse)).await;
+        }
+        (None, First::Http2) => Box::pin(http2::serve(worker, transport, Rc::new(peer), pulse)).await,
+        (None, First::Http1 | First::Other) => {
+            let sendfile = worker.shared.sendfile;
+            peer.parts = (sendfile != Sendfile::Never).then_some(parts);
+            peer.may_share = sendfile == Sendfile::Always || is_remote;
+            // A task of its own, so that a connection that waits does not have room for all of
+            // this.
+            spawn_local(async move {
+                let _open = open;
+                serve(worker, transport, Rc::new(peer), pulse).await;
+            });
+        }
+    }
 }
 
 async fn secure(
     worker: Rc<Worker>,
     tls: Arc<ServerConfig>,
     transport: Transport,
-    peer: Peer,
+    mut peer: Peer,
     pulse: Rc<Pulse>,
 ) {
     let handshake = tokio_rustls::TlsAcceptor::from(tls).accept(transport);
-    let Some(Ok(stream)) = unless_ended(&pulse, handshake).await else { return };
-    let protocol = match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => Protocol::Http2,
-        _ => Protocol::Http1,
+    let stream = match unless_ended(&pulse, handshake).await {
+        Some(Ok(stream)) => stream,
+        Some(Err(error)) => return worker.report_handshake(&peer, &error),
+        None => return,
     };
-    serve_encrypted(worker, stream, peer, pulse, protocol).await;
+    peer.name = stream.get_ref().1.peer_certificates().and_then(client_name).map(Rc::from);
+    let peer = Rc::new(peer);
+    match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => http2::serve(worker, stream, peer, pulse).await,
+        _ => serve_encrypted(worker, stream, peer, pulse).await,
+    }
 }

@@ -5,7 +5,12 @@
 mod accept;
 mod connection;
 mod flags;
+mod http2;
+mod introduction;
+mod load;
 mod redirect;
+mod refused;
+mod roots;
 mod tally;
 
 use std::cell::{Cell, RefCell};
@@ -13,21 +18,26 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::answer::Made;
 use crate::conn::chunk::Parts;
+use crate::conn::outbox::Outbox;
 use crate::conn::pulse::Pulses;
 use crate::conn::turns::Turns;
+use crate::date::Clock;
 use crate::files::cache::{Cache, Entry};
 use crate::files::{Failure, Files};
-use crate::log::Logger;
+use crate::log::{Logger, Trouble};
 use crate::metrics::Counters;
 use crate::plan::{Plan, Site};
 use crate::server::Shared;
 use flags::Flags;
+use load::Load;
+use roots::Roots;
 
 pub(crate) use accept::{Start, run};
 pub(crate) use tally::Tally;
@@ -41,11 +51,17 @@ pub(crate) struct Worker {
     pub(crate) turns: Turns,
     pub(crate) cache: Cache<Made>,
     pub(crate) flags: Flags,
+    roots: Roots,
     pulses: Pulses,
     connections: Cell<usize>,
+    load: Load,
     logger: RefCell<Option<Logger>>,
     /// It has given notice, or ends.
     leaving: Cell<bool>,
+    /// It accepts no more, and ends.
+    drains: Cell<bool>,
+    /// The header `Date`, where hyper does not write it.
+    clock: Clock,
     /// A connection has ended.
     room: Notify,
 }
@@ -69,10 +85,16 @@ pub(crate) struct Peer {
     /// In whose turn the pool does things: the same for all connections from one address.
     pub(crate) client: u64,
     pub(crate) tls: bool,
+    /// The name in the client's certificate.
+    pub(crate) name: Option<Rc<str>>,
     /// Where the connection sends parts of files and of bodies itself.
     pub(crate) parts: Option<Parts>,
-    /// Whether those may be parts of files: what the client has not taken yet changes with the file.
+    /// The count of unsent bytes of the connection.
+    pub(crate) outbox: Outbox,
+    /// Whether `parts` may hold parts of files, whose unsent bytes change with the file.
     pub(crate) may_share: bool,
+    /// Whether its requests tell whom they are sent for.
+    is_proxy: bool,
     /// Where only the way to the encrypted site is told: its port.
     redirect: Option<u16>,
 }
@@ -85,7 +107,9 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<Entry<Made>>, Failure> {
-        self.cache.look_up(&self.files, &site.root, path, client).await
+        let now = Instant::now();
+        let root = self.root(&site.root, client, now).await?;
+        self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
     /// The same, whatever is known.
@@ -95,8 +119,10 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<Entry<Made>>, Failure> {
-        self.cache.remove(site.root.number, path);
-        self.look_up(site, path, client).await
+        let now = Instant::now();
+        let root = self.root(&site.root, client, now).await?;
+        self.cache.remove(root.number, path);
+        self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
     /// Whether the server is about to end, or ends.
@@ -107,6 +133,11 @@ impl Worker {
     /// The metrics of all workers, as Prometheus reads them.
     pub(crate) fn metrics(&self) -> Bytes {
         self.shared.render_metrics(self.files.mute_devices()).into()
+    }
+
+    /// Tells the error log of `trouble`.
+    pub(crate) fn report(&self, trouble: Trouble, message: impl FnOnce() -> String) {
+        self.shared.errors.report(trouble, message);
     }
 
     fn plan(&self) -> Rc<Current> {

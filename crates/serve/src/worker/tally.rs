@@ -36,6 +36,7 @@ struct Line {
 impl Tally {
     /// A request begins.
     pub(crate) fn new(worker: &Rc<Worker>, method: &Method, busy: Busy) -> Self {
+        worker.load.begin();
         Self {
             worker: Rc::clone(worker),
             start: Instant::now(),
@@ -120,6 +121,7 @@ fn version(version: Version) -> &'static str {
 
 impl Drop for Tally {
     fn drop(&mut self) {
+        self.worker.load.end();
         if let Some(counters) = self.worker.counters() {
             let (status, took) = (self.status.as_u16(), self.start.elapsed());
             counters.request(&self.method, status, self.source, self.sent, took);

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use crate::support::{Response, Served, Tree, eventually, noise, prose};
+use fathom_serve::server::Outfit;
+
+use crate::support::{LONG, Lines, Response, Served, Tree, config, eventually, noise, prose};
 
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
@@ -196,4 +198,31 @@ fn a_coded_body_is_never_sent_to_who_did_not_ask() {
     round();
     eventually("nothing is kept", || !round());
     round();
+}
+
+#[test]
+fn the_first_file_that_is_too_large_to_be_compressed_is_named() {
+    let tree = Tree::new(&[
+        ("a.html", &prose(5000)),
+        ("b.html", &prose(6000)),
+        ("small.html", &prose(2000)),
+        ("c.bin", &noise(5000, 1)),
+    ]);
+    let lines = Lines::default();
+    let all = config(&tree, "", "compress = { codings = ['br'], max-bytes = 4096 }");
+    let served = Served::with(&all, Outfit { errors: Some(Box::new(lines.clone())), ..Outfit::default() });
+    for (target, coding) in [
+        ("/c.bin", None),
+        ("/small.html", Some("br")),
+        ("/a.html", None),
+        ("/b.html", None),
+        ("/a.html", None),
+    ] {
+        let response = served.get_with(target, "Accept-Encoding", BROWSER);
+        assert_eq!((response.status, response.field("content-encoding")), (200, coding), "{target}");
+    }
+    assert!(served.drain(LONG));
+    let text = lines.text();
+    assert!(text.contains("'/a.html' has 5000 bytes") && text.contains("above 4096 bytes"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
 }

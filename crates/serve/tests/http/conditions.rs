@@ -126,11 +126,65 @@ fn a_tag_becomes_strong_when_its_file_has_settled() {
 }
 
 #[test]
-fn files_that_differ_in_anything_have_other_tags() {
+fn copies_have_the_same_tag_unless_the_inode_counts() {
     let tree = Tree::new(&[("a", b"same"), ("b", b"same"), ("c", b"same"), ("d", b"same!")]);
     set_mtime(&tree.at("c"), UNIX_EPOCH + Duration::new(1_234_567_890, 1));
+    for (site, different) in [("", 3), ("etag = 'mtime'", 3), ("etag = 'inode'", 4)] {
+        let served = Served::site(&tree, site);
+        let tags = ["/a", "/b", "/c", "/d"].map(|target| served.get(target).etag().to_owned());
+        assert_eq!(tags[0] == tags[1], different == 3, "{site}");
+        assert!(tags.iter().all(|tag| tag.starts_with('"')), "{site}: {tags:?}");
+        assert_eq!(std::collections::HashSet::from(tags).len(), different, "{site}");
+    }
+}
+
+/// As long as a time may be that of two states, files that take each other's place have tags of
+/// their own.
+#[test]
+fn new_files_of_the_same_time_have_other_tags() {
+    let tree = Tree::new(&[("a", b"one"), ("b", b"two")]);
+    let later = std::time::SystemTime::now() + Duration::from_secs(3600);
+    ["a", "b"].iter().for_each(|name| set_mtime(&tree.at(name), later));
     let served = Served::site(&tree, "");
-    let tags: std::collections::HashSet<_> =
-        ["/a", "/b", "/c", "/d"].map(|target| served.get(target).etag().to_owned()).into();
-    assert_eq!(tags.len(), 4);
+    let [a, b] = ["/a", "/b"].map(|target| served.get(target).etag().to_owned());
+    assert!(a.starts_with("W/") && a != b, "{a} {b}");
+}
+
+/// Builds that give all files one time: nothing is told by it, so it is no validator.
+#[test]
+fn a_time_that_builds_give_to_all_files_tells_nothing() {
+    let tree = Tree::new(&[("a", b"one")]);
+    let served = Served::new(&tree, "cache = { age-ms = 0 }\n", "");
+    for seconds in [0, 1, 315_532_800, 318_211_200] {
+        let mut tags = Vec::new();
+        for body in [b"one", b"two"] {
+            let new = tree.at("new");
+            std::fs::write(&new, body).unwrap();
+            set_mtime(&new, UNIX_EPOCH + Duration::from_secs(seconds));
+            std::fs::rename(new, tree.at("a")).unwrap();
+            let response = served.get("/a");
+            response.is(200, body);
+            tags.push(response.etag().to_owned());
+        }
+        assert_ne!(tags[0], tags[1], "{seconds}");
+        served.get_with("/a", "If-None-Match", &tags[0]).is(200, b"two");
+    }
+}
+
+/// Another version of this program may compress the same content to other bytes; what was
+/// compressed before is a file as any other.
+#[test]
+fn what_is_compressed_while_serving_has_a_weak_tag() {
+    let text = crate::support::prose(5000);
+    let tree = Tree::new(&[("a.txt", &text), ("b.txt", &text), ("b.txt.gz", b"packed")]);
+    let served = Served::site(&tree, "precompressed = true\ncompress = { codings = ['gzip'] }");
+    let [made, stored] =
+        ["/a.txt", "/b.txt"].map(|target| served.get_with(target, "Accept-Encoding", "gzip"));
+    assert_eq!([&made, &stored].map(|response| response.field("content-encoding")), [Some("gzip"); 2]);
+    assert!(made.etag().starts_with("W/\"") && stored.etag().starts_with('"'), "{made:?} {stored:?}");
+    assert!(served.get("/a.txt").etag().starts_with('"'), "as it is");
+    let again = [("Accept-Encoding", "gzip"), ("If-None-Match", made.etag())];
+    assert_eq!(served.ask("GET", "/a.txt", &again).status, 304);
+    let part = [("Accept-Encoding", "gzip"), ("Range", "bytes=0-9"), ("If-Range", made.etag())];
+    assert_eq!(served.ask("GET", "/a.txt", &part).status, 200, "a part must be of the same bytes");
 }

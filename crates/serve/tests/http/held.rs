@@ -26,7 +26,7 @@ fn sent(served: &Served) -> u64 {
 #[test]
 fn what_is_sent_while_the_file_changes_is_never_whole() {
     let body = noise(BYTES, 1);
-    let tree = Tree::new(&[("quiet", &body), ("written", &body), ("cut", &body)]);
+    let tree = Tree::new(&[("quiet", &body), ("moved", &body), ("written", &body), ("cut", &body)]);
     std::thread::sleep(SETTLED);
     let served = Served::new(&tree, CONFIG, "");
 
@@ -36,6 +36,12 @@ fn what_is_sent_while_the_file_changes_is_never_whole() {
     range.is(206, &body[5..3_000_005]);
     drop(client);
     assert_eq!(sent(&served), 2, "they went another way");
+
+    let mut client = Client::connect_narrow(served.address());
+    client.send(request("GET", "/moved", &[("connection", "close")]));
+    assert_eq!(client.head().status, 200);
+    std::fs::rename(tree.at("moved"), tree.at("elsewhere")).unwrap();
+    assert!(client.rest() == body, "another name is no other content");
 
     for (name, change) in [
         ("written", (|file: &File| file.write_all_at(&[0; 4096], 8 << 20).unwrap()) as fn(&File)),
@@ -49,7 +55,7 @@ fn what_is_sent_while_the_file_changes_is_never_whole() {
         let came = client.rest();
         assert!(came.len() < BYTES, "{name}: all of it came");
     }
-    assert_eq!(sent(&served), 4);
+    assert_eq!(sent(&served), 5);
     let mut client = served.connect();
     assert_eq!(client.get("/cut").body.len(), BYTES - 1);
 }

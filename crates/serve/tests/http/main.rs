@@ -2,20 +2,29 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+mod access;
+mod archives;
 mod changes;
+mod check;
+mod clean;
 mod codings;
 mod conditions;
 mod conformance;
 mod connection;
 mod held;
+mod http2;
 mod injection;
 mod limits;
+mod listings;
 mod methods;
 mod noise;
 mod operation;
 mod places;
+mod proxies;
 mod ranges;
+mod roots;
 mod rules;
+mod secure;
 mod smuggling;
 mod support;
 mod traversal;

@@ -306,3 +306,37 @@ fn a_client_that_takes_nothing_does_not_hold_up_the_end() {
     assert!(!served.drain(Duration::from_millis(200)), "not all had ended");
     assert!(client.rest().len() < MANY);
 }
+
+/// Requests that the parser rejects appear in the access log like all other requests.
+#[test]
+fn requests_that_are_none_are_logged_and_counted() {
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(200_000));
+    let lines = logged("combined", |served| {
+        for bytes in [
+            b"GET /a HTTP/1.2\r\n\r\n",
+            &b"G\x1b \"/b\" HTTP/1.1\r\n\r\n"[..],
+            b"\0\r\n\r\n",
+            long.as_bytes(),
+        ] {
+            let _answer = served.raw(bytes);
+        }
+    });
+    let expected = [
+        "\"GET /a HTTP/1.2\" 400 0 ",
+        "\"G\\x1b \\x22/b\\x22 HTTP/1.1\" 400 0 ",
+        "\"\\x00 - -\" 400 0 ",
+        "\"GET /xxxxxx",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.contains(expected), "{line}\nwants {expected}");
+    }
+    assert!(lines[3].contains("xx - 431 0 ") || lines[3].contains("xx -\" 431 0 "), "{}", lines[3]);
+    assert!(lines[3].len() < 1500, "a word is shortened");
+
+    let tree = tree();
+    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    served.raw(b"GET /a HTTP/1.2\r\n\r\n");
+    let metrics = served.get("/metrics");
+    assert_eq!(sample(metrics.text(), "fathom_requests_total{method=\"GET\",status=\"400\"}"), 1.0);
+}

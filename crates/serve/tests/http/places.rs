@@ -38,16 +38,17 @@ fn a_directory_without_its_slash_is_elsewhere() {
     let tree = Tree::new(&[("a/b/x", b"x"), ("odd %?#\\\"<é/x", b"x"), ("file", b"x")]);
     let served = Served::site(&tree, "listing = true");
     for (target, location) in [
-        ("/a", "/a/"),
-        ("/a/b", "/a/b/"),
-        ("/a?x=1&y=%2f", "/a/?x=1&y=%2f"),
-        ("/%61", "/a/"),
-        ("/odd%20%25%3F%23%5C%22%3C%C3%A9", "/odd%20%25%3F%23%5C%22%3C%C3%A9/"),
+        ("/a", "a/"),
+        ("/a/b", "b/"),
+        ("/a?x=1&y=%2f", "a/?x=1&y=%2f"),
+        ("/%61", "a/"),
+        ("/odd%20%25%3F%23%5C%22%3C%C3%A9", "odd%20%25%3F%23%5C%22%3C%C3%A9/"),
     ] {
         let response = served.get(target);
         assert_eq!((response.status, response.field("location")), (301, Some(location)), "{target}");
         assert_eq!(response.field("content-length"), Some("0"));
-        assert_eq!(served.get(location).status, 200, "{location}");
+        let parent = target.split('?').next().unwrap().rsplit_once('/').unwrap().0;
+        assert_eq!(served.get(&format!("{parent}/{location}")).status, 200, "{location}");
     }
     // CVE-2026-39406 and the like: no place that starts with two slashes, which is another host.
     for target in ["//a", "//evil.example/a", "///a", "/%2fa", "/\\evil.example", "//evil.example/%2e%2e/a"] {
@@ -55,6 +56,22 @@ fn a_directory_without_its_slash_is_elsewhere() {
         assert!(matches!(response.status, 400 | 404), "{target}: {response:?}");
         assert_eq!(response.field("location"), None);
     }
+}
+
+/// A proxy that serves this under `/app/`, and a rewrite that takes a prefix away, both have the
+/// client come back under their prefix.
+#[test]
+fn the_way_to_a_directory_keeps_what_is_before_it() {
+    let tree = Tree::new(&[("dir/sub/index.html", b"index")]);
+    let rewrites = "rewrites = [{ from = '/app/**', to = '/$1' }, { from = '/short', to = '/dir/sub' }]";
+    let served = Served::site(&tree, rewrites);
+    for (target, location) in
+        [("/dir", "dir/"), ("/app/dir", "dir/"), ("/app/dir/sub?q", "sub/?q"), ("/short", "dir/sub/")]
+    {
+        let response = served.get(target);
+        assert_eq!((response.status, response.field("location")), (301, Some(location)), "{target}");
+    }
+    served.get("/app/dir/sub/").is(200, b"index");
 }
 
 #[test]
@@ -90,7 +107,16 @@ fn a_listing_comes_as_a_page_or_as_json() {
     assert_eq!(entries, [("sub", None), ("b2", Some(2)), ("b10", Some(7))]);
     assert_eq!(value["entries"][1]["modified"], "2009-02-13T23:31:30Z");
 
-    assert_eq!(Served::site(&tree, "").get("/d/").status, 404);
+    let unlisted = Served::site(&tree, "");
+    unlisted.get("/d/").is(404, b"404 Not Found\n");
+    let page = unlisted.get_with("/d/", "Accept", "text/html");
+    assert_eq!((page.status, page.list("vary")), (404, vec!["accept".to_owned()]));
+    assert!(
+        page.text().contains("fathom serve --listing") && page.field("content-security-policy").is_some()
+    );
+    assert!(!unlisted.get_with("/none/", "Accept", "text/html").text().contains("--listing"));
+    let own = Served::site(&tree, "error-pages = { 4xx = '/d/b2' }");
+    own.get_with("/d/", "Accept", "text/html").is(404, b"12");
     assert_eq!(
         Served::site(&tree, "listing = true\ndotfiles = true").get("/d/").text().matches("./.hidden").count(),
         1
@@ -227,7 +253,18 @@ fn links_are_followed_as_the_site_has_it() {
     tree.link("../file", "i/index.html");
     tree.link("none", "broken");
     tree.link("loop", "loop");
-    let inside = ["/in", "/in-dir/file", "/dir/up", "/chain", "/i/"];
+    tree.link(tree.at("dir"), "absolute-dir");
+    tree.link(tree.at("absolute-dir/up"), "absolute-chain");
+    let inside = [
+        "/in",
+        "/in-dir/file",
+        "/dir/up",
+        "/chain",
+        "/i/",
+        "/absolute-in",
+        "/absolute-dir/file",
+        "/absolute-chain",
+    ];
     let outside = ["/out", "/out-dir/file", "/absolute"];
     for (policy, inside_status, outside_status) in
         [("within", 200, 404), ("never", 404, 404), ("follow", 200, 200)]
@@ -243,11 +280,6 @@ fn links_are_followed_as_the_site_has_it() {
                 assert_eq!(response.text() == body, status == 200, "{policy}: {target}");
             }
         }
-        assert_eq!(
-            served.get("/absolute-in").status,
-            outside_status,
-            "an absolute link is one out of the root"
-        );
         for target in ["/broken", "/loop", "/loop/x", "/broken/"] {
             assert_eq!(served.get(target).status, 404, "{policy}: {target}");
         }
@@ -255,15 +287,62 @@ fn links_are_followed_as_the_site_has_it() {
     assert_eq!(Served::site(&tree, "").get("/out").status, 404, "'within' is the default");
 }
 
-/// Reading a fifo waits for whoever writes to it, and opening a socket is an error of its own.
+/// Each entry of a listing can be had, and what can be had by a link is in it.
 #[test]
-fn what_is_no_file_is_not_found() {
-    let tree = Tree::new(&[("dir/x", b"x")]);
+fn a_listing_has_the_links_that_can_be_opened() {
+    let tree = Tree::new(&[("file", b"1234"), ("dir/x", b"x"), ("../out/file", b"outside")]);
+    tree.link(tree.at("file"), "absolute");
+    tree.link(tree.at("dir"), "absolute-dir");
+    tree.link("absolute", "chain");
+    tree.link("file", "relative");
+    tree.link(tree.at("../out/file"), "out");
+    tree.link("../out/file", "out-relative");
+    tree.link(tree.at("none"), "broken");
+    tree.link("/etc/passwd", "far");
+    for model in crate::support::models() {
+        for (policy, links) in [("within", true), ("never", false)] {
+            let site = format!("listing = true\nsymlinks = '{policy}'");
+            let served = Served::new(&tree, &crate::support::io(model), &site);
+            let json = served.ask("GET", "/", &[("Accept", "application/json")]);
+            let json: serde_json::Value = serde_json::from_slice(&json.body).unwrap();
+            let entries = json["entries"].as_array().unwrap();
+            let mut listed: Vec<_> = entries.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+            listed.sort_unstable();
+            let all = ["absolute", "absolute-dir", "chain", "dir", "file", "relative"];
+            assert_eq!(listed, if links { &all[..] } else { &["dir", "file"] }, "{model}, {policy}");
+            for target in ["/absolute", "/chain", "/relative", "/absolute-dir/x", "/absolute-dir/"] {
+                let status = if links { 200 } else { 404 };
+                assert_eq!(served.get(target).status, status, "{model}, {policy}: {target}");
+            }
+            for target in ["/out", "/out-relative", "/broken", "/far"] {
+                assert_eq!(served.get(target).status, 404, "{model}, {policy}: {target}");
+            }
+        }
+    }
+}
+
+/// Reading a fifo waits for a writer, opening a socket fails with an error of its own, and root may
+/// open a device: all three are refused alike.
+#[test]
+fn what_is_no_file_is_refused() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+    let tree = Tree::new(&[("dir/x", b"x"), ("index/x", b"x")]);
     let _socket = UnixListener::bind(tree.at("socket")).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, tree.at("fifo"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let make =
+        |name: &str, kind| mknodat(CWD, tree.at(name), kind, Mode::from_raw_mode(0o600), makedev(7, 0));
+    make("fifo", FileType::Fifo).unwrap();
+    make("index/index.html", FileType::Fifo).unwrap();
+    let mut special = vec!["/fifo", "/socket", "/index/"];
+    match make("block", FileType::BlockDevice).and_then(|()| make("char", FileType::CharacterDevice)) {
+        Ok(()) => special.extend(["/block", "/char"]),
+        Err(errno) => eprintln!("skipped: devices: {errno}"),
+    }
     for model in crate::support::models() {
         let served = Served::new(&tree, &crate::support::io(model), "listing = true");
-        for target in ["/fifo", "/socket", "/fifo/", "/socket/x"] {
+        for target in &special {
+            (0..3).for_each(|_| assert_eq!(served.get(target).status, 403, "{model}: {target}"));
+        }
+        for target in ["/fifo/", "/socket/x"] {
             assert_eq!(served.get(target).status, 404, "{model}: {target}");
         }
         let listing = served.get("/");

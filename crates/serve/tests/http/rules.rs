@@ -52,13 +52,16 @@ fn from(served: &Served, method: &str, origin: &str, fields: &[(&str, &str)]) ->
 fn other_origins_are_told_what_they_may_do() {
     let tree = Tree::new(&[("a", b"a")]);
     let cors = "[site.cors]\norigins = ['https://a.example', 'https://b.example:444']\nallow-headers = ['X-Token', 'Range']\n\
-                expose-headers = ['ETag']\ncredentials = true\nmax-age-s = 600";
+                expose-headers = ['X-Served']\ncredentials = true\nmax-age-s = 600";
     let served = Served::site(&tree, cors);
     let allowed = from(&served, "GET", "https://a.example", &[]);
     allowed.is(200, b"a");
     assert_eq!(allowed.field("access-control-allow-origin"), Some("https://a.example"));
     assert_eq!(allowed.field("access-control-allow-credentials"), Some("true"));
-    assert_eq!(allowed.field("access-control-expose-headers"), Some("ETag"));
+    let exposed = allowed.list("access-control-expose-headers");
+    for name in ["content-range", "etag", "accept-ranges", "content-length", "x-served"] {
+        assert!(exposed.iter().any(|known| known == name), "{name}: {exposed:?}");
+    }
     assert_eq!(allowed.list("vary"), ["origin"]);
 
     for origin in ["https://evil.example", "https://a.example.evil.example", "http://a.example", "null", ""] {
@@ -72,7 +75,9 @@ fn other_origins_are_told_what_they_may_do() {
     assert_eq!(preflight.status, 204);
     assert_eq!(preflight.field("access-control-allow-origin"), Some("https://b.example:444"));
     assert_eq!(preflight.list("access-control-allow-methods"), ["get", "head"]);
-    assert_eq!(preflight.list("access-control-allow-headers"), ["range", "x-token"]);
+    let allowed = preflight.list("access-control-allow-headers");
+    assert!(["range", "if-range", "x-token"].iter().all(|name| allowed.iter().any(|known| known == name)));
+    assert!(!allowed.iter().any(|name| name == "authorization"), "{allowed:?}");
     assert_eq!(preflight.field("access-control-max-age"), Some("600"));
     assert_eq!(
         from(&served, "OPTIONS", "https://evil.example", &asks).field("access-control-allow-methods"),
@@ -85,6 +90,34 @@ fn other_origins_are_told_what_they_may_do() {
     assert_eq!(from(&open, "GET", "https://any.example", &[("Range", "bytes=0-0")]).status, 206);
     let missing = open.ask("GET", "/none", &[("Origin", "https://any.example")]);
     assert_eq!((missing.status, missing.field("access-control-allow-origin")), (404, Some("*")));
+}
+
+/// Not only files: whatever the site answers has the headers that its rules set.
+#[test]
+fn headers_of_the_site_are_on_every_response() {
+    let tree = Tree::new(&[("a", b"a")]);
+    let site = "security-headers = true\nheaders = [{ path = '/**', set = { X-Site = 'one' } }]\n\
+                cache-control = [{ path = '/**', value = 'max-age=60' }]\ncors = { origins = ['*'] }";
+    let served =
+        Served::new(&tree, "health = '/health'\nmetrics = '/metrics'\nlimits.target-bytes = 100\n", site);
+    let preflight = [("Origin", "https://a.example"), ("Access-Control-Request-Method", "GET")];
+    let long = format!("/{}", "x".repeat(200));
+    for (method, target, fields, status) in [
+        ("OPTIONS", "/a", &preflight[..], 204),
+        ("OPTIONS", "/a", &[], 204),
+        ("BREW", "/a", &[], 405),
+        ("POST", "/a", &[("Content-Length", "99999999")], 413),
+        ("GET", &long, &[], 414),
+        ("GET", "/health", &[], 200),
+        ("GET", "/metrics", &[], 200),
+        ("GET", "/a", &[], 200),
+    ] {
+        let response = served.ask(method, target, fields);
+        assert_eq!((response.status, response.field("x-site")), (status, Some("one")), "{method} {target}");
+        assert_eq!(response.field("x-content-type-options"), Some("nosniff"), "{method} {target}");
+        let cache = if target == "/health" { "no-store" } else { "max-age=60" };
+        assert_eq!(response.field("cache-control"), Some(cache), "{method} {target}");
+    }
 }
 
 #[test]

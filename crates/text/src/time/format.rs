@@ -16,6 +16,38 @@ pub(super) struct Moment<'a> {
     pub(super) local: Local<'a>,
 }
 
+/// Where a time is written. A width may be two thousand million characters: memory holds no such
+/// text.
+pub trait Out {
+    /// Appends `text`.
+    fn text(&mut self, text: &[u8]);
+    /// Appends `byte` so many times.
+    fn fill(&mut self, byte: u8, count: usize);
+}
+
+impl Out for Vec<u8> {
+    fn text(&mut self, text: &[u8]) {
+        self.extend_from_slice(text);
+    }
+
+    fn fill(&mut self, byte: u8, count: usize) {
+        self.resize(self.len() + count, byte);
+    }
+}
+
+/// Counts what would be written.
+struct Len(usize);
+
+impl Out for Len {
+    fn text(&mut self, text: &[u8]) {
+        self.0 = self.0.saturating_add(text.len());
+    }
+
+    fn fill(&mut self, _byte: u8, count: usize) {
+        self.0 = self.0.saturating_add(count);
+    }
+}
+
 /// A format that has been read.
 #[derive(Clone, Debug)]
 pub(super) struct Format(Vec<Piece>);
@@ -50,10 +82,10 @@ impl Format {
     }
 
     /// Appends the moment in this format.
-    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl Out) {
         for piece in &self.0 {
             match piece {
-                Piece::Literal(text) => out.extend_from_slice(text),
+                Piece::Literal(text) => out.text(text),
                 Piece::Directive(directive) => directive.write(moment, out),
             }
         }

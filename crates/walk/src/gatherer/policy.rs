@@ -1,176 +1,207 @@
-//! What a caller decides about every entry, and the worker that does as decided.
+//! Decisions of the caller: a [`Policy`] for every entry, directory and failure, and a [`Filter`]
+//! for the entries that are left out.
 
-use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use fathom_io::{Errno, FileType, Meta, Names};
+use fathom_io::{Fields, FileType, Follow, Meta, Name};
 
-use super::channel::{EntryPath, Message, Outlets, RootId};
-use crate::gather::{Below, Gather};
+use super::path::EntryPath;
+use crate::failure::Failure;
 use crate::node::Node;
-use crate::visit::{self, Descend, Enter, Found};
+use crate::visit::{self, Opened};
 
-/// An entry as its directory has it.
+/// An entry that a policy decides about, on a worker; for a root that is no directory, that.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// Its name.
-    pub name: &'a CStr,
-    /// What it is; where its directory does not say, nothing but a look at it did.
-    pub file_type: FileType,
-    /// Its inode number, all 64 bits.
-    pub ino: u64,
+    pub(super) dir: &'a Arc<Node>,
+    /// `None` for a root.
+    pub(super) found: Option<visit::Entry<'a>>,
+    pub(super) file_type: FileType,
+    pub(super) ino: u64,
+    pub(super) meta: Option<&'a Meta>,
 }
 
-/// What is to be done with an entry: nothing, unless said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pick {
-    descend: bool,
-    metadata: bool,
-    channel: Option<usize>,
+impl Entry<'_> {
+    /// Returns the directory it is in; for a root, what the root was added as.
+    #[must_use]
+    pub fn dir(&self) -> &Arc<Node> {
+        self.dir
+    }
+
+    /// Returns its name; for a root, its path.
+    #[must_use]
+    pub fn name(&self) -> &CStr {
+        self.found.as_ref().map_or(self.dir.name(), |found| found.name.name)
+    }
+
+    /// Returns the same as [`Entry::name`].
+    #[must_use]
+    pub fn file_name(&self) -> &OsStr {
+        OsStr::from_bytes(self.name().to_bytes())
+    }
+
+    /// Returns its path.
+    #[must_use]
+    pub fn path(&self) -> EntryPath {
+        EntryPath::new(self.dir, self.found.map(|found| found.name.name))
+    }
+
+    /// Returns the number of levels below the root.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.dir.depth() + usize::from(self.found.is_some())
+    }
+
+    /// Returns its type: the metadata's, or else its directory's word. Never [`FileType::Unknown`].
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        self.file_type
+    }
+
+    /// Returns its inode number, all 64 bits; without metadata, of a mount point the directory
+    /// underneath.
+    #[must_use]
+    pub fn ino(&self) -> u64 {
+        self.ino
+    }
+
+    /// Returns its metadata, if it was [wanted](Policy::wants_metadata), or had to be taken to know
+    /// the type.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Meta> {
+        self.meta
+    }
+
+    /// Opens it for reading, relative to its directory. Never waits for a fifo or a device.
+    ///
+    /// # Errors
+    /// As openat(2); ELOOP for a symbolic link that is not to be followed.
+    pub fn open(&self, follow: Follow) -> io::Result<File> {
+        match &self.found {
+            Some(found) => Ok(found.open(follow)?.into()),
+            None => self.path().open(follow),
+        }
+    }
+
+    /// Takes metadata now, relative to its directory.
+    ///
+    /// # Errors
+    /// As statx(2).
+    pub fn stat(&self, follow: Follow, fields: Fields) -> io::Result<Meta> {
+        match &self.found {
+            Some(found) => Ok(found.stat(follow, fields)?),
+            None => self.path().stat(follow, fields),
+        }
+    }
+
+    /// Reads the symbolic link.
+    ///
+    /// # Errors
+    /// As readlinkat(2).
+    pub fn read_link(&self) -> io::Result<CString> {
+        match &self.found {
+            Some(found) => Ok(found.read_link()?),
+            None => Ok(crate::read_link(self.dir.name())?),
+        }
+    }
+}
+
+/// The actions for an entry, by default none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick<T = ()> {
+    pub(super) descends: bool,
+    pub(super) sends: Option<(usize, T)>,
+}
+
+impl<T> Default for Pick<T> {
+    fn default() -> Self {
+        Self { descends: false, sends: None }
+    }
 }
 
 impl Pick {
-    /// Send its name, type and inode number.
+    /// Sends the entry to a channel; with its metadata if that was taken.
     #[must_use]
-    pub fn entry(channel: usize) -> Self {
-        Self { channel: Some(channel), ..Self::default() }
-    }
-
-    /// Take its metadata, and send that.
-    #[must_use]
-    pub fn metadata(channel: usize) -> Self {
-        Self { channel: Some(channel), metadata: true, descend: false }
-    }
-
-    /// And walk it, if it is a directory.
-    #[must_use]
-    pub fn descend(self) -> Self {
-        Self { descend: true, ..self }
+    pub fn send(channel: usize) -> Self {
+        Self::send_with(channel, ())
     }
 }
 
-/// Decides what is of interest, on the workers. Channels are taken modulo their number, so any hash will do for one.
-pub trait Policy: Send + Sync + 'static {
-    /// What to do with an entry of `dir`. Asked twice for each, before and after its metadata is taken; to be answered the same.
-    fn pick(&self, dir: &Node, entry: Entry<'_>) -> Pick;
+impl<T> Pick<T> {
+    /// Sends the entry to a channel, and a value of the policy's own with it.
+    #[must_use]
+    pub fn send_with(channel: usize, payload: T) -> Self {
+        Self { descends: false, sends: Some((channel, payload)) }
+    }
 
-    /// Which channel to tell of an error.
-    fn error(&self, _dir: &Node, _errno: Errno) -> Option<usize> {
+    /// Also walks the entry, if it is a directory.
+    #[must_use]
+    pub fn descend(self) -> Self {
+        Self { descends: true, ..self }
+    }
+}
+
+/// Decides what is of interest, on the workers. Channels are taken modulo their number, so any hash
+/// will do for one.
+///
+/// `T` is the type of the values that messages carry for the policy.
+pub trait Policy<T = ()>: Send + Sync + 'static {
+    /// Returns whether to take the metadata of an entry before [`Policy::pick`] is asked, from what
+    /// its directory says of it.
+    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+        false
+    }
+
+    /// Returns what to do with an entry. Asked once for each whose metadata could be taken, as far
+    /// as that was needed.
+    fn pick(&self, entry: &Entry<'_>) -> Pick<T>;
+
+    /// Returns which channel to tell of a failure, if any. Whatever this says,
+    /// [`Gatherer::finish`](super::Gatherer::finish) does not call the walk complete.
+    fn failed(&self, _failure: &Failure<'_>) -> Option<usize> {
         Some(0)
     }
 
-    /// Which channel to tell, if any, that all entries of `dir` have been told.
+    /// Returns which channel to tell, if any, that all entries of `dir` have been sent.
     fn end(&self, _dir: &Node) -> Option<usize> {
         None
     }
 
-    /// Which channel to tell, if any, that everything below `dir` has been told: this is how a directory is watched.
+    /// Returns which channel to tell, if any, that everything below `dir` has been sent.
     fn done(&self, _dir: &Node) -> Option<usize> {
+        None
+    }
+
+    /// Returns which channel to tell, if any, that everything below `dir` has been processed: sent,
+    /// and every message about it dropped by the consumer that took it. Asked once, when the
+    /// directory has been opened; one that cannot be opened is a failure instead.
+    fn processed(&self, _dir: &Node) -> Option<usize> {
         None
     }
 }
 
-/// Does as the policy says.
-pub(super) struct Sorter<P> {
-    pub(super) policy: P,
-    pub(super) outlets: Arc<Outlets>,
+/// Leaves entries out of a walk, and everything below them: for instance those that an ignore file
+/// names.
+///
+/// A function of directory and entry is a filter too.
+pub trait Filter: Send + Sync + 'static {
+    /// Looks at a directory that has been opened, before its entries are asked for: to read an
+    /// ignore file in it, of which [`Opened::names`] knows whether it is there. What is found is
+    /// kept by [`Node::set_note`]. Returns roughly how many bytes of memory that takes.
+    fn opened(&self, _dir: &Opened<'_>) -> usize {
+        0
+    }
+
+    /// Returns whether an entry of `dir` is to be seen at all. Its type is known.
+    fn keeps(&self, dir: &Arc<Node>, name: Name<'_>) -> bool;
 }
 
-impl<P: Policy> Sorter<P> {
-    fn pick(&self, dir: &Node, name: &CStr, file_type: FileType, ino: u64) -> Pick {
-        self.policy.pick(dir, Entry { name, file_type, ino })
+impl<F: Fn(&Arc<Node>, Name<'_>) -> bool + Send + Sync + 'static> Filter for F {
+    fn keeps(&self, dir: &Arc<Node>, name: Name<'_>) -> bool {
+        self(dir, name)
     }
-
-    fn tell_error(&self, dir: &Arc<Node>, name: Option<&CStr>, errno: Errno) {
-        if let Some(channel) = self.policy.error(dir, errno) {
-            self.outlets.send(channel, vec![Message::Error(EntryPath::new(dir, name), errno)]);
-        }
-    }
-}
-
-fn message(dir: &Arc<Node>, entry: &visit::Entry<'_>, pick: Pick) -> Message {
-    let path = EntryPath::new(dir, Some(entry.name.name));
-    match entry.meta {
-        Some(Ok(meta)) if pick.metadata => Message::Metadata(path, *meta),
-        Some(Err(errno)) if pick.metadata => Message::Error(path, errno),
-        _ => Message::Entry(path, entry.file_type(), entry.name.ino),
-    }
-}
-
-impl<P: Policy> Gather for Sorter<P> {
-    type Local = ();
-
-    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
-        // What its directory does not know the type of has to be looked at in any case.
-        names.skip_stat_if(|name| {
-            name.file_type != FileType::Unknown
-                && !self.pick(dir, name.name, name.file_type, name.ino).metadata
-        });
-    }
-
-    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
-        if enter.found == Found::Readable { Descend::Yes } else { Descend::No }
-    }
-
-    fn entries<'a>(
-        &self,
-        (): &mut (),
-        dir: &Arc<Node>,
-        entries: impl Iterator<Item = visit::Entry<'a>>,
-        below: &mut Below<'_, '_>,
-    ) {
-        // Sent before this returns, so that nothing of a directory comes after the word that it is done.
-        let mut messages = BTreeMap::<usize, Vec<Message>>::new();
-        for entry in entries {
-            let file_type = entry.file_type();
-            let pick = self.pick(dir, entry.name.name, file_type, entry.name.ino);
-            if pick.descend && file_type == FileType::Directory {
-                below.descend(&entry);
-            }
-            if let Some(channel) = pick.channel {
-                messages.entry(self.outlets.index(channel)).or_default().push(message(dir, &entry, pick));
-            }
-        }
-        messages.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
-    }
-
-    fn broken(&self, (): &mut (), node: &Arc<Node>, errno: Errno) {
-        self.tell_error(node, None, errno);
-    }
-
-    fn leave(&self, (): &mut (), node: &Arc<Node>) {
-        if let Some(channel) = self.policy.end(node) {
-            self.outlets.send(channel, vec![Message::End(node.clone())]);
-        }
-    }
-
-    fn done(&self, (): &mut (), node: &Arc<Node>) {
-        if let Some(channel) = self.policy.done(node) {
-            self.outlets.send(channel, vec![Message::Done(node.clone())]);
-        }
-        if node.depth() == 0 {
-            self.outlets.send_all(|| Message::RootDone(RootId(node.root_index())));
-        }
-    }
-
-    fn lost(&self, (): &mut (), node: &Arc<Node>, errno: Errno) {
-        self.tell_error(node, None, errno);
-    }
-
-    fn root_file(&self, (): &mut (), root: &Arc<Node>, meta: Result<Meta, Errno>) {
-        let meta = match meta {
-            Ok(meta) => meta,
-            Err(errno) => return self.tell_error(root, None, errno),
-        };
-        let pick = self.pick(root, root.name(), meta.file_type(), meta.ino);
-        if let Some(channel) = pick.channel {
-            let path = EntryPath::new(root, None);
-            let entry = Message::Entry(path.clone(), meta.file_type(), meta.ino);
-            let message = if pick.metadata { Message::Metadata(path, meta) } else { entry };
-            self.outlets.send(channel, vec![message]);
-        }
-    }
-
-    fn flush(&self, (): &mut ()) {}
 }

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use fathom_io::blocking::Blocking;
 use fathom_io::calls::Native;
@@ -16,6 +15,7 @@ use fathom_io::{Dir, Model};
 use fathom_walk::{Errno, Fields, Follow, Meta, Names};
 
 use super::Random;
+use super::gate::Gate;
 
 /// Polls an answer is late by, at most.
 const POLLS: usize = 8;
@@ -24,18 +24,18 @@ const POLLS: usize = 8;
 pub(crate) struct Late {
     random: RefCell<Random>,
     inner: Blocking<Native>,
-    /// Time from one poll to the next.
-    pause: Duration,
+    /// The gate at which a worker waits between two polls, once some answers are late.
+    gate: Option<Gate>,
 }
 
 impl Late {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: RefCell::new(Random(seed)), inner: Blocking::default(), pause: Duration::ZERO }
+        Self { random: RefCell::new(Random(seed)), inner: Blocking::default(), gate: None }
     }
 
-    /// Late by some such pauses.
-    pub(crate) fn by(pause: Duration, seed: u64) -> Self {
-        Self { pause, ..Self::new(seed) }
+    /// Late until `gate` is opened.
+    pub(crate) fn held_by(gate: Gate, seed: u64) -> Self {
+        Self { gate: Some(gate), ..Self::new(seed) }
     }
 
     async fn wait(&self) {
@@ -98,7 +98,10 @@ impl Model for Late {
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 return output;
             }
-            std::thread::sleep(self.pause);
+            match &self.gate {
+                Some(gate) => gate.pass(),
+                None => std::thread::yield_now(),
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod child;
+pub(crate) mod gate;
 pub(crate) mod late;
 pub(crate) mod record;
 pub(crate) mod slow;
@@ -25,7 +26,8 @@ pub(crate) struct Watchdog(Sender<()>);
 
 impl Watchdog {
     pub(crate) fn new(what: impl Display) -> Self {
-        const PATIENCE: Duration = Duration::from_secs(60);
+        // Long enough for any walk of a test on a machine that is busy with twenty other things.
+        const PATIENCE: Duration = Duration::from_secs(600);
         let (sender, dropped) = mpsc::channel();
         let what = what.to_string();
         std::thread::spawn(move || {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Errno, FileType, Found, Gather, Meta, NextRoot, Node, Roots,
+    Below, Descend, Enter, Entry, Errno, Failure, FileType, Found, Gather, Meta, NextRoot, Node, Operation,
+    Roots, Summary,
 };
 
 use super::record::{enter_line, item_line};
@@ -30,6 +31,7 @@ struct Told {
     /// Directories below this one that are not done.
     below: HashMap<(usize, Vec<u8>), usize>,
     broken: HashMap<(usize, Vec<u8>), Errno>,
+    failures: u64,
 }
 
 /// What all clones have been told.
@@ -60,6 +62,16 @@ impl Teller {
 
     pub(crate) fn len(&self) -> usize {
         self.told().lines.len()
+    }
+
+    /// Fails unless every line of something that went wrong came with a failure, and all failures
+    /// are in the sum.
+    #[track_caller]
+    pub(crate) fn check_failures(&self, summary: &Summary) {
+        let told = self.told();
+        let wrong = |line: &&String| line.ends_with(": loop") || line.contains(" error ");
+        let lines = told.lines.iter().filter(wrong).count() as u64;
+        assert_eq!((told.failures, summary.progress.failures), (lines, lines), "failures, of {lines} lines");
     }
 }
 
@@ -123,10 +135,26 @@ impl Gather for Teller {
         }
     }
 
-    fn broken(&self, _: &mut Kept, node: &Arc<Node>, errno: Errno) {
+    fn failed(&self, kept: &mut Kept, Failure { node, operation, errno, .. }: Failure<'_>) {
         let mut told = self.told();
-        told.check_inside(node);
-        assert_eq!(told.broken.insert(key(node), errno), None);
+        told.failures += 1;
+        match operation {
+            Operation::Read | Operation::Reopen => {
+                told.check_inside(node);
+                assert_eq!(told.broken.insert(key(node), errno), None);
+            }
+            Operation::Access if node.parent().is_none() => {
+                told.stages.insert(key(node), Stage::Entered);
+                let line = item_line(b"", FileType::Unknown, Some(Err(errno)));
+                kept.push(format!("root {} {line}", node.root_index()));
+            }
+            Operation::Access => {
+                let name = node.name().to_bytes().escape_ascii();
+                kept.push(format!("lost {name} error {}", errno.raw_os_error()));
+            }
+            // The lines of the directory or entry say it.
+            Operation::Open | Operation::Descend | Operation::Stat => {}
+        }
     }
 
     fn leave(&self, kept: &mut Kept, node: &Arc<Node>) {
@@ -153,13 +181,10 @@ impl Gather for Teller {
         }
     }
 
-    fn lost(&self, kept: &mut Kept, node: &Arc<Node>, errno: Errno) {
-        kept.push(format!("lost {} error {}", node.name().to_bytes().escape_ascii(), errno.raw_os_error()));
-    }
-
-    fn root_file(&self, kept: &mut Kept, root: &Arc<Node>, meta: Result<Meta, Errno>) {
+    fn root_file(&self, kept: &mut Kept, root: &Arc<Node>, meta: &Meta) {
         self.told().stages.insert(key(root), Stage::Entered);
-        kept.push(format!("root {} {}", root.root_index(), item_line(b"", FileType::Unknown, Some(meta))));
+        let line = item_line(b"", FileType::Unknown, Some(Ok(*meta)));
+        kept.push(format!("root {} {line}", root.root_index()));
     }
 
     fn flush(&self, kept: &mut Kept) {

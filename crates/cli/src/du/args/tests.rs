@@ -379,7 +379,8 @@ fn bad_values_of_additions_are_told_with_the_good_ones() {
         message("--io=fast"),
         "fathom du: invalid argument 'fast' for '--io'\nValid arguments are:\n  - 'sync'\n  \
          - 'threads[=N]'\n  \
-         - 'async-seq'\n  - 'async-par'\n  - 'uring[=DEPTH]'\n  - 'auto'\n"
+         - 'async-seq'\n  - 'async-par'\n  - 'uring[=DEPTH]'\n  - 'auto'\n\
+         N and DEPTH are numbers from 1 to 4096\n"
     );
     let threads = "Valid arguments are:\n  - a number from 1 to 4096\n";
     for bad in ["0", "99999999999", "x"] {

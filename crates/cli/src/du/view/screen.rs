@@ -1,11 +1,10 @@
 //! Where output goes, as far as drawing depends on it: how large it is, whether it is a terminal, whether colours are
 //! wanted, how many cells text takes. Owns no drawing.
 
-use std::io::IsTerminal;
-
-use fathom_text::quote::{Charset, shell_escape};
+use fathom_text::quote::{Charset, NameStyle};
 
 use crate::du::extra::When;
+use crate::output::stdout_is_terminal;
 
 /// Rows and columns where there is no terminal, as terminals had them.
 const SIZE: (usize, usize) = (24, 80);
@@ -30,7 +29,7 @@ impl Screen {
         let stdout = std::io::stdout();
         let size = rustix::termios::tcgetwinsize(&stdout).map(|size| (size.ws_row, size.ws_col)).ok();
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Self::from_facts(size, stdout.is_terminal(), color, charset, &env)
+        Self::from_facts(size, stdout_is_terminal(), color, charset, &env)
     }
 
     fn from_facts(
@@ -62,7 +61,9 @@ impl Screen {
 
     /// A name as it is, but on a terminal in a form that cannot control it.
     pub(crate) fn name(&self, name: &[u8]) -> Vec<u8> {
-        if self.is_terminal { shell_escape(name, self.charset) } else { name.to_vec() }
+        let mut out = Vec::with_capacity(name.len());
+        NameStyle::of(self.is_terminal, false, self.charset).write(name, &mut out);
+        out
     }
 
     /// Appends `text` in a colour, which is one of ECMA-48's numbers.

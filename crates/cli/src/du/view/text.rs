@@ -3,10 +3,10 @@
 use fathom_du::options::{Format, Measure, Options};
 use fathom_du::scan::{Line, Outcome};
 use fathom_du::totals::Totals;
-use fathom_text::quote::Charset;
+use fathom_text::quote::{Charset, NameStyle};
 
 use super::View;
-use crate::output::Output;
+use crate::output::{Output, stdout_is_terminal};
 
 /// Lines as GNU du writes them.
 #[derive(Debug)]
@@ -15,17 +15,19 @@ pub(crate) struct Text {
     inodes: bool,
     time: bool,
     charset: Charset,
+    names: NameStyle,
     warning: Option<Vec<u8>>,
 }
 
 impl Text {
     pub(crate) fn new(options: &Options, format: Format, charset: Charset) -> Self {
         let inodes = options.measure == Measure::Inodes;
-        Self { format, inodes, time: options.time.is_some(), charset, warning: None }
+        let names = NameStyle::of(stdout_is_terminal(), format.terminator == 0, charset);
+        Self { format, inodes, time: options.time.is_some(), charset, names, warning: None }
     }
 
-    fn write(&mut self, totals: &Totals, path: &[u8], buffer: &mut Vec<u8>) {
-        let block_size = &self.format.block_size;
+    fn write(&mut self, totals: &Totals, path: &[u8], out: &mut Output) {
+        let (block_size, buffer) = (&self.format.block_size, out.buffer());
         if self.inodes {
             block_size.write_count(totals.inodes, buffer);
         } else {
@@ -34,24 +36,25 @@ impl Text {
         buffer.push(b'\t');
         if self.time {
             let (sec, nsec) = (totals.newest.sec, totals.newest.nsec);
-            if let Err(error) = self.format.time_style.write(sec, nsec, buffer) {
+            if let Err(error) = self.format.time_style.write(sec, nsec, out) {
                 self.warning = Some(error.message(self.charset));
             }
-            buffer.push(b'\t');
+            out.buffer().push(b'\t');
         }
-        buffer.extend_from_slice(path);
+        let buffer = out.buffer();
+        self.names.write(path, buffer);
         buffer.push(self.format.terminator);
     }
 }
 
 impl View for Text {
     fn line(&mut self, line: &Line<'_>, out: &mut Output) {
-        self.write(line.totals, line.path, out.buffer());
+        self.write(line.totals, line.path, out);
     }
 
     fn finish(&mut self, outcome: &Outcome, total: bool, out: &mut Output) {
         if total {
-            self.write(&outcome.total, b"total", out.buffer());
+            self.write(&outcome.total, b"total", out);
         }
     }
 

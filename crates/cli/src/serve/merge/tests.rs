@@ -32,21 +32,43 @@ const SAMPLES: &[Sample] = &[
         toml: "tls = { certificate = 'c', key = 'k' }",
         beside: &[(Key::Certificate, "c")],
     },
+    sample(Key::SelfSigned, "yes", "no", "tls.self-signed = true"),
+    Sample {
+        key: Key::ClientCa,
+        values: ["/a", "/b"],
+        toml: "tls = { self-signed = true, client-ca = '/a' }",
+        beside: &[(Key::SelfSigned, "yes")],
+    },
+    Sample {
+        key: Key::ClientAuth,
+        values: ["optional", "require"],
+        toml: "tls = { self-signed = true, client-ca = '/a', client-auth = 'optional' }",
+        beside: &[(Key::SelfSigned, "yes"), (Key::ClientCa, "/a")],
+    },
     Sample {
         key: Key::RedirectHttp,
         values: [":80", "127.0.0.1"],
         toml: "tls = { certificate = 'c', key = 'k', redirect-from = ':80' }",
         beside: &[(Key::Certificate, "c"), (Key::CertificateSecret, "k")],
     },
+    sample(Key::TrustedProxies, "10.0.0.0/8,unix", "::1", "proxies.addresses = ['10.0.0.0/8', 'unix']"),
+    sample(Key::ClientFrom, "forwarded", "proxy-protocol", "proxies.source = 'forwarded'"),
     sample(Key::Root, "/a", "/b", "site.root = '/a'"),
     sample(Key::Index, "a,b", "c", "site.index = ['a', 'b']"),
     sample(Key::Listing, "yes", "no", "site.listing = true"),
+    sample(Key::Archive, "yes", "zip", "site.archives = ['tar.zst', 'tar.gz', 'zip']"),
     sample(Key::Spa, "yes", "/b.html", "site.fallback = '/index.html'"),
     sample(Key::ErrorPage, "404=/a", "404=/b", "site.error-pages.404 = '/a'"),
+    sample(Key::CleanUrls, "redirect", "yes", "site.clean-urls = 'redirect'"),
+    sample(Key::Try, ".html,/index.html", ".htm", "site.try = ['.html', '/index.html']"),
+    sample(Key::Hide, "*.bak", "{a,b}", "site.hide = ['*.bak']"),
+    sample(Key::Deny, "/a/**", "/b", "site.deny = ['/a/**']"),
     sample(Key::Dotfiles, "on", "0", "site.dotfiles = true"),
     sample(Key::Symlinks, "never", "follow", "site.symlinks = 'never'"),
     sample(Key::Precompressed, "true", "no", "site.precompressed = true"),
     sample(Key::Compress, "yes", "gzip", "site.compress.codings = ['br', 'zstd', 'gzip']"),
+    sample(Key::CompressMax, "2M", "64K", "site.compress.max-bytes = 2097152"),
+    sample(Key::Etag, "inode", "mtime", "site.etag = 'inode'"),
     sample(
         Key::CacheControl,
         "*.js=max-age=5",
@@ -56,8 +78,17 @@ const SAMPLES: &[Sample] = &[
     sample(Key::Header, "/a=X-A: b:c", "/a=X-A:", "site.headers = [{ path = '/a', set = { X-A = 'b:c' } }]"),
     sample(Key::SecurityHeaders, "1", "off", "site.security-headers = true"),
     sample(Key::Cors, "yes", "https://a.example,https://b.example", "site.cors.origins = ['*']"),
+    Sample {
+        key: Key::CorsHeaders,
+        values: ["Authorization,X-A", "X-B"],
+        toml: "site.cors = { origins = ['*'], allow-headers = ['Authorization', 'X-A'] }",
+        beside: &[(Key::Cors, "yes")],
+    },
     sample(Key::Auth, "u:$2b$a:b", "u:x", "site.auth.users.u = '$2b$a:b'"),
     sample(Key::AuthFile, "/a", "/b", "site.auth.file = '/a'"),
+    sample(Key::AuthPath, "/a=u,v", "/b=-", "site.auth.paths = [{ path = '/a', users = ['u', 'v'] }]"),
+    sample(Key::AllowFrom, "10.0.0.0/8,::1", "unix", "site.allow-from = ['10.0.0.0/8', '::1']"),
+    sample(Key::DenyFrom, "10.0.0.0/8", "::1", "site.deny-from = ['10.0.0.0/8']"),
     sample(Key::Maintenance, "yes", "no", "site.maintenance.enabled = true"),
     sample(Key::MaintenanceFile, "/a", "/b", "site.maintenance.flag-file = '/a'"),
     sample(Key::Io, "sync", "pool", "io = 'sync'"),
@@ -74,6 +105,11 @@ const SAMPLES: &[Sample] = &[
     sample(Key::MaxBody, "1K", "5", "limits.body-bytes = 1024"),
     sample(Key::MaxRanges, "3", "4", "limits.ranges = 3"),
     sample(Key::MaxStreams, "3", "4", "limits.streams = 3"),
+    sample(Key::MaxListingBytes, "1M", "2M", "limits.listing-bytes = 1048576"),
+    sample(Key::MaxArchives, "3", "5", "limits.archives = 3"),
+    sample(Key::MaxRate, "20", "0.5", "limits.requests-per-s = 20.0"),
+    sample(Key::MaxBurst, "3", "4", "limits.burst = 3"),
+    sample(Key::MaxBuffers, "1K", "5", "limits.buffer-bytes = 1024"),
     sample(Key::HeaderTimeout, "2s", "5ms", "limits.header-timeout-ms = 2000"),
     sample(Key::IdleTimeout, "2s", "5ms", "limits.idle-timeout-ms = 2000"),
     sample(Key::WriteTimeout, "2s", "5ms", "limits.write-timeout-ms = 2000"),
@@ -83,6 +119,7 @@ const SAMPLES: &[Sample] = &[
     sample(Key::Metrics, "yes", "/b", "metrics = '/metrics'"),
     sample(Key::AccessLog, "/a", "/b", "access-log = { format = 'combined', file = '/a' }"),
     sample(Key::LogFormat, "json", "combined", "access-log.format = 'json'"),
+    sample(Key::ErrorLog, "/a", "/b", "error-log.file = '/a'"),
 ];
 
 fn given(key: Key, value: &str) -> Given {
@@ -110,7 +147,16 @@ impl Sample {
 
     /// Whether sources add to each other.
     fn adds(&self) -> bool {
-        matches!(self.key, Key::CacheControl | Key::Header)
+        matches!(
+            self.key,
+            Key::CacheControl
+                | Key::Header
+                | Key::Hide
+                | Key::Deny
+                | Key::AuthPath
+                | Key::AllowFrom
+                | Key::DenyFrom
+        )
     }
 }
 
@@ -153,6 +199,29 @@ fn every_option_goes_before_its_variable_and_that_before_the_file() {
 }
 
 #[test]
+fn each_certificate_has_its_key() {
+    let options =
+        |words: &[(Key, &str)]| words.iter().map(|(key, value)| given(*key, value)).collect::<Vec<_>>();
+    let two = options(&[
+        (Key::Certificate, "a"),
+        (Key::CertificateSecret, "k"),
+        (Key::Certificate, "b"),
+        (Key::CertificateSecret, "l"),
+    ]);
+    let expected = "tls = { certificate = 'a', key = 'k', more = [{ certificate = 'b', key = 'l' }] }";
+    assert_eq!(
+        merged(Config::default(), std::slice::from_ref(&two)),
+        merged(Config::from_toml(expected).unwrap(), &[])
+    );
+    let file = Config::from_toml(
+        "tls = { certificate = 'x', key = 'y', more = [{ certificate = 'x', key = 'y' }] }",
+    );
+    assert_eq!(merged(file.unwrap(), &[two]), merged(Config::from_toml(expected).unwrap(), &[]));
+    let three = options(&[(Key::Certificate, "a"), (Key::Certificate, "b"), (Key::CertificateSecret, "k")]);
+    assert!(merge(Config::default(), &[three]).is_err());
+}
+
+#[test]
 fn rules_are_added_so_that_the_last_is_the_most_important() {
     for sample in SAMPLES.iter().filter(|sample| sample.adds()) {
         let found = merged(sample.file(), &[sample.variable(1), sample.given(0)]);
@@ -172,6 +241,9 @@ fn what_can_be_on_can_be_off() {
     assert_eq!(found.access_log.format.as_deref(), Some("off"));
     let found = merged(found, &[vec![given(Key::AccessLog, "-")]]);
     assert_eq!((found.access_log.format.as_deref(), found.access_log.file), (Some("combined"), None));
+    let found =
+        merged(Config::default(), &[vec![given(Key::ErrorLog, "/a")], vec![given(Key::ErrorLog, "-")]]);
+    assert_eq!(found.error_log.file, None);
 }
 
 #[test]
@@ -208,10 +280,16 @@ fn values_that_make_no_sense_are_refused() {
         (Key::Io, "aio"),
         (Key::Sendfile, "maybe"),
         (Key::Workers, "0"),
+        (Key::MaxRate, "-1"),
+        (Key::MaxRate, "nan"),
+        (Key::MaxBurst, "0"),
+        (Key::AuthPath, "/a"),
+        (Key::CleanUrls, "maybe"),
         (Key::PoolThreads, "0"),
         (Key::MaxConnections, "0"),
         (Key::LogFormat, "csv"),
         (Key::Certificate, "c"),
+        (Key::ClientCa, "c"),
         (Key::RedirectHttp, ":80"),
     ] {
         assert!(merge(Config::default(), &[vec![given(key, value)]]).is_err(), "{key:?} {value}");

@@ -32,6 +32,7 @@ struct Run {
 /// The rows of `entries`.
 pub(crate) struct ByDir {
     files: Vec<(PathBuf, Listed)>,
+    format: u32,
     /// By directory, those of one in the order of the rows.
     runs: Vec<Run>,
     open: Option<(u32, Part)>,
@@ -43,15 +44,18 @@ impl ByDir {
     /// Finds out where the rows are; and the directories with entries of which nothing is known.
     pub(crate) fn read(inventory: &Inventory) -> std::result::Result<(Self, HashSet<i64>), Error> {
         let (mut runs, mut unknown) = (Vec::new(), HashSet::new());
-        let listed = inventory.manifest.files.iter().filter(|file| file.table == Table::Entries.name());
-        let files: Vec<_> = listed.map(|file| (inventory.directory.join(&file.name), file.clone())).collect();
-        for (number, (path, listed)) in (0..).zip(&files) {
-            let part = Part::open(path, listed, Table::Entries.specs());
+        let mut files = Vec::new();
+        for at in inventory.files_of(Table::Entries) {
+            let listed = &inventory.manifest.files[at];
+            let (path, number) = (inventory.directory.join(&listed.name), files.len() as u32);
+            let part = inventory.part(at, Table::Entries);
             part.and_then(|part| index(&part, number, &mut runs, &mut unknown))
-                .map_err(|error| Error::new(Op::Read, path, error))?;
+                .map_err(|error| Error::new(Op::Read, &path, error))?;
+            files.push((path, listed.clone()));
         }
         runs.sort_by_key(|run| run.dir_id);
-        Ok((Self { files, runs, open: None, decoded: Vec::new() }, unknown))
+        let format = inventory.manifest.format;
+        Ok((Self { files, format, runs, open: None, decoded: Vec::new() }, unknown))
     }
 
     /// Calls `take` with the rows of `dir_id`, in their order.
@@ -97,7 +101,7 @@ impl ByDir {
         if self.open.as_ref().is_none_or(|(open, _)| *open != file) {
             let (path, listed) =
                 self.files.get(file as usize).ok_or_else(|| damaged("there is no such file"))?;
-            self.open = Some((file, Part::open_known(path, listed, Table::Entries.specs())?));
+            self.open = Some((file, Part::open(path, listed, Table::Entries.specs(), self.format)?));
         }
         self.open.as_ref().map(|(_, part)| part).ok_or_else(|| damaged("there is no such file"))
     }

@@ -13,7 +13,7 @@ use super::decode::{Cursor, damaged, runs};
 use super::header;
 use super::part::Part;
 use super::values::{COLUMN_BYTES_MAX, Numbers, Texts, Values};
-use crate::store::column::{Kind, Spec};
+use crate::store::column::Kind;
 
 /// Rows that were written together.
 pub(crate) struct Group<'a> {
@@ -53,17 +53,35 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    fn column<V: Values>(&self, name: &str, fits: impl Fn(Kind) -> bool) -> Result<V> {
-        let specs = self.part.specs.iter().zip(&self.part.places);
-        let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
-        let (spec, place) = found.next().ok_or_else(|| damaged("there is no such column"))?;
-        let meta = self.columns.column(*place);
-        let pages = SerializedPageReader::new(Arc::new(self.chunk(meta)?), meta, self.rows, None)?;
-        read(pages, spec, self.rows)
+    /// Checks what the footer says of all columns.
+    pub(super) fn check_shape(&self) -> Result<()> {
+        let places = self.part.columns.iter().filter_map(|column| column.place);
+        for meta in places.map(|place| self.columns.column(place)) {
+            self.place(meta)?;
+            if usize::try_from(meta.uncompressed_size()).map_or(true, |bytes| bytes > COLUMN_BYTES_MAX) {
+                return Err(damaged("a column of a row group is too long"));
+            }
+        }
+        Ok(())
     }
 
-    /// The bytes of a column, once they are known to lie in the file and to be no more than what is bearable.
-    fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<Chunk> {
+    fn column<V: Values>(&self, name: &str, fits: impl Fn(Kind) -> bool) -> Result<V> {
+        let specs = self.part.specs.iter().zip(&self.part.columns);
+        let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
+        let (spec, found) = found.next().ok_or_else(|| damaged("there is no such column"))?;
+        let Some(place) = found.place else {
+            let mut nothing = V::of(spec.kind);
+            nothing.spread(0, &vec![false; self.rows]);
+            return Ok(nothing);
+        };
+        let meta = self.columns.column(place);
+        let pages = SerializedPageReader::new(Arc::new(self.chunk(meta)?), meta, self.rows, None)?;
+        read(pages, Form { kind: spec.kind, optional: found.optional }, self.rows)
+    }
+
+    /// Where a column begins and how many bytes it has, once they are known to lie in the file and
+    /// to be no more than what is bearable.
+    fn place(&self, meta: &ColumnChunkMetaData) -> Result<(u64, usize)> {
         let start = meta.dictionary_page_offset().unwrap_or(meta.data_page_offset());
         let (start, count) = (u64::try_from(start), usize::try_from(meta.compressed_size()));
         let (Ok(start), Ok(count)) = (start, count) else {
@@ -73,6 +91,11 @@ impl<'a> Group<'a> {
         if !is_within || count > COLUMN_BYTES_MAX {
             return Err(damaged("a column has an impossible place"));
         }
+        Ok((start, count))
+    }
+
+    fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<Chunk> {
+        let (start, count) = self.place(meta)?;
         let bytes = self.part.source.read(start, count)?;
         header::check(Cursor(&bytes))?;
         Ok(Chunk { start, bytes })
@@ -83,9 +106,16 @@ fn is_text(kind: Kind) -> bool {
     matches!(kind, Kind::Text | Kind::Bytes)
 }
 
+/// The value type of a column of a file, and whether it may hold nulls.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    kind: Kind,
+    optional: bool,
+}
+
 /// Reads `rows` rows of a column, neither more nor less.
-fn read<V: Values>(mut pages: impl PageReader, spec: &Spec, rows: usize) -> Result<V> {
-    let mut values = V::of(spec.kind);
+fn read<V: Values>(mut pages: impl PageReader, form: Form, rows: usize) -> Result<V> {
+    let mut values = V::of(form.kind);
     let mut dictionary = None;
     while let Some(page) = pages.get_next_page()? {
         match page {
@@ -94,7 +124,7 @@ fn read<V: Values>(mut pages: impl PageReader, spec: &Spec, rows: usize) -> Resu
                 if !is_plain || dictionary.is_some() || num_values as usize > rows {
                     return Err(damaged("a dictionary is not what it should be"));
                 }
-                let mut entries = V::of(spec.kind);
+                let mut entries = V::of(form.kind);
                 entries.decode(Cursor(&buf), Encoding::PLAIN, num_values as usize, None)?;
                 dictionary = Some(entries);
             }
@@ -103,7 +133,7 @@ fn read<V: Values>(mut pages: impl PageReader, spec: &Spec, rows: usize) -> Resu
                 if count > rows - values.len() || def_level_encoding != Encoding::RLE {
                     return Err(damaged("a page has an impossible shape"));
                 }
-                data(&mut values, Cursor(&buf), encoding, count, dictionary.as_ref(), spec)?;
+                data(&mut values, Cursor(&buf), encoding, count, dictionary.as_ref(), form)?;
             }
             Page::DataPageV2 { .. } => {
                 return Err(damaged("a page is of a kind that inventories do not have"));
@@ -120,9 +150,9 @@ fn data<V: Values>(
     encoding: Encoding,
     rows: usize,
     dictionary: Option<&V>,
-    spec: &Spec,
+    form: Form,
 ) -> Result<()> {
-    if !spec.optional {
+    if !form.optional {
         return values.decode(input, encoding, rows, dictionary);
     }
     let mut levels = Cursor(input.sized()?);

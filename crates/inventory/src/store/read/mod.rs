@@ -10,24 +10,29 @@ mod group;
 mod header;
 mod metas;
 mod part;
+mod paths;
 mod rows;
 mod values;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::column::Spec;
 use super::dirs::Dirs;
 use super::entries::Entries;
 use super::error::{Error, Op};
-use super::manifest::{Listed, Manifest};
+use super::manifest::{Listed, Manifest, VERSION};
 use super::side::{Errors, Links, Names};
 use super::table::Columns;
+use part::Part;
+use paths::LongPaths;
 
 pub(crate) use by_dir::ByDir;
 pub(crate) use group::Group;
 pub(crate) use metas::Metas;
-pub(crate) use part::Part;
-pub(crate) use rows::errno_of;
+pub(crate) use paths::{Paths, TREE_PATH_BYTES_MAX};
+pub(crate) use rows::{Rows, errno_of};
 pub(crate) use values::{Numbers, Texts};
 
 /// The tables of an inventory.
@@ -81,6 +86,9 @@ impl Table {
 pub struct Inventory {
     directory: PathBuf,
     manifest: Manifest,
+    /// By file, whether its hash has been compared.
+    verified: Vec<AtomicBool>,
+    long_paths: OnceLock<LongPaths>,
 }
 
 impl Inventory {
@@ -90,9 +98,7 @@ impl Inventory {
     /// If there is none, or if its manifest or a file cannot be read or is not as it was written.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let mut manifest = Manifest::read(directory)?;
-        for file in &manifest.files {
-            present(directory, file)?;
-        }
+        manifest.files.iter().try_for_each(|file| present(directory, file))?;
         manifest.files.sort_by(|left, right| left.name.cmp(&right.name));
         if let Some(twice) = manifest.files.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(refused(
@@ -100,7 +106,8 @@ impl Inventory {
                 format!("its manifest has '{}' twice", twice[0].name.escape_debug()),
             ));
         }
-        Ok(Self { directory: directory.to_owned(), manifest })
+        let verified = manifest.files.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { directory: directory.to_owned(), manifest, verified, long_paths: OnceLock::new() })
     }
 
     /// What it says of itself.
@@ -112,6 +119,66 @@ impl Inventory {
     /// Why it cannot be read, if not because of one file.
     pub(crate) fn refused(&self, why: &str) -> Error {
         refused(&self.directory, why.to_owned())
+    }
+
+    /// Compares the hashes of all files with those of the manifest.
+    ///
+    /// # Errors
+    /// If a file is not as it was written.
+    pub fn verify(&self) -> Result<(), Error> {
+        let files = self.manifest.files.iter().zip(&self.verified);
+        for (listed, verified) in files.filter(|(_, verified)| !verified.load(Ordering::Relaxed)) {
+            let path = self.directory.join(&listed.name);
+            part::verify(&path, listed).map_err(|error| Error::new(Op::Read, &path, error))?;
+            verified.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Opens every file as readers do: its footer, its columns, and the sizes of its row groups.
+    pub(crate) fn check_shape(&self) -> Result<(), Error> {
+        for table in Table::ALL {
+            for at in self.files_of(table) {
+                let listed = &self.manifest.files[at];
+                let path = self.directory.join(&listed.name);
+                let part = Part::open(&path, listed, table.specs(), self.manifest.format);
+                let checked = part.and_then(|part| part.check_shape());
+                checked.map_err(|error| Error::new(Op::Read, &path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The places in the manifest of the files of a table.
+    fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
+        let files = self.manifest.files.iter().enumerate();
+        files.filter(move |(_, file)| file.table == table.name()).map(|(at, _)| at)
+    }
+
+    /// Opens the file at a place in the manifest; its hash is compared the first time.
+    fn part(&self, at: usize, table: Table) -> parquet::errors::Result<Part> {
+        let (listed, verified) = (&self.manifest.files[at], &self.verified[at]);
+        let path = self.directory.join(&listed.name);
+        // Two threads may both compare it: the flag only saves work, and publishes nothing.
+        if !verified.load(Ordering::Relaxed) {
+            part::verify(&path, listed)?;
+            verified.store(true, Ordering::Relaxed);
+        }
+        Part::open(&path, listed, table.specs(), self.manifest.format)
+    }
+
+    /// Directories whose paths are longer than those of the table.
+    pub(crate) fn long_paths(&self) -> Result<&LongPaths, Error> {
+        if let Some(paths) = self.long_paths.get() {
+            return Ok(paths);
+        }
+        let paths = LongPaths::read(self)?;
+        Ok(self.long_paths.get_or_init(|| paths))
+    }
+
+    /// The path of a directory of which the table has none.
+    pub(crate) fn long_path(&self, dir_id: i64) -> Result<Vec<u8>, Error> {
+        self.long_paths()?.get(dir_id).ok_or_else(|| self.refused("a directory has no path"))
     }
 
     /// Reads every row of every table.
@@ -131,14 +198,35 @@ impl Inventory {
         table: Table,
         mut with: impl FnMut(&Group<'_>) -> parquet::errors::Result<()>,
     ) -> Result<(), Error> {
-        for file in self.manifest.files.iter().filter(|file| file.table == table.name()) {
-            let path = self.directory.join(&file.name);
-            let part = Part::open(&path, file, table.specs());
-            let read = part.and_then(|part| part.each(&mut with));
-            read.map_err(|error| Error::new(Op::Read, &path, error))?;
+        for at in self.files_of(table) {
+            let read = self.part(at, table).and_then(|part| part.each(&mut with));
+            let path = || self.directory.join(&self.manifest.files[at].name);
+            read.map_err(|error| Error::new(Op::Read, &path(), error))?;
         }
         Ok(())
     }
+}
+
+/// Checks files that are in no manifest yet: they are there, and as they were written.
+pub(crate) fn check_files(directory: &Path, files: &[Listed]) -> Result<(), Error> {
+    for file in files {
+        present(directory, file)?;
+        let path = directory.join(&file.name);
+        part::verify(&path, file).map_err(|error| Error::new(Op::Read, &path, error))?;
+    }
+    Ok(())
+}
+
+/// Calls `with` for each row group of a file that was checked.
+pub(crate) fn each_of_file(
+    directory: &Path,
+    file: &Listed,
+    table: Table,
+    mut with: impl FnMut(&Group<'_>) -> parquet::errors::Result<()>,
+) -> Result<(), Error> {
+    let path = directory.join(&file.name);
+    let part = Part::open(&path, file, table.specs(), VERSION);
+    part.and_then(|part| part.each(&mut with)).map_err(|error| Error::new(Op::Read, &path, error))
 }
 
 /// Reads every row of a file of `table` whose hash nobody has compared; how many there are.

@@ -16,7 +16,7 @@ use twox_hash::XxHash64;
 use super::decode::damaged;
 use super::group::Group;
 use crate::store::column::Spec;
-use crate::store::manifest::Listed;
+use crate::store::manifest::{Listed, VERSION};
 use crate::store::table::logical;
 
 /// The length of the footer, and the magic bytes.
@@ -54,28 +54,30 @@ impl Source {
     }
 }
 
+/// A column of a table, as a file has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Its place in the file; none if files of this format do not have it.
+    pub(super) place: Option<usize>,
+    /// Whether rows may have no value.
+    pub(super) optional: bool,
+}
+
 /// A file of a table.
 pub(crate) struct Part {
     pub(super) source: Source,
     pub(super) bytes: u64,
     pub(super) specs: &'static [Spec],
-    /// The place in the file of each of the columns.
-    pub(super) places: Vec<usize>,
+    /// Where each of the columns is in the file.
+    pub(super) columns: Vec<Found>,
     footer: ParquetMetaData,
 }
 
 impl Part {
-    /// Opens the file at `path`, which has to be the one that is listed, and have these columns.
-    pub(crate) fn open(path: &Path, listed: &Listed, specs: &'static [Spec]) -> Result<Self> {
-        if hash(&File::open(path)?, listed.bytes)? != u64::from_str_radix(&listed.xxh64, 16).ok() {
-            return Err(damaged("it is not as it was written: its hash is another"));
-        }
-        Self::open_known(path, listed, specs)
-    }
-
-    /// The same once more: its hash has been compared.
-    pub(super) fn open_known(path: &Path, listed: &Listed, specs: &'static [Spec]) -> Result<Self> {
-        let part = Self::new(Source::File(File::open(path)?), listed.bytes, specs)?;
+    /// Opens the file at `path`, which has to have the columns of its table in `format`. Its hash
+    /// is [`verify`]'s to compare.
+    pub(crate) fn open(path: &Path, listed: &Listed, specs: &'static [Spec], format: u32) -> Result<Self> {
+        let part = Self::new(Source::File(File::open(path)?), listed.bytes, specs, format)?;
         let rows: i64 = part.footer.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(listed.rows) {
             return Err(damaged("it has not as many rows as its manifest says"));
@@ -86,18 +88,27 @@ impl Part {
     /// Of bytes that nobody has compared with a hash.
     pub(super) fn of_bytes(bytes: Bytes, specs: &'static [Spec]) -> Result<Self> {
         let length = bytes.len() as u64;
-        Self::new(Source::Bytes(bytes), length, specs)
+        Self::new(Source::Bytes(bytes), length, specs, VERSION)
     }
 
-    fn new(source: Source, bytes: u64, specs: &'static [Spec]) -> Result<Self> {
+    fn new(source: Source, bytes: u64, specs: &'static [Spec], format: u32) -> Result<Self> {
         let footer = footer(&source, bytes)?;
-        let columns = footer.file_metadata().schema_descr().columns();
-        let place = |spec: &Spec| {
-            let place = columns.iter().position(|column| is_of(column, spec));
-            place.ok_or_else(|| damaged(&format!("it has no column '{}' of the right type", spec.name)))
+        let descriptors = footer.file_metadata().schema_descr().columns();
+        let find = |spec: &Spec| {
+            let optional = spec.is_optional_in(format);
+            let place = descriptors.iter().position(|column| is_of(column, spec, optional));
+            if place.is_none() && format >= spec.since {
+                return Err(damaged(&format!("it has no column '{}' of the right type", spec.name)));
+            }
+            Ok(Found { place, optional })
         };
-        let places = specs.iter().map(place).collect::<Result<_>>()?;
-        Ok(Self { source, bytes, specs, places, footer })
+        let columns = specs.iter().map(find).collect::<Result<_>>()?;
+        Ok(Self { source, bytes, specs, columns, footer })
+    }
+
+    /// Checks that every row group is one that readers take, without reading it.
+    pub(crate) fn check_shape(&self) -> Result<()> {
+        self.each(&mut |group| group.check_shape())
     }
 
     /// Calls `with` for each row group.
@@ -122,6 +133,14 @@ impl Part {
         let has_all = group.num_columns() == self.footer.file_metadata().schema_descr().num_columns();
         rows.filter(|_| has_all).ok_or_else(|| damaged("a row group has an impossible shape"))
     }
+}
+
+/// Compares the file's hash with the one that is listed.
+pub(crate) fn verify(path: &Path, listed: &Listed) -> Result<()> {
+    if hash(&File::open(path)?, listed.bytes)? != u64::from_str_radix(&listed.xxh64, 16).ok() {
+        return Err(damaged("it is not as it was written: its hash is another"));
+    }
+    Ok(())
 }
 
 /// The hash of a file, if it has so many bytes.
@@ -163,11 +182,11 @@ fn footer(source: &Source, bytes: u64) -> Result<ParquetMetaData> {
 }
 
 /// Whether a column of a file is what `spec` says.
-fn is_of(column: &ColumnDescriptor, spec: &Spec) -> bool {
+fn is_of(column: &ColumnDescriptor, spec: &Spec, optional: bool) -> bool {
     let (physical, logical) = logical(spec.kind);
     column.path().parts() == [spec.name]
         && column.physical_type() == physical
         && column.logical_type_ref() == logical.as_ref()
-        && column.max_def_level() == i16::from(spec.optional)
+        && column.max_def_level() == i16::from(optional)
         && column.max_rep_level() == 0
 }

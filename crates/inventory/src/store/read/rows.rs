@@ -16,7 +16,7 @@ use crate::store::chunk::{Chunk, Row};
 const ERRNO_END: i64 = 4096;
 
 /// The columns of a row group.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     name: [Texts; 2],
     file_type: Texts,
     link: [Texts; 2],
@@ -25,7 +25,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn read(group: &Group<'_>) -> Result<Self> {
+    pub(crate) fn read(group: &Group<'_>) -> Result<Self> {
         Ok(Self {
             name: [group.texts("name")?, group.texts("name_raw")?],
             file_type: group.texts("type")?,
@@ -36,7 +36,7 @@ impl Rows {
     }
 
     /// Some of the rows, which are all of one directory.
-    pub(super) fn chunk(&self, rows: Range<usize>) -> Result<Chunk> {
+    pub(crate) fn chunk(&self, rows: Range<usize>) -> Result<Chunk> {
         let mut chunk = Chunk::default();
         chunk.reserve(rows.len());
         for row in rows {

@@ -33,6 +33,10 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Calls into the kernel and a little of ours: no deep recursion, no large arrays.
 const STACK_BYTES: usize = 256 << 10;
 
+/// Most directories of one device that are read for listings at once, if there are fewer
+/// processors: a slow device answers one as slowly as four.
+const LISTINGS_MIN: usize = 4;
+
 /// The client of calls nobody waits for.
 const NOBODY: u64 = u64::MAX;
 /// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
@@ -47,8 +51,11 @@ const SLICE: Duration = Duration::from_micros(100);
 pub(crate) enum Resource {
     /// A device, by `st_dev`.
     Device(u64),
-    /// A processor: compression, passwords.
+    /// A processor: compression, passwords, pages of listings.
     Cpu,
+    /// A directory on this device, read for a listing or an archive: where it is in memory, that is
+    /// processor time.
+    Listing(u64),
 }
 
 /// There is too much waiting already.
@@ -263,6 +270,7 @@ impl Shared {
         match on {
             Resource::Device(_) => self.limits.per_device(),
             Resource::Cpu => self.cpus.max(1),
+            Resource::Listing(_) => self.cpus.max(LISTINGS_MIN).min(self.limits.per_device()),
         }
     }
 }
@@ -276,6 +284,26 @@ fn yield_if_over(yielded: Duration) -> Duration {
     }
     thread::yield_now();
     now
+}
+
+/// Gives up the processor in the middle of a long call, each time that has had a slice of it, so
+/// that no worker waits for its end.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    yielded: Duration,
+}
+
+impl Pace {
+    /// Begins now, on the thread that makes the call.
+    pub(crate) fn new() -> Self {
+        Self { yielded: processor_time() }
+    }
+
+    /// Yields if a slice is over. Costs a system call (clock_gettime of the thread): call it every
+    /// few microseconds of work.
+    pub(crate) fn step(&mut self) {
+        self.yielded = yield_if_over(self.yielded);
+    }
 }
 
 /// What this thread has had of a processor.

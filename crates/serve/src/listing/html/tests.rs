@@ -3,14 +3,38 @@
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 
+use super::super::{Listing, PAGE_ENTRIES, View};
 use super::*;
 
 fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64) -> Entry {
-    Entry { name: name.to_vec(), kind, bytes, modified: Stamp { sec, nsec: 999_999_999 } }
+    Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 999_999_999 } }
 }
 
 fn page(path: &[u8], entries: Vec<Entry>, complete: bool, order: Order) -> String {
-    html(path, &Listing { entries, complete }, order)
+    shown(path, entries, complete, &View { order, ..View::default() })
+}
+
+fn shown(path: &[u8], entries: Vec<Entry>, complete: bool, view: &View) -> String {
+    let listing = Listing { entries, complete };
+    let page = listing.page(path, view, &mut |_| Ok(())).unwrap().unwrap();
+    html(&page, None, &[], &mut |_| Ok(())).unwrap()
+}
+
+#[test]
+fn a_readme_is_text_below_the_first_page() {
+    let listing = Listing { entries: Vec::new(), complete: true };
+    let readme =
+        |is_cut| Readme { name: b"README<.md".to_vec(), text: b"# a <b>\n\tc & d\n".to_vec(), is_cut };
+    let shown = |view: &View, is_cut| {
+        let page = listing.page(b"/", view, &mut |_| Ok(())).unwrap().unwrap();
+        html(&page, Some(&readme(is_cut)), &[Format::TarGz], &mut |_| Ok(())).unwrap()
+    };
+    let page = shown(&View::default(), false);
+    let expected = "<h2>README&lt;.md</h2>\n<pre>\n# a &lt;b&gt;\n\tc &amp; d\n</pre></section>\n</body>";
+    assert!(page.contains(expected), "{page}");
+    assert!(page.contains("<a rel=\"nofollow\" href=\"?archive=tar.gz\">tar.gz</a></p>"));
+    assert!(shown(&View::default(), true).contains("d\n\n[...]</pre>"));
+    assert!(!shown(&View { filter: "a".to_owned(), ..View::default() }, false).contains("<pre>"));
 }
 
 /// What of a page is not the same in all.
@@ -26,7 +50,9 @@ fn a_small_listing() {
         entry(b"pipe", Kind::Other, 0, i64::MIN),
     ];
     let expected = "\
-<nav aria-label=\"Path\"><h1><a href=\"../../\">/</a><a href=\"../\">x/</a><span aria-current=\"page\">&lt;y&gt;/</span></h1></nav>
+<header><nav aria-label=\"Path\"><h1><a href=\"../../\">/</a><a href=\"../\">x/</a><span aria-current=\"page\">&lt;y&gt;/</span></h1></nav>
+<form role=\"search\"><input type=\"search\" name=\"filter\" placeholder=\"Filter names\" aria-label=\"Filter names\" value=\"\">\
+<button>Filter</button></form></header>
 <table>
 <thead>
 <tr><th scope=\"col\" aria-sort=\"ascending\"><a href=\"?sort=name&amp;order=desc\">Name</a></th>\
@@ -55,12 +81,11 @@ fn a_small_listing() {
 #[test]
 fn the_root_has_no_parent_and_a_cut_is_told() {
     let page = page(b"/", vec![entry(b"a", Kind::File, 0, 0)], false, Order::default());
-    assert!(
-        body(&page)
-            .starts_with("<nav aria-label=\"Path\"><h1><span aria-current=\"page\">/</span></h1></nav>\n")
-    );
-    assert!(!page.contains("../"));
-    assert!(page.contains("<p>1 of the entries: there are more</p>"));
+    assert!(body(&page).starts_with(
+        "<header><nav aria-label=\"Path\"><h1><span aria-current=\"page\">/</span></h1></nav>\n"
+    ));
+    assert!(!body(&page).contains("../"));
+    assert!(page.contains("<p>1 entries were read: there are more</p>"));
 }
 
 #[test]
@@ -92,6 +117,54 @@ fn the_head_tells_the_order_and_turns_it() {
 }
 
 #[test]
+fn a_filter_is_kept_by_every_link_and_stays_text() {
+    let order = Order { key: Key::Size, descending: true };
+    let view = View { order, filter: "<b>\"'&".to_owned(), page: 0 };
+    let page =
+        shown(b"/", vec![entry(b"x<B>\"'&", Kind::File, 1, 0), entry(b"y", Kind::File, 1, 0)], true, &view);
+    let filter = "filter=%3Cb%3E%22%27%26";
+    for expected in [
+        "<input type=\"hidden\" name=\"sort\" value=\"size\"><input type=\"hidden\" name=\"order\" value=\"desc\">",
+        "value=\"&lt;b&gt;&quot;&#39;&amp;\"",
+        &format!("<a href=\"?sort=name&amp;order=asc&amp;{filter}\">Name</a>"),
+        "<p>1 entry matches the filter</p>",
+    ] {
+        assert!(page.contains(expected), "{expected} in {page}");
+    }
+    assert!(!page.contains("\"./y\"") && !page.contains("<b>"));
+}
+
+#[test]
+fn pages_lead_to_each_other() {
+    let entries: Vec<_> = (0..2 * PAGE_ENTRIES + 1)
+        .map(|number| entry(format!("{number:05}").as_bytes(), Kind::File, 0, 0))
+        .collect();
+    for (number, first, links) in [
+        (0, "00000", &["<a rel=\"next\" href=\"?sort=name&amp;order=asc&amp;page=2\">Next page</a>"][..]),
+        (
+            1,
+            "10000",
+            &[
+                "<a rel=\"prev\" href=\"?sort=name&amp;order=asc\">Previous page</a><span>Page 2 of 3</span>",
+                "<a rel=\"next\" href=\"?sort=name&amp;order=asc&amp;page=3\">",
+            ],
+        ),
+        (2, "20000", &["<a rel=\"prev\" href=\"?sort=name&amp;order=asc&amp;page=2\">"]),
+    ] {
+        let page = shown(b"/x/", entries.clone(), true, &View { page: number, ..View::default() });
+        let rows = page.split_once("<tbody>\n").unwrap().1;
+        let up =
+            if number == 0 { "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n" } else { "" };
+        assert!(rows.starts_with(&format!("{up}<tr><td><a href=\"./{first}\">")), "{number}");
+        for link in links {
+            assert_eq!(page.matches(link).count(), 2, "above and below: {link}");
+        }
+        assert_eq!(page.matches("rel=").count(), 2 * links.len());
+        assert!(page.contains("<p>20001 entries</p>"));
+    }
+}
+
+#[test]
 fn times_beyond_the_calendar_are_left_out() {
     let shown = |sec| {
         let mut out = String::new();
@@ -109,7 +182,8 @@ fn times_beyond_the_calendar_are_left_out() {
 /// A piece of a page.
 #[derive(Debug, PartialEq)]
 enum Piece {
-    /// What is between `<` and `>`, with the values of `href` and `title` taken out and kept apart.
+    /// The text between `<` and `>`, with the values of `href` and `title` taken out and kept
+    /// apart.
     Tag(String, Option<String>),
     /// What is between tags, decoded.
     Text(String),
@@ -179,17 +253,16 @@ fn links(page: &str) -> Vec<(String, String)> {
 }
 
 fn check(path: &[u8], entries: &[Entry]) {
-    let page = page(path, entries.to_vec(), true, Order::default());
-    // The same page with names nobody can object to has the same structure.
-    let plain = |entry: &Entry| Entry { name: b"plain".to_vec(), ..entry.clone() };
+    let page = self::page(path, entries.to_vec(), true, Order::default());
+    // The same page with harmless names has the same structure.
+    let mut sorted = entries.to_vec();
+    sorted.sort_by(|a, b| Order::default().compare(a, b));
+    let plain = |(at, entry): (usize, &Entry)| Entry { name: format!("{at:09}").into(), ..entry.clone() };
     let depth = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).count();
-    let calm = html(
-        format!("/{}", "x/".repeat(depth)).as_bytes(),
-        &Listing { entries: entries.iter().map(plain).collect(), complete: true },
-        Order::default(),
-    );
-    assert_eq!(tags(&page), tags(&calm));
-    let served = entries.iter().filter(|entry| entry.kind != Kind::Other);
+    let above = format!("/{}", "x/".repeat(depth));
+    let calm = sorted.iter().enumerate().map(plain).collect();
+    assert_eq!(tags(&page), tags(&self::page(above.as_bytes(), calm, true, Order::default())));
+    let served = sorted.iter().filter(|entry| entry.kind != Kind::Other);
     let links = links(&page);
     assert_eq!(links.len(), served.clone().count());
     for (entry, (href, text)) in served.zip(links) {

@@ -48,6 +48,19 @@ fn queries_go_on_and_texts_are_encoded() {
     }
 }
 
+/// `&`, `=`, `+` and `%` of a path are data, and mean something else in a query.
+#[test]
+fn a_wildcard_in_a_query_stays_one_value() {
+    for (to, path, expected) in [
+        ("/find?q=$1", &b"/a&b=c+d%20;e?#"[..], "/find?q=a%26b%3Dc%2Bd%2520%3Be%3F%23"),
+        ("https://a.example/?x=1&q=$1&r=$1#f", b"/a&b", "https://a.example/?x=1&q=a%26b&r=a%26b#f"),
+        ("/find/$1?q=$1", b"/a&b", "/find/a&b?q=a%26b"),
+        ("/find?a=%26&q=$1", b"/\xc3\xa9", "/find?a=%26&q=%C3%A9"),
+    ] {
+        assert_eq!(location("/*", to, path, None), expected, "{to}");
+    }
+}
+
 #[test]
 fn a_path_cannot_choose_the_host_or_end_the_header() {
     for (path, expected) in [

@@ -1,6 +1,7 @@
 //! What all topics share: a directory with files of a known age, a server that serves it in this process, patience.
 
 mod client;
+pub(crate) mod frames;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,7 +21,7 @@ pub(crate) const MTIME_S: u64 = 1_234_567_890;
 /// [`MTIME_S`] as headers have it.
 pub(crate) const DATE: &str = "Fri, 13 Feb 2009 23:31:30 GMT";
 /// Longer than anything here takes on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// A directory, `site` in it to be served, and room beside that for what must not be.
 pub(crate) struct Tree(TempDir);
@@ -87,7 +88,8 @@ impl Served {
 
     pub(crate) fn with(config: &Config, outfit: Outfit<'_>) -> Self {
         let server = Server::start(config, outfit).unwrap();
-        let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let url = server.addresses().remove(0);
+        let address = url.rsplit("//").next().unwrap().trim_end_matches('/').to_owned();
         Self { server: Some(server), address }
     }
 

@@ -1,6 +1,6 @@
 //! One directive of a format, with its flags settled: which value it prints, and how wide.
 
-use super::{Format, Moment};
+use super::{Format, Len, Moment, Out};
 use crate::number::decimal;
 
 /// A directive and how it fills its width.
@@ -117,14 +117,14 @@ const MONTHS: [&str; 12] = [
 ];
 
 impl Directive {
-    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl Out) {
         match &self.field {
             Field::Text(text) => self.write_text(text, out),
             Field::Name(name) => self.write_text(name.of(moment).as_bytes(), out),
             // A line has about five of these; the general way costs it as much as finding the zone's offset.
             Field::Number { quantity, digits: 2 } if self.pad == Pad::Zero && self.width.is_none() => {
                 let value = quantity.of(moment) as u8;
-                out.extend_from_slice(&[b'0' + value / 10, b'0' + value % 10]);
+                out.text(&[b'0' + value / 10, b'0' + value % 10]);
             }
             Field::Number { quantity, digits } => self.write_number(None, quantity.of(moment), *digits, out),
             Field::Year(part) => self.write_year(*part, moment, out),
@@ -136,49 +136,49 @@ impl Directive {
             Field::Nanoseconds => self.write_nanoseconds(moment.nsec, out),
             Field::Offset { colons } => self.write_offset(*colons, moment, out),
             Field::Layout(format) => {
-                let start = out.len();
+                let mut len = Len(0);
+                if self.width.is_some() {
+                    format.write(moment, &mut len);
+                }
+                self.write_text_padding(len.0, out);
                 format.write(moment, out);
-                let padding = self.text_padding(out.len() - start);
-                out.splice(start..start, padding);
             }
         }
     }
 
-    fn text_padding(&self, len: usize) -> impl Iterator<Item = u8> + use<> {
+    fn write_text_padding(&self, len: usize, out: &mut impl Out) {
         let width = if self.pad == Pad::None { 0 } else { self.width.unwrap_or(0) };
-        std::iter::repeat_n(if self.pad == Pad::Zero { b'0' } else { b' ' }, width.saturating_sub(len))
+        out.fill(if self.pad == Pad::Zero { b'0' } else { b' ' }, width.saturating_sub(len));
     }
 
-    fn write_text(&self, text: &[u8], out: &mut Vec<u8>) {
-        out.extend(self.text_padding(text.len()));
-        let start = out.len();
-        out.extend_from_slice(text);
+    fn write_text(&self, text: &[u8], out: &mut impl Out) {
+        self.write_text_padding(text.len(), out);
         match self.case {
-            Case::Unchanged => {}
-            Case::Lower => out[start..].make_ascii_lowercase(),
-            Case::Upper => out[start..].make_ascii_uppercase(),
+            Case::Unchanged => out.text(text),
+            Case::Lower => out.text(&text.to_ascii_lowercase()),
+            Case::Upper => out.text(&text.to_ascii_uppercase()),
         }
     }
 
-    fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut Vec<u8>) {
+    fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut impl Out) {
         let (text, start) = decimal(magnitude);
         self.write_digits(sign, &text[start..], digits, out);
     }
 
-    fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut Vec<u8>) {
+    fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut impl Out) {
         let width = self.width.unwrap_or(width);
         let padding = width.saturating_sub(digits.len() + usize::from(sign.is_some()));
         if self.pad == Pad::Space {
-            out.resize(out.len() + padding, b' ');
+            out.fill(b' ', padding);
         }
-        out.extend(sign);
+        out.text(sign.as_slice());
         if self.pad == Pad::Zero {
-            out.resize(out.len() + padding, b'0');
+            out.fill(b'0', padding);
         }
-        out.extend_from_slice(digits);
+        out.text(digits);
     }
 
-    fn write_year(&self, part: YearPart, moment: &Moment<'_>, out: &mut Vec<u8>) {
+    fn write_year(&self, part: YearPart, moment: &Moment<'_>, out: &mut impl Out) {
         let (negative, magnitude) = part.of(moment);
         let (digits, largest) = match part {
             YearPart::Whole | YearPart::Iso => (4, 9999),
@@ -193,22 +193,22 @@ impl Directive {
     }
 
     /// A width is the number of places here, and it is what follows the last significant one that gets padded.
-    fn write_nanoseconds(&self, nsec: u32, out: &mut Vec<u8>) {
+    fn write_nanoseconds(&self, nsec: u32, out: &mut impl Out) {
         let width = self.width.filter(|&width| width > 0).unwrap_or(9);
         let places: [u8; 9] =
             std::array::from_fn(|place| b'0' + (nsec / 10u32.pow(8 - place as u32) % 10) as u8);
         let shown = &places[..width.min(9)];
         let significant = shown.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
-        out.extend_from_slice(&shown[..significant]);
+        out.text(&shown[..significant]);
         let rest = width - significant;
         match self.pad {
             Pad::None => {}
-            Pad::Space => out.resize(out.len() + rest, b' '),
-            Pad::Zero => out.resize(out.len() + rest, b'0'),
+            Pad::Space => out.fill(b' ', rest),
+            Pad::Zero => out.fill(b'0', rest),
         }
     }
 
-    fn write_offset(&self, colons: usize, moment: &Moment<'_>, out: &mut Vec<u8>) {
+    fn write_offset(&self, colons: usize, moment: &Moment<'_>, out: &mut impl Out) {
         let offset_sec = moment.local.offset_sec;
         // `-00` is how zones say that local time is unknown.
         let negative = offset_sec < 0 || offset_sec == 0 && moment.local.name().starts_with('-');

@@ -1,0 +1,87 @@
+//! `fathom merge`: from the command line to the exit status.
+
+pub(crate) mod table;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use fathom_inventory::merge::merge;
+use fathom_inventory::store::Inventory;
+
+use self::table::{FLAGS, Key};
+use crate::flag::Scope;
+use crate::getopt::{Getopt, Order};
+use crate::help;
+use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::output::{self, print, say_misuse};
+use crate::top::warning;
+
+const NAME: &str = "fathom merge";
+/// Exit status where there is no inventory.
+const FAILED: u8 = 1;
+/// Exit status of a command line that means nothing.
+const MISUSED: u8 = 2;
+
+/// The action that a command line requests.
+enum Asked {
+    Help,
+    Version,
+    Merge { out: PathBuf, inventories: Vec<PathBuf> },
+}
+
+/// Runs the command with `words`; the exit status.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+    match parse(words) {
+        Ok(Asked::Merge { out, inventories }) => run(&out, &inventories),
+        Ok(Asked::Help) => print(NAME, &help::render(&table::MERGE, NAME, Scope::Full)),
+        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Err(message) => {
+            say_misuse(NAME, &message);
+            MISUSED
+        }
+    }
+}
+
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Asked, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
+    let mut out = None;
+    for step in getopt.by_ref() {
+        let option = step.map_err(|misuse| misuse.message())?;
+        match option.flag.key {
+            Key::Help => return Ok(Asked::Help),
+            Key::Version => return Ok(Asked::Version),
+            Key::Output => out = Some(PathBuf::from(OsString::from_vec(option.value.unwrap_or_default()))),
+        }
+    }
+    let inventories: Vec<PathBuf> = getopt.into_operands().into_iter().map(PathBuf::from).collect();
+    if inventories.is_empty() {
+        return Err(b"missing operand: the inventories".to_vec());
+    }
+    let out = out.filter(|out| out.file_name().is_some());
+    let out = out.ok_or_else(|| b"missing the name of the inventory (-o OUT)".to_vec())?;
+    Ok(Asked::Merge { out, inventories })
+}
+
+fn say(message: &[u8]) {
+    output::say(NAME, message);
+}
+
+fn run(out: &std::path::Path, paths: &[PathBuf]) -> u8 {
+    let stop = stop_on_interrupt();
+    let inventories: Result<Vec<_>, _> = paths.iter().map(|path| Inventory::open(path)).collect();
+    match inventories.and_then(|inventories| merge(&inventories, out, &stop)) {
+        Ok(manifest) => {
+            if !manifest.completeness.is_complete() {
+                say(warning(&manifest.completeness).as_bytes());
+            }
+            0
+        }
+        Err(_) if stop.load(Ordering::Relaxed) => INTERRUPTED,
+        Err(error) => {
+            say(error.to_string().as_bytes());
+            FAILED
+        }
+    }
+}

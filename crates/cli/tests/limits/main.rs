@@ -1,0 +1,15 @@
+//! Resource limits of the user and the system: paths of any length and depth, few threads or none,
+//! little memory. A program either completes its work or reports an error that names the exhausted
+//! resource; no signal ends it.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod memory;
+mod paths;
+mod threads;
+
+/// Every I/O model, as `--io` has them.
+const MODELS: [&str; 6] = ["sync", "threads=3", "async-seq", "async-par", "uring", "auto"];

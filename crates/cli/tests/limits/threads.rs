@@ -1,0 +1,105 @@
+//! Few threads, or none but the first (`RLIMIT_NPROC`, which does not bind root: the programs run
+//! as a user of the test's own, with no other process).
+
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::MODELS;
+use crate::support::program::Program;
+use crate::support::{Tree, needs_tool, skip};
+
+/// Something to list in several directories, wide and deep.
+fn forest() -> Tree {
+    let mut tree = Tree::new();
+    for number in 0..60 {
+        tree.dir(format!("d/{}/{number}", number % 7));
+        tree.file(format!("d/{}/{number}/f", number % 7), 5000);
+    }
+    tree = tree.wide("d/wide", 1500);
+    tree.deep("d/deep", 60, 3)
+}
+
+/// Runs `fathom` with `words` where its user may have `limit` threads, or None where no such user
+/// is to be had.
+fn limited(tree: &Tree, limit: u32, words: &str) -> Option<Output> {
+    if !rustix::process::geteuid().is_root() {
+        skip("needs root, to run as a user without other processes");
+        return None;
+    }
+    if !needs_tool("setpriv") || !needs_tool("prlimit") {
+        return None;
+    }
+    // Take a UID that has no other processes, on this machine or of a parallel run: RLIMIT_NPROC
+    // counts all processes of a user.
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let uid =
+        1_000_000_000 + std::process::id() % 1_000_000 * 1000 + RUNS.fetch_add(1, Ordering::Relaxed) % 1000;
+    let script = format!(
+        "exec 3<\"$0\"; exec setpriv --reuid {uid} --regid {uid} --clear-groups prlimit --nproc={limit} /proc/self/fd/3 {words}"
+    );
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).arg(Program::AsDu.bin().join("fathom"));
+    Some(command.current_dir(tree.path()).env("LC_ALL", "C").output().unwrap())
+}
+
+#[test]
+fn with_one_thread_du_and_list_work_on_it() {
+    let tree = forest();
+    for words in [
+        "du -a d",
+        "du -sL d d/1",
+        "list d",
+        "list -L d missing",
+        "list --order=any -s +0 d",
+        "du --io=sync d",
+        "list --io=threads=4 d",
+        "du --io=uring -a d",
+        "list --io=uring -j d",
+        "list --io=uring --order=any -c d",
+    ] {
+        let Some(free) = limited(&tree, 1000, words) else { return };
+        let Some(alone) = limited(&tree, 1, words) else { return };
+        let sorted = |bytes: &[u8]| {
+            let mut lines: Vec<_> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!((&alone.stderr, alone.status), (&free.stderr, free.status), "{words}");
+        if words.contains("any") {
+            assert_eq!(sorted(&alone.stdout), sorted(&free.stdout), "{words}");
+        } else {
+            assert_eq!(alone.stdout, free.stdout, "{words}");
+        }
+    }
+}
+
+/// tokio's calls need a thread of their own; rings need threads of the kernel's, or the calls are
+/// made without.
+#[test]
+fn with_few_threads_every_model_works_or_names_the_limit() {
+    let tree = forest();
+    let Some(expected) = limited(&tree, 1000, "list -s +0 d") else { return };
+    for model in MODELS {
+        for limit in 1..=4 {
+            // One worker, and as many as may be had.
+            for threads in [1, 4].into_iter().filter(|threads| *threads == 1 || limit > 2) {
+                let words = format!("list --io={model} --threads={threads} -s +0 d");
+                let Some(output) = limited(&tree, limit, &words) else { return };
+                let said = String::from_utf8(output.stderr).unwrap();
+                let needed = if model.starts_with("async") { 3 } else { 1 };
+                if limit < needed {
+                    let cause = format!("the limit on processes, RLIMIT_NPROC, is {limit}");
+                    assert!(said.contains(&cause), "{words}, limit {limit}: {said}");
+                    assert_eq!(output.status.code(), Some(2), "{words}, limit {limit}");
+                } else {
+                    assert_eq!(
+                        (said.as_str(), output.status.code()),
+                        ("", Some(0)),
+                        "{words}, limit {limit}"
+                    );
+                    assert_eq!(output.stdout, expected.stdout, "{words}, limit {limit}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `fathom list --from` prints of an inventory what `fathom list` prints of the tree, by the same
+//! filters and in the same formats.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+mod support;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use support::Tree;
+use support::commands::{fathom, whole};
+
+fn varied() -> Tree {
+    let tree = Tree::parse(
+        "s/a/f.c 5000, s/a/g = s/a/f.c, s/a/empty/, s/a/b/c/d/x.TXT 3, s/a/b/l -> ../nowhere, s/p |, s/s %, s/.hidden/in 1, s/h ~8G, \
+         s/b/.dot 10, s/b/build/x.o 3, other 9",
+    );
+    fs::write(tree.path().join(OsStr::from_bytes(b"s/\xff\n")), "odd").unwrap();
+    whole(&tree, &["scan", "-o", "i", "s", "other"]);
+    tree
+}
+
+/// Lines in no order.
+fn lines(text: &[u8], end: u8) -> BTreeSet<Vec<u8>> {
+    let lines: Vec<_> = text.split(|byte| *byte == end).filter(|line| !line.is_empty()).collect();
+    let set: BTreeSet<_> = lines.iter().map(|line| line.to_vec()).collect();
+    assert_eq!(set.len(), lines.len(), "nothing is there twice");
+    set
+}
+
+#[test]
+fn filters_and_formats_are_those_of_list() {
+    let tree = varied();
+    for words in [
+        &["-0"][..],
+        &["-0", "--type=f"],
+        &["-0", "--type=d,l"],
+        &["-0", "--name=*.c"],
+        &["-0", "--name=s"],
+        &["-0", "--regex=.*/b/.*"],
+        &["-0", "--size=+1k"],
+        &["-0", "--newer=1h"],
+        &["-0", "--older=1h"],
+        &["-0", "--min-depth=2"],
+        &["-0", "-d2"],
+        &["-0", "-d0"],
+        &["-0", "--prune=b"],
+        &["-0", "--prune=*.o", "--prune=empty"],
+        &["-0", "--no-hidden"],
+        &["-0", "-x"],
+        &["-f", "%p %y %s %b %m %U %G %n %i %D %d %P %f %h %H %l %u %g %T@ %C@ %M\\0"],
+    ] {
+        for operands in [&["s", "other"][..], &["s"], &["s/a/b", "other"], &["./s//b/", "s/a/f.c"]] {
+            let live = whole(&tree, &[&["list"], words, operands].concat());
+            let told = whole(&tree, &[&["list", "--from", "i"], words, operands].concat());
+            assert_eq!(lines(&told, 0), lines(&live, 0), "{words:?} {operands:?}");
+        }
+        let live = whole(&tree, &[&["list"], words, &["s", "other"]].concat());
+        assert_eq!(lines(&whole(&tree, &[&["list", "--from", "i"], words].concat()), 0), lines(&live, 0));
+    }
+    assert_eq!(whole(&tree, &["list", "-c", "--from", "i"]), whole(&tree, &["list", "-c", "s", "other"]));
+}
+
+#[test]
+fn objects_have_what_the_inventory_knows() {
+    let tree = varied();
+    let told = whole(&tree, &["list", "--json", "--from", "i", "--name=l"]);
+    let object: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!((&object["path"], &object["link_target"]), (&"s/a/b/l".into(), &"../nowhere".into()));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let tree = varied();
+    let told = fathom(&tree, ["list", "--from", "i", "nothing", "other"]);
+    assert_eq!((told.status.code(), &told.stdout[..]), (Some(1), &b"other\n"[..]));
+    let live = fathom(&tree, ["list", "nothing", "other"]);
+    assert_eq!(told.stderr, live.stderr);
+    for words in
+        [&["list", "-L", "--from", "i"][..], &["list", "--ignore-vcs", "--from", "i"], &["list", "--from="]]
+    {
+        assert_eq!(fathom(&tree, words).status.code(), Some(2), "{words:?}");
+    }
+    let damaged = fathom(&tree, ["list", "--from", "s"]);
+    assert!(damaged.status.code() == Some(1) && damaged.stdout.is_empty(), "{damaged:?}");
+}

@@ -1,0 +1,100 @@
+//! `fathom merge` makes one inventory of several: what is asked of it is answered as of an
+//! inventory of all trees.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[allow(unused_imports, reason = "some of what it offers is for other tests")]
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::Value;
+use support::Tree;
+use support::commands::{fathom, whole};
+
+fn trees() -> Tree {
+    let tree = Tree::parse(
+        "p/d/f 5000, p/d/e/g.c 70000, p/empty/, q/d/g 9000, q/link = p/d/f, q/l -> ../nowhere, lone 7000, r/x/y/z 1",
+    );
+    fs::write(tree.path().join(OsStr::from_bytes(b"q/\xff\n")), "odd").unwrap();
+    tree.wide("r/wide", 3000)
+}
+
+/// A scan changes the time of last access of what it reads.
+fn without_atime(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let line = |line: &str| match line.split_once("\"atime\":") {
+        Some((before, rest)) => [before, rest.split_once(',').map_or("", |(_, rest)| rest)].concat(),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+#[test]
+fn what_is_asked_is_answered_as_of_one_scan() {
+    let tree = trees();
+    whole(&tree, &["scan", "-o", "one", "p", "lone"]);
+    whole(&tree, &["scan", "-o", "two", "q"]);
+    whole(&tree, &["scan", "-o", "three", "r"]);
+    whole(&tree, &["scan", "-o", "all", "p", "lone", "q", "r"]);
+    whole(&tree, &["merge", "-o", "merged", "one", "two", "three"]);
+    for by in ["dir", "file", "user", "ext", "size", "type", "depth"] {
+        let asked = |inventory| whole(&tree, &["top", "--json", "--by", by, "-n", "10000", inventory]);
+        assert_eq!(String::from_utf8_lossy(&asked("merged")), String::from_utf8_lossy(&asked("all")), "{by}");
+    }
+    for words in [&["du", "-a", "--from"][..], &["export", "--to", "jsonl"], &["export", "--to", "nul"]] {
+        let asked = |inventory| without_atime(&whole(&tree, &[words, &[inventory]].concat()));
+        assert!(asked("merged") == asked("all"), "{words:?}");
+    }
+    assert_eq!(fathom(&tree, ["diff", "all", "merged"]).status.code(), Some(0));
+    let manifest = |name: &str| -> Value {
+        serde_json::from_slice(&fs::read(tree.path().join(name).join("manifest.json")).unwrap()).unwrap()
+    };
+    let (merged, all) = (manifest("merged"), manifest("all"));
+    for member in ["roots", "entries", "completeness", "options", "host"] {
+        assert_eq!(merged[member], all[member], "{member}");
+    }
+}
+
+#[test]
+fn what_is_missing_in_one_is_missing_in_all() {
+    let tree = trees();
+    assert_eq!(fathom(&tree, ["scan", "-o", "one", "p", "missing"]).status.code(), Some(1));
+    whole(&tree, &["scan", "-o", "two", "q"]);
+    let merged = fathom(&tree, ["merge", "-o", "merged", "one", "two"]);
+    let said = String::from_utf8(merged.stderr).unwrap();
+    assert!(
+        merged.status.success() && said.starts_with("fathom merge: warning: the inventory is incomplete"),
+        "{said}"
+    );
+    let told = fathom(&tree, ["du", "-s", "--from", "merged"]);
+    assert!(String::from_utf8(told.stderr).unwrap().contains("cannot access 'missing': No such file"));
+}
+
+#[test]
+fn nothing_is_left_of_what_cannot_be_made() {
+    let tree = trees();
+    whole(&tree, &["scan", "-o", "one", "p"]);
+    let file = tree.path().join("one/entries-00000.parquet");
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&file, bytes).unwrap();
+    for (words, status) in [
+        (&["merge", "-o", "merged", "one"][..], 1),
+        (&["merge", "-o", "merged", "nothing"], 1),
+        (&["merge", "-o", "one", "one"], 1),
+        (&["merge", "one"], 2),
+        (&["merge", "-o", "merged"], 2),
+        (&["merge", "-o", "..", "one"], 2),
+    ] {
+        let output = fathom(&tree, words);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {output:?}");
+        assert!(
+            !tree.path().join("merged").exists() && !tree.path().join("merged.part").exists(),
+            "{words:?}"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! An inventory leaves out the same entries as `fathom list` and `fathom du`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use parquet::record::Field;
+
+use crate::support::Tree;
+use crate::support::program::Program;
+use crate::tables::{bytes, entries, manifest, rows};
+use crate::{beside, run, scan, whole};
+
+fn tree() -> Tree {
+    let tree = Tree::parse(
+        "a/x.o 3, a/y.c 5, a/sub/z.o 1, a/sub/keep/w.c 2, b/target/deep/er/f 9, b/target/x.o 1, b/src/m.rs 4, c/d/e/f/g 1, top.o 1, \
+         b/.gitignore, b/.git/HEAD, b/logs/a.log 7, b/logs/b.txt 7",
+    );
+    fs::write(tree.path().join("b/.gitignore"), "target/\n*.log\n").unwrap();
+    tree
+}
+
+fn scanned(tree: &Tree, name: &str, words: &str) -> BTreeSet<Vec<u8>> {
+    entries(&whole(tree, name, &format!("{words} ."))).into_keys().collect()
+}
+
+/// The paths that another command prints.
+fn told(tree: &Tree, words: &[&str]) -> BTreeSet<Vec<u8>> {
+    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+    let output = run(command.args(words).env("LC_ALL", "C").current_dir(tree.path()));
+    assert!(output.status.success(), "{output:?}");
+    let lines = output.stdout.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+    lines.map(|line| line.rsplit(|byte| *byte == b'\t').next().unwrap().to_vec()).collect()
+}
+
+#[test]
+fn patterns_leave_out_what_du_leaves_out() {
+    let tree = tree();
+    for (number, patterns) in
+        [&["*.o"][..], &["target"], &["sub", "src"], &["a/sub"], &["./a/*/z.o", "er"], &["*"]]
+            .into_iter()
+            .enumerate()
+    {
+        let exclude: Vec<String> = patterns.iter().map(|pattern| format!("--exclude={pattern}")).collect();
+        let mut words: Vec<&str> = vec!["du", "-a", "-0"];
+        words.extend(exclude.iter().map(String::as_str));
+        words.push(".");
+        let found = scanned(&tree, &format!("i{number}"), &exclude.join(" "));
+        // du holds the pattern `*` against its operand too.
+        let expected = if patterns == ["*"] { BTreeSet::from([b".".to_vec()]) } else { told(&tree, &words) };
+        assert_eq!(found, expected, "{patterns:?}");
+    }
+    let file = beside(&tree, "patterns");
+    fs::write(&file, "*.o  \n\nsub\n").unwrap();
+    let found = scanned(&tree, "from", &format!("--exclude-from={}", file.display()));
+    assert_eq!(found, told(&tree, &["du", "-a", "-0", "--exclude=*.o", "--exclude=sub", "."]));
+    assert_eq!(manifest(&beside(&tree, "from"))["options"]["exclude"], "*.o\nsub");
+}
+
+#[test]
+fn ignore_files_leave_out_what_list_leaves_out() {
+    let tree = tree();
+    let found = scanned(&tree, "i", "--ignore-vcs");
+    assert_eq!(found, told(&tree, &["list", "-0", "--ignore-vcs", "."]));
+    assert!(!found.contains(&b"./b/target"[..]) && found.contains(&b"./b/logs/b.txt"[..]));
+}
+
+#[test]
+fn directories_at_the_last_level_are_there_and_not_read() {
+    let tree = tree();
+    for depth in 0..5 {
+        for model in ["sync", "auto", "threads=4"] {
+            let name = format!("i{depth}{model}");
+            let found = scanned(&tree, &name, &format!("-d{depth} --io {model}"));
+            assert_eq!(found, told(&tree, &["list", "-0", &format!("-d{depth}"), "."]), "{depth} {model}");
+            let states = rows(&beside(&tree, &name), "dirs");
+            for dir in &states {
+                let path = bytes(dir, "path");
+                let is_last = path.iter().filter(|byte| **byte == b'/').count() == depth;
+                let expected = if is_last { "skipped" } else { "complete" };
+                assert_eq!(dir["state"], Field::Str(expected.into()), "{dir:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resumed_scan_leaves_out_what_it_began_without() {
+    let tree = tree();
+    let out = beside(&tree, "i");
+    let output =
+        run(scan(&tree).args(["--deadline", "0s", "--exclude", "*.o", "-d3", "-o"]).arg(&out).arg("."));
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let output = run(scan(&tree).args(["--resume", "--exclude", "*.c", "-o"]).arg(&out));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
+    assert!(output.status.success(), "{output:?}");
+    let found: BTreeSet<_> = entries(&out).into_keys().collect();
+    assert_eq!(found, scanned(&tree, "whole", "--exclude=*.o -d3"));
+}
+
+#[test]
+fn a_past_inventory_has_to_have_left_out_the_same() {
+    let tree = tree();
+    whole(&tree, "old", "--exclude=*.o .");
+    let again = |words: &str| {
+        let output =
+            run(scan(&tree).args(["--since", "../old", "-o", "../new"]).args(words.split_whitespace()));
+        fs::remove_dir_all(beside(&tree, "new")).ok();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(again("--exclude=*.o .").0, Some(0));
+    for words in [".", "--exclude=*.c ."] {
+        let (status, said) = again(words);
+        assert!(status == Some(2) && said.contains("it was made with other exclusions"), "{words}: {said}");
+        assert!(!beside(&tree, "new.part").exists());
+    }
+    assert!(again("-d1 .").1.contains("--since goes with neither --ignore-vcs nor --max-depth"));
+}

@@ -1,0 +1,234 @@
+//! On a terminal: names of a file tree are written as ls(1) writes them, and nothing that a tree,
+//! an operand or an inventory holds reaches it as a control character, whatever the program and the
+//! option. The terminal is a pseudo-terminal of the test's own.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod pty;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use pty::on_terminal;
+use support::program::Program;
+use support::{Tree, needs_tool};
+
+/// Names that a terminal would obey, or that would look like lines of output.
+const HOSTILE: [&[u8]; 11] = [
+    b"x\x1b[31m",
+    b"x\x1b]0;title\x07",
+    b"bell\x07",
+    b"\xc2\x9b2Jc1",
+    b"\x9b31mbyte",
+    b"del\x7f",
+    b"cr\rx",
+    b"bs\x08\x08",
+    b"nl\nline",
+    b"tab\tx",
+    b"f.\x1b[7m",
+];
+
+/// The names in `d`, as files and as directories with a file in them, and as targets of links.
+fn hostile() -> Tree {
+    let tree = Tree::parse("plain 5, other/plain 5, d/plain 5, d/it's 5, d/\u{e9} 5");
+    tree.file("d/two words", 5);
+    for (number, name) in HOSTILE.into_iter().enumerate() {
+        tree.file(OsStr::from_bytes(&[b"d/", name].concat()), 5);
+        tree.file(OsStr::from_bytes(&[b"d/dir ", name, b"/", name].concat()), 5);
+        tree.symlink(format!("d/link{number}"), OsStr::from_bytes(name));
+    }
+    tree
+}
+
+/// `fathom` with `words`, split at spaces, in a UTF-8 locale.
+fn fathom(tree: &Tree, words: &str) -> Command {
+    let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+    command.args(words.split_whitespace()).current_dir(tree.path());
+    command
+}
+
+/// Returns the output of `command` on a terminal without the escape sequence of its progress meter;
+/// panics if a control character is left.
+#[track_caller]
+fn shown(command: &mut Command) -> String {
+    let text = on_terminal(command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC0").env("TERM", "xterm"));
+    let text = String::from_utf8(text).unwrap_or_else(|error| panic!("{command:?}: {error}: not UTF-8"));
+    // The line that a meter draws and takes away.
+    let text = text.replace("\r\x1b[K", "");
+    let control = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\0'));
+    assert!(control.is_none(), "{command:?}: {control:?} in {text:?}");
+    text
+}
+
+#[test]
+fn du_and_list_write_names_as_ls_does() {
+    let tree = hostile();
+    let ls = shown(Command::new("ls").arg("-1A").current_dir(tree.at("d")));
+    let mut expected: Vec<_> = ls.lines().collect();
+    expected.sort_unstable();
+    assert!(expected.contains(&r"'x'$'\033''[31m'") && expected.contains(&"'two words'"), "{expected:?}");
+    for (words, prefix) in
+        [("list --min-depth 1 -d 1 -f %f\\n .", ""), ("list --min-depth 1 -d 1 --order any .", "./")]
+    {
+        let mut command = fathom(&tree, words);
+        let text = shown(command.current_dir(tree.at("d")));
+        let mut found: Vec<_> = text.lines().map(|line| line.replacen(prefix, "", 1)).collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{words}");
+    }
+    // Beside a slash, the name of a file is quoted with what is before it.
+    let paths: Vec<_> = shown(fathom(&tree, "list d").arg("plain")).lines().map(str::to_owned).collect();
+    assert!(paths.iter().any(|line| line == r"'d/x'$'\033''[31m'") && paths.contains(&"plain".to_owned()));
+    for name in ["du", "fathom du"] {
+        let words: Vec<_> = name.split(' ').collect();
+        let mut command = Command::new(Program::AsDu.bin().join(words[0]));
+        command.arg0(words[0]).args(&words[1..]).args(["-a", "d"]).current_dir(tree.path());
+        let text = shown(&mut command);
+        let mut found: Vec<_> = text.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+        let mut paths: Vec<_> = paths.iter().map(String::as_str).filter(|path| *path != "plain").collect();
+        found.sort_unstable();
+        paths.sort_unstable();
+        assert_eq!(found, paths, "{name}");
+    }
+}
+
+/// In the C locale, too, where every byte above 0x7f is unprintable.
+#[test]
+fn the_locale_decides_what_is_printable() {
+    let tree = hostile();
+    for words in ["list d", "du -a d"] {
+        let mut command = fathom(&tree, words);
+        let text = on_terminal(command.env("LC_ALL", "C"));
+        assert!(text.is_ascii() && !text.contains(&0x1b), "{words}: {}", text.escape_ascii());
+    }
+    assert!(shown(&mut fathom(&tree, "list d/\u{e9}")).starts_with("d/\u{e9}"));
+}
+
+#[test]
+fn names_that_end_in_nul_are_bare_but_for_what_a_terminal_obeys() {
+    let tree = hostile();
+    for words in ["list -0 d", "du -a0 d", "list -0 d --order any"] {
+        let text = shown(&mut fathom(&tree, words));
+        let names: Vec<_> = text.split('\0').collect();
+        for name in [r"d/x\033[31m", "d/two words", "d/nl\nline"] {
+            assert!(names.iter().any(|line| line.ends_with(name)), "{words}: {name} not in {text:?}");
+        }
+    }
+}
+
+#[test]
+fn no_view_or_format_lets_control_characters_through() {
+    let tree = hostile();
+    for words in [
+        "du -a d",
+        "du --tree -a --color=never d",
+        "du --top=99 d",
+        "du --by=ext d",
+        "du --json -a d",
+        "du --time --time-style=+%s -ac d",
+        "list -f %p|%f|%h|%P|%H|%l|%F|%Z|%u|%g|%-20f|%.3f\\n d",
+        "list -L d",
+        "list -j d",
+        "list -0 -f %p\\n d",
+        "list --stats d",
+    ] {
+        let text = shown(fathom(&tree, words).arg(OsStr::from_bytes(b"d/missing\x1b[2J\xc2\x9b2J")));
+        assert!(text.contains("missing") && text.lines().count() > 2, "{words}: {text:?}");
+    }
+    // A user's own escapes in a format are meant.
+    let colored = on_terminal(fathom(&tree, "list plain -f").arg("\\033[31m%p\\033[m\\n"));
+    assert_eq!(colored, b"\x1b[31mplain\x1b[m\n");
+}
+
+#[test]
+fn no_message_lets_control_characters_through() {
+    let tree = hostile();
+    let esc = OsStr::from_bytes(b"--\x1b[31m");
+    for words in ["du", "list", "scan", "top", "diff", "query", "export", "serve", "bench", "io", ""] {
+        let text = shown(fathom(&tree, words).arg(esc));
+        assert!(text.contains("[31m"), "{words}: {text:?}");
+    }
+    let missing = OsStr::from_bytes(b"missing\x1b[31m");
+    for words in ["scan -o out", "top", "diff", "export --to csv", "io", "du --from", "du -X", "list --newer"]
+    {
+        let text = shown(fathom(&tree, words).args([missing; 2]));
+        assert!(
+            text.contains("missing") || words == "export --to csv" || words == "top",
+            "{words}: {text:?}"
+        );
+    }
+    for base in ["du", "\x1b[31m"] {
+        let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+        let text = shown(command.arg0(format!("\x1b[7m/{base}")).arg("nowhere").current_dir(tree.path()));
+        assert!(!text.is_empty(), "{base}");
+    }
+}
+
+#[test]
+fn no_report_of_an_inventory_lets_control_characters_through() {
+    let tree = hostile();
+    let text =
+        shown(fathom(&tree, "scan --progress=never --stats -o i d").arg(OsStr::from_bytes(b"gone\x1b[2J")));
+    assert!(text.contains(r"gone'$'\033''[2J"), "{text:?}");
+    support::commands::whole(&tree, &["scan", "-o", "j", "other"]);
+    for words in [
+        "top i",
+        "top --by dir i",
+        "top --by file -n 99 i",
+        "top --by ext i",
+        "top --json --by file -n 99 i",
+        "diff j i",
+        "diff --dirs j i",
+        "diff -0 j i",
+        "diff --json j i",
+        "export --to jsonl i",
+        "export --to csv i",
+        "export --to nul i",
+        "export --to ncdu i",
+        "export --to sql i",
+        "du -a --from i",
+        "list --from i",
+        "list --from i -f %p|%l\\n",
+        "list -0 --from i",
+        "scan --estimate 5s --progress=never d",
+        "scan --estimate 5s --json --progress=never d",
+    ] {
+        let text = shown(&mut fathom(&tree, words));
+        assert!(!text.is_empty(), "{words}");
+    }
+}
+
+#[test]
+fn benchmarks_and_the_small_dus_let_none_through() {
+    let tree = hostile();
+    let dir = OsStr::from_bytes(b"d/dir x\x1b[31m");
+    let text =
+        shown(fathom(&tree, "bench write --size 64K --blocks 2 --seed 7 --models blocking --path").arg(dir));
+    assert!(text.contains("blocking"), "{text:?}");
+    shown(fathom(&tree, "io").arg(dir));
+    for name in ["rdu-sync", "rdu-async-seq", "rdu-async-par"] {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_fathom")).with_file_name(name);
+        let text = shown(
+            Command::new(program).arg("d").arg(OsStr::from_bytes(b"x\x1b[1m")).current_dir(tree.path()),
+        );
+        assert!(text.contains(r"'d/dir x'$'\033''[31m'"), "{name}: {text:?}");
+    }
+}
+
+/// GNU du's bytes go to what is no terminal, as `fathom list` writes find's.
+#[test]
+fn a_pipe_gets_the_bytes_as_they_are() {
+    if !needs_tool("find") {
+        return;
+    }
+    let tree = hostile();
+    let output = |command: &mut Command| command.current_dir(tree.path()).output().unwrap().stdout;
+    let found = output(Command::new("find").arg("d"));
+    assert_eq!(output(&mut fathom(&tree, "list d")), found);
+    support::same(&tree, "-a d").prints("x\x1b[31m");
+}

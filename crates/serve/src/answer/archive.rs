@@ -1,0 +1,193 @@
+//! A directory as one file: whether the site makes archives, how many there may be at once, their
+//! headers.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use fathom_io::{Errno, FileType};
+use http::{HeaderValue, Method, StatusCode, header};
+use percent_encoding::percent_encode;
+
+use super::directory::or_dot;
+use super::{Answer, Asking, Shown};
+use crate::archive::{Archive, Format, Source};
+use crate::body::Content;
+use crate::budget::Charge;
+use crate::files::Failure;
+use crate::files::pool::{Busy, Pool, Resource};
+use crate::path::NAME;
+
+/// The directory in an archive of a site's root.
+const ROOT_NAME: &[u8] = b"files";
+
+impl Asking<'_> {
+    /// The format that the query asks for, if the site makes it.
+    pub(super) fn archive_format(&self) -> Option<Format> {
+        if self.site.archives.is_empty() {
+            return None;
+        }
+        let pairs = self.request.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+        let format =
+            pairs.filter(|(name, _)| *name == "archive").find_map(|(_, value)| Format::parse(value))?;
+        self.site.archives.contains(&format).then_some(format)
+    }
+
+    /// The response with the directory `path` as an archive.
+    pub(super) async fn archive(&self, path: &[u8], format: Format) -> Answer {
+        match self.begin_archive(path, format).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => self.nothing(path).await,
+            Err(Failure::System(Errno::ACCESS)) => self.error(StatusCode::FORBIDDEN).await,
+            Err(failure) => self.failed(failure).await,
+        }
+    }
+
+    async fn begin_archive(&self, path: &[u8], format: Format) -> Result<Option<Answer>, Failure> {
+        let root = self.worker.root(&self.site.root, self.peer.client, Instant::now()).await?;
+        let entry = self.worker.look_up(self.site, or_dot(path), self.peer.client).await?;
+        let opened = match &entry.result {
+            Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),
+            Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
+            Ok(_) | Err(_) => return Ok(None),
+        };
+        let name =
+            path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty()).unwrap_or(ROOT_NAME);
+        let mut answer = Answer::empty(StatusCode::OK)
+            .with(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()))
+            .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))
+            .with(header::CONTENT_DISPOSITION, disposition(name, format));
+        answer.has_unknown_length = true;
+        if self.request.method == Method::GET {
+            let (shared, limits) = (&self.worker.shared, &self.plan.limits);
+            let mut turn = shared.archives.charge(limits.archives);
+            turn.grow_to(1).map_err(|_all_taken| Failure::Busy)?;
+            let charge = shared.listings.budget().charge(limits.listing_bytes);
+            let site = self.site;
+            let source = Source {
+                beneath: Arc::clone(&root.beneath),
+                links: site.links,
+                dotfiles: site.dotfiles,
+                shown: Shown::new(site, self.user.get().map(|user| &**user)),
+            };
+            let (path, prefix) = (path.to_vec(), name.to_vec());
+            let begin = move || Archive::new(source, (&path, &opened), prefix, format, charge);
+            let (pool, on) = (self.worker.files.pool.clone(), Resource::Listing(root.dev));
+            let archive = pool.run(self.peer.client, on, begin).await??;
+            let client = self.peer.client;
+            answer.content = Content::Archive(Box::new(ArchiveBody {
+                pool,
+                client,
+                on,
+                state: State::of(archive),
+                _turn: turn,
+            }));
+        }
+        Ok(Some(self.dressed(answer, path)))
+    }
+}
+
+/// The header that has browsers save the archive of the directory `name` (RFC 6266).
+fn disposition(name: &[u8], format: Format) -> HeaderValue {
+    let plain = |byte: &u8| match byte {
+        b'-' | b'.' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(*byte),
+        _ => '_',
+    };
+    let (ascii, extension) = (name.iter().map(plain).collect::<String>(), format.extension());
+    let encoded = percent_encode(name, NAME);
+    let text =
+        format!("attachment; filename=\"{ascii}.{extension}\"; filename*=UTF-8''{encoded}.{extension}");
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+type Step = (Box<Archive>, Result<Option<Bytes>, Failure>);
+
+enum State {
+    /// Between two pieces.
+    Idle(Box<Archive>),
+    /// A piece is being made by the pool.
+    Busy(Pin<Box<dyn Future<Output = Result<Step, Busy>>>>),
+    /// Nothing comes any more.
+    Over,
+}
+
+impl State {
+    fn of(archive: Archive) -> Self {
+        Self::Idle(Box::new(archive))
+    }
+}
+
+/// The pieces of an archive. The next one is made when the client has taken the one before.
+pub(crate) struct ArchiveBody {
+    pool: Pool,
+    client: u64,
+    on: Resource,
+    state: State,
+    /// Ends with the response, and lets another archive begin.
+    _turn: Charge,
+}
+
+impl ArchiveBody {
+    /// Whether all pieces were given.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Polls for the next piece, which is not empty.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Over => return Poll::Ready(None),
+                State::Idle(archive) => self.state = State::Busy(self.step(archive)),
+                State::Busy(mut step) => {
+                    let Poll::Ready(made) = step.as_mut().poll(cx) else {
+                        self.state = State::Busy(step);
+                        return Poll::Pending;
+                    };
+                    match made {
+                        Ok((archive, Ok(Some(bytes)))) => {
+                            self.state = State::Idle(archive);
+                            if !bytes.is_empty() {
+                                return Poll::Ready(Some(Ok(bytes)));
+                            }
+                        }
+                        Ok((_, Ok(None))) => return Poll::Ready(None),
+                        Ok((_, Err(failure))) => return Poll::Ready(Some(Err(failure))),
+                        Err(busy) => return Poll::Ready(Some(Err(busy.into()))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn step(&self, mut archive: Box<Archive>) -> Pin<Box<dyn Future<Output = Result<Step, Busy>>>> {
+        let (pool, client, on) = (self.pool.clone(), self.client, self.on);
+        Box::pin(async move {
+            let step = move || {
+                let made = archive.step();
+                (archive, made)
+            };
+            pool.run(client, on, step).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_any_bytes_is_a_header() {
+        let table: [(&[u8], &str); 3] = [
+            (b"a-b.c", "attachment; filename=\"a-b.c.zip\"; filename*=UTF-8''a-b.c.zip"),
+            (b"\"a\r\nb\\", "attachment; filename=\"_a__b_.zip\"; filename*=UTF-8''%22a%0D%0Ab%5C.zip"),
+            (b"\xff\xc3\xa9", "attachment; filename=\"___.zip\"; filename*=UTF-8''%FF%C3%A9.zip"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(disposition(name, Format::Zip), expected);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Clean URLs: files that are found without the end of their names, and the one address that each
+//! of them has.
+
+use std::rc::Rc;
+
+use fathom_io::{Errno, FileType};
+use http::StatusCode;
+
+use super::{Answer, Asking};
+use crate::answer::Made;
+use crate::files::Failure;
+use crate::files::cache::Entry;
+use crate::path::is_below;
+
+/// The clean URLs of a site.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clean {
+    /// Suffixes that are appended, in this order, to a path that has no file.
+    pub(crate) suffixes: Vec<Vec<u8>>,
+    /// Whether other addresses of a file lead to its clean one.
+    pub(crate) redirects: bool,
+}
+
+type Found = (Vec<u8>, Rc<Entry<Made>>);
+
+impl Asking<'_> {
+    /// The response for `path`, which has no file of its own: the first of the site's suffixes that
+    /// makes it a file's.
+    pub(super) async fn tried(&self, path: &[u8]) -> Option<Answer> {
+        let (file, entry) = match self.try_suffixes(path).await {
+            Ok(found) => found?,
+            Err(Failure::System(Errno::ACCESS)) => return Some(self.error(StatusCode::FORBIDDEN).await),
+            Err(failure) => return Some(self.failed(failure).await),
+        };
+        // The links of a directory's index are relative to the directory.
+        let dir = file.iter().rposition(|byte| *byte == b'/').and_then(|slash| file.get(..=slash));
+        match dir.filter(|dir| self.site.clean.redirects && dir.len() > path.len()) {
+            Some(dir) => Some(self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, dir)),
+            None => match self.guard(&file).await {
+                Ok(()) => Some(self.file(&file, &entry, StatusCode::OK).await),
+                Err(refusal) => Some(refusal),
+            },
+        }
+    }
+
+    /// The way from the file `path` to its clean address, if that leads to this file.
+    pub(super) async fn cleaned(&self, path: &[u8]) -> Option<Answer> {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if self.site.index.first().is_some_and(|index| index == name) {
+            let dir = path.get(..path.len() - name.len()).unwrap_or_default();
+            return Some(self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, dir));
+        }
+        let suffixes = self.site.clean.suffixes.iter().filter(|suffix| !suffix.starts_with(b"/"));
+        for clean in suffixes.filter_map(|suffix| path.strip_suffix(&suffix[..])) {
+            if !clean.is_empty() && !clean.ends_with(b"/") && self.leads_to(clean, path).await {
+                return Some(self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, clean));
+            }
+        }
+        None
+    }
+
+    /// The way from the directory's address `path`, where there is no directory, to the file with
+    /// that clean address.
+    pub(super) async fn without_slash(&self, path: &[u8]) -> Option<Answer> {
+        let is_none = |found: Option<Found>| {
+            found.filter(|(file, _)| !file.get(path.len()..).unwrap_or_default().starts_with(b"/"))
+        };
+        is_none(self.try_suffixes(path).await.ok()?)?;
+        Some(self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, path))
+    }
+
+    async fn leads_to(&self, clean: &[u8], file: &[u8]) -> bool {
+        let own = self.worker.look_up(self.site, clean, self.peer.client).await;
+        let has_own = own.is_ok_and(|entry| is_file(&entry));
+        !has_own && matches!(self.try_suffixes(clean).await, Ok(Some((found, _))) if found == file)
+    }
+
+    async fn try_suffixes(&self, path: &[u8]) -> Result<Option<Found>, Failure> {
+        for suffix in self.site.clean.suffixes.iter().filter(|_| !path.is_empty()) {
+            let file = [path, suffix].concat();
+            if !is_below(&file) || self.site.rules.access.hides(&file) {
+                continue;
+            }
+            let entry = self.worker.look_up(self.site, &file, self.peer.client).await?;
+            match &entry.result {
+                Ok(_) if is_file(&entry) => return Ok(Some((file, entry))),
+                Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_file(entry: &Entry<Made>) -> bool {
+    entry.result.as_ref().is_ok_and(|opened| opened.kind() == FileType::Regular)
+}

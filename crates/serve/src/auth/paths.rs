@@ -1,0 +1,140 @@
+//! Which users may have what, by path.
+
+use crate::config;
+use crate::error::Error;
+use crate::rules::glob::Covers;
+
+/// The clients with access to a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Everybody, without a password.
+    Everybody,
+    /// Every user.
+    Users,
+    /// The users with these names.
+    Some(Vec<String>),
+}
+
+static EVERY_USER: Who = Who::Users;
+
+impl Who {
+    /// Returns whether access requires no password.
+    #[must_use]
+    pub fn is_everybody(&self) -> bool {
+        *self == Self::Everybody
+    }
+
+    /// Whether the authenticated `user` is among them.
+    #[must_use]
+    pub fn includes(&self, user: &str) -> bool {
+        match self {
+            Self::Everybody | Self::Users => true,
+            Self::Some(names) => names.iter().any(|name| name == user),
+        }
+    }
+}
+
+/// The rules of a site; the last one that fits counts.
+#[derive(Debug)]
+pub(crate) struct Paths(Vec<(Covers, Who)>);
+
+impl Paths {
+    /// Compiles `rules` of the site with the key `key`, whose users `is_user` knows.
+    pub(super) fn new(
+        rules: &[config::AuthRule],
+        key: &str,
+        is_user: impl Fn(&str) -> bool,
+    ) -> Result<Self, Error> {
+        let compile = |(at, rule): (usize, &config::AuthRule)| {
+            let refused = |field: &str, cause: String| {
+                Error::configure(format!("{key}.auth.paths[{at}].{field}"), cause)
+            };
+            let path = Covers::new(&rule.path).map_err(|cause| refused("path", cause))?;
+            // A name that is misspelt would lock its user out, without a word.
+            let unknown = rule.users.iter().find(|name| *name != "*" && !is_user(name));
+            let who = match (rule.public, unknown) {
+                (true, _) if !rule.users.is_empty() => {
+                    return Err(refused("public", "it is for users, or public".to_owned()));
+                }
+                (true, _) => Who::Everybody,
+                (false, Some(name)) => {
+                    return Err(refused("users", format!("there is no user '{}'", name.escape_debug())));
+                }
+                (false, None) if rule.users.is_empty() => {
+                    return Err(refused(
+                        "users",
+                        "there are none; '*' is for all, and 'public = true' for everybody".to_owned(),
+                    ));
+                }
+                (false, None) if rule.users.iter().any(|name| name == "*") => Who::Users,
+                (false, None) => Who::Some(rule.users.clone()),
+            };
+            Ok((path, who))
+        };
+        rules.iter().enumerate().map(compile).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns the clients with access to the decoded `path` below the root: every user, unless a
+    /// rule matches.
+    pub(crate) fn who(&self, path: &[u8]) -> &Who {
+        self.find(path).unwrap_or(&EVERY_USER)
+    }
+
+    /// Returns the clients named by the last rule that matches the decoded `path` below the root,
+    /// or `None` if no rule matches.
+    fn find(&self, path: &[u8]) -> Option<&Who> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let path = [b"/", path].concat();
+        self.0.iter().rev().find(|(covers, _)| covers.matches(&path)).map(|(_, who)| who)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(text: &str) -> Result<Paths, Error> {
+        let config = crate::Config::from_toml(&format!("site.auth.paths = [{text}]")).unwrap();
+        Paths::new(&config.site.auth.unwrap().paths, "site", |name| ["anna", "bob"].contains(&name))
+    }
+
+    #[test]
+    fn the_last_rule_that_fits_counts() {
+        let paths = paths(
+            "{ path = '/**', public = true }, { path = '/admin', users = ['anna'] }, { path = '/admin/all/**', users = ['*'] }",
+        )
+        .unwrap();
+        for (path, who) in [
+            ("", Who::Everybody),
+            ("a/b", Who::Everybody),
+            ("admin", Who::Some(vec!["anna".to_owned()])),
+            ("admin/x", Who::Some(vec!["anna".to_owned()])),
+            ("admin/all", Who::Users),
+            ("admin/all/x", Who::Users),
+            ("administration", Who::Everybody),
+        ] {
+            assert_eq!(paths.find(path.as_bytes()), Some(&who), "{path}");
+        }
+        assert!(Who::Users.includes("bob") && !Who::Some(vec!["anna".to_owned()]).includes("bob"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_their_key() {
+        for (text, refusal) in [
+            ("{ path = '[', public = true }", "'site.auth.paths[0].path': a '[' is not closed"),
+            ("{ path = '/a', users = ['ana'] }", "'site.auth.paths[0].users': there is no user 'ana'"),
+            (
+                "{ path = '/a' }",
+                "'site.auth.paths[0].users': there are none; '*' is for all, and 'public = true' for everybody",
+            ),
+            (
+                "{ path = '/a', users = ['anna'], public = true }",
+                "'site.auth.paths[0].public': it is for users, or public",
+            ),
+        ] {
+            assert_eq!(paths(text).unwrap_err().to_string(), format!("cannot use {refusal}"));
+        }
+    }
+}

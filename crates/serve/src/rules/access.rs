@@ -1,0 +1,136 @@
+//! Access to a site by path and by client address: hidden and denied paths, allowed and denied
+//! networks.
+//!
+//! Does not own: users (`auth`), files whose permissions forbid them, names that begin with a dot.
+
+use std::net::IpAddr;
+
+use super::glob::Covers;
+use super::network::Network;
+use crate::config::Site;
+use crate::error::Error;
+
+/// The compiled rules of a site.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    hide: Vec<Covers>,
+    deny: Vec<Covers>,
+    allow_from: Vec<Network>,
+    deny_from: Vec<Network>,
+}
+
+impl Access {
+    /// Compiles those of `site`, whose key is `key`.
+    ///
+    /// # Errors
+    /// If a glob or a network is none.
+    pub fn new(site: &Site, key: &str) -> Result<Self, Error> {
+        Ok(Self {
+            hide: compile(&site.hide, &format!("{key}.hide"), Covers::new)?,
+            deny: compile(&site.deny, &format!("{key}.deny"), Covers::new)?,
+            allow_from: compile(&site.allow_from, &format!("{key}.allow-from"), str::parse)?,
+            deny_from: compile(&site.deny_from, &format!("{key}.deny-from"), str::parse)?,
+        })
+    }
+
+    /// Whether the decoded `path` below the root is as if it were not there: it or a directory that
+    /// it is in.
+    #[must_use]
+    pub fn hides(&self, path: &[u8]) -> bool {
+        covers(&self.hide, path)
+    }
+
+    /// Returns whether the decoded `path` below the root is denied to every client.
+    #[must_use]
+    pub fn denies(&self, path: &[u8]) -> bool {
+        covers(&self.deny, path)
+    }
+
+    /// Whether a client with this address may have anything; on a Unix socket there is none.
+    /// `deny-from` goes before `allow-from`.
+    #[must_use]
+    pub fn admits(&self, address: Option<IpAddr>) -> bool {
+        let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
+        (self.allow_from.is_empty() || is_in(&self.allow_from)) && !is_in(&self.deny_from)
+    }
+}
+
+fn covers(patterns: &[Covers], path: &[u8]) -> bool {
+    !patterns.is_empty() && {
+        let path = [b"/", path].concat();
+        patterns.iter().any(|pattern| pattern.matches(&path))
+    }
+}
+
+fn compile<T>(
+    words: &[String],
+    key: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, Error> {
+    let compile = |(at, word): (usize, &String)| {
+        read(word).map_err(|cause| Error::configure(format!("{key}[{at}]"), cause))
+    };
+    words.iter().enumerate().map(compile).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(text: &str) -> Access {
+        let config = crate::Config::from_toml(&format!("[site]\n{text}")).unwrap();
+        Access::new(&config.site, "site").unwrap()
+    }
+
+    #[test]
+    fn what_is_below_a_hidden_directory_is_hidden() {
+        let access = access("hide = ['node_modules', '*.bak', '/private/**']\ndeny = ['/admin']");
+        for path in [
+            "node_modules",
+            "node_modules/a/b",
+            "x/node_modules/a",
+            "a.bak",
+            "x/a.bak/y",
+            "private",
+            "private/x",
+        ] {
+            assert!(access.hides(path.as_bytes()), "{path}");
+        }
+        for path in ["", "a", "x/private", "a.bak2", "node_modules2", "privates"] {
+            assert!(!access.hides(path.as_bytes()), "{path}");
+        }
+        assert!(access.denies(b"admin") && access.denies(b"admin/a") && !access.denies(b"administration"));
+        assert!(!Access::default().hides(b"a") && !Access::default().denies(b""));
+    }
+
+    #[test]
+    fn a_denied_address_is_not_admitted_whatever_is_allowed() {
+        let admits = |access: &Access, address: &str| access.admits(address.parse().ok());
+        let both = access("allow-from = ['10.0.0.0/8', 'unix']\ndeny-from = ['10.1.0.0/16']");
+        for (address, admitted) in [
+            ("10.2.0.1", true),
+            ("10.1.0.1", false),
+            ("192.0.2.1", false),
+            ("::ffff:10.2.0.1", true),
+            ("unix", true),
+        ] {
+            assert_eq!(admits(&both, address), admitted, "{address}");
+        }
+        let deny = access("deny-from = ['::1']");
+        assert!(admits(&deny, "127.0.0.1") && admits(&deny, "unix") && !admits(&deny, "::1"));
+        assert!(!admits(&access("allow-from = ['::1']"), "unix"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_their_key() {
+        for (text, key) in [
+            ("hide = ['a', '[']", "site.hide[1]"),
+            ("deny = ['']", "site.deny[0]"),
+            ("allow-from = ['10.0.0.0/99']", "site.allow-from[0]"),
+            ("deny-from = ['localhost']", "site.deny-from[0]"),
+        ] {
+            let config = crate::Config::from_toml(&format!("[site]\n{text}")).unwrap();
+            assert_eq!(Access::new(&config.site, "site").unwrap_err().thing(), key);
+        }
+    }
+}

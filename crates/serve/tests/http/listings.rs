@@ -1,0 +1,156 @@
+//! Listings of large directories: what others notice of them, how they are cut, compressed and
+//! limited.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::time::Instant;
+
+use crate::support::{Client, LONG, Response, Served, Tree, request};
+
+/// As many as a listing has at most.
+const ENTRIES: usize = 100_000;
+const PAGE: usize = 10_000;
+const CLIENTS: usize = 32;
+
+/// A directory `large` with so many empty files, beside a file `hot`.
+fn tree(entries: usize) -> Tree {
+    let tree = Tree::new(&[("hot", b"hot")]);
+    fs::create_dir(tree.at("large")).unwrap();
+    (0..entries).for_each(|entry| drop(File::create(tree.at(&format!("large/{entry:06}"))).unwrap()));
+    tree
+}
+
+/// The value of a metric.
+fn metric(client: &mut Client, name: &str) -> u64 {
+    let metrics = client.get("/metrics");
+    let line = metrics.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+}
+
+/// One worker: were directories read, sorted or formatted there, no request would be answered
+/// meanwhile. That one is being read is asked before and after a hot request, so neither of the
+/// three was held up by it.
+#[test]
+fn hot_requests_are_answered_while_large_directories_are_read() {
+    let tree = tree(ENTRIES);
+    // On a machine with a high load the pool, which gives way to everybody, takes long for a page.
+    let top = "metrics = '/metrics'\nlimits = { idle-timeout-ms = 3_600_000, write-timeout-ms = 3_600_000 }";
+    let served = Served::new(&tree, top, "listing = true");
+    let mut hot = served.connect();
+    let (start, mut during, mut round) = (Instant::now(), 0, 0);
+    while during < 20 {
+        assert!(start.elapsed() < 2 * LONG, "{during} requests were answered beside a reading");
+        round += 1;
+        let mut clients: Vec<Client> = (0..CLIENTS).map(|_| served.connect()).collect();
+        for client in &mut clients {
+            client.send(request("GET", &format!("/large/?page={}", round % 10 + 1), &[]));
+        }
+        let reads = "fathom_listing_reads_total";
+        let before = metric(&mut hot, reads);
+        while metric(&mut hot, "fathom_listing_reads") > 0 {
+            hot.get("/hot").is(200, b"hot");
+            during += usize::from(metric(&mut hot, "fathom_listing_reads") > 0);
+        }
+        let bodies: Vec<Response> = clients.iter_mut().map(|client| client.receive("GET")).collect();
+        assert_eq!((bodies[0].status, bodies[0].text().matches("<tr><td><a href=\"./").count()), (200, PAGE));
+        assert!(bodies.iter().all(|body| body.body == bodies[0].body), "all have the same page");
+        assert!(metric(&mut hot, reads) - before < CLIENTS as u64, "each client had a reading of its own");
+    }
+}
+
+#[test]
+fn a_page_has_ten_thousand_entries_and_programs_find_the_next() {
+    let tree = tree(PAGE + 1);
+    let served = Served::site(&tree, "listing = true");
+    let mut client = served.connect();
+    let json = |response: Response| serde_json::from_slice::<serde_json::Value>(&response.body).unwrap();
+    let first = json(client.ask("GET", "/large/?order=desc", &[("Accept", "application/json")]));
+    let entries = |page: &serde_json::Value| page["entries"].as_array().unwrap().len();
+    assert_eq!(
+        (entries(&first), &first["complete"], &first["total"]),
+        (PAGE, &false.into(), &(PAGE + 1).into())
+    );
+    let next = first["next"].as_str().unwrap();
+    let last = json(client.ask("GET", &format!("/large/{next}"), &[("Accept", "application/json")]));
+    assert_eq!(
+        (entries(&last), &last["entries"][0]["name"], &last["next"]),
+        (1, &"000000".into(), &().into())
+    );
+    assert_eq!(client.get("/large/?page=3").status, 404);
+
+    // A page longer than one piece, with the length that HEAD says.
+    let page = client.get("/large/");
+    assert!(page.body.len() > 10 * (64 << 10));
+    let head = client.ask("HEAD", "/large/", &[]);
+    assert_eq!(head.field("content-length"), page.field("content-length"));
+    let filtered = client.get("/large/?filter=00123");
+    assert_eq!(filtered.text().matches("<tr><td><a href=\"./").count(), 11, "{}", filtered.text());
+}
+
+/// A listing shows a README only if a request for the file would return it.
+#[test]
+fn a_readme_is_shown_as_text_if_it_could_be_had() {
+    let tree = Tree::new(&[
+        ("d/README.md", b"# <script>alert(1)</script>\n\tcode"),
+        ("../README", b"outside"),
+        ("f/x", b"x"),
+    ]);
+    tree.link("../README", "README");
+    tree.link("../d/README.md", "e/readme.txt");
+    rustix::fs::mkfifoat(rustix::fs::CWD, tree.at("f/README"), rustix::fs::Mode::from_raw_mode(0o600))
+        .unwrap();
+    let served = Served::site(&tree, "listing = true");
+    let shown = "<pre>\n# &lt;script&gt;alert(1)&lt;/script&gt;\n\tcode</pre>";
+    for (target, is_shown) in
+        [("/d/", true), ("/e/", true), ("/", false), ("/f/", false), ("/d/?filter=r", false)]
+    {
+        let page = served.get(target);
+        assert_eq!((page.status, page.text().contains(shown)), (200, is_shown), "{target}");
+        assert!(!page.text().contains("outside"));
+    }
+    let never = Served::site(&tree, "listing = true\nsymlinks = 'never'");
+    assert!(!never.get("/e/").text().contains("<pre>"));
+}
+
+#[test]
+fn a_listing_is_compressed_as_other_bodies_are() {
+    let tree = tree(2000);
+    let served = Served::site(&tree, "listing = true\ncompress = { codings = ['gzip'], max-bytes = 4096 }");
+    let plain = served.get("/large/");
+    assert_eq!(
+        (plain.field("content-encoding"), plain.list("vary")),
+        (None, vec!["accept".into(), "accept-encoding".into()])
+    );
+    let coded = served.get_with("/large/", "Accept-Encoding", "br, gzip");
+    assert_eq!(coded.field("content-encoding"), Some("gzip"));
+    assert_eq!(coded.list("vary"), ["accept", "accept-encoding"]);
+    assert!(coded.body.len() < plain.body.len() / 5);
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&coded.body[..]).read_to_end(&mut text).unwrap();
+    assert!(text == plain.body);
+    // Too short to be worth it, and not asked for.
+    let short = served.get_with("/large/?filter=none", "Accept-Encoding", "br");
+    assert_eq!(short.field("content-encoding"), None);
+    assert_eq!(
+        Served::site(&tree, "listing = true")
+            .get_with("/large/", "Accept-Encoding", "gzip")
+            .field("content-encoding"),
+        None
+    );
+}
+
+#[test]
+fn what_does_not_fit_into_the_memory_for_listings_is_answered_503() {
+    let tree = tree(5000);
+    let top = "metrics = '/metrics'\nlimits = { listing-bytes = 200_000 }";
+    let served = Served::new(&tree, top, "listing = true");
+    let mut client = served.connect();
+    let refused = client.get("/large/");
+    assert_eq!((refused.status, refused.field("retry-after")), (503, Some("1")));
+    assert_eq!(client.get("/").status, 200, "a small one fits");
+    client.get("/hot").is(200, b"hot");
+    drop(client);
+    crate::support::eventually("nothing is held", || {
+        metric(&mut served.connect(), "fathom_listing_bytes") == 0
+    });
+}

@@ -1,0 +1,231 @@
+//! The workers' side of a gatherer: asks the policy about what they find, and sends what it picks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use fathom_io::{FileType, Follow, Meta, Name, Names};
+
+use super::channel::Outlets;
+use super::message::{Failed, Item, Message, RootId};
+use super::path::EntryPath;
+use super::policy::{Entry, Filter, Policy};
+use super::token::{Reports, Token};
+use crate::failure::Failure;
+use crate::gather::{Below, Gather};
+use crate::node::Node;
+use crate::visit::{self, Descend, Enter, Found, Opened};
+
+/// Limits of a walk that every policy can have.
+#[derive(Clone)]
+pub(super) struct Limits {
+    pub(super) min_depth: usize,
+    pub(super) max_depth: usize,
+    pub(super) one_file_system: bool,
+    pub(super) contents_first: bool,
+    /// The metadata of every entry is taken, whatever the policy says.
+    pub(super) metadata: bool,
+    pub(super) links: Follow,
+    pub(super) filter: Option<Arc<dyn Filter>>,
+}
+
+/// The gatherer's state of a directory, kept until everything below it has been sent.
+struct Pending<T>(Mutex<Kept<T>>);
+
+struct Kept<T> {
+    /// Its own, or else that of the nearest watched directory above.
+    token: Token,
+    is_watched: bool,
+    /// The message about the directory itself, where that comes after its contents.
+    last: Option<(usize, Item<T>)>,
+}
+
+/// Does as the policy says.
+pub(super) struct Sorter<T, P> {
+    pub(super) policy: P,
+    pub(super) limits: Limits,
+    pub(super) outlets: Arc<Outlets<T>>,
+}
+
+/// Messages by channel.
+type Batches<T> = BTreeMap<usize, Vec<Message<T>>>;
+
+impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
+    /// Whether what an entry is must still be found out.
+    fn is_undecided(&self, file_type: FileType) -> bool {
+        let is_followed = file_type == FileType::Symlink && self.limits.links == Follow::Yes;
+        file_type == FileType::Unknown || is_followed
+    }
+
+    fn keeps(&self, dir: &Arc<Node>, name: Name<'_>) -> bool {
+        self.limits.filter.as_ref().is_none_or(|filter| filter.keeps(dir, name))
+    }
+
+    /// The token that messages about what is in `dir` have.
+    fn token(dir: &Node) -> Token {
+        let pending = dir.gathered::<Pending<T>>();
+        pending.map_or_else(Token::default, |pending| pending.lock().token.clone())
+    }
+
+    /// Watches `node` until it is processed.
+    fn watch(&self, node: &Arc<Node>, channel: usize) {
+        self.outlets.watch();
+        let reports: Weak<dyn Reports> = Arc::<Outlets<T>>::downgrade(&self.outlets);
+        let above = Self::token(node);
+        let token = above.below(EntryPath::apart(node), channel, reports);
+        match node.gathered::<Pending<T>>() {
+            Some(pending) => {
+                let mut kept = pending.lock();
+                (kept.token, kept.is_watched) = (token, true);
+            }
+            None => node.set_gathered(Pending::<T>(Mutex::new(Kept { token, is_watched: true, last: None }))),
+        }
+    }
+
+    fn entry(
+        &self,
+        found: visit::Entry<'_>,
+        dir: &Arc<Node>,
+        token: &Token,
+        below: &mut Below<'_, '_>,
+        batches: &mut Batches<T>,
+    ) {
+        let file_type = found.file_type();
+        let is_late = self.is_undecided(found.name.file_type);
+        if is_late && !self.keeps(dir, Name { file_type, ..found.name }) {
+            return;
+        }
+        // One whose metadata was asked for in vain has been a failure.
+        let Ok(meta) = found.meta.transpose() else { return };
+        let ino = meta.map_or(found.name.ino, |meta| meta.ino);
+        let pick = self.policy.pick(&Entry { dir, found: Some(found), file_type, ino, meta });
+        let depth = dir.depth() + 1;
+        let item = pick.sends.filter(|_| depth >= self.limits.min_depth).map(|(channel, payload)| {
+            let path = EntryPath::new(dir, Some(found.name.name));
+            let token = token.clone();
+            (channel, Item { path, file_type, ino, meta: meta.copied(), payload, token })
+        });
+        let descends = pick.descends && file_type == FileType::Directory && depth < self.limits.max_depth;
+        let (last, first) = if descends && self.limits.contents_first { (item, None) } else { (None, item) };
+        if descends {
+            below.descend_with(&found, |node| {
+                if token.is_watched() || last.is_some() {
+                    let kept = Kept { token: token.clone(), is_watched: false, last };
+                    node.set_gathered(Pending(Mutex::new(kept)));
+                }
+            });
+        }
+        if let Some((channel, item)) = first {
+            batches.entry(self.outlets.index(channel)).or_default().push(Message::Entry(item));
+        }
+    }
+}
+
+impl<T> Pending<T> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
+    type Local = ();
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.limits.filter.as_ref().map_or(0, |filter| filter.opened(&dir))
+    }
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        if self.limits.filter.is_some() {
+            names.retain(|name| self.is_undecided(name.file_type) || self.keeps(dir, name));
+        }
+        // An entry whose type is still undecided needs a stat call in any case.
+        names.skip_stat_if(|name| {
+            let is_wanted = self.limits.metadata || self.policy.wants_metadata(dir, name);
+            !is_wanted && !self.is_undecided(name.file_type)
+        });
+    }
+
+    fn enter(&self, (): &mut (), Enter { node, meta, found }: Enter<'_>) -> Descend {
+        if node.depth() == 0 {
+            self.begin(node);
+        }
+        let is_elsewhere = self.limits.one_file_system && node.root_dev().is_some_and(|dev| dev != meta.dev);
+        if is_elsewhere || node.depth() >= self.limits.max_depth {
+            return Descend::No;
+        }
+        if found == Found::Readable
+            && let Some(channel) = self.policy.processed(node)
+        {
+            self.watch(node, channel);
+        }
+        Descend::Yes
+    }
+
+    fn entries<'a>(
+        &self,
+        (): &mut (),
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = visit::Entry<'a>>,
+        below: &mut Below<'_, '_>,
+    ) {
+        // Sent before this returns, so that nothing of a directory comes after the word that it is
+        // done.
+        let (mut batches, token) = (BTreeMap::new(), Self::token(dir));
+        entries.for_each(|entry| self.entry(entry, dir, &token, below, &mut batches));
+        batches.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
+    }
+
+    fn failed(&self, (): &mut (), failure: Failure<'_>) {
+        if let Some(channel) = self.policy.failed(&failure) {
+            let token = Self::token(failure.node);
+            self.outlets.send(channel, vec![Message::Error(Failed::new(failure, token))]);
+        }
+    }
+
+    fn leave(&self, (): &mut (), node: &Arc<Node>) {
+        if let Some(channel) = self.policy.end(node) {
+            self.outlets.send(channel, vec![Message::End(node.clone())]);
+        }
+    }
+
+    fn done(&self, (): &mut (), node: &Arc<Node>) {
+        let kept = node.gathered::<Pending<T>>().map(|pending| {
+            let mut kept = pending.lock();
+            (std::mem::take(&mut kept.token), kept.is_watched, kept.last.take())
+        });
+        let (token, is_watched, last) = kept.unwrap_or_default();
+        if let Some((channel, item)) = last {
+            self.outlets.send(channel, vec![Message::Entry(item)]);
+        }
+        if let Some(channel) = self.policy.done(node) {
+            self.outlets.send(channel, vec![Message::Done(node.clone())]);
+        }
+        if node.depth() == 0 {
+            self.outlets.send_all(|| Message::RootDone(RootId(node.root_index())));
+        }
+        if is_watched {
+            token.set_walked();
+        }
+    }
+
+    fn root_file(&self, (): &mut (), root: &Arc<Node>, meta: &Meta) {
+        self.begin(root);
+        let (file_type, ino) = (meta.file_type(), meta.ino);
+        let pick = self.policy.pick(&Entry { dir: root, found: None, file_type, ino, meta: Some(meta) });
+        if let Some((channel, payload)) = pick.sends.filter(|_| self.limits.min_depth == 0) {
+            let (path, token) = (EntryPath::new(root, None), Token::default());
+            let item = Item { path, file_type, ino, meta: Some(*meta), payload, token };
+            self.outlets.send(channel, vec![Message::Entry(item)]);
+        }
+    }
+
+    fn flush(&self, (): &mut ()) {}
+}
+
+impl<T, P> Sorter<T, P> {
+    /// Keeps the walk's descriptors for consumers, which may open entries after the walk has ended.
+    fn begin(&self, root: &Node) {
+        if let Some(fds) = root.fds() {
+            self.outlets.handles.get_or_init(|| fds);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A walk as an iterator, for a program of one thread.
+
+use std::path::Path;
+
+use super::message::{Failed, Item, Message};
+use super::policy::{Entry, Pick, Policy};
+use super::{Builder, Gatherer, Inbox};
+use crate::error::{Error, Op};
+use crate::run::Summary;
+
+/// Everything there is.
+struct Everything;
+
+impl Policy for Everything {
+    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+        Pick::send(0).descend()
+    }
+}
+
+/// Everything below some roots, as an iterator of entries and failures in no order; made by
+/// [`Builder::walk`].
+#[derive(Debug)]
+pub struct Walk {
+    gatherer: Gatherer,
+    inbox: Inbox,
+    is_over: bool,
+}
+
+impl Builder {
+    /// Starts to walk everything below `roots` and returns it as an iterator.
+    ///
+    /// # Errors
+    /// If no thread can be started, or the path of a root has a NUL byte.
+    pub fn walk(self, roots: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Walk, Error> {
+        let (gatherer, mut inboxes) = self.channels(1).start(Everything)?;
+        for root in roots {
+            gatherer.add_root(root).map_err(|error| Error::new(Op::AddRoot, error))?;
+        }
+        gatherer.no_more_roots();
+        let inbox = inboxes.pop().expect("there is one channel");
+        Ok(Walk { gatherer, inbox, is_over: false })
+    }
+}
+
+impl Walk {
+    /// Ends the walk, if it has not ended, and tells how it went.
+    ///
+    /// # Errors
+    /// As [`Gatherer::finish`].
+    pub fn finish(self) -> Result<Summary, Error> {
+        if !self.is_over {
+            self.gatherer.shut_down();
+        }
+        self.gatherer.finish()
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<Item, Failed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        for message in self.inbox.by_ref() {
+            match message {
+                Message::Entry(item) => return Some(Ok(item)),
+                Message::Error(failed) => return Some(Err(failed)),
+                Message::End(_) | Message::Done(_) | Message::Processed(_) | Message::RootDone(_) => {}
+            }
+        }
+        self.is_over = true;
+        None
+    }
+}
