@@ -11,6 +11,11 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$logs/all"
 export CARGO_TERM_COLOR=never MAKEFLAGS=--no-print-directory LOCKED=--locked
+# A run builds everything once: what a later build would reuse is half of the disk it fills.
+export CARGO_INCREMENTAL=0
+
+# What is free where the build goes: a full disk fails every step, each with other words.
+free_mib() { df -Pm "$target" | awk 'END { print $4 }'; }
 
 # Runs a command under a name and keeps what it prints, and its status, for the sum. What hangs is ended.
 step() {
@@ -21,7 +26,7 @@ step() {
   status=${PIPESTATUS[0]}
   # Programs may leave the last line open.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/all"
-  echo "== $name: exit $status after $((SECONDS - start)) s"
+  echo "== $name: exit $status after $((SECONDS - start)) s, $(free_mib) MiB of disk left"
 }
 
 # What only enables tests: those that miss it skip and are counted then.
