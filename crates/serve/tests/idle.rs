@@ -11,8 +11,9 @@ use fathom_serve::server::{Outfit, Server};
 
 /// Enough for what is there once to count little.
 const CONNECTIONS: u64 = 400;
-/// Of a connection, with the client's end of it, which this process has as well.
-const BYTES_EACH: u64 = 12 << 10;
+/// Of a connection, with the client's end of it, which this process has as well, and with its part
+/// of what the pool's threads take. In builds without optimisation a connection's state is larger.
+const BYTES_EACH: u64 = 16 << 10;
 
 /// Memory of this process that no file backs.
 fn memory_bytes() -> u64 {

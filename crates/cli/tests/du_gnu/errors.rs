@@ -4,12 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use rustix::io::Errno;
 
 use crate::support::fuse::{Script, TOP};
 use crate::support::outcome::End;
+use crate::support::process::at_rest;
 use crate::support::program::{ENGINES, Program};
 use crate::support::{Tree, all_same, du, needs_fuse, same};
 
@@ -358,7 +358,7 @@ fn a_directory_moved_away_spoils_no_other_operand() {
             // The first line is out; the pipe is full soon after.
             let pipe = child.stdout.as_mut().expect("standard output is a pipe");
             pipe.read_exact(&mut [0]).expect("there is a first line");
-            thread::sleep(Duration::from_millis(300));
+            at_rest(child.id());
             fs::rename(tree.at("a/b/c"), tree.at("moved")).expect("both are in the tree");
         });
         fs::rename(tree.at("moved"), tree.at("a/b/c")).expect("both are in the tree");

@@ -57,20 +57,36 @@ struct Node {
     gate: Option<Gate>,
 }
 
-/// Holds up who opens a directory until a test lets it.
+/// Holds up each opening of a directory until a test lets it through.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<Passage>, Condvar)>);
+
+#[derive(Default)]
+struct Passage {
+    is_open: bool,
+    /// An opening has come to the gate.
+    is_reached: bool,
+}
 
 impl Gate {
     /// Lets everyone in, now and later.
     pub(crate) fn open(&self) {
-        *self.0.0.lock().expect("no holder panics") = true;
+        self.0.0.lock().expect("no holder panics").is_open = true;
         self.0.1.notify_all();
     }
 
+    /// Returns when the first opening is held up.
+    pub(crate) fn wait_until_reached(&self) {
+        let passage = self.0.0.lock().expect("no holder panics");
+        drop(self.0.1.wait_while(passage, |passage| !passage.is_reached).expect("no holder panics"));
+    }
+
     fn pass(&self) {
-        let open = self.0.0.lock().expect("no holder panics");
-        drop(self.0.1.wait_while(open, |open| !*open).expect("no holder panics"));
+        let mut passage = self.0.0.lock().expect("no holder panics");
+        passage.is_reached = true;
+        // Pairs with `wait_until_reached`.
+        self.0.1.notify_all();
+        drop(self.0.1.wait_while(passage, |passage| !passage.is_open).expect("no holder panics"));
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod commands;
 pub(crate) mod fuse;
 pub(crate) mod manifest;
 pub(crate) mod outcome;
+pub(crate) mod process;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod release;

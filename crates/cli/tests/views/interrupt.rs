@@ -2,14 +2,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Child;
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::FATHOM;
 use crate::support::fuse::{Script, TOP};
 use crate::support::outcome::{End, Outcome};
+use crate::support::process::at_rest;
 use crate::support::{Tree, du, needs_fuse};
 
 /// A run over a tree in which one directory does not open, interrupted while it waits for that; and the first line of
@@ -22,11 +21,9 @@ fn interrupted(view: &str) -> (String, Outcome) {
     let gate = script.gate(slow);
     let case = du(&tree, &format!("{view} mnt")).mounting(&script);
     case.watch(FATHOM, |child| {
-        // It looks up the directory while it still reads the one above: what is known of that has to arrive.
-        while script.lookups() < 2 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        thread::sleep(Duration::from_millis(50));
+        // The results of the directory above it have to arrive.
+        gate.wait_until_reached();
+        at_rest(child.id());
         kill_process(Pid::from_child(child), Signal::INT).expect("nobody has waited for it yet");
         let said = first_line(child);
         // The kernel lets no process go while the file system owes it an answer.
