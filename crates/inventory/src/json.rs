@@ -5,7 +5,7 @@
 
 use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
-use fathom_walk::{Meta, Stamp};
+use fathom_walk::{Attributes, Meta, Stamp};
 use rustix::fs::{major, minor};
 
 use crate::entry::{Entry, type_letter};
@@ -39,12 +39,13 @@ impl Writer {
     /// A path that is not UTF-8 has replacement characters, and `path_bytes` holds all its bytes in hexadecimal. A time
     /// that is unknown or beyond the calendar of 32-bit years is null.
     pub fn write(&self, entry: &Entry<'_>, born: Option<Stamp>, out: &mut Vec<u8>) {
-        self.write_known(&Item { entry: *entry, born, link: None, state: None, errno: None }, out);
+        let item = Item { entry: *entry, born, attributes: None, link: None, state: None, errno: None };
+        self.write_known(&item, out);
     }
 
-    /// Appends an entry of an inventory as [`Writer::write`] does, and then `link_target` (and
-    /// `link_target_bytes`, if that is not UTF-8) of a symbolic link, and the `state` of a
-    /// directory.
+    /// Appends an entry of an inventory as [`Writer::write`] does, and then its `attributes`, where
+    /// they are known, `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic
+    /// link, and the `state` of a directory.
     pub fn write_known(&self, item: &Item<'_>, out: &mut Vec<u8>) {
         let entry = &item.entry;
         out.extend_from_slice(b"{\"path\":\"");
@@ -59,6 +60,11 @@ impl Writer {
         out.extend_from_slice(&[type_letter(entry.file_type()), b'"']);
         if let Some(meta) = entry.meta {
             self.write_meta(meta, item.born, out);
+        }
+        if let Some(attributes) = item.attributes {
+            member("attributes", out);
+            let mut text = [0; Attributes::TEXT_BYTES_MAX];
+            [b"\"", attributes.text(&mut text), b"\""].iter().for_each(|part| out.extend_from_slice(part));
         }
         if let Some(link) = item.link {
             member("link_target", out);
@@ -195,6 +201,7 @@ mod tests {
             changed: stamp(i64::MAX),
             born: None,
             mount_root: None,
+            attributes: None,
         };
         let expected = "{\"path\":\"a/b\",\"type\":\"f\",\"size\":-1,\"blocks\":8,\"mode\":\"4755\",\"uid\":1000,\
             \"gid\":4294967295,\"nlink\":2,\"ino\":7,\"dev\":\"259:3\",\"mtime\":\"1970-01-01T00:00:00.000000005Z\",\
@@ -228,12 +235,16 @@ mod tests {
                 meta: None,
             };
             let mut out = Vec::new();
-            Writer::new().write_known(&Item { entry, born: None, link, state, errno: None }, &mut out);
+            let attributes = Some(Attributes::APPEND);
+            let item = Item { entry, born: None, attributes, link, state, errno: None };
+            Writer::new().write_known(&item, &mut out);
             String::from_utf8(out).unwrap()
         };
         let link = item(Some(&b"x\"\xff"[..]), None);
         assert!(
-            link.ends_with(",\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"),
+            link.ends_with(
+                ",\"attributes\":\"a\",\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"
+            ),
             "{link}"
         );
         assert!(item(None, Some(crate::store::State::Partial)).ends_with(",\"state\":\"partial\"}\n"));

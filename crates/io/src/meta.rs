@@ -79,6 +79,77 @@ impl Stamp {
     }
 }
 
+/// The attributes of an inode that a filesystem reports (`stx_attributes` of statx(2)). Their text
+/// has lsattr's letters, in lsattr's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Attributes(u8);
+
+impl Attributes {
+    /// The file cannot be changed.
+    pub const IMMUTABLE: Self = Self(1);
+    /// The file can only be appended to.
+    pub const APPEND: Self = Self(2);
+    /// Backups by dump(8) leave the file out.
+    pub const NODUMP: Self = Self(4);
+    /// The filesystem compresses the file.
+    pub const COMPRESSED: Self = Self(8);
+    /// Reading the contents takes a key.
+    pub const ENCRYPTED: Self = Self(16);
+    /// The file bypasses the page cache: it is in memory that the CPU addresses.
+    pub const DAX: Self = Self(32);
+    /// The contents are checked against hashes as they are read (fs-verity).
+    pub const VERITY: Self = Self(64);
+    /// Bytes of the longest text.
+    pub const TEXT_BYTES_MAX: usize = 7;
+    /// The text of an inode that has no attribute.
+    const NONE: u8 = b'-';
+    /// By bit number.
+    const LETTERS: [u8; Self::TEXT_BYTES_MAX] = *b"iadcExV";
+
+    /// Returns the attributes of either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the set as a number below 128.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the set that [`Attributes::bits`] has this number for; `None` from 128 on.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        if bits < 1 << Self::TEXT_BYTES_MAX { Some(Self(bits)) } else { None }
+    }
+
+    /// Writes the letters to `buffer` and returns them; `-` for an empty set.
+    pub fn text(self, buffer: &mut [u8; Self::TEXT_BYTES_MAX]) -> &[u8] {
+        let letters = (0..).zip(Self::LETTERS).filter(|(bit, _)| self.0 >> bit & 1 == 1);
+        let mut len = 0;
+        for (place, (_, letter)) in buffer.iter_mut().zip(letters) {
+            *place = letter;
+            len += 1;
+        }
+        if len == 0 {
+            buffer[0] = Self::NONE;
+        }
+        &buffer[..len.max(1)]
+    }
+
+    /// Returns the set that has this text; `None` if there is none.
+    #[must_use]
+    pub fn from_text(text: &[u8]) -> Option<Self> {
+        if text == [Self::NONE] {
+            return Some(Self::default());
+        }
+        let bit = |letter: &u8| Self::LETTERS.iter().position(|known| known == letter);
+        let set = text.iter().try_fold(0, |set, letter| Some(set | 1 << bit(letter)?));
+        set.filter(|_| !text.is_empty()).map(Self)
+    }
+}
+
 /// The metadata of one inode. Fields that were not asked for are unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Meta {
@@ -108,6 +179,8 @@ pub struct Meta {
     pub born: Option<Stamp>,
     /// Whether this is the root of a mount; `None` where the kernel does not say.
     pub mount_root: Option<bool>,
+    /// Attributes; `None` where the call or the filesystem does not report any.
+    pub attributes: Option<Attributes>,
 }
 
 impl Meta {
@@ -144,6 +217,8 @@ impl Fields {
     pub const ALL: Self = Self(15);
     /// When the file was made.
     pub const BIRTH: Self = Self(64);
+    /// Attributes such as "immutable", which statx(2) reports and stat(2) does not.
+    pub const ATTRIBUTES: Self = Self(128);
     /// Nobody but this machine keeps the file: there is no difference between what is cached and what is true, and the
     /// cheapest call will do. Without a word on whether it is a mount's root.
     pub const LOCAL: Self = Self(32);
@@ -167,6 +242,21 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attributes_are_letters_and_back() {
+        let text = |set: Attributes| set.text(&mut [0; Attributes::TEXT_BYTES_MAX]).to_vec();
+        assert_eq!(text(Attributes::default()), b"-");
+        assert_eq!(text(Attributes::APPEND.union(Attributes::IMMUTABLE)), b"ia");
+        let all: Vec<_> = (0..=u8::MAX).filter_map(Attributes::from_bits).collect();
+        assert_eq!((all.len(), &text(all[127])[..]), (128, &b"iadcExV"[..]));
+        for set in all {
+            assert_eq!(Attributes::from_text(&text(set)), Some(set));
+        }
+        for other in [&b""[..], b"I", b"i-", b"--", b"i a", b"\xff"] {
+            assert_eq!(Attributes::from_text(other), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn stamps_are_system_times_where_those_reach() {

@@ -6,11 +6,14 @@
 //! [`Model::read`]: `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
 //! directory's first.
 //!
+//! std does not report attributes: where they are wanted ([`Fields::ATTRIBUTES`]), statx(2) is called on
+//! the pool, as often and with as many hand-offs.
+//!
 //! What differs from the other models is what std does below: every field is asked for, mount roots are not told,
 //! an automount point is mounted by looking at it, and the link through /proc counts as one of the 40 that may follow one
 //! another. Dropping a model does not wait for calls still in the pool; what they return is dropped.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::Metadata;
 use std::future::Future;
 use std::io;
@@ -218,6 +221,9 @@ async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -
 }
 
 async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+    if fields.has(Fields::ATTRIBUTES) {
+        return statx(path, follow, fields).await;
+    }
     loop {
         let metadata = match follow {
             Follow::Yes => tokio::fs::metadata(&path).await,
@@ -228,6 +234,16 @@ async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta,
             metadata => return metadata.map(|metadata| meta(&metadata, fields)),
         }
     }
+}
+
+/// The call that std makes, with the attributes that std leaves out.
+async fn statx(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
+    let path = CString::new(path.into_os_string().into_vec()).map_err(|_| Errno::INVAL)?;
+    // std does not spare the server, and asks for all fields.
+    let fields = Fields::ALL.and(Fields::FRESH).and(fields);
+    let call = move || crate::sys::stat(CWD, &path, follow, fields);
+    let meta = tokio::task::spawn_blocking(call).await.map_err(|_| Errno::IO)??;
+    Ok(Meta { mount_root: None, ..meta })
 }
 
 /// Where no descriptor is left to lend to another thread, or what is lent would not keep the position (readdir's
@@ -291,6 +307,7 @@ fn meta(metadata: &Metadata, fields: Fields) -> Meta {
         changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
         born: born.map(stamp_of),
         mount_root: None,
+        attributes: None,
     }
 }
 

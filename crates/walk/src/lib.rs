@@ -47,7 +47,7 @@ pub use dir_path::DirPath;
 pub use error::{Error, Op};
 pub use failure::{Failure, Operation};
 pub use fathom_io::mounts;
-pub use fathom_io::{Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
+pub use fathom_io::{Attributes, Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;
 pub use node::Node;

@@ -4,6 +4,7 @@ use fathom_inventory::diff::{Change, Facts, Field, Growth, Number, Report, Summa
 use fathom_text::human::BlockSize;
 use fathom_text::quote::quoteaf;
 use fathom_text::time::{TimeStyle, Zone};
+use fathom_walk::Attributes;
 
 use crate::du::view::json::Object;
 use crate::du::view::screen::Screen;
@@ -50,12 +51,17 @@ fn write_field(field: Field, sides: [&Facts; 2], screen: &Screen, out: &mut Vec<
             Field::Uid => Some(number(Number::Uid).to_string().into_bytes()),
             Field::Gid => Some(number(Number::Gid).to_string().into_bytes()),
             Field::Mode => Some(format!("{:04o}", number(Number::Mode) & 0o7777).into_bytes()),
+            Field::Attributes => facts.attributes().map(attributes),
             Field::Target => Some(quoteaf(&facts.link, screen.charset)),
         }
     };
     if let [Some(old), Some(new)] = sides.map(value) {
         out.extend_from_slice(&[b" ", &old[..], b" -> ", &new[..]].concat());
     }
+}
+
+fn attributes(attributes: Attributes) -> Vec<u8> {
+    attributes.text(&mut [0; Attributes::TEXT_BYTES_MAX]).to_vec()
 }
 
 /// Writes changes as JSON objects.
@@ -108,6 +114,9 @@ impl Json {
         ] {
             let nanos = nanos.and_then(|nanos| facts.number(nanos)).unwrap_or(0);
             self.write_time(name, facts.number(micros), nanos, object);
+        }
+        if let Some(found) = facts.attributes() {
+            object.text("attributes", &attributes(found));
         }
         if facts.letter == b'l' {
             object.text("link_target", &facts.link);

@@ -91,7 +91,8 @@ impl<'a> Listing<'a> {
             file_type: meta.file_type(),
             meta: Some(meta),
         };
-        self.tell(&Item { entry, born: meta.born, link: None, state: None, errno: None });
+        let (born, attributes) = (meta.born, meta.attributes);
+        self.tell(&Item { entry, born, attributes, link: None, state: None, errno: None });
         self.flush();
     }
 

@@ -28,11 +28,13 @@ CREATE VIEW files AS SELECT
     e.* EXCLUDE (dir_id)
 FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
 
-/// Everything. A directory is in its parent, and has an `errno` here only for what that means of other entries.
+/// Everything. A directory is in its parent, and has an `errno` here only for what that means of other entries. Inventories of
+/// earlier formats lack some of the columns: a pattern takes those that are there.
 const ENTRIES: &str = "
 CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
-    coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type, dev, ino, mode, uid, gid, nlink, size, blocks,
-    atime, mtime, ctime, atime_ns, mtime_ns, ctime_ns, btime, CASE WHEN mode IS NULL THEN errno END AS errno
+    coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type,
+    COLUMNS('^(dev|ino|mode|uid|gid|nlink|size|blocks|[amc]time(_ns)?|btime|attributes)$'),
+    CASE WHEN mode IS NULL THEN errno END AS errno
 FROM dirs";
 
 /// What to run before the query, in the directory of the inventory. Results that do not fit in memory go to `spill`.

@@ -79,7 +79,7 @@ fn set(zeros: &[u8]) -> BTreeSet<Vec<u8>> {
 fn objects(lines: &[u8]) -> BTreeMap<String, Value> {
     let object = |line: &[u8]| {
         let mut object: Value = serde_json::from_slice(line).unwrap();
-        ["atime", "btime", "link_target", "link_target_bytes", "state"]
+        ["atime", "btime", "attributes", "link_target", "link_target_bytes", "state"]
             .iter()
             .for_each(|name| drop(object.as_object_mut().unwrap().remove(*name)));
         (object["path_bytes"].as_str().unwrap_or(object["path"].as_str().unwrap()).to_owned(), object)

@@ -185,7 +185,7 @@ fn what_could_not_be_read_is_marked() {
     assert_eq!(paths.split(|byte| *byte == 0).filter(|path| !path.is_empty()).count(), 6);
     let csv = fathom(&tree, ["export", "--to", "csv", "i"]).stdout;
     let line = csv.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"s/nosearch/f,")).unwrap();
-    assert_eq!(line, b"s/nosearch/f,,f,,,,,,,,,,,,,,,\r");
+    assert_eq!(line, b"s/nosearch/f,,f,,,,,,,,,,,,,,,,\r");
     let lines = objects(&fathom(&tree, ["export", "--to", "jsonl", "i"]).stdout);
     assert_eq!(lines["s/nosearch/f"], json!({"path": "s/nosearch/f", "type": "f"}));
 }

@@ -17,7 +17,7 @@ const INT64: (&str, &str) = ("int64", "Int64");
 const TIME: (&str, &str) = ("timestamp[us, tz=UTC]", "Datetime(time_unit='us', time_zone='UTC')");
 
 /// Those of `entries`, in their order.
-const ENTRIES: [Column; 23] = [
+const ENTRIES: [Column; 24] = [
     ("dir_id", INT64.0, INT64.1),
     ("name", "string", "String"),
     ("name_raw", "binary", "Binary"),
@@ -38,6 +38,7 @@ const ENTRIES: [Column; 23] = [
     ("mtime_ns", "int32", "Int32"),
     ("ctime_ns", "int32", "Int32"),
     ("btime", TIME.0, TIME.1),
+    ("attributes", "string", "String"),
     ("link_target", "string", "String"),
     ("link_raw", "binary", "Binary"),
     ("errno", "int32", "Int32"),

@@ -8,24 +8,30 @@ use crate::run;
 use crate::support::Tree;
 use crate::support::program::Program;
 
-/// Returns the path of an inventory of the roots `tree` and `missing`; `missing` did not exist.
-/// Below `tree` are `tree/sub/a.txt` and its hard link `tree/link`, `tree/symlink`, `tree/odd\xff`,
+/// Returns the path of an inventory of this format of the roots `tree` and `missing`; `missing` did
+/// not exist. Below `tree` are `tree/sub/a.txt` and its hard link `tree/link`, `tree/symlink`, `tree/odd\xff`,
 /// and the empty directories `tree/sub/empty` and `tree/.hid`.
-fn format_1() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scan/format-1.inv")
+fn of_format(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scan/format-{format}.inv"))
 }
 
 /// Standard output of fathom; its status has to be this.
 #[track_caller]
-fn answer(status: i32, words: &[&str]) -> Vec<u8> {
+fn answer(format: u32, status: i32, words: &[&str]) -> Vec<u8> {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
-    let output = run(command.args(words).arg(format_1()).env("LC_ALL", "C.UTF-8"));
+    let output = run(command.args(words).arg(of_format(format)).env("LC_ALL", "C.UTF-8"));
     assert_eq!(output.status.code(), Some(status), "{words:?}: {output:?}");
     output.stdout
 }
 
 #[test]
-fn format_1_is_read_by_every_command() {
+fn earlier_formats_are_read_by_every_command() {
+    [1, 2].into_iter().for_each(is_read_by_every_command);
+}
+
+#[track_caller]
+fn is_read_by_every_command(format: u32) {
+    let answer = |status, words: &[&str]| answer(format, status, words);
     let exported = answer(0, &["export", "--to", "nul"]);
     let paths: Vec<_> = exported.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
     let expected: [&[u8]; 8] = [
@@ -45,7 +51,7 @@ fn format_1_is_read_by_every_command() {
     assert!(lines.ends_with("7\ttree\n"), "two names are of one inode: {lines}");
     let top = String::from_utf8(answer(0, &["top", "--by", "type", "--json"])).unwrap();
     assert!(top.contains("\"directory\"") || top.contains("\"d\""), "{top}");
-    let old = format_1();
+    let old = of_format(format);
     answer(2, &["diff", old.to_str().unwrap()]);
     assert!(answer(0, &["export", "--to", "sql"]).ends_with(b"COMMIT;\n"));
 }
@@ -55,7 +61,7 @@ fn a_format_of_the_future_is_refused() {
     let tree = Tree::new();
     let copy = tree.path().join("future");
     fs::create_dir(&copy).unwrap();
-    for entry in fs::read_dir(format_1()).unwrap() {
+    for entry in fs::read_dir(of_format(1)).unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
     }

@@ -47,6 +47,8 @@ pub enum Field {
     Uid,
     /// Its owning group.
     Gid,
+    /// Its attributes, if both inventories have them.
+    Attributes,
     /// What the symbolic link holds.
     Target,
     /// When its inode was last changed: shown where nothing else is.
@@ -64,6 +66,7 @@ impl Field {
             Self::Mode => "mode",
             Self::Uid => "uid",
             Self::Gid => "gid",
+            Self::Attributes => "attributes",
             Self::Target => "link_target",
             Self::Ctime => "ctime",
         }
@@ -116,6 +119,7 @@ pub(super) fn fields(old: &Facts, new: &Facts) -> Vec<Field> {
         (Field::Mode, mode(old) != mode(new)),
         (Field::Uid, differ(&[Number::Uid])),
         (Field::Gid, differ(&[Number::Gid])),
+        (Field::Attributes, old.differs_in(new, Number::Attributes)),
         (Field::Target, old.link != new.link),
     ];
     fields.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field));

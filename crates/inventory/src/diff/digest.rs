@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use parquet::errors::Result;
 
-use super::facts::{Devices, Rows};
+use super::facts::{Devices, Number, Rows};
 use super::sorter::{Record, put_bytes};
 use super::tree::Tree;
 use super::{Joined, Side, Sides};
@@ -24,7 +24,8 @@ pub(super) fn differing(
         let tree = joined.trees.get(side);
         let none = Devices::new();
         let devices = if side == Side::New { &joined.pairs.devices } else { &none };
-        let mut sums = Sums { keys: &keys, devices, tree, sums: vec![[0; 2]; tree.len()] };
+        let mut sums =
+            Sums { keys: &keys, devices, tree, sums: vec![[0; 2]; tree.len()], lone: &joined.lone_numbers };
         inventory.each(Table::Dirs, |group| sums.dirs(group))?;
         inventory.each(Table::Entries, |group| sums.entries(group))?;
         Ok(sums.sums)
@@ -42,6 +43,8 @@ struct Sums<'a> {
     devices: &'a Devices,
     tree: &'a Tree,
     sums: Vec<Digest>,
+    /// Numbers that one of the inventories does not have.
+    lone: &'a [Number],
 }
 
 impl Sums<'_> {
@@ -54,10 +57,14 @@ impl Sums<'_> {
     /// Of a directory itself only what is compared: what is in it changes the rest.
     fn dirs(&mut self, group: &Group<'_>) -> Result<()> {
         let columns = [group.numbers("mode")?, group.numbers("uid")?, group.numbers("gid")?];
+        let attributes = group.texts("attributes")?;
         let ids = group.numbers("dir_id")?;
         for row in 0..group.rows() {
             let dir = self.tree.at(ids.or_zero()[row])?;
-            let text = columns.each_ref().map(|column| column.or_zero()[row].to_le_bytes()).concat();
+            let mut text = columns.each_ref().map(|column| column.or_zero()[row].to_le_bytes()).concat();
+            if !self.lone.contains(&Number::Attributes) {
+                put_bytes(attributes.get(row).unwrap_or_default(), &mut text);
+            }
             self.add(dir, &text);
         }
         Ok(())
@@ -71,7 +78,9 @@ impl Sums<'_> {
         for row in 0..group.rows() {
             text.clear();
             put_bytes(names[1].get(row).or(names[0].get(row)).unwrap_or_default(), &mut text);
-            rows.facts(row, self.devices).put(&mut text);
+            let mut facts = rows.facts(row, self.devices);
+            facts.forget(self.lone);
+            facts.put(&mut text);
             self.add(self.tree.at(ids.or_zero()[row])?, &text);
         }
         Ok(())

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use fathom_walk::Attributes;
 use parquet::errors::Result;
 
 use super::sorter::{Record, get_bytes, get_number, put_bytes, put_number};
 use crate::store::{Group, Numbers, Texts};
 
-/// No time of birth.
+/// No value, in a column that may lack one of an inode of which others are known.
 const NEVER: i64 = i64::MIN;
 
 /// The numbers that are known of an inode, as the columns of an inventory have them.
@@ -39,9 +40,14 @@ pub enum Number {
     CtimeNs,
     /// When it was made, in microseconds since 1970.
     Btime,
+    /// Attributes, as [`Attributes::bits`] has them.
+    Attributes,
 }
 
-/// The columns, in the order of [`Number`].
+/// Numbers of an inode.
+const NUMBERS: usize = COLUMNS.len() + 1;
+
+/// The columns of numbers, in the order of [`Number`].
 const COLUMNS: [&str; 13] = [
     "dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks", "mtime", "mtime_ns", "ctime", "ctime_ns",
     "btime",
@@ -55,7 +61,7 @@ pub struct Facts {
     /// What a symbolic link holds.
     pub link: Vec<u8>,
     known: bool,
-    numbers: [i64; COLUMNS.len()],
+    numbers: [i64; NUMBERS],
 }
 
 impl Facts {
@@ -63,7 +69,15 @@ impl Facts {
     #[must_use]
     pub fn number(&self, number: Number) -> Option<i64> {
         let found = self.numbers[number as usize];
-        (self.known && (number as usize != Number::Btime as usize || found != NEVER)).then_some(found)
+        let is_there = (number as usize) < Number::Btime as usize || found != NEVER;
+        (self.known && is_there).then_some(found)
+    }
+
+    /// Its attributes; none where they are not known.
+    #[must_use]
+    pub fn attributes(&self) -> Option<Attributes> {
+        let bits = u8::try_from(self.number(Number::Attributes)?).ok()?;
+        Attributes::from_bits(bits)
     }
 
     /// Whether anything is known but the type.
@@ -74,6 +88,16 @@ impl Facts {
     /// Whether all of these numbers are the same.
     pub(super) fn agrees(&self, other: &Self, numbers: &[Number]) -> bool {
         numbers.iter().all(|number| self.numbers[*number as usize] == other.numbers[*number as usize])
+    }
+
+    /// Whether both have this number, and it is another one.
+    pub(super) fn differs_in(&self, other: &Self, number: Number) -> bool {
+        matches!((self.number(number), other.number(number)), (Some(one), Some(two)) if one != two)
+    }
+
+    /// Removes these numbers.
+    pub(super) fn forget(&mut self, numbers: &[Number]) {
+        numbers.iter().for_each(|number| self.numbers[*number as usize] = NEVER);
     }
 
     /// Whether both have the same inode number.
@@ -108,7 +132,7 @@ impl Record for Facts {
 
     fn get(input: &mut &[u8]) -> Option<Self> {
         let [letter, known] = *input.split_off(..2)? else { return None };
-        let mut numbers = [0; COLUMNS.len()];
+        let mut numbers = [0; NUMBERS];
         for number in &mut numbers {
             *number = get_number(input)?;
         }
@@ -127,6 +151,7 @@ pub(super) type Devices = HashMap<i64, i64>;
 pub(super) struct Rows {
     letters: Option<Texts>,
     numbers: Vec<Numbers>,
+    attributes: Texts,
     links: Option<[Texts; 2]>,
 }
 
@@ -134,7 +159,7 @@ impl Rows {
     /// Of the table of directories.
     pub(super) fn dirs(group: &Group<'_>) -> Result<Self> {
         let numbers = COLUMNS.iter().map(|name| group.numbers(name)).collect::<Result<_>>()?;
-        Ok(Self { letters: None, numbers, links: None })
+        Ok(Self { letters: None, numbers, attributes: group.texts("attributes")?, links: None })
     }
 
     /// Of the table of all else.
@@ -146,7 +171,7 @@ impl Rows {
     /// Of a row.
     pub(super) fn facts(&self, row: usize, devices: &Devices) -> Facts {
         let letter = |letters: &Texts| letters.get(row).and_then(|letter| letter.first()).copied();
-        let mut numbers = [0; COLUMNS.len()];
+        let mut numbers = [0; NUMBERS];
         for (number, column) in numbers.iter_mut().zip(&self.numbers) {
             *number = column.or_zero()[row];
         }
@@ -154,6 +179,9 @@ impl Rows {
         *dev = devices.get(dev).copied().unwrap_or(*dev);
         let birth = self.numbers[Number::Btime as usize].get(row);
         numbers[Number::Btime as usize] = birth.unwrap_or(NEVER);
+        let attributes = self.attributes.get(row).and_then(Attributes::from_text);
+        numbers[Number::Attributes as usize] =
+            attributes.map_or(NEVER, |attributes| attributes.bits().into());
         let link = self.links.as_ref().and_then(|[text, raw]| raw.get(row).or(text.get(row)));
         Facts {
             letter: self.letters.as_ref().map_or(Some(b'd'), letter).unwrap_or(b'U'),
@@ -169,7 +197,7 @@ mod tests {
     use super::*;
 
     fn facts(ino: i64, btime: i64, mtime: i64) -> Facts {
-        let mut numbers = [0; COLUMNS.len()];
+        let mut numbers = [0; NUMBERS];
         numbers[Number::Ino as usize] = ino;
         numbers[Number::Btime as usize] = btime;
         numbers[Number::Mtime as usize] = mtime;

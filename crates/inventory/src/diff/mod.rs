@@ -113,6 +113,8 @@ struct Joined {
     trees: Sides<Tree>,
     pairs: Pairs,
     spans: Sides<Span>,
+    /// Numbers that one of the inventories does not have: they are not compared.
+    lone_numbers: Vec<Number>,
 }
 
 impl Joined {
@@ -124,7 +126,7 @@ impl Joined {
         };
         let single = has_one(Side::Old) && has_one(Side::New);
         let pairs = Pairs::new(&mut trees, single);
-        Ok(Self { trees, pairs, spans })
+        Ok(Self { trees, pairs, spans, lone_numbers: lone_numbers(inventories) })
     }
 
     /// Whether a directory is elsewhere than it was; a root never is.
@@ -160,6 +162,13 @@ impl Joined {
         };
         Sides { old: lone(Side::Old), new: lone(Side::New) }
     }
+}
+
+/// The numbers that one inventory has and the other does not.
+fn lone_numbers(inventories: &Sides<&Inventory>) -> Vec<Number> {
+    let columns = [(Number::Attributes, "attributes")];
+    let is_lone = |column| inventories.old.has(column) != inventories.new.has(column);
+    columns.into_iter().filter(|(_, column)| is_lone(*column)).map(|(number, _)| number).collect()
 }
 
 /// What is asked for of each; at least one of them has it.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_walk::Errno;
+use fathom_walk::{Attributes, Errno};
 
 use super::change::{Change, Field};
 use super::facts::{Facts, Number};
@@ -41,6 +41,7 @@ macro_rules! facts {
             number(concat!($side, "_nlink"), Kind::Uint32),
             number(concat!($side, "_mtime_ns"), Kind::Int32),
             number(concat!($side, "_ctime_ns"), Kind::Int32),
+            text(concat!($side, "_attributes")),
             text(concat!($side, "_link_target")),
             Spec::new(concat!($side, "_link_raw"), Kind::Bytes, Packing::Lengths).optional(),
         )*]
@@ -52,7 +53,7 @@ const LONGS: [Number; 6] =
     [Number::Ino, Number::Size, Number::Blocks, Number::Mtime, Number::Ctime, Number::Btime];
 const INTS: [Number; 6] =
     [Number::Mode, Number::Uid, Number::Gid, Number::Nlink, Number::MtimeNs, Number::CtimeNs];
-const FACTS: [Spec; 30] = facts!("old", "new");
+const FACTS: [Spec; 32] = facts!("old", "new");
 const HEAD: [Spec; 6] = [
     Spec::new("change", Kind::Text, Packing::Dictionary),
     Spec::new("path", Kind::Text, Packing::Front),
@@ -77,6 +78,7 @@ struct Side {
     letter: TextColumn,
     longs: [Int64s; LONGS.len()],
     ints: [Int32s; INTS.len()],
+    attributes: TextColumn,
     link: [TextColumn; 2],
 }
 
@@ -90,6 +92,9 @@ impl Side {
             // Half of them are unsigned: what counts are the bits.
             column.push_some(facts.and_then(|facts| facts.number(number)).map(|number| number as i32));
         }
+        let mut text = [0; Attributes::TEXT_BYTES_MAX];
+        let attributes = facts.and_then(Facts::attributes);
+        self.attributes.push_some(attributes.map(|attributes| attributes.text(&mut text)));
         let link = facts.map(|facts| &facts.link[..]).filter(|link| !link.is_empty());
         let [text, raw] = &mut self.link;
         push_path(link, text, raw);
@@ -99,6 +104,7 @@ impl Side {
         let mut fields: Vec<&mut dyn Fill> = vec![&mut self.letter];
         fields.extend(self.longs.iter_mut().map(|column| column as &mut dyn Fill));
         fields.extend(self.ints.iter_mut().map(|column| column as &mut dyn Fill));
+        fields.push(&mut self.attributes);
         fields.extend(self.link.iter_mut().map(|column| column as &mut dyn Fill));
         fields
     }

@@ -2,7 +2,7 @@
 //! between quotation marks. Columns are the members of the objects in JSON, in their order; what those lack or have as null is empty.
 
 use fathom_text::time::{TimeStyle, Zone};
-use fathom_walk::{Meta, Stamp};
+use fathom_walk::{Attributes, Meta};
 use rustix::fs::{major, minor};
 
 use super::out::{write_hex, write_number};
@@ -11,9 +11,9 @@ use crate::entry::type_letter;
 use crate::store::State;
 
 const HEADER: &[u8] =
-    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,link_target,link_target_bytes,state\r\n";
+    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,attributes,link_target,link_target_bytes,state\r\n";
 /// Columns that only metadata fills.
-const OF_META: usize = 12;
+const OF_META: usize = 13;
 /// First characters of what spreadsheets take for a formula (OWASP, "CSV Injection").
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}', '\u{ff20}'];
 
@@ -30,7 +30,7 @@ impl Form {
         Self { path: Vec::new(), times, guards_formulas }
     }
 
-    fn meta(&self, meta: &Meta, born: Option<Stamp>, out: &mut Vec<u8>) {
+    fn meta(&self, meta: &Meta, item: &Item<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(if meta.size < 0 { b",-" } else { b"," });
         write_number(meta.size.unsigned_abs(), out);
         number(meta.blocks, out);
@@ -42,13 +42,16 @@ impl Form {
         number(major(meta.dev).into(), out);
         out.push(b':');
         write_number(minor(meta.dev).into(), out);
-        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), born] {
+        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), item.born] {
             out.push(b',');
             let start = out.len();
             if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {
                 out.truncate(start);
             }
         }
+        out.push(b',');
+        let mut text = [0; Attributes::TEXT_BYTES_MAX];
+        out.extend_from_slice(item.attributes.map_or(b"", |attributes| attributes.text(&mut text)));
     }
 }
 
@@ -67,7 +70,7 @@ impl super::Form for Form {
         write_text(&self.path, self.guards_formulas, out);
         out.extend_from_slice(&[b',', type_letter(item.entry.file_type())]);
         match item.entry.meta {
-            Some(meta) => self.meta(meta, item.born, out),
+            Some(meta) => self.meta(meta, item, out),
             None => out.extend_from_slice(&[b','; OF_META]),
         }
         out.push(b',');
@@ -113,7 +116,17 @@ mod tests {
     fn each_line_has_all_columns() {
         let columns = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
         let mut out = Vec::new();
-        Form::new(false).meta(&Meta { size: -1, mode: 0o104_755, ..Meta::default() }, None, &mut out);
+        let meta = Meta { size: -1, mode: 0o104_755, ..Meta::default() };
+        let entry = crate::Entry {
+            dir: b"",
+            name: b"a",
+            root_len: 1,
+            depth: 0,
+            file_type: fathom_walk::FileType::Regular,
+            meta: Some(&meta),
+        };
+        let item = Item { entry, born: None, attributes: None, link: None, state: None, errno: None };
+        Form::new(false).meta(&meta, &item, &mut out);
         assert_eq!((columns(&out), columns(HEADER)), (OF_META, OF_META + 5));
         assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
     }

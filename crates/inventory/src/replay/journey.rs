@@ -61,7 +61,8 @@ impl Trail {
     ) -> Item<'e> {
         let root_len = if self.open.is_empty() { name.len() } else { self.root_len };
         let entry = Entry { dir: &self.path, name, root_len, depth: self.open.len(), file_type, meta };
-        Item { entry, born: meta.and_then(|meta| meta.born), link: None, state: None, errno }
+        let (born, attributes) = (meta.and_then(|meta| meta.born), meta.and_then(|meta| meta.attributes));
+        Item { entry, born, attributes, link: None, state: None, errno }
     }
 }
 

@@ -6,7 +6,7 @@
 mod journey;
 mod tree;
 
-use fathom_walk::{Errno, Stamp};
+use fathom_walk::{Attributes, Errno, Stamp};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -57,6 +57,8 @@ pub struct Item<'a> {
     pub entry: Entry<'a>,
     /// When it was made.
     pub born: Option<Stamp>,
+    /// Attributes, where the filesystem reported them to the scan.
+    pub attributes: Option<Attributes>,
     /// The target of a symbolic link, if that is known and wanted.
     pub link: Option<&'a [u8]>,
     /// How far a directory is known.

@@ -269,7 +269,7 @@ fn go_on(
 }
 
 fn walk_options(journal: &Journal, scan: &Scan) -> Options {
-    let fields = Fields::ALL.and(Fields::BIRTH);
+    let fields = Fields::ALL.and(Fields::BIRTH).and(Fields::ATTRIBUTES);
     // A client's cache does not know what has changed.
     let fields = if journal.since.is_some() { fields.and(Fields::FRESH) } else { fields };
     Options {

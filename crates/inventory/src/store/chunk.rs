@@ -1,10 +1,12 @@
 //! What workers make of the entries of a directory: rows of plain numbers, and their names one after the other.
 
-use fathom_walk::{Errno, FileType, Meta, Stamp};
+use fathom_walk::{Attributes, Errno, FileType, Meta, Stamp};
 use serde::{Deserialize, Serialize};
 
 /// No value, in [`Row::born`].
 const NEVER: i64 = i64::MIN;
+/// No value, in [`Row::attributes`].
+const UNREPORTED: u8 = u8::MAX;
 
 /// An entry.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -26,6 +28,7 @@ pub(crate) struct Row {
     link_len: u16,
     /// Why there is no metadata; 0 if there is.
     pub(crate) errno: u16,
+    attributes: u8,
     #[serde(skip)]
     pub(crate) file_type: FileType,
 }
@@ -55,8 +58,14 @@ impl Row {
             name_len: 0,
             link_len: 0,
             errno,
+            attributes: known.attributes.map_or(UNREPORTED, Attributes::bits),
             file_type,
         }
+    }
+
+    /// The attributes, if any are reported.
+    pub(crate) fn attributes(&self) -> Option<Attributes> {
+        Attributes::from_bits(self.attributes)
     }
 
     /// Whether a time is that of the end of the range, as its own is beyond.

@@ -5,6 +5,7 @@ use super::column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
 use super::table::Columns;
 use super::text::{extension, readable};
 use crate::entry::type_letter;
+use fathom_walk::Attributes;
 
 /// Rows to be written.
 #[derive(Default)]
@@ -55,9 +56,10 @@ pub(crate) struct MetaColumns {
     micros: [Int64s; 3],
     nanos: [Int32s; 3],
     born: Int64s,
+    attributes: Texts,
 }
 
-pub(crate) const META_COLUMNS: usize = 15;
+pub(crate) const META_COLUMNS: usize = 16;
 
 /// The columns of [`MetaColumns`].
 pub(crate) const META: [Spec; META_COLUMNS] = [
@@ -76,6 +78,7 @@ pub(crate) const META: [Spec; META_COLUMNS] = [
     Spec::new("mtime_ns", Kind::Int32, Packing::Delta).optional(),
     Spec::new("ctime_ns", Kind::Int32, Packing::Delta).optional(),
     Spec::new("btime", Kind::Micros, Packing::Delta).optional(),
+    Spec::new("attributes", Kind::Text, Packing::Dictionary).optional().since(3),
 ];
 
 impl MetaColumns {
@@ -95,14 +98,17 @@ impl MetaColumns {
             column.push_some(row.map(|row| i32::from(row.nanos[time])));
         }
         self.born.push_some(row.and_then(Row::born));
+        let mut text = [0; Attributes::TEXT_BYTES_MAX];
+        let attributes = row.and_then(Row::attributes);
+        self.attributes.push_some(attributes.map(|attributes| attributes.text(&mut text)));
     }
 
     pub(crate) fn fields(&mut self) -> Vec<&mut dyn Fill> {
-        let Self { dev, ino, mode, uid, gid, nlink, size, blocks, micros, nanos, born } = self;
+        let Self { dev, ino, mode, uid, gid, nlink, size, blocks, micros, nanos, born, attributes } = self;
         let mut fields: Vec<&mut dyn Fill> = vec![dev, ino, mode, uid, gid, nlink, size, blocks];
         fields.extend(micros.iter_mut().map(|column| column as &mut dyn Fill));
         fields.extend(nanos.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.push(born);
+        fields.extend([born as &mut dyn Fill, attributes]);
         fields
     }
 }

@@ -14,7 +14,7 @@ use super::seal::{is_sealed, seal};
 use super::table::Facts;
 
 /// The format that is written. Readers take it and all before it, and refuse later ones.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The manifest's name in the directory.
 pub(crate) const NAME: &str = "manifest.json";
 /// Larger ones are not read: a file that is listed takes a hundred bytes.

@@ -149,6 +149,7 @@ fn meta(metadata: &Metadata) -> Meta {
         changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
         born: None,
         mount_root: None,
+        attributes: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxAttributes, StatxFlags};
 use rustix::io::retry_on_intr;
 
-use crate::{Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+use crate::{Attributes, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
 
 /// Bytes asked of one getdents64: the kernel copies what it has, a whole small directory in one call.
 const DIRENTS_BYTES: usize = 64 * 1024;
@@ -147,7 +147,8 @@ fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
 /// As statx(2).
 pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let flags = stat_flags(follow, fields);
-    if fields.has(Fields::LOCAL) && !fields.has(Fields::BIRTH) {
+    let is_of_stat = !fields.has(Fields::BIRTH) && !fields.has(Fields::ATTRIBUTES);
+    if fields.has(Fields::LOCAL) && is_of_stat {
         let flags = flags.difference(AtFlags::STATX_DONT_SYNC);
         return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat));
     }
@@ -216,6 +217,7 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
         changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
         born: None,
         mount_root: None,
+        attributes: None,
     }
 }
 
@@ -260,5 +262,26 @@ pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
         changed: stamp(&statx.stx_ctime),
         born: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
         mount_root,
+        attributes: attributes(statx),
     }
+}
+
+/// The attributes that the kernel's struct has of the file, without those of its mount. The kernel
+/// itself answers for DAX, on any filesystem: by that alone, the filesystem reports nothing.
+fn attributes(statx: &Statx) -> Option<Attributes> {
+    const KNOWN: [(StatxAttributes, Attributes); 7] = [
+        (StatxAttributes::IMMUTABLE, Attributes::IMMUTABLE),
+        (StatxAttributes::APPEND, Attributes::APPEND),
+        (StatxAttributes::NODUMP, Attributes::NODUMP),
+        (StatxAttributes::COMPRESSED, Attributes::COMPRESSED),
+        (StatxAttributes::ENCRYPTED, Attributes::ENCRYPTED),
+        (StatxAttributes::DAX, Attributes::DAX),
+        (StatxAttributes::VERITY, Attributes::VERITY),
+    ];
+    let reported = statx.stx_attributes & statx.stx_attributes_mask;
+    let found = KNOWN.iter().filter(|(flag, _)| reported.contains(*flag));
+    let found = found.fold(Attributes::default(), |all, (_, attribute)| all.union(*attribute));
+    let by_filesystem = statx.stx_attributes_mask.difference(StatxAttributes::DAX);
+    let is_reported = KNOWN.iter().any(|(flag, _)| by_filesystem.contains(*flag));
+    (is_reported || found != Attributes::default()).then_some(found)
 }

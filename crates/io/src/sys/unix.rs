@@ -234,5 +234,6 @@ fn meta(stat: &libc::stat) -> Meta {
         changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
         born: None,
         mount_root: None,
+        attributes: None,
     }
 }

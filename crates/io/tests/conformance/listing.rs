@@ -35,7 +35,8 @@ pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Fo
 
 /// What every model tells; POSIX does not know when a file was made.
 pub(crate) fn told_by_all(meta: Meta) -> Meta {
-    Meta { mount_root: None, born: if cfg!(fathom_posix) { None } else { meta.born }, ..meta }
+    let born = if cfg!(fathom_posix) { None } else { meta.born };
+    Meta { mount_root: None, attributes: None, born, ..meta }
 }
 
 /// All of `dir`, read in batches of `limit`.
@@ -103,5 +104,6 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
             stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
         }),
         mount_root: None,
+        attributes: None,
     }
 }

@@ -1,10 +1,10 @@
 //! The columns of a row group that have what is known of inodes.
 
-use fathom_walk::{Meta, Stamp};
+use fathom_walk::{Attributes, Meta, Stamp};
 use parquet::errors::Result;
 
 use super::group::Group;
-use super::values::Numbers;
+use super::values::{Numbers, Texts};
 
 /// What is known of the inodes of a row group.
 pub(crate) struct Metas {
@@ -14,6 +14,7 @@ pub(crate) struct Metas {
     micros: [Numbers; 3],
     nanos: [Numbers; 3],
     born: Numbers,
+    attributes: Texts,
 }
 
 impl Metas {
@@ -33,6 +34,7 @@ impl Metas {
             micros: [column("atime")?, column("mtime")?, column("ctime")?],
             nanos: [column("atime_ns")?, column("mtime_ns")?, column("ctime_ns")?],
             born: column("btime")?,
+            attributes: group.texts("attributes")?,
         })
     }
 
@@ -63,6 +65,7 @@ impl Metas {
             changed: time(2),
             born: self.born.get(row).map(|micros| stamp(micros, 0)),
             mount_root: None,
+            attributes: self.attributes.get(row).and_then(Attributes::from_text),
         })
     }
 }

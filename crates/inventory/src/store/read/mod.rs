@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::column::Spec;
 use super::dirs::Dirs;
-use super::entries::Entries;
+use super::entries::{Entries, META};
 use super::error::{Error, Op};
 use super::manifest::{Listed, Manifest, VERSION};
 use super::side::{Errors, Links, Names};
@@ -114,6 +114,12 @@ impl Inventory {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Whether its tables have this column of inodes.
+    #[must_use]
+    pub(crate) fn has(&self, column: &str) -> bool {
+        META.iter().any(|spec| spec.name == column && spec.since <= self.manifest.format)
     }
 
     /// Why it cannot be read, if not because of one file.
