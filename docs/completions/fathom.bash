@@ -120,13 +120,14 @@ _fathom() {
             esac
             ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --index= --listing --listing= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --index= --listing --listing= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
                 --tls-cert|--tls-cert=) return ;;
                 --tls-key|--tls-key=) return ;;
                 --tls-self-signed=) values='yes no' ;;
+                --http3=) values='yes no' ;;
                 --tls-client-ca|--tls-client-ca=) return ;;
                 --tls-client-auth|--tls-client-auth=) values='require optional' ;;
                 --redirect-http|--redirect-http=) compopt +o default 2>/dev/null; return ;;

@@ -142,6 +142,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -s p -l port -x -d 'th
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l tls-cert -r -F -d 'encrypt, with the certificates in the PEM file FILE; repeatable'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l tls-key -r -F -d 'and the private key in FILE'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l tls-self-signed -f -a 'yes no' -d 'encrypt with a certificate made for this run, for development'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l http3 -f -a 'yes no' -d 'serve HTTP/3, too, on the encrypted addresses over UDP'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l tls-client-ca -r -F -d 'answer only clients with a certificate of the authorities in FILE'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l tls-client-auth -x -a 'require optional' -d 'such a certificate is required, or optional'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l redirect-http -x -d 'send plain requests on ADDR to the encrypted address'

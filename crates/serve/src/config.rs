@@ -119,7 +119,7 @@ pub struct Limits {
     pub requests_per_s: f64,
     /// Requests that they may make at once after a pause; those of ten seconds unless given.
     pub burst: Option<u32>,
-    /// Requests at once on a connection of HTTP/2.
+    /// Requests at once on a connection of HTTP/2 or HTTP/3.
     pub streams: u32,
     /// Bytes of memory for listings and archives in all workers together; what is over is answered
     /// 503.
@@ -134,7 +134,7 @@ pub struct Limits {
     pub header_timeout_ms: u64,
     /// From a response to the next request.
     pub idle_timeout_ms: u64,
-    /// Without a byte taken by the client; for a stream of HTTP/2 without 1 KiB.
+    /// Without a byte taken by the client; for a stream of HTTP/2 or HTTP/3 without 1 KiB.
     pub write_timeout_ms: u64,
     /// From SIGTERM to the first connection that is not accepted: only the health endpoint is different then, for a load balancer to see.
     pub drain_notice_ms: u64,
@@ -183,6 +183,9 @@ pub struct Tls {
     pub client_ca: Option<PathBuf>,
     /// `require`, which it is unless given, or `optional`.
     pub client_auth: Option<String>,
+    /// Whether HTTP/3 is served, too, on the same addresses over UDP. It takes a program that was
+    /// built with it.
+    pub http3: bool,
     /// Address whose plain requests are sent to the encrypted ones.
     pub redirect_from: Option<String>,
 }

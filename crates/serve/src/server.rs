@@ -52,6 +52,9 @@ pub(crate) struct Shared {
     /// Counts the archives that are being sent.
     pub(crate) archives: Budget,
     pub(crate) tls: Option<Holder>,
+    /// Whether all encrypted addresses are those of HTTP/3, too.
+    #[cfg(feature = "http3")]
+    pub(crate) http3: bool,
     pub(crate) errors: Errors,
     pub(crate) buckets: Buckets,
     /// Bytes of responses in memory, of all connections.
@@ -165,6 +168,8 @@ impl Server {
             metrics: Metrics::new(workers),
             listings: Listings::default(),
             archives: Budget::default(),
+            #[cfg(feature = "http3")]
+            http3: !listening.sockets.is_empty(),
             tls,
             errors,
             buckets: Buckets::new(),
@@ -207,7 +212,9 @@ impl Server {
     }
 
     fn start_workers(&mut self, sockets: Sockets) -> Result<(), Error> {
-        let Sockets { listening, redirecting } = sockets;
+        let Sockets { listening, redirecting, .. } = sockets;
+        #[cfg(feature = "http3")]
+        let mut sockets = sockets.sockets;
         let tls = self.shared.tls.is_some();
         let port = listening.addresses.iter().find_map(port_of);
         let scheme = |address: &Address| match (tls, address) {
@@ -228,6 +235,9 @@ impl Server {
                 shared: Arc::clone(&self.shared),
                 orders: self.orders.subscribe(),
                 listeners,
+                // One worker has all of them.
+                #[cfg(feature = "http3")]
+                sockets: std::mem::take(&mut sockets),
                 logger: self.shared.log().as_ref().map(Log::logger),
                 ring: ring(self.shared.model)?,
             };
@@ -358,6 +368,9 @@ impl Drop for Server {
 struct Sockets {
     listening: Listening,
     redirecting: Option<Listening>,
+    /// Those of HTTP/3, on the addresses of `listening`.
+    #[cfg(feature = "http3")]
+    sockets: Vec<std::net::UdpSocket>,
 }
 
 /// All that a start opens before it takes an address.
@@ -382,6 +395,8 @@ struct Listen {
     words: Vec<Word>,
     redirecting: Option<Word>,
     mode: u32,
+    #[cfg(feature = "http3")]
+    http3: bool,
 }
 
 impl Listen {
@@ -394,13 +409,22 @@ impl Listen {
             words: words.iter().map(parse).collect::<Result<_, _>>()?,
             redirecting: from.map(parse).transpose()?,
             mode: socket_mode(config.socket_mode.as_deref())?,
+            #[cfg(feature = "http3")]
+            http3: config.tls.as_ref().is_some_and(|tls| tls.http3),
         })
     }
 
     fn bind(self, workers: usize, activation: Activation<'_>) -> Result<Sockets, Error> {
         let listening = listen(&self.words, workers, self.mode, activation)?;
+        #[cfg(feature = "http3")]
+        let sockets = if self.http3 { crate::listen::udp(&listening.addresses)? } else { Vec::new() };
         let redirect = |word| listen(&[word], workers, self.mode, Activation::default());
-        Ok(Sockets { listening, redirecting: self.redirecting.map(redirect).transpose()? })
+        Ok(Sockets {
+            listening,
+            redirecting: self.redirecting.map(redirect).transpose()?,
+            #[cfg(feature = "http3")]
+            sockets,
+        })
     }
 }
 

@@ -87,6 +87,7 @@ impl Merge {
             Key::Certificate => self.certificates.push(given.path()?),
             Key::CertificateSecret => self.keys.push(given.path()?),
             Key::SelfSigned => self.tls.self_signed = given.yes()?,
+            Key::Http3 => self.tls.http3 = given.yes()?,
             Key::ClientCa => self.tls.client_ca = Some(given.path()?),
             Key::ClientAuth => self.tls.client_auth = Some(given.one_of(CLIENT_AUTH)?),
             Key::TrustedProxies => self.config.proxies.addresses = list(given.text()?),

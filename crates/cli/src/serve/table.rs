@@ -14,6 +14,7 @@ pub(crate) enum Key {
     Certificate,
     CertificateSecret,
     SelfSigned,
+    Http3,
     ClientCa,
     ClientAuth,
     RedirectHttp,
@@ -111,6 +112,9 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
     long(Key::SelfSigned, "tls-self-signed", ADDRESSES, "encrypt with a certificate made for this run, for development")
         .optional("YES", YES_NO)
         .more("It is for localhost, the name of this machine and its addresses. Its fingerprint is shown."),
+    long(Key::Http3, "http3", ADDRESSES, "serve HTTP/3, too, on the encrypted addresses over UDP")
+        .optional("YES", YES_NO)
+        .more("Only a program that was built with the feature http3 has it."),
     long(Key::ClientCa, "tls-client-ca", ADDRESSES, "answer only clients with a certificate of the authorities in FILE").required("FILE", Kind::File),
     long(Key::ClientAuth, "tls-client-auth", ADDRESSES, "such a certificate is `require`d, or `optional`")
         .required("MODE", Kind::Words(CLIENT_AUTH)),

@@ -92,6 +92,12 @@ fn of_tls(tls: &Tls) -> Result<(), Error> {
             ));
         }
     }
+    if tls.http3 && !cfg!(feature = "http3") {
+        return Err(Error::configure(
+            "tls.http3",
+            "this program has no HTTP/3; 'cargo build --release --features http3' builds one that has",
+        ));
+    }
     word(tls.client_auth.as_deref(), CLIENT_AUTH, "tls.client-auth")?;
     if tls.client_auth.is_some() && tls.client_ca.is_none() {
         return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));

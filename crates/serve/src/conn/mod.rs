@@ -6,4 +6,6 @@ pub(crate) mod pulse;
 pub(crate) mod stall;
 pub(crate) mod transport;
 pub(crate) mod turns;
+#[cfg(feature = "http3")]
+pub(crate) mod unacked;
 pub(crate) mod way;

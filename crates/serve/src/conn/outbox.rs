@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// A connection that has so many bytes on their way reads no more.
-const FULL_BYTES: usize = 1 << 20;
+pub(super) const FULL_BYTES: usize = 1 << 20;
 /// The only piece that a connection has on its way while all connections together have too much. A
 /// frame of HTTP/2 holds as much.
 pub(crate) const SMALL_BYTES: usize = 16 << 10;
@@ -40,6 +40,18 @@ impl SendBudget {
     /// Bytes on their way.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts `bytes` that are on their way now.
+    #[cfg(feature = "http3")]
+    pub(super) fn add(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes `bytes` out of the count.
+    #[cfg(feature = "http3")]
+    pub(super) fn remove(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Whether connections get [`SMALL_BYTES`] at a time.

@@ -246,8 +246,9 @@ impl Pulses {
     pub(crate) fn sweep(&self, patience: &Patience, idle: Duration) -> usize {
         let (now, mut parked) = (Moment::now(), 0);
         self.each(|pulse| {
-            let look =
-                |stall: &Weak<Stall>| stall.upgrade().map(|stall| stall.look(patience.stall, now)).is_some();
+            let look = |stall: &Weak<Stall>| {
+                stall.upgrade().map(|stall| stall.look(stall.limit(patience), now)).is_some()
+            };
             pulse.stalls.borrow_mut().retain(look);
             if pulse.is_overdue(patience, now) {
                 pulse.tell(Order::Close);

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::pulse::Moment;
+use super::pulse::{Moment, Patience};
 
 /// A window that opens by less in the time a stream may wait does not count as opened: a client
 /// could open it by a byte at a time.
@@ -19,6 +19,9 @@ pub(crate) struct Stall {
     /// Bytes that the window has opened by since then.
     bytes: Cell<usize>,
     is_over: Cell<bool>,
+    /// Whether it waits for the connection, and not for its own window.
+    #[cfg(feature = "http3")]
+    of_connection: Cell<bool>,
     /// The waker of the stream's task, present while the stream waits.
     waker: RefCell<Option<Waker>>,
 }
@@ -40,6 +43,22 @@ impl Stall {
             self.since.set(None);
         }
         self.bytes.set(if bytes >= PROGRESS_BYTES { 0 } else { bytes });
+    }
+
+    /// Says whether it waits for the connection: it has as long as a connection then, which memory
+    /// that is short does not shorten.
+    #[cfg(feature = "http3")]
+    pub(crate) fn set_of_connection(&self, of_connection: bool) {
+        self.of_connection.set(of_connection);
+    }
+
+    /// How long it may wait.
+    pub(super) fn limit(&self, patience: &Patience) -> Duration {
+        #[cfg(feature = "http3")]
+        if self.of_connection.get() {
+            return patience.write;
+        }
+        patience.stall
     }
 
     /// Whether it has waited too long.

@@ -58,15 +58,37 @@ pub(super) fn tcp(
     Ok((sockets, address))
 }
 
+/// UDP sockets on the TCP addresses among `addresses`: one of each, which no other server shares.
+#[cfg(feature = "http3")]
+pub(crate) fn udp(addresses: &[super::Address]) -> Result<Vec<std::net::UdpSocket>, crate::error::Error> {
+    let addresses = addresses.iter().filter_map(|address| match address {
+        super::Address::Tcp(address) => Some(*address),
+        _ => None,
+    });
+    let is_v4_of = |port| addresses.clone().any(|other| other.is_ipv4() && other.port() == port);
+    let bind = |address: SocketAddr| {
+        let socket = open(SocketType::DGRAM, address, is_v4_of(address.port()))?;
+        bind(&socket, &address)?;
+        Ok(socket.into())
+    };
+    let failed = |address, error: io::Error| super::failed(format_args!("{address} for HTTP/3 (UDP)"), error);
+    addresses.clone().map(|address| bind(address).map_err(|error| failed(address, error))).collect()
+}
+
 fn bound(address: SocketAddr, v6only: bool, shared: bool) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    let socket = open(SocketType::STREAM, address, v6only)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, shared)?;
+    bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn open(kind: SocketType, address: SocketAddr, v6only: bool) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, kind, flags, None)?;
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, v6only)?;
     }
-    bind(&socket, &address)?;
     Ok(socket)
 }

@@ -12,6 +12,8 @@ mod word;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 
+#[cfg(feature = "http3")]
+pub(crate) use bind::udp;
 pub use inherited::Activation;
 pub use unix::SocketFile;
 pub use word::{Address, Word};

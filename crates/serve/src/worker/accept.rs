@@ -66,6 +66,9 @@ pub(crate) struct Start {
     pub(crate) orders: watch::Receiver<Orders>,
     /// With the port of the encrypted site, for those that only lead there.
     pub(crate) listeners: Vec<(Listener, Option<u16>)>,
+    /// UDP sockets of HTTP/3; none for all workers but one.
+    #[cfg(feature = "http3")]
+    pub(crate) sockets: Vec<std::net::UdpSocket>,
     pub(crate) logger: Option<Logger>,
     pub(crate) ring: Option<FileRing>,
 }
@@ -87,7 +90,9 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn work(start: Start) -> io::Result<()> {
-    let Start { number, shared, mut orders, listeners, logger, ring } = start;
+    let Start { number, shared, mut orders, listeners, logger, ring, .. } = start;
+    #[cfg(feature = "http3")]
+    let sockets = start.sockets;
     let ring = ring.map(Rc::new);
     if let Some(ring) = ring.clone() {
         spawn_local(async move { ring.drive().await });
@@ -120,10 +125,14 @@ async fn work(start: Start) -> io::Result<()> {
         Ok(spawn_local(accept(Rc::clone(&worker), Acceptor::new(listener)?, redirect)))
     });
     let accepting = accepting.collect::<io::Result<Vec<JoinHandle<()>>>>()?;
+    #[cfg(feature = "http3")]
+    let endpoints = super::http3::Endpoints::open(&worker, sockets)?;
     let ticking = spawn_local(tick(Rc::clone(&worker)));
     let calls = Rc::clone(&worker);
     let calling = spawn_local(async move { calls.turns.call().await });
     worker.obey(orders, &accepting).await;
+    #[cfg(feature = "http3")]
+    endpoints.close().await;
     ticking.abort();
     calling.abort();
     Ok(())
@@ -229,6 +238,30 @@ impl Worker {
         }
     }
 
+    /// Whether this worker has as many connections as it may have, which is reported.
+    pub(super) fn has_no_room(&self) -> bool {
+        let is_full = self.connections.get() >= self.connections_max();
+        if is_full {
+            let most = self.plan().limits.connections;
+            self.report(Trouble::Connections, || {
+                format!("{most} connections are open, which is the limit: others wait")
+            });
+        }
+        is_full
+    }
+
+    /// Returns the value of `Alt-Svc` in responses to clients of `acceptor`, if HTTP/3 is served.
+    #[cfg(feature = "http3")]
+    fn alt_svc(&self, acceptor: &Acceptor, redirect: Option<u16>) -> Option<http::HeaderValue> {
+        match acceptor {
+            Acceptor::Tcp(listener) if self.shared.http3 && redirect.is_none() => {
+                let port = listener.local_addr().ok()?.port();
+                http::HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// Connections this worker may have: its part of them.
     fn connections_max(&self) -> usize {
         self.plan().limits.connections.div_ceil(self.shared.workers.max(1)).max(1)
@@ -259,6 +292,8 @@ impl Acceptor {
             may_share: false,
             is_proxy: false,
             redirect: None,
+            #[cfg(feature = "http3")]
+            alt_svc: None,
         };
         match self {
             Self::Tcp(listener) => {
@@ -275,17 +310,17 @@ impl Acceptor {
 }
 
 async fn accept(worker: Rc<Worker>, acceptor: Acceptor, redirect: Option<u16>) {
+    #[cfg(feature = "http3")]
+    let alt_svc = worker.alt_svc(&acceptor, redirect);
     loop {
-        while worker.connections.get() >= worker.connections_max() {
-            let most = worker.plan().limits.connections;
-            worker.report(Trouble::Connections, || {
-                format!("{most} connections are open, which is the limit: others wait")
-            });
+        while worker.has_no_room() {
             worker.room.notified().await;
         }
         match acceptor.accept(&worker).await {
             Ok((socket, mut peer)) => {
                 peer.redirect = redirect;
+                #[cfg(feature = "http3")]
+                peer.alt_svc.clone_from(&alt_svc);
                 spawn_local(connection(Open::new(&worker), socket, peer));
             }
             Err(error) if is_no_room(&error) => {
@@ -306,14 +341,20 @@ fn is_no_room(error: &io::Error) -> bool {
 }
 
 /// A connection, counted while it is there.
-struct Open(Rc<Worker>);
+pub(super) struct Open(Rc<Worker>);
 
 impl Open {
-    fn new(worker: &Rc<Worker>) -> Self {
+    pub(super) fn new(worker: &Rc<Worker>) -> Self {
         worker.connections.set(worker.connections.get() + 1);
         worker.load.begin();
         worker.counters().into_iter().for_each(crate::metrics::Counters::opened);
         Self(Rc::clone(worker))
+    }
+
+    /// The worker that has it.
+    #[cfg(feature = "http3")]
+    pub(super) fn worker(&self) -> Rc<Worker> {
+        Rc::clone(&self.0)
     }
 }
 

@@ -196,6 +196,11 @@ pub(super) async fn reply(
     let mut response = Response::new(Body::new(answer.content, peer.outbox.clone(), tally));
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.fields;
+    #[cfg(feature = "http3")]
+    if let Some(service) = &peer.alt_svc {
+        // The site's own rule comes first: behind a mapping of ports the port is another.
+        response.headers_mut().entry(http::header::ALT_SVC).or_insert_with(|| service.clone());
+    }
     if reads_first {
         response.body_mut().begin().await;
     }

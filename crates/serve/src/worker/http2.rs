@@ -132,7 +132,9 @@ async fn discard(mut body: RecvStream) {
     }
 }
 
-fn dress(fields: &mut HeaderMap, body: &Body, worker: &Worker) {
+/// Adds the headers that HTTP/2 and HTTP/3 leave to the server, and removes those that they do not
+/// have.
+pub(super) fn dress(fields: &mut HeaderMap, body: &Body, worker: &Worker) {
     for name in OF_CONNECTIONS {
         fields.remove(name);
     }

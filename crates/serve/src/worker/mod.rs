@@ -6,6 +6,8 @@ mod accept;
 mod connection;
 mod flags;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
 mod introduction;
 mod load;
 mod redirect;
@@ -97,6 +99,9 @@ pub(crate) struct Peer {
     is_proxy: bool,
     /// Where only the way to the encrypted site is told: its port.
     redirect: Option<u16>,
+    /// The value of `Alt-Svc` (RFC 7838) in responses, if HTTP/3 is served.
+    #[cfg(feature = "http3")]
+    alt_svc: Option<http::HeaderValue>,
 }
 
 impl Worker {

@@ -27,6 +27,15 @@ fn refusals(config: &Config) -> [Option<String>; 2] {
 }
 
 #[test]
+#[cfg(not(feature = "http3"))]
+fn a_program_without_http_3_says_how_to_get_one_with_it() {
+    let config = config(&Tree::new(&[]), "tls = { self-signed = true, http3 = true }", "");
+    for refusal in refusals(&config).map(Option::unwrap) {
+        assert!(refusal.contains("'tls.http3'") && refusal.contains("--features http3"), "{refusal}");
+    }
+}
+
+#[test]
 fn what_does_not_start_does_not_pass() {
     let tree = Tree::new(&[("users", b"anna:hunter2\n"), ("a", b"a")]);
     write_certificate(&tree);

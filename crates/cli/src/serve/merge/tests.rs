@@ -34,6 +34,12 @@ const SAMPLES: &[Sample] = &[
     },
     sample(Key::SelfSigned, "yes", "no", "tls.self-signed = true"),
     Sample {
+        key: Key::Http3,
+        values: ["yes", "no"],
+        toml: "tls = { self-signed = true, http3 = true }",
+        beside: &[(Key::SelfSigned, "yes")],
+    },
+    Sample {
         key: Key::ClientCa,
         values: ["/a", "/b"],
         toml: "tls = { self-signed = true, client-ca = '/a' }",

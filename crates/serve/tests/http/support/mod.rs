@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_serve::server::{Outfit, Server};
-use fathom_serve::{Config, Model};
+use fathom_serve::{Config, Error, Model};
 use tempfile::TempDir;
 
 pub(crate) use client::{Client, Response, request};
@@ -87,10 +87,14 @@ impl Served {
     }
 
     pub(crate) fn with(config: &Config, outfit: Outfit<'_>) -> Self {
-        let server = Server::start(config, outfit).unwrap();
+        Self::try_with(config, outfit).unwrap()
+    }
+
+    pub(crate) fn try_with(config: &Config, outfit: Outfit<'_>) -> Result<Self, Error> {
+        let server = Server::start(config, outfit)?;
         let url = server.addresses().remove(0);
         let address = url.rsplit("//").next().unwrap().trim_end_matches('/').to_owned();
-        Self { server: Some(server), address }
+        Ok(Self { server: Some(server), address })
     }
 
     /// `127.0.0.1:PORT`.
