@@ -48,7 +48,7 @@ pub fn merge(inventories: &[Inventory], out: &Path, stop: &AtomicBool) -> Result
 }
 
 fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Manifest, Error> {
-    let writer = Writer::start(Shelf::new(part.to_owned(), Vec::new(), 0))?;
+    let writer = Writer::start(Shelf::new(part.to_owned(), Vec::new(), 0));
     let mut merging = Merging { writer, batch: Batch::default(), stop, devices: Devices::default() };
     let (mut offset, mut owners) = (Offset::default(), Owners::default());
     let mut read = Ok(());
@@ -138,7 +138,7 @@ impl Merging<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(refused("it was interrupted"));
         }
-        if self.batch.is_full() {
+        if self.writer.is_filled(&self.batch) {
             self.send();
         }
         Ok(())

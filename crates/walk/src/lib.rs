@@ -47,6 +47,8 @@ pub use dir_path::DirPath;
 pub use error::{Error, Op};
 pub use failure::{Failure, Operation};
 pub use fathom_io::mounts;
+pub use fathom_io::sys::room;
+pub use fathom_io::threads::{has_room, spawn as spawn_thread};
 pub use fathom_io::{Attributes, Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;

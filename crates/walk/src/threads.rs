@@ -13,6 +13,8 @@ use crate::worker::{Home, Shared, Worker};
 
 /// A worker's stack: no recursion, and the buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
+/// Address space that a worker may need: its stack, and the buffers that it reads into.
+const WORKER_BYTES: usize = 1 << 20;
 
 /// Somebody who can have parts executed.
 pub(crate) trait Staff {
@@ -83,6 +85,9 @@ impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stati
         };
         let builder = thread::Builder::new().name("walk".to_owned()).stack_size(STACK_BYTES);
         let turn = threads::turn();
+        if !threads::has_room(WORKER_BYTES) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         builder.spawn(work)?;
         drop(turn);
         self.has_spawned.set(true);

@@ -26,32 +26,81 @@ fn image_kib(tree: &Tree) -> u64 {
     high
 }
 
-#[test]
-fn with_decreasing_limits_the_work_is_done_or_an_error_says_why_not() {
+/// KiB of address space beyond the program's own image, from enough to too little.
+const STEPS_KIB: [u64; 12] =
+    [24 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512, 256, 128, 64];
+
+/// Directories of several sizes, with a wide one.
+fn forest() -> Tree {
     let mut tree = Tree::new().wide("d/wide", 3000);
     for number in 0..200 {
         tree = tree.with(&format!("d/{}/{number}/f 10", number % 9));
     }
-    let image = image_kib(&tree);
+    tree
+}
+
+/// Runs `words`, which may make the inventory `i`, with less and less memory. Each run completes, as
+/// `is_right` finds, or says why not; no signal ends one. Returns the number of runs that completed.
+fn completed(tree: &Tree, words: &str, is_right: impl Fn(&Output) -> bool) -> usize {
+    let image = image_kib(tree);
+    let mut done = 0;
+    for more_kib in STEPS_KIB {
+        for left in ["i", "i.part"] {
+            let _ = std::fs::remove_dir_all(tree.path().join(left));
+        }
+        let output = within(tree, image + more_kib, words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.signal(), None, "{words}, {more_kib} KiB more than the program: {said}");
+        if output.status.success() {
+            assert!(is_right(&output), "{words}, {more_kib} KiB");
+            done += 1;
+        } else {
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{words}, {more_kib} KiB: {output:?}");
+            assert!(!said.is_empty() && !said.contains("panicked"), "{words}, {more_kib} KiB: {said}");
+        }
+    }
+    done
+}
+
+#[test]
+fn with_decreasing_limits_the_work_is_done_or_an_error_says_why_not() {
+    let tree = forest();
     for words in
         ["du -a d", "du --io=threads=8 -s d d/1", "list d", "list --order=any -c d", "du --io=async-par -s d"]
     {
         let whole = within(&tree, 1 << 24, words);
-        let mut done = 0;
-        for more_kib in
-            [24 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512, 256, 128, 64]
-        {
-            let output = within(&tree, image + more_kib, words);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.signal(), None, "{words}, {more_kib} KiB more than the program: {said}");
-            if output.status.success() {
-                assert!(words.contains("any") || output.stdout == whole.stdout, "{words}, {more_kib} KiB");
-                done += 1;
-            } else {
-                assert!(!said.is_empty(), "{words}, {more_kib} KiB");
-            }
-        }
+        let is_whole = |output: &Output| words.contains("any") || output.stdout == whole.stdout;
+        let done = completed(&tree, words, is_whole);
         // GNU du does with about 4 MiB what it can do at all.
         assert!(done >= 4 || words.contains("async"), "{words}: done {done} times");
+    }
+}
+
+/// Returns the lines of every entry in an inventory.
+fn told(tree: &Tree, inventory: &str) -> Vec<u8> {
+    let output = within(tree, 1 << 24, &format!("du -a --from {inventory}"));
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    output.stdout
+}
+
+#[test]
+fn with_decreasing_limits_an_inventory_is_whole_or_an_error_says_why_not() {
+    let tree = forest();
+    assert!(within(&tree, 1 << 24, "scan -o whole d").status.success());
+    let expected = told(&tree, "whole");
+    for words in ["scan -o i d", "scan --io=threads=8 -o i d", "merge -o i whole"] {
+        let done = completed(&tree, words, |_| told(&tree, "i") == expected);
+        assert!(done >= 3, "{words}: done {done} times");
+    }
+}
+
+#[test]
+fn with_decreasing_limits_an_inventory_is_read_or_an_error_says_why_not() {
+    let tree = forest();
+    assert!(within(&tree, 1 << 24, "scan -o whole d").status.success());
+    for words in ["top --by dir whole", "du -a --from whole", "diff whole whole", "export --to nul whole"] {
+        let whole = within(&tree, 1 << 24, words);
+        let done = completed(&tree, words, |output| output.stdout == whole.stdout);
+        assert!(done >= 3, "{words}: done {done} times");
     }
 }

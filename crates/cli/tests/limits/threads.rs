@@ -1,6 +1,8 @@
 //! Few threads, or none but the first (`RLIMIT_NPROC`, which does not bind root: the programs run
 //! as a user of the test's own, with no other process).
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -71,6 +73,27 @@ fn with_one_thread_du_and_list_work_on_it() {
             assert_eq!(alone.stdout, free.stdout, "{words}");
         }
     }
+}
+
+#[test]
+fn with_one_thread_scan_writes_on_it_and_an_estimate_names_the_limit() {
+    let tree = forest();
+    tree.dir("out");
+    std::fs::set_permissions(tree.path().join("out"), Permissions::from_mode(0o777)).unwrap();
+    for (name, limit) in [("free", 1000), ("alone", 1)] {
+        let Some(output) = limited(&tree, limit, &format!("scan -o out/{name} d")) else { return };
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
+    // Each run has a user of its own: only root reads both.
+    let told = |name: &str| {
+        let mut command = Command::new(Program::AsDu.bin().join("fathom"));
+        command.args(["du", "-a", "--from", name]).current_dir(tree.path()).output().unwrap().stdout
+    };
+    assert_eq!(told("out/alone"), told("out/free"));
+    let Some(output) = limited(&tree, 1, "scan --estimate 1s d") else { return };
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no thread can be started: the limit on processes, RLIMIT_NPROC, is 1"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 /// tokio's calls need a thread of their own; rings need threads of the kernel's, or the calls are

@@ -20,6 +20,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread;
 
+use fathom_walk::has_room;
+
 use crate::store::{Error, Inventory};
 use crate::top::Failure;
 use crate::top::below::{self, Span};
@@ -31,6 +33,11 @@ pub use change::{Change, Field, Verb};
 pub use facts::{Facts, Number};
 pub use growth::{Growth, Report, growth};
 pub use sheet::Sheet;
+
+/// The stack of the thread that reads one of the inventories.
+const STACK_BYTES: usize = 2 << 20;
+/// Address space below which one inventory is read after the other.
+const THREAD_ROOM: usize = 64 << 20;
 
 /// One of two inventories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,12 +81,14 @@ impl<T> Sides<T> {
         T: Sync,
     {
         let (old, new) = thread::scope(|scope| {
-            let thread = thread::Builder::new().spawn_scoped(scope, || work(Side::Old, &self.old));
+            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            let thread =
+                has_room(THREAD_ROOM).then(|| builder.spawn_scoped(scope, || work(Side::Old, &self.old)));
             let new = work(Side::New, &self.new);
             let old = match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                // No thread is to be had: one after the other.
-                Err(_) => work(Side::Old, &self.old),
+                Some(Ok(thread)) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // No thread can be started: one after the other.
+                None | Some(Err(_)) => work(Side::Old, &self.old),
             };
             (old, new)
         });

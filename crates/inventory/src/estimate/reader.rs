@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Fields, Follow, NextRoot, Node, Options, Progress, Roots, Summary, gather};
+use fathom_walk::{Fields, Follow, NextRoot, Node, Options, Progress, Roots, Summary, gather, spawn_thread};
 
 use super::probe::{Probe, Tally};
 use super::sampler::{OVERDUE, Reader};
@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const LEAST: Duration = Duration::from_secs(1);
 /// A survey that is given up ends after this share of its time, whatever hangs.
 const END: f64 = 1.2;
+
+/// The stack of the thread that leads the walk.
+const STACK_BYTES: usize = 1 << 20;
 
 /// Entries of a wide directory that are looked at, about, if it was drawn.
 const LOOKS: u64 = 32_768;
@@ -163,7 +166,7 @@ impl<'w> Walker<'w> {
             // The send fails only if the reader has given up waiting and dropped the receiver.
             let _ = end.send(gather(options, probe, &mut line, &mut shown));
         };
-        let thread = std::thread::Builder::new().name("survey".to_owned()).spawn(lead)?;
+        let thread = spawn_thread("survey", STACK_BYTES, 0, lead)?;
         let (roots, reads, problems) = (0, 0, HashSet::new());
         Ok(Self { survey, start, watch, desk, line, thread, ended, given_up: false, roots, reads, problems })
     }

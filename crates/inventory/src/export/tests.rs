@@ -19,7 +19,7 @@ type Left<'a> = (i64, i64, Option<i64>, &'a str);
 
 /// Writes an inventory of these rows; each of `entries` is a name in a directory.
 fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str)]) -> Inventory {
-    let writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0)).unwrap();
+    let mut writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0));
     let mut batch = Batch::default();
     let row = Row::new(FileType::Directory, Ok(&Meta { mode: 0o40_755, nlink: 2, ..Meta::default() }));
     for (id, last, parent, name) in dirs {

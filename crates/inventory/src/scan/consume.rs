@@ -150,7 +150,7 @@ impl<'a> Taker<'a> {
     }
 
     fn send_if_full(&mut self) {
-        if self.batch.is_full() {
+        if self.writer.is_filled(&self.batch) {
             self.send();
         }
     }

@@ -1,5 +1,6 @@
-//! Scans trees into an inventory: workers make rows of what they find, the calling thread puts directories and their sums
-//! together in the order of the walk, and a third thread writes.
+//! Scans trees into an inventory: workers make rows of what they find, the calling thread puts
+//! directories and their sums together in the order of the walk, and another thread writes. Where
+//! no threads can be started, the calling thread does all of it.
 
 mod consume;
 mod journal;
@@ -218,7 +219,7 @@ fn go_on(
     watch: &mut dyn Watch,
 ) -> Result<Outcome, Error> {
     let directory = part.directory();
-    let writer = Writer::start(journal.shelf(directory.to_owned()))?;
+    let writer = Writer::start(journal.shelf(directory.to_owned()));
     let progress = std::cell::Cell::new(Progress::default());
     let past = past.map(|(past, by_dir)| (Arc::new(past), by_dir));
     let pace = scan.rate.map(|rate| Arc::new(Pace::new(rate)));

@@ -1,10 +1,12 @@
-//! Writes batches of rows, on a thread of its own, to one file a table; at a checkpoint those files are closed, and what comes
+//! Writes batches of rows to one file a table; at a checkpoint those files are closed, and what comes
 //! goes to new ones. So what was written before a checkpoint outlives whatever happens after it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+
+use fathom_walk::{room, spawn_thread};
 
 use super::chunk::Chunk;
 use super::dirs::Dirs;
@@ -24,6 +26,16 @@ pub(crate) const GROUP_ROWS: usize = 65_536;
 pub(crate) const GROUP_TEXT_BYTES: usize = 8 << 20;
 /// Batches that wait to be written: one, while another is.
 const WAITING: usize = 1;
+/// The writing thread's stack.
+const STACK_BYTES: usize = 1 << 20;
+/// Address space below which batches are written by the calling thread: with a thread, three are in
+/// memory, and each thread's allocator keeps blocks of its own.
+const THREAD_ROOM: usize = 48 << 20;
+/// Address space left for each row of a row group: its values in memory, in columns and as encoded
+/// pages, and as much again for the walk.
+const ROOM_PER_ROW: usize = 2048;
+/// Address space left for each byte of text of a row group.
+const ROOM_PER_TEXT_BYTE: usize = 16;
 
 /// Rows on their way.
 #[derive(Default)]
@@ -45,38 +57,95 @@ pub(crate) struct Batch {
 pub(crate) type Checkpoint = Box<dyn FnOnce(&Shelf) -> Result<(), Error> + Send>;
 
 impl Batch {
-    /// Whether it should be written before more comes.
-    pub(crate) fn is_full(&self) -> bool {
-        let rows = self.rows.max(self.dirs.rows()).max(self.errors.rows());
-        let text_bytes = self.text_bytes + self.dirs.text_bytes() + self.errors.text_bytes();
-        rows >= GROUP_ROWS || text_bytes >= GROUP_TEXT_BYTES
+    /// The rows of the table with the most.
+    fn row_count(&self) -> usize {
+        self.rows.max(self.dirs.rows()).max(self.errors.rows())
+    }
+
+    fn total_text_bytes(&self) -> usize {
+        self.text_bytes + self.dirs.text_bytes() + self.errors.text_bytes()
     }
 }
 
-/// The other end of the thread that writes.
+/// Writes batches to the files of an inventory: on a thread of its own, or, where no thread can be
+/// started, on the calling thread.
 pub(crate) struct Writer {
-    batches: SyncSender<Batch>,
-    thread: JoinHandle<Result<Shelf, Error>>,
+    execution: Execution,
+    group: GroupLimits,
+}
+
+enum Execution {
+    Thread { batches: SyncSender<Batch>, thread: JoinHandle<Result<Shelf, Error>> },
+    Inline(Box<Result<Shelf, Error>>),
+}
+
+/// The size at which a row group ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GroupLimits {
+    rows: usize,
+    text_bytes: usize,
+}
+
+impl GroupLimits {
+    /// Limits for `room` bytes of address space (RLIMIT_AS); `None` stands for no limit.
+    fn within(room: Option<usize>) -> Self {
+        let Some(room) = room else { return Self { rows: GROUP_ROWS, text_bytes: GROUP_TEXT_BYTES } };
+        Self {
+            rows: (room / ROOM_PER_ROW).clamp(GROUP_ROWS / 64, GROUP_ROWS),
+            text_bytes: (room / ROOM_PER_TEXT_BYTE).clamp(GROUP_TEXT_BYTES / 64, GROUP_TEXT_BYTES),
+        }
+    }
 }
 
 impl Writer {
-    pub(crate) fn start(shelf: Shelf) -> Result<Self, Error> {
+    /// Starts writing.
+    pub(crate) fn start(shelf: Shelf) -> Self {
+        let group = GroupLimits::within(room());
+        // The files are sent once the thread runs: they would be lost with a closure that owns them
+        // where it cannot be started.
+        let (sender, shelves) = sync_channel::<Shelf>(1);
         let (batches, receiver) = sync_channel(WAITING);
-        let directory = shelf.directory.clone();
-        let thread = thread::Builder::new().name("write".to_owned()).spawn(move || shelf.serve(&receiver));
-        let thread = thread.map_err(|error| Error::new(Op::Write, &directory, error))?;
-        Ok(Self { batches, thread })
+        let work = move || shelves.recv().expect("it is sent once the thread runs").serve(&receiver);
+        let execution = match spawn_thread("write", STACK_BYTES, THREAD_ROOM, work) {
+            Ok(thread) => {
+                // The channel has room for it; the thread receives it before any batch.
+                let _ = sender.send(shelf);
+                Execution::Thread { batches, thread }
+            }
+            Err(_no_thread) => Execution::Inline(Box::new(Ok(shelf))),
+        };
+        Self { execution, group }
+    }
+
+    /// Whether `batch` should be written before more is added to it.
+    pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
+        batch.row_count() >= self.group.rows || batch.total_text_bytes() >= self.group.text_bytes
     }
 
     /// Hands over rows; waits while others are being written. False if writing has failed: [`Writer::end`] tells why.
-    pub(crate) fn send(&self, batch: Batch) -> bool {
-        self.batches.send(batch).is_ok()
+    pub(crate) fn send(&mut self, batch: Batch) -> bool {
+        match &mut self.execution {
+            Execution::Thread { batches, .. } => batches.send(batch).is_ok(),
+            Execution::Inline(shelf) => {
+                if let Ok(open) = &mut **shelf
+                    && let Err(error) = open.take(batch)
+                {
+                    **shelf = Err(error);
+                }
+                shelf.is_ok()
+            }
+        }
     }
 
     /// Waits until everything is written.
     pub(crate) fn end(self) -> Result<Shelf, Error> {
-        drop(self.batches);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        match self.execution {
+            Execution::Thread { batches, thread } => {
+                drop(batches);
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+            Execution::Inline(shelf) => shelf.and_then(Shelf::closed),
+        }
     }
 }
 
@@ -153,6 +222,10 @@ impl Shelf {
         for batch in batches {
             self.take(batch)?;
         }
+        self.closed()
+    }
+
+    fn closed(mut self) -> Result<Self, Error> {
         self.close()?;
         Ok(self)
     }
@@ -249,5 +322,19 @@ impl Shelf {
             self.links.open(directory, segment)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_groups_shrink_with_the_address_space_that_is_left() {
+        let rows = |room| GroupLimits::within(room).rows;
+        assert_eq!([None, Some(usize::MAX), Some(1 << 30)].map(rows), [GROUP_ROWS; 3]);
+        assert_eq!([Some(16 << 20), Some(4 << 20), Some(0)].map(rows), [8192, 2048, 1024]);
+        let text_bytes = |room| GroupLimits::within(room).text_bytes;
+        assert_eq!([None, Some(16 << 20), Some(0)].map(text_bytes), [8 << 20, 1 << 20, 128 << 10]);
     }
 }

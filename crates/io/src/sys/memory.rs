@@ -2,14 +2,15 @@
 //! message and an exit status, and how much address space is left.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
 /// The C library's allocator. A failed allocation is repeated once in thrifty mode, in which the
-/// allocator takes no more from the system than it needs. From the first final failure on, a
-/// process that aborts, as Rust's do then, ends with status 1 in place of a signal; callers that
-/// can do without the memory (`try_reserve`) continue.
+/// allocator takes no more from the system than it needs. After the first final failure, a process
+/// that aborts, as Rust's do then, ends with status 1 in place of a signal; callers that can do
+/// without the memory (`try_reserve`) continue.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator;
 
@@ -24,29 +25,117 @@ impl Allocator {
 
     #[cold]
     fn insist_thriftily(allocate: impl Fn() -> *mut u8) -> *mut u8 {
-        static FAILED: AtomicBool = AtomicBool::new(false);
         be_thrifty();
         let block = allocate();
         if block.is_null() && !FAILED.swap(true, Ordering::Relaxed) {
-            exit_on_abort();
+            end_on_abort();
         }
         block
     }
 }
 
-/// Has abort(3) end the process with status 1 and a message.
-fn exit_on_abort() {
-    extern "C" fn end(_signal: libc::c_int) {
-        const MESSAGE: &[u8] = b"fathom: memory exhausted\n";
-        // SAFETY: write(2) and _exit(2) may be called in a signal handler (signal-safety(7)); the
-        // message is a constant.
-        unsafe {
-            libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
-            libc::_exit(1)
+/// Whether an allocation has failed for good.
+static FAILED: AtomicBool = AtomicBool::new(false);
+/// The limit on address space in bytes; 0 where there is none.
+static LIMIT: AtomicU64 = AtomicU64::new(0);
+/// Address space that is exhausted has no room for this: no more than a thread's stacks.
+const NOTHING_BYTES: usize = 4 << 20;
+
+/// Has a process with a limit on address space (RLIMIT_AS) end with a message and status 1 when it
+/// panics or aborts because that limit is reached. Allocations of libraries in C and the signal
+/// stacks of new threads do not pass through [`Allocator`]: where they fail, Rust panics, or aborts
+/// at once.
+pub fn end_within_limit() {
+    let Some(limit) = getrlimit(Resource::As).current else { return };
+    LIMIT.store(limit, Ordering::Relaxed);
+    end_on_abort();
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if is_exhausted() {
+            end_exhausted();
         }
-    }
-    // SAFETY: the handler makes none but safe calls and does not return.
+        others(panic);
+    }));
+}
+
+/// Has abort(3) call [`end`].
+fn end_on_abort() {
+    // SAFETY: the handler makes none but safe calls (see there).
     unsafe { libc::signal(libc::SIGABRT, end as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+}
+
+/// Ends the process with a message and status 1 if memory is exhausted. Otherwise the abort is a
+/// defect or was sent from outside, and the signal ends the process as ever.
+extern "C" fn end(signal: libc::c_int) {
+    if is_exhausted() {
+        end_exhausted();
+    }
+    // SAFETY: signal(2) and raise(3) may be called in a signal handler (signal-safety(7)). The
+    // signal is blocked while its handler runs, so it takes effect when the handler returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+fn is_exhausted() -> bool {
+    FAILED.load(Ordering::Relaxed) || !has(NOTHING_BYTES)
+}
+
+/// Ends the process with a message that names the limit, and status 1. Allocates nothing.
+fn end_exhausted() -> ! {
+    let mut message = Message::default();
+    // A message has room for every limit, and formatting a number allocates nothing.
+    let _ = match LIMIT.load(Ordering::Relaxed) {
+        0 => writeln!(message, "fathom: memory exhausted"),
+        limit => writeln!(
+            message,
+            "fathom: memory exhausted: the limit on address space, RLIMIT_AS, is {} KiB",
+            limit / 1024
+        ),
+    };
+    // SAFETY: write(2) and _exit(2) may be called in a signal handler (signal-safety(7)); the bytes
+    // are on the stack and were written.
+    unsafe {
+        libc::write(2, message.bytes.as_ptr().cast(), message.len);
+        libc::_exit(1)
+    }
+}
+
+/// Whether so many bytes of address space can be had.
+fn has(bytes: usize) -> bool {
+    // SAFETY: a private mapping at an address of the kernel's choice, which nothing else refers to
+    // and which is taken away again. mmap(2) and munmap(2) are bare system calls, without a lock.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let block = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+        let is_there = block != libc::MAP_FAILED;
+        if is_there {
+            libc::munmap(block, bytes);
+        }
+        is_there
+    }
+}
+
+/// A message in a signal handler, which may not allocate.
+struct Message {
+    bytes: [u8; 128],
+    len: usize,
+}
+
+impl Default for Message {
+    fn default() -> Self {
+        Self { bytes: [0; 128], len: 0 }
+    }
+}
+
+impl Write for Message {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.len + text.len();
+        self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
 }
 
 // SAFETY: every call is the system allocator's own with the same arguments, and so is what it

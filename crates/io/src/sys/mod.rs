@@ -39,7 +39,7 @@ pub(crate) use linux::{mask, meta, open_flags, stat_flags};
 pub use linux::{stat_open, stat_open_as_known};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub(crate) use map::Map;
-pub use memory::{Allocator, room};
+pub use memory::{Allocator, end_within_limit, room};
 pub use names::{Name, Names};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use process::give_way;
