@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fathom_io::sys::{cpus_allowed, fd_limit};
+use fathom_io::threads;
 use fathom_io::uring::FileRing;
 use tokio::sync::watch;
 
@@ -28,6 +29,11 @@ use crate::plan::Plan;
 use crate::rate::Buckets;
 use crate::tls::Holder;
 use crate::worker::{self, Start};
+
+/// A worker's stack.
+const STACK_BYTES: usize = 2 << 20;
+/// Address space that a worker needs besides: its runtime, buffers and first connections.
+const WORKER_ROOM: usize = 8 << 20;
 
 /// Where nobody says otherwise.
 const ADDRESS: &str = "127.0.0.1:8080";
@@ -242,7 +248,7 @@ impl Server {
                 ring: ring(self.shared.model)?,
             };
             let name = format!("fathom-worker-{number}");
-            let thread = thread::Builder::new().name(name.clone()).spawn(move || worker::run(start));
+            let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, move || worker::run(start));
             self.threads.push(thread.map_err(|error| Error::new(Op::Start, name, error))?);
         }
         Ok(())

@@ -113,7 +113,8 @@ fn end(server: Server, status: u8, signals: &mut Signals) -> u8 {
     let handle = signals.handle();
     let (timeout, mut again) = (server.drain_timeout(), Signals::new([SIGINT, SIGTERM]).ok());
     handle.close();
-    std::thread::spawn(move || {
+    // Where no thread can be started, a second signal does not cut the drain short.
+    let _ = std::thread::Builder::new().spawn(move || {
         if let Some(signal) = again.as_mut().and_then(|signals| signals.forever().next()) {
             std::process::exit(128 + signal);
         }

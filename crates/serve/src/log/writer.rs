@@ -8,11 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+
+use fathom_io::threads;
 
 use super::line::{Formatter, Record, Style};
 use crate::error::{Error, Op};
+
+/// The writer thread's stack.
+const STACK_BYTES: usize = 256 << 10;
 
 /// A worker hands its lines over when it has so many bytes of them, ...
 const CHUNK_BYTES: usize = 64 << 10;
@@ -80,7 +84,7 @@ impl Queue {
         // Never sent to: that the writer has ended shows in its being closed.
         let (alive, done) = sync_channel(0);
         let mut writer = Writer { sink, torn: false, told: 0, notices, shared: shared.clone() };
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let thread = threads::spawn(name, STACK_BYTES, 0, move || {
             let _alive: SyncSender<()> = alive;
             writer.run(&receiver);
         });
@@ -413,7 +417,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("access.log");
         let log = Log::start(Style::Combined, Target::File(path.clone()), |_| {}).unwrap();
-        thread::scope(|scope| {
+        std::thread::scope(|scope| {
             for worker in 0..4 {
                 let mut logger = log.logger();
                 scope.spawn(move || {

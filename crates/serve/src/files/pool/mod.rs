@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use fathom_io::sys::give_way;
+use fathom_io::threads;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
@@ -183,10 +184,11 @@ impl Pool {
     /// Where no thread can be started and there is none, nobody would ever take what is queued.
     fn start(&self, number: usize) -> Result<(), Busy> {
         let shared = Arc::clone(&self.0.0);
-        let started = thread::Builder::new()
-            .name("fathom-pool".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || shared.work(number));
+        let thread = thread::Builder::new().name("fathom-pool".to_owned()).stack_size(STACK_BYTES);
+        let started = match threads::has_room(STACK_BYTES) {
+            true => thread.spawn(move || shared.work(number)),
+            false => Err(io::ErrorKind::OutOfMemory.into()),
+        };
         started.map(drop).or_else(|_error: io::Error| {
             let others = self.0.0.threads.fetch_sub(1, Ordering::SeqCst) - 1;
             if others > 0 { Ok(()) } else { Err(self.0.0.clear()) }
