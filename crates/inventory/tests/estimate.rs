@@ -8,6 +8,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_inventory::estimate::{Basis, Budget, Figures, Outcome, Range, Survey, estimate};
 use fathom_inventory::scan::{Problem, Watch};
@@ -41,6 +43,30 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
 
 fn sample(root: &Path, budget: u64, seed: u64) -> Outcome {
     estimate(&survey(root, Budget::Directories(budget), seed), &mut Nobody).unwrap()
+}
+
+/// Sets `stop` once two directories have been opened.
+struct Stopper(Arc<AtomicBool>);
+
+impl Watch for Stopper {
+    fn progress(&mut self, progress: Progress) {
+        self.0.fetch_or(progress.directories > 1, Ordering::Relaxed);
+    }
+
+    fn problem(&mut self, _problem: &Problem) {}
+}
+
+/// After the first directory of 1000 entries, the next ones have to wait for more than a quarter of
+/// an hour. A budget of directories has no time after which an estimate is given up.
+#[test]
+fn an_estimate_that_is_stopped_does_not_wait_for_its_rate() {
+    let temporary = tempfile::tempdir().unwrap();
+    for number in 0..1000 {
+        fs::create_dir(temporary.path().join(number.to_string())).unwrap();
+    }
+    let survey = Survey { rate: Some(1), ..survey(temporary.path(), Budget::Directories(10), 0) };
+    let outcome = estimate(&survey, &mut Stopper(survey.stop.clone())).unwrap();
+    assert!(outcome.stopped && !outcome.exact);
 }
 
 /// Entries, files, directories, apparent size and disk usage, with each inode counted once.

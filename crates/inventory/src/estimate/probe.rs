@@ -13,7 +13,7 @@ use super::evidence::{Outlook, is_honest};
 use super::random::Random;
 use super::reader::{Desk, Place, path_of};
 use super::tally::{Amounts, Found};
-use crate::scan::{Pace, Problem};
+use crate::scan::Problem;
 
 /// What a name and its inode number take in a directory, at least.
 const NAME_BYTES: f64 = 24.0;
@@ -82,15 +82,13 @@ fn directory(meta: Option<&Meta>) -> Amounts {
 /// Adds up what is in directories, and goes no further.
 pub(super) struct Probe {
     desk: Arc<Desk>,
-    pace: Option<Pace>,
     one_file_system: bool,
     seed: u64,
 }
 
 impl Probe {
     pub(super) fn new(survey: &Survey, desk: Arc<Desk>) -> Self {
-        let pace = survey.rate.map(Pace::new);
-        Self { desk, pace, one_file_system: survey.one_file_system, seed: survey.seed }
+        Self { desk, one_file_system: survey.one_file_system, seed: survey.seed }
     }
 
     fn problem(&self, deed: &'static str, path: Vec<u8>, errno: Errno) {
@@ -158,7 +156,7 @@ impl Gather for Probe {
             count += 1;
         }
         drop(tally);
-        self.pace.as_ref().inspect(|pace| pace.keep(count));
+        self.desk.keep_pace(count);
     }
 
     fn failed(&self, (): &mut (), Failure { node, name, operation, errno }: Failure<'_>) {

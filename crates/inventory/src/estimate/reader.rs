@@ -14,7 +14,7 @@ use super::probe::{Probe, Tally};
 use super::sampler::{OVERDUE, Reader};
 use super::tally::Found;
 use super::{Budget, Survey};
-use crate::scan::{Problem, Watch};
+use crate::scan::{Pace, Problem, Watch};
 
 /// How long anybody waits before looking whether that is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -77,11 +77,30 @@ pub(super) struct Desk {
     some: Condvar,
     progress: Mutex<Progress>,
     stop: AtomicBool,
+    /// The rate at which workers look at entries, if it is limited.
+    pace: Option<Pace>,
     /// Entries of one directory that are looked at; of a wider one, not all are.
     pub(super) looks_max: AtomicU64,
 }
 
 impl Desk {
+    pub(super) fn new(rate: Option<u64>) -> Self {
+        Self { pace: rate.map(Pace::new), ..Self::default() }
+    }
+
+    /// Waits until so many more entries may be looked at, or the walk stops.
+    pub(super) fn keep_pace(&self, entries: usize) {
+        if let Some(pace) = &self.pace {
+            pace.keep(entries);
+        }
+    }
+
+    /// Stops the walk. Workers that wait for their turn do so no longer.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.pace.as_ref().inspect(|pace| pace.end());
+    }
+
     pub(super) fn news(&self) -> MutexGuard<'_, News> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +174,7 @@ impl<'w> Walker<'w> {
         start: Instant,
         watch: &'w mut dyn Watch,
     ) -> std::io::Result<Self> {
-        let desk = Arc::<Desk>::default();
+        let desk = Arc::new(Desk::new(survey.rate));
         let (line, waiting) = mpsc::channel();
         let probe = Probe::new(survey, desk.clone());
         let (options, shared) = (options(survey), desk.clone());
@@ -254,7 +273,7 @@ impl Reader for Walker<'_> {
             }
             self.tell(problems);
             if left > 0 && self.is_over() {
-                self.desk.stop.store(true, Ordering::Relaxed);
+                self.desk.stop();
                 self.given_up = true;
                 return None;
             }
