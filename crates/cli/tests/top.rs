@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime};
 mod support;
 
 use serde_json::{Value, json};
-use support::Tree;
 use support::commands::{fathom, program, whole};
+use support::{Tree, needs_mounts};
 
 /// Files of many sizes and kinds, and inodes with several names: in one directory, in two, and below one another.
 const SPEC: &str = "s/a/one.rs 5000, s/a/two.RS 70000, s/a/same.rs = s/a/one.rs, s/b/c/far.txt 300000, s/b/near.txt = s/b/c/far.txt, \
@@ -341,6 +341,39 @@ fn overlapping_operands_count_once() {
     ] {
         assert_counts_as_du(&tree, scanned);
     }
+}
+
+/// A mount point that `scan -x` passed over has a row of its own. GNU du counts none of it.
+#[test]
+fn directories_on_other_filesystems_count_nowhere() {
+    if !needs_mounts() {
+        return;
+    }
+    let tree = Tree::parse("s/a/f 5000, s/a/mnt/, s/b/c 9000, s/mnt/");
+    let script = "mount -t tmpfs none s/a/mnt; mkdir s/a/mnt/d; mount -t tmpfs none s/mnt; \
+        du -x -B1 s >bytes; du -x --inodes s >inodes; \"$0\" scan -x -o i s; \"$0\" du -x --from i -B1 >told";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "bash", "-ec", script]).arg(program()).current_dir(tree.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let read = |name: &str| fs::read_to_string(tree.path().join(name)).unwrap();
+    assert_eq!(read("told"), read("bytes"));
+    let column = |name: &str| -> BTreeMap<String, u64> {
+        let text = read(name);
+        let lines = text.lines().map(|line| line.split_once('\t').unwrap());
+        lines.map(|(number, path)| (path.to_owned(), number.parse().unwrap())).collect()
+    };
+    let (bytes, inodes) = (column("bytes"), column("inodes"));
+    let of = |path: &str, apparent: u64| (bytes[path], apparent, inodes[path]);
+    for by in ["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"] {
+        assert_eq!(sum(&objects(&tree, &["--by", by, "i"]).1["total"]), of("s", 14000), "{by}");
+        let below = objects(&tree, &["--by", by, "--below", "s/a", "i"]).1;
+        assert_eq!(sum(&below["total"]), of("s/a", 5000), "{by}");
+    }
+    let rows = objects(&tree, &["i"]).0;
+    let found: BTreeMap<_, _> =
+        rows.iter().map(|row| (row["path"].as_str().unwrap().to_owned(), sum(row).0)).collect();
+    assert_eq!(found, bytes);
 }
 
 #[test]

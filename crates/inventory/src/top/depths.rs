@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::below::Span;
 use super::links::Links;
-use super::scope::Scope;
+use super::scope::{Scope, is_entered};
 use super::{Key, Report, Row, Sum, dirs};
 use crate::store::{Error, Group, Inventory, Table};
 
@@ -40,11 +40,12 @@ fn add(
     for name in names {
         columns.push(group.numbers(name)?);
     }
+    let states = group.texts("state")?;
     for row in 0..group.rows() {
         let number = |column: usize| columns[column].or_zero()[row];
         let (dir_id, depth) = (number(0), number(1));
         *roots += usize::from(depth == 0);
-        if !scope.has(dir_id) {
+        if !scope.has(dir_id) || !is_entered(&states, row) {
             continue;
         }
         depths.entry(depth).or_default().add(&Sum::new(1, number(2), 0));

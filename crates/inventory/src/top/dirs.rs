@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::below::Span;
 use super::largest::Largest;
 use super::links::{Links, Surplus};
-use super::scope::Scope;
+use super::scope::{Scope, is_entered};
 use super::{Key, Report, Row, Sum};
 use crate::store::{Error, Group, Inventory, Numbers, Paths, Table};
 
@@ -68,26 +68,46 @@ pub(crate) struct Line {
 pub(crate) struct Tally {
     span: Span,
     surplus: Surplus,
+    /// Sums of directories that the scan passed over, by the last directory above them whose row
+    /// has been read. The rows of directories above have all of them in their sums.
+    skipped: Vec<(i64, Sum)>,
 }
 
 impl Tally {
     pub(crate) fn new(links: &Links, span: Span) -> Self {
-        Self { span, surplus: Surplus::new(links) }
+        Self { span, surplus: Surplus::new(links), skipped: Vec::new() }
     }
 
-    /// The rows of a row group that are in the span.
+    /// The rows of a row group that are in the span, but for directories that the scan passed over.
     pub(crate) fn rows(&mut self, group: &Group<'_>) -> parquet::errors::Result<Vec<Line>> {
         let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
-        let sums = Sums::read(group)?;
-        let mut rows = Vec::new();
-        for row in (0..group.rows()).filter(|row| self.span.has(pre.or_zero()[*row])) {
-            let all = sums.get(row);
+        let (sums, states) = (Sums::read(group)?, group.texts("state")?);
+        let (span, mut rows) = (self.span, Vec::new());
+        for row in (0..group.rows()).filter(|row| span.has(pre.or_zero()[*row])) {
+            let all = sums.get(row).less(&self.skipped_below(pre.or_zero()[row]));
             let spare = self.surplus.of(pre.or_zero()[row], post.or_zero()[row]).ok_or_else(|| {
                 parquet::errors::ParquetError::General("its directories are not in their order".to_owned())
             })?;
-            rows.push(Line { row, sum: all.less(&spare), all });
+            if is_entered(&states, row) {
+                rows.push(Line { row, sum: all.less(&spare), all });
+            } else {
+                self.skipped.push((pre.or_zero()[row], all));
+            }
         }
         Ok(rows)
+    }
+
+    /// Returns the sum of the directories below `pre` that the scan passed over. Rows of everything
+    /// below a directory precede its own.
+    fn skipped_below(&mut self, pre: i64) -> Sum {
+        let mut sum = Sum::default();
+        while let Some((_, below)) = self.skipped.pop_if(|(dir, _)| *dir > pre) {
+            sum.add(&below);
+        }
+        if sum.entries > 0 {
+            self.skipped.push((pre, sum));
+        }
+        sum
     }
 }
 

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use super::below::Span;
 use super::files::counted;
 use super::links::Links;
-use super::scope::Scope;
+use super::scope::{Scope, is_entered};
 use super::{AGES, By, Key, Report, Row, SIZES, Sum};
 use crate::store::{Error, Group, Inventory, Numbers, Table, Texts};
 
@@ -29,7 +29,9 @@ pub(super) fn report(inventory: &Inventory, span: Span, by: By, now: i64) -> Res
     inventory.each(Table::Dirs, |group| {
         let property = Property::of_dirs(by, group, now)?;
         let [dir_id, blocks] = [group.numbers("dir_id")?, group.numbers("blocks")?];
-        for row in (0..group.rows()).filter(|row| scope.has(dir_id.or_zero()[*row])) {
+        let states = group.texts("state")?;
+        let counts = |row: &usize| scope.has(dir_id.or_zero()[*row]) && is_entered(&states, *row);
+        for row in (0..group.rows()).filter(counts) {
             groups.add(property.key(row), &Sum::new(1, blocks.or_zero()[row], 0));
         }
         Ok(())

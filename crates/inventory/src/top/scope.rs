@@ -2,12 +2,13 @@
 //! entry once.
 //!
 //! `scan a/b a` has everything below `a/b` in two trees. As in `du a/b a`, the tree that was
-//! scanned first has it.
+//! scanned first has it. Directories that the scan passed over (`scan -x` and mount points) have a
+//! row of their own, and count nowhere, as in `du -x`.
 
 use std::collections::HashSet;
 
 use super::below::Span;
-use crate::store::{Error, Group, Inventory, State, Table};
+use crate::store::{Error, Group, Inventory, State, Table, Texts};
 
 /// Device and inode number.
 pub(super) type Inode = (i64, i64);
@@ -111,13 +112,17 @@ fn add(
     for row in 0..group.rows() {
         let inode = dev.get(row).zip(ino.get(row)).filter(|inode| roots.contains(inode));
         // A directory that the scan passed over holds nothing that another tree could repeat.
-        let is_read = state.get(row).and_then(State::from_word) != Some(State::Skipped);
-        if let Some(inode) = inode.filter(|_| is_read) {
+        if let Some(inode) = inode.filter(|_| is_entered(&state, row)) {
             let span = Span { first: pre.or_zero()[row], last: post.or_zero()[row] };
             found.push(Occurrence { span, inode });
         }
     }
     Ok(())
+}
+
+/// Whether the scan entered the directory of a row, given the column `state`.
+pub(super) fn is_entered(states: &Texts, row: usize) -> bool {
+    states.get(row).and_then(State::from_word) != Some(State::Skipped)
 }
 
 /// All but the first occurrence of each directory, in the order of the scan.
