@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::Command;
 
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
@@ -208,6 +209,52 @@ fn directories_have_what_they_have_become_larger_by() {
     let text = String::from_utf8(diff(&tree, &["--dirs"], 1)).unwrap();
     assert!(text.contains("\t+215K\t+3\ts/a\n"), "{text}");
     assert!(text.contains("\t-2\ts/gone/y\n"), "{text}");
+}
+
+/// As of `du s/a s t`, what several operands have is the first one's, and so is an inode with names
+/// in several trees.
+#[test]
+fn what_overlapping_operands_have_is_compared_once() {
+    let tree = Tree::parse("s/a/f 5000, s/b 100, s/name = s/a/f, t/f 300, t/name = s/a/f");
+    let scan = |name: &str, roots: &[&str]| {
+        let out = format!("../{name}");
+        let output = fathom(&tree, &[&["scan", "-o", &out], roots].concat());
+        assert!(output.status.success(), "{output:?}");
+    };
+    let orders = [&["s/a", "s", "t"][..], &["s", "t", "s/a"], &["t", "s", "s", "s/a/"]];
+    let name = |side: &str, order: usize| format!("{side}{order}");
+    let du = |word: &str| -> i64 {
+        let output =
+            Command::new("du").args(["-sc", word, "s", "t"]).current_dir(tree.path()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().last().unwrap().split('\t').next().unwrap().parse().unwrap()
+    };
+    (0..).zip(orders).for_each(|(order, roots)| scan(&name("old", order), roots));
+    let before = ["-B1", "--inodes"].map(du);
+    shell(
+        &tree,
+        "mkdir s/a/new; head -c 70000 /dev/zero >s/a/new/large; ln s/a/new/large t/large; rm t/f s/b",
+    );
+    (0..).zip(orders).for_each(|(order, roots)| scan(&name("new", order), roots));
+    let after = ["-B1", "--inodes"].map(du);
+    for order in 0..orders.len() {
+        let sides = ["old", "new"].map(|side| format!("../{}", name(side, order)));
+        let output = fathom(&tree, &["diff", &sides[0], &sides[1], "--dirs", "--json"]);
+        let (rows, last) = objects(&output.stdout);
+        let total = ["bytes", "entries"].map(|name| last["total"][name].as_i64().unwrap());
+        assert_eq!(total, [after[0] - before[0], after[1] - before[1]], "{order}: {output:?}");
+        let mut paths: Vec<_> =
+            rows.iter().map(|row| row["path"].as_str().unwrap().trim_end_matches('/')).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["s", "s/a", "s/a/new", "t"], "{order}");
+    }
+    // A tree that only one of them has is in no total.
+    let output = fathom(&tree, &["diff", "../old0", "../new1", "--dirs", "--json"]);
+    assert_eq!(objects(&output.stdout).1["total"]["bytes"], after[0] - before[0], "{output:?}");
+    scan("half", &["s/a", "t"]);
+    let output = fathom(&tree, &["diff", "../old0", "../half", "--dirs", "--json"]);
+    let (_, last) = objects(&output.stdout);
+    assert_eq!(last["total"]["entries"], 1, "{output:?}");
 }
 
 #[test]

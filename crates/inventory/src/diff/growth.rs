@@ -1,5 +1,5 @@
-//! How much larger or smaller each directory has become, with everything below it. An inode with several names counts once, as
-//! in [`crate::top`].
+//! How much larger or smaller each directory has become, with everything below it. An inode with
+//! several names, and what several operands have, counts once, as in [`crate::top`].
 
 use std::cmp::Reverse;
 
@@ -8,8 +8,9 @@ use super::tree::Tree;
 use super::{Ask, Joined, Side, Sides};
 use crate::store::{Error, Inventory, State, Table};
 use crate::top::below::Span;
-use crate::top::dirs::Tally;
+use crate::top::dirs::{Tally, of_trees};
 use crate::top::links::Links;
+use crate::top::scope::Scope;
 use crate::top::{Failure, Sum};
 
 /// What a directory has become larger by; what is below zero has become less.
@@ -73,6 +74,10 @@ pub struct Report {
 pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Result<Report, Failure> {
     let joined = Joined::read(inventories, ask.below.as_deref())?;
     let sums = inventories.both(|side, inventory| sums(inventory, joined.trees.get(side)))?;
+    let scopes = inventories.both(|side, inventory| {
+        let lone: Vec<i64> = joined.lone_roots(side).map(i64::from).collect();
+        Scope::of_trees(inventory, &lone)
+    })?;
     let gaps = gaps(&joined.trees, &joined.pairs);
     let mut found = Vec::new();
     let mut total = Growth { complete: true, ..Growth::default() };
@@ -85,9 +90,13 @@ pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Resul
         if joined.is_top(old, new) {
             total.add(&growth);
         }
-        if growth.rank() != Reverse((0, 0, 0)) {
+        if growth.rank() != Reverse((0, 0, 0)) && !is_repeated(&scopes, old, new) {
             found.push((growth, old, new));
         }
+    }
+    if ask.below.is_none() {
+        let sums = inventories.both(|side, inventory| of_trees(inventory, scopes.get(side)))?;
+        total = Growth { complete: total.complete, ..Growth::of(&sums.old, &sums.new) };
     }
     found.sort_by_key(|(growth, ..)| growth.rank());
     // Those that are level with the last are told apart by their paths.
@@ -105,6 +114,14 @@ pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Resul
     rows.sort_by(|one, two| (one.rank(), &one.path).cmp(&(two.rank(), &two.path)));
     rows.truncate(count);
     Ok(Report { rows, total, lone: joined.lone() })
+}
+
+/// Whether a directory is in an earlier operand as well.
+fn is_repeated(scopes: &Sides<Scope>, old: Option<u32>, new: Option<u32>) -> bool {
+    match (old, new) {
+        (_, Some(new)) => scopes.new.is_repeated(new.into()),
+        (old, None) => old.is_some_and(|old| scopes.old.is_repeated(old.into())),
+    }
 }
 
 /// What everything in each directory comes to.

@@ -162,13 +162,15 @@ impl Joined {
         old.is_some_and(|dir| is_top(Side::Old, dir)) || new.is_some_and(|dir| is_top(Side::New, dir))
     }
 
-    /// Trees that the other inventory does not have.
+    /// The root directories of trees that the other inventory does not have.
+    fn lone_roots(&self, side: Side) -> impl Iterator<Item = u32> {
+        pairs::roots(self.trees.get(side)).filter(move |root| self.pairs.of(side, *root).is_none())
+    }
+
+    /// Paths of the trees that the other inventory does not have.
     fn lone(&self) -> Sides<Vec<Vec<u8>>> {
-        let lone = |side| {
-            let tree = self.trees.get(side);
-            let lone = pairs::roots(tree).filter(|root| self.pairs.of(side, *root).is_none());
-            lone.map(|root| tree.name(root).to_vec()).collect()
-        };
+        let path = |side, root| self.trees.get(side).name(root).to_vec();
+        let lone = |side| self.lone_roots(side).map(|root| path(side, root)).collect();
         Sides { old: lone(Side::Old), new: lone(Side::New) }
     }
 }

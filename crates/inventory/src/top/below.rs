@@ -16,6 +16,8 @@ pub struct Span {
 impl Span {
     /// Everything.
     pub const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
+    /// Every directory.
+    pub(crate) const TREES: Self = Self { first: 1, last: i64::MAX };
     pub(crate) const NONE: Self = Self { first: 0, last: -1 };
 
     pub(crate) fn has(self, dir_id: i64) -> bool {

@@ -55,6 +55,17 @@ pub(super) fn total(inventory: &Inventory, scope: &Scope) -> Result<Sum, Error> 
     total.finish(inventory, &links.within(scope), scope)
 }
 
+/// Returns the sum of the trees in `scope`, each inode once.
+pub(crate) fn of_trees(inventory: &Inventory, scope: &Scope) -> Result<Sum, Error> {
+    let links = Links::read(inventory, scope)?;
+    let (mut tally, mut total) = (Tally::new(&links, scope.span), Total::default());
+    inventory.each(Table::Dirs, |group| {
+        let rows = tally.rows(group)?;
+        total.add(group, &rows, scope)
+    })?;
+    Ok(total.sum.less(&total.repeated).less(&links.within(scope).spare()))
+}
+
 /// A row of `dirs`.
 pub(crate) struct Line {
     pub(crate) row: usize,
@@ -125,7 +136,8 @@ impl Total {
         let (pre, depth) = (group.numbers("pre")?, group.numbers("depth")?);
         for Line { row, all, .. } in rows {
             let (pre, depth) = (pre.or_zero()[*row], depth.or_zero()[*row]);
-            let is_top = if scope.span == Span::ALL { depth == 0 } else { pre == scope.span.first };
+            let has_trees = [Span::ALL, Span::TREES].contains(&scope.span);
+            let is_top = if has_trees { depth == 0 } else { pre == scope.span.first };
             self.roots += usize::from(is_top);
             if is_top && !scope.is_repeated(pre) {
                 self.sum.add(all);

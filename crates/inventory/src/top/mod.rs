@@ -10,7 +10,7 @@ mod files;
 mod groups;
 mod largest;
 pub(crate) mod links;
-mod scope;
+pub(crate) mod scope;
 
 use std::collections::HashMap;
 

@@ -15,7 +15,7 @@ pub(super) type Inode = (i64, i64);
 
 /// The rows that count.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(crate) struct Scope {
     pub(super) span: Span,
     /// Subtrees that an earlier tree has, by their numbers; none is in another.
     repeats: Vec<Span>,
@@ -37,6 +37,19 @@ impl Scope {
         Ok(Self { span, repeats, files })
     }
 
+    /// Reads which trees of `inventory` overlap. The trees with the root directories `left_out`, and
+    /// operands that are no directories, do not count.
+    pub(crate) fn of_trees(inventory: &Inventory, left_out: &[i64]) -> Result<Self, Error> {
+        let is_left_out = |found: &Occurrence| left_out.contains(&found.span.first);
+        let (lone, rest): (Vec<_>, _) =
+            directories(inventory)?.occurrences.into_iter().partition(is_left_out);
+        let is_in_lone = |found: &Occurrence| lone.iter().any(|tree| tree.span.has(found.span.first));
+        let mut repeats = overlaps(rest.into_iter().filter(|found| !is_in_lone(found)).collect());
+        repeats.extend(lone.iter().map(|tree| tree.span));
+        repeats.sort_unstable_by_key(|repeat| repeat.first);
+        Ok(Self { span: Span::TREES, repeats, files: HashSet::new() })
+    }
+
     /// Every row, overlaps included.
     pub(super) fn whole() -> Self {
         Self { span: Span::ALL, repeats: Vec::new(), files: HashSet::new() }
@@ -47,7 +60,8 @@ impl Scope {
         self.span.has(dir_id) && !self.is_repeated(dir_id)
     }
 
-    pub(super) fn is_repeated(&self, dir_id: i64) -> bool {
+    /// Whether an earlier tree has this directory, or it is in a tree that does not count.
+    pub(crate) fn is_repeated(&self, dir_id: i64) -> bool {
         let at = self.repeats.partition_point(|repeat| repeat.last < dir_id);
         self.repeats.get(at).is_some_and(|repeat| repeat.has(dir_id))
     }
