@@ -9,10 +9,12 @@ mod support;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 use support::Tree;
-use support::commands::{fathom, whole};
+use support::commands::{fathom, program, whole};
 
 fn trees() -> Tree {
     let tree = Tree::parse(
@@ -97,4 +99,86 @@ fn nothing_is_left_of_what_cannot_be_made() {
             "{words:?}"
         );
     }
+}
+
+/// Starts a merge into `m` that stops at a point, and waits until it has.
+#[track_caller]
+fn halted_at(tree: &Tree, point: &str) -> Child {
+    let mut command = Command::new(program());
+    command.args(["merge", "-o", "m", "one", "two"]).current_dir(tree.path());
+    command.env("LC_ALL", "C").env("FATHOM_FAULT", format!("{point}:1:STOP"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = waitpid(Some(Pid::from_child(&child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
+    assert!(status.stopped(), "{point}: {status:?}");
+    child
+}
+
+/// Sends the merge a signal, and returns how it ended.
+fn sent(child: Child, signal: Signal) -> Output {
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Two inventories to merge, or `None` in a build without the points to stop a merge at.
+fn mergeable() -> Option<Tree> {
+    if !cfg!(debug_assertions) {
+        support::skip("needs a build with debug assertions, which has the points to stop a merge at");
+        return None;
+    }
+    let tree = trees();
+    whole(&tree, &["scan", "-o", "one", "p"]);
+    whole(&tree, &["scan", "-o", "two", "q"]);
+    Some(tree)
+}
+
+#[test]
+fn nothing_else_writes_to_what_is_being_merged() {
+    let Some(tree) = mergeable() else { return };
+    for point in ["merge-locked", "segment-closed", "merge-written"] {
+        let child = halted_at(&tree, point);
+        for (words, status) in [
+            (&["merge", "-o", "m", "one"][..], 1),
+            (&["scan", "-o", "m", "r"], 2),
+            (&["scan", "--resume", "-o", "m", "r"], 2),
+        ] {
+            let output = fathom(&tree, words);
+            let said = String::from_utf8(output.stderr).unwrap();
+            let is_new_scan = words[1] == "-o" && words[0] == "scan" && point != "merge-locked";
+            let why = match is_new_scan {
+                true => "create 'm.part': File exists".to_owned(),
+                false => "lock 'm.part': another scan or merge is writing to it".to_owned(),
+            };
+            assert_eq!(said, format!("fathom {}: cannot {why}\n", words[0]), "{point}");
+            assert_eq!(output.status.code(), Some(status), "{point}: {words:?}");
+        }
+        let merged = sent(child, Signal::CONT);
+        assert!(merged.status.success() && merged.stderr.is_empty(), "{point}: {merged:?}");
+        let inventory = tree.path().join("m");
+        assert!(!inventory.join("lock").exists() && !tree.path().join("m.part").exists(), "{point}");
+        whole(&tree, &["du", "-s", "--from", "m"]);
+        fs::remove_dir_all(inventory).unwrap();
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_said_in_words_of_merge() {
+    let Some(tree) = mergeable() else { return };
+    let merged = sent(halted_at(&tree, "merge-written"), Signal::KILL);
+    assert!(!merged.status.success());
+    let again = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
+    let why = "it is left from a run that did not end: remove it, and merge again";
+    assert_eq!(
+        String::from_utf8(again.stderr).unwrap(),
+        format!("fathom merge: cannot create 'm.part': {why}\n")
+    );
+    fs::remove_dir_all(tree.path().join("m.part")).unwrap();
+    let child = halted_at(&tree, "merge-written");
+    tree.dir("m");
+    let late = sent(child, Signal::CONT);
+    let why = "fathom merge: cannot rename 'm.part': 'm' exists by now\n";
+    assert_eq!((String::from_utf8(late.stderr).unwrap().as_str(), late.status.code()), (why, Some(1)));
+    assert!(!tree.path().join("m.part").exists());
+    let taken = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
+    let why = "fathom merge: cannot create 'm': it exists, and merge replaces nothing\n";
+    assert_eq!(String::from_utf8(taken.stderr).unwrap(), why);
 }

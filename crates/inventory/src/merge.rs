@@ -7,13 +7,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parquet::errors::{ParquetError, Result as Parquet};
 
 use crate::Owners;
-use crate::scan::{make, part_of, publish};
+use crate::fault::point;
+use crate::scan::{BUSY, Lock, make, part_of, publish};
 use crate::store::{
     Batch, Completeness, Dir, Error, Failure, Group, Inventory, Manifest, Metas, Numbers, Op, Paths, Row,
     Rows, Shelf, State, Sums, Table, Texts, VERSION, Writer, errno_of,
@@ -22,29 +23,58 @@ use crate::store::{
 /// Rows of entries that are handed over together.
 const CHUNK_ROWS: usize = 1024;
 
-/// Merges `inventories` into the new directory `out`, and returns its manifest.
+/// Merges `inventories` into the new directory `out`, and returns its manifest. `warn` gets what is
+/// wrong and takes nothing from the inventory.
 ///
 /// # Errors
-/// If an inventory is damaged, if `out` or its `.part` exists or cannot be written, or once `stop`
-/// is set. Nothing is left of `out` then.
-pub fn merge(inventories: &[Inventory], out: &Path, stop: &AtomicBool) -> Result<Manifest, Error> {
-    let part = part_of(out);
-    for taken in [out, &part] {
-        if taken.symlink_metadata().is_ok() {
-            return Err(Error::new(Op::Create, taken, std::io::Error::from(fathom_walk::Errno::EXIST)));
-        }
-    }
-    make(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
+/// If an inventory is damaged, if `out` or its `.part` exists, is being written by another process
+/// or cannot be written, or once `stop` is set. Nothing is left of `out` then.
+pub fn merge(
+    inventories: &[Inventory],
+    out: &Path,
+    stop: &AtomicBool,
+    warn: &mut dyn FnMut(&[u8]),
+) -> Result<Manifest, Error> {
+    let (part, lock) = begin(out, warn)?;
     let merged = write(inventories, &part, stop).and_then(|manifest| {
-        publish(&part, out)?;
+        publish(&part, out, "")?;
         Ok(manifest)
     });
     if merged.is_err() {
         // The error says what went wrong; files that stay are in a directory that is called
         // `.part`.
         let _ = fs::remove_dir_all(&part);
+        return merged;
     }
+    lock.remove(out)?;
     merged
+}
+
+/// Makes the directory for `out`, and takes the lock that keeps scans and other merges from it.
+fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf, Lock), Error> {
+    if out.symlink_metadata().is_ok() {
+        return Err(Error::new(Op::Create, out, "it exists, and merge replaces nothing"));
+    }
+    let part = part_of(out);
+    if let Err(error) = make(&part) {
+        let is_taken = error.kind() == std::io::ErrorKind::AlreadyExists;
+        return Err(if is_taken { taken(&part) } else { Error::new(Op::Create, &part, error) });
+    }
+    point("merge-part-made");
+    // A scan that found the empty directory may have locked it first: it is that scan's then.
+    let lock = Lock::take(&part, warn)?;
+    point("merge-locked");
+    Ok((part, lock))
+}
+
+/// Returns the reason why an existing `.part` cannot be used.
+fn taken(part: &Path) -> Error {
+    match Lock::is_held(part) {
+        true => Error::new(Op::Lock, part, BUSY),
+        false => {
+            Error::new(Op::Create, part, "it is left from a run that did not end: remove it, and merge again")
+        }
+    }
 }
 
 fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Manifest, Error> {
@@ -68,6 +98,7 @@ fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Ma
     let files = shelf.finish(&owners)?;
     let manifest = Manifest { files, ..described(inventories) };
     manifest.write(part)?;
+    point("merge-written");
     Ok(manifest)
 }
 

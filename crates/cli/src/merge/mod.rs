@@ -71,7 +71,7 @@ fn say(message: &[u8]) {
 fn run(out: &std::path::Path, paths: &[PathBuf]) -> u8 {
     let stop = stop_on_interrupt();
     let inventories: Result<Vec<_>, _> = paths.iter().map(|path| Inventory::open(path)).collect();
-    match inventories.and_then(|inventories| merge(&inventories, out, &stop)) {
+    match inventories.and_then(|inventories| merge(&inventories, out, &stop, &mut say)) {
         Ok(manifest) => {
             if !manifest.completeness.is_complete() {
                 say(warning(&manifest.completeness).as_bytes());

@@ -208,7 +208,7 @@ fn two_scans_never_write_to_one_inventory() {
             let output = run(scan(&tree).arg("-o").arg(&out).args(words));
             assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
             let busy = format!(
-                "fathom scan: cannot lock '{}': another scan is writing to it\n",
+                "fathom scan: cannot lock '{}': another scan or merge is writing to it\n",
                 part_of(&out).display()
             );
             assert_eq!(said(&output), busy, "{point}: {words:?}");

@@ -1,5 +1,5 @@
 //! The lock of an inventory that is being written: the file `lock` in its directory, held until the
-//! process ends, so that two scans never write to one directory.
+//! process ends, so that no two scans or merges write to one directory.
 //!
 //! It is flock(2)'s. On NFS Linux makes that a lock of the server's, seen by all clients; with the
 //! mount options `nolock` and `local_lock=flock` it is seen on this machine only. Where a
@@ -13,27 +13,28 @@ use std::path::{Path, PathBuf};
 use fathom_walk::Errno;
 use rustix::fs::{FlockOperation, flock};
 
-use super::Watch;
 use crate::store::{Error, Op};
 
 /// Its name in the directory of the inventory.
 pub(super) const NAME: &str = "lock";
 /// Each try fails only where a holder ends between two calls.
 const TRIES: usize = 16;
+/// The cause of an error where another process holds the lock.
+pub(crate) const BUSY: &str = "another scan or merge is writing to it";
 
 /// A lock that is held.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     /// The kernel lets go of the lock when this is closed, however the process ends.
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of `directory`.
+    /// Takes the lock of `directory`. `warn` gets a warning where its filesystem has no locks.
     ///
     /// # Errors
     /// If another process holds it, or if the file cannot be made.
-    pub(super) fn take(directory: &Path, watch: &mut dyn Watch) -> Result<Self, Error> {
+    pub(crate) fn take(directory: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let failed = |error: io::Error| Error::new(Op::Lock, directory, error);
         for _ in 0..TRIES {
@@ -43,8 +44,8 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => break,
                 Err(Errno::INTR) => continue,
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                    let what = "its filesystem has no locks: see to it that no other scan writes to it";
-                    watch.warning(format!("warning: '{}': {what}", directory.display()).as_bytes());
+                    let what = "its filesystem has no locks: see to it that no other run writes to it";
+                    warn(format!("warning: '{}': {what}", directory.display()).as_bytes());
                     return Ok(Self { _file: file });
                 }
                 Err(errno) => return Err(failed(errno.into())),
@@ -55,11 +56,19 @@ impl Lock {
                 return Ok(Self { _file: file });
             }
         }
-        Err(Error::new(Op::Lock, directory, "another scan is writing to it"))
+        Err(Error::new(Op::Lock, directory, BUSY))
+    }
+
+    /// Whether another process holds the lock of `directory`, as far as that can be told.
+    pub(crate) fn is_held(directory: &Path) -> bool {
+        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let file = OpenOptions::new().write(true).custom_flags(nofollow).open(directory.join(NAME));
+        let locked = file.map(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
+        matches!(locked, Ok(Err(Errno::WOULDBLOCK)))
     }
 
     /// Takes the lock's file out of `directory`, and lets go of it.
-    pub(super) fn remove(self, directory: &Path) -> Result<(), Error> {
+    pub(crate) fn remove(self, directory: &Path) -> Result<(), Error> {
         let path: PathBuf = directory.join(NAME);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::new(Op::Write, &path, error)),

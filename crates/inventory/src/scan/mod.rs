@@ -28,6 +28,7 @@ use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSIO
 pub(crate) use consume::TIME;
 use consume::Taker;
 use journal::Journal;
+pub(crate) use lock::{BUSY, Lock};
 pub(crate) use pace::Pace;
 use part::{Left, Part};
 pub(crate) use part::{make, part_of, publish};

@@ -62,7 +62,7 @@ impl Part {
             }
             Err(error) => return Err(failed(error)),
         }
-        let lock = Lock::take(&directory, watch)?;
+        let lock = Lock::take(&directory, &mut |message| watch.warning(message))?;
         point("part-locked");
         if !is_unused(&directory).map_err(failed)? {
             let why = "it holds a scan that has not ended: go on with that (--resume), or remove it";
@@ -77,7 +77,7 @@ impl Part {
         let directory = part_of(out);
         if is_directory(&directory) {
             free(out)?;
-            let lock = Lock::take(&directory, watch)?;
+            let lock = Lock::take(&directory, &mut |message| watch.warning(message))?;
             return Ok(Some(Self { directory, out: out.to_owned(), lock }));
         }
         if out.symlink_metadata().is_err() {
@@ -88,7 +88,7 @@ impl Part {
         if !Journal::is_in(out) {
             return refused(if stopped { "its journal is gone" } else { "the scan came to its end" });
         }
-        let lock = Lock::take(out, watch)?;
+        let lock = Lock::take(out, &mut |message| watch.warning(message))?;
         if !stopped {
             // Its run was ended after the last step but one.
             tidy(out, lock)?;
@@ -145,7 +145,7 @@ impl Part {
             let widened = self.widen(manifest, mode);
             widened.map_err(|error| Error::new(Op::Rename, &self.directory, error))?;
         }
-        publish(&self.directory, &self.out)?;
+        publish(&self.directory, &self.out, ": remove that, and go on (--resume)")?;
         let Self { out, lock, .. } = self;
         if manifest.completeness.stopped.is_none() { tidy(&out, lock) } else { lock.remove(&out) }
     }
@@ -166,15 +166,15 @@ pub(crate) fn make(directory: &Path) -> io::Result<()> {
 }
 
 /// Gives the inventory in `directory` the name `out`, once the disk has all of it and it is known
-/// that it can be opened.
-pub(crate) fn publish(directory: &Path, out: &Path) -> Result<(), Error> {
+/// that it can be opened. `advice` ends the message where `out` exists by then.
+pub(crate) fn publish(directory: &Path, out: &Path, advice: &str) -> Result<(), Error> {
     Inventory::open(directory)?.check_shape()?;
     let failed = |error: io::Error| Error::new(Op::Rename, directory, error);
     sync_directory(directory).map_err(failed)?;
     point("part-synced");
     rename_new(directory, out).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            let why = format!("'{}' exists by now: remove that, and go on (--resume)", out.display());
+            let why = format!("'{}' exists by now{advice}", out.display());
             Error::new(Op::Rename, directory, why)
         }
         _ => failed(error),
