@@ -24,7 +24,7 @@ pub use encode::Format;
 use crate::answer::Shown;
 use crate::budget::Charge;
 use crate::files::pool::Pace;
-use crate::files::{Failure, Opened};
+use crate::files::{Failure, Opened, is_forbidden};
 use crate::listing::{Entry, Kind, Listing, read};
 use encode::Encoder;
 
@@ -163,7 +163,9 @@ impl Archive {
         };
         let link = |name: &CStr| self.source.target(path, name);
         let listing = match read(dir.fd()?.as_fd(), self.source.dotfiles, link, &mut tick) {
-            Err(Errno::ACCESS | Errno::NOENT) if !self.levels.is_empty() => return Ok(()),
+            Err(errno) if !self.levels.is_empty() && (errno == Errno::NOENT || is_forbidden(errno)) => {
+                return Ok(());
+            }
             listing => listing?,
         };
         if !listing.complete {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use fathom_io::{Errno, FileType};
+use fathom_io::FileType;
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
@@ -17,8 +17,8 @@ use super::{Answer, Asking, Shown};
 use crate::archive::{Archive, Format, Source};
 use crate::body::Content;
 use crate::budget::Charge;
-use crate::files::Failure;
 use crate::files::pool::{Busy, Pool, Resource};
+use crate::files::{Failure, is_forbidden};
 use crate::path::NAME;
 
 /// The directory in an archive of a site's root.
@@ -41,7 +41,6 @@ impl Asking<'_> {
         match self.begin_archive(path, format).await {
             Ok(Some(answer)) => answer,
             Ok(None) => self.nothing(path).await,
-            Err(Failure::System(Errno::ACCESS)) => self.error(StatusCode::FORBIDDEN).await,
             Err(failure) => self.failed(failure).await,
         }
     }
@@ -51,7 +50,7 @@ impl Asking<'_> {
         let entry = self.worker.look_up(self.site, or_dot(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),
-            Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
+            Err(errno) if is_forbidden(*errno) => return Err((*errno).into()),
             Ok(_) | Err(_) => return Ok(None),
         };
         let name =

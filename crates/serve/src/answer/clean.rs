@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_io::{Errno, FileType};
 use http::StatusCode;
 
-use super::{Answer, Asking};
+use super::{Answer, Asking, is_unservable};
 use crate::answer::Made;
 use crate::files::Failure;
 use crate::files::cache::Entry;
@@ -29,7 +29,6 @@ impl Asking<'_> {
     pub(super) async fn tried(&self, path: &[u8]) -> Option<Answer> {
         let (file, entry) = match self.try_suffixes(path).await {
             Ok(found) => found?,
-            Err(Failure::System(Errno::ACCESS)) => return Some(self.error(StatusCode::FORBIDDEN).await),
             Err(failure) => return Some(self.failed(failure).await),
         };
         // The links of a directory's index are relative to the directory.
@@ -84,7 +83,7 @@ impl Asking<'_> {
             let entry = self.worker.look_up(self.site, &file, self.peer.client).await?;
             match &entry.result {
                 Ok(_) if is_file(&entry) => return Ok(Some((file, entry))),
-                Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
+                found if is_unservable(found) => return Err(Errno::ACCESS.into()),
                 Ok(_) | Err(_) => {}
             }
         }

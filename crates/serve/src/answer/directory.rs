@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use fathom_io::{Errno, FileType};
+use fathom_io::FileType;
 use http::{HeaderValue, StatusCode, header};
 
 use super::listings::{Form, FormatPage, Means, ReadDirectory};
-use super::{Answer, Asking, Shown, is_forbidden};
+use super::{Answer, Asking, Shown, is_unservable};
 use crate::body::Content;
-use crate::files::Failure;
+use crate::files::{Failure, is_forbidden};
 use crate::listing::View;
 use crate::negotiate::{Accepted, Coding, prefers_html, prefers_json};
 use crate::pages;
@@ -34,7 +34,7 @@ impl Asking<'_> {
                         }
                         return self.file(&file, &entry, StatusCode::OK).await;
                     }
-                    other if is_forbidden(other) => return self.error(StatusCode::FORBIDDEN).await,
+                    other if is_unservable(other) => return self.error(StatusCode::FORBIDDEN).await,
                     Ok(_) | Err(_) => {}
                 },
                 Err(failure) => return self.failed(failure).await,
@@ -51,7 +51,6 @@ impl Asking<'_> {
         match self.listing(path).await {
             Ok(Some(answer)) => answer,
             Ok(None) => self.nothing(path).await,
-            Err(Failure::System(Errno::ACCESS)) => self.error(StatusCode::FORBIDDEN).await,
             Err(failure) => self.failed(failure).await,
         }
     }
@@ -107,7 +106,7 @@ impl Asking<'_> {
         let entry = self.worker.look_up(self.site, or_dot(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),
-            Err(Errno::ACCESS) => return Err(Errno::ACCESS.into()),
+            Err(errno) if is_forbidden(*errno) => return Err((*errno).into()),
             Ok(_) | Err(_) => return Ok(None),
         };
         let (pool, limit) = (self.worker.files.pool.clone(), self.plan.limits.listing_bytes);

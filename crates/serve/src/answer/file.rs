@@ -11,7 +11,7 @@ use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::made::{Form, Head, Made};
-use super::{Answer, Asking, is_forbidden};
+use super::{Answer, Asking, is_unservable};
 use crate::body::{Content, From, Pieces};
 use crate::compress;
 use crate::conditional::{Outcome, evaluate, ranges_apply};
@@ -61,7 +61,7 @@ impl Asking<'_> {
                     Err(failure) => self.failed(failure).await,
                 }
             }
-            other if is_forbidden(other) => self.error(StatusCode::FORBIDDEN).await,
+            other if is_unservable(other) => self.error(StatusCode::FORBIDDEN).await,
             Ok(_) | Err(_) => self.error(StatusCode::NOT_FOUND).await,
         }
     }

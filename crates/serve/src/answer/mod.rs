@@ -30,7 +30,7 @@ use crate::auth::{Checker, Verdict};
 use crate::body::Content;
 use crate::error::cause;
 use crate::files::pool::Resource;
-use crate::files::{Failure, Opened, Source};
+use crate::files::{Failure, Opened, Source, is_forbidden};
 use crate::log::Trouble;
 use crate::metrics;
 use crate::path::{Refusal, Target, hidden, is_below};
@@ -355,7 +355,7 @@ impl Asking<'_> {
                 FileType::Directory => Box::pin(self.nothing(path)).await,
                 _ => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
             },
-            Err(_) if is_forbidden(&entry.result) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
+            Err(_) if is_unservable(&entry.result) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
             Err(_) => Box::pin(self.missing(path)).await,
         }
     }
@@ -379,17 +379,13 @@ impl Asking<'_> {
     /// The response where a file cannot be had for a reason that is not the request's.
     pub(crate) async fn failed(&self, failure: Failure) -> Answer {
         self.report(failure);
-        match failure {
-            Failure::Busy
-            | Failure::Changed
-            | Failure::NoRoot
-            | Failure::System(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+        match status(failure) {
+            StatusCode::SERVICE_UNAVAILABLE => {
                 let soon = HeaderValue::from_static("1");
                 let busy = plain(StatusCode::SERVICE_UNAVAILABLE).with(header::RETRY_AFTER, soon);
                 self.dressed(busy, &self.path())
             }
-            Failure::System(Errno::ACCESS | Errno::PERM) => Box::pin(self.error(StatusCode::FORBIDDEN)).await,
-            Failure::System(_) => Box::pin(self.error(StatusCode::INTERNAL_SERVER_ERROR)).await,
+            status => Box::pin(self.error(status)).await,
         }
     }
 
@@ -397,9 +393,8 @@ impl Asking<'_> {
     fn report(&self, failure: Failure) {
         let trouble = match failure {
             // `Followed::report` logs a root directory when it disappears and when it returns.
-            Failure::Changed
-            | Failure::NoRoot
-            | Failure::System(Errno::AGAIN | Errno::ACCESS | Errno::PERM) => return,
+            Failure::Changed | Failure::NoRoot | Failure::System(Errno::AGAIN) => return,
+            Failure::System(errno) if is_forbidden(errno) => return,
             Failure::Busy => Trouble::Pool,
             Failure::System(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Trouble::Descriptors,
             Failure::System(_) => Trouble::Files,
@@ -438,11 +433,24 @@ impl Asking<'_> {
 /// Returns whether a path leads to a file that exists and is never served: an unreadable file, or a
 /// device, a pipe or a socket. Special files are refused whatever the server's user, so a server
 /// that runs as root responds like a server that may not open them.
-fn is_forbidden(found: &Result<Opened, Errno>) -> bool {
+fn is_unservable(found: &Result<Opened, Errno>) -> bool {
     match found {
         Ok(opened) => !matches!(opened.kind(), FileType::Regular | FileType::Directory),
-        // A socket cannot be opened, nor a device without a driver.
-        Err(errno) => matches!(*errno, Errno::ACCESS | Errno::NXIO | Errno::NODEV),
+        Err(errno) => is_forbidden(*errno),
+    }
+}
+
+/// Returns the status of a response to a request whose file cannot be had.
+fn status(failure: Failure) -> StatusCode {
+    match failure {
+        Failure::Busy
+        | Failure::Changed
+        | Failure::NoRoot
+        | Failure::System(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        Failure::System(errno) if is_forbidden(errno) => StatusCode::FORBIDDEN,
+        Failure::System(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -450,4 +458,21 @@ fn is_forbidden(found: &Result<Opened, Errno>) -> bool {
 enum Routed {
     Elsewhere(StatusCode, HeaderValue),
     Rewritten(Vec<u8>, bool),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `EPERM` is the error of a device that a control group withholds.
+    #[test]
+    fn every_error_of_a_file_that_may_not_be_served_is_403() {
+        for errno in [Errno::ACCESS, Errno::PERM, Errno::NXIO, Errno::NODEV] {
+            assert!(is_unservable(&Err(errno)), "{errno}");
+            assert_eq!(status(errno.into()), StatusCode::FORBIDDEN, "{errno}");
+        }
+        assert!(!is_unservable(&Err(Errno::NOENT)));
+        assert_eq!(status(Errno::IO.into()), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(Errno::MFILE.into()), StatusCode::SERVICE_UNAVAILABLE);
+    }
 }

@@ -12,7 +12,7 @@ use fathom_io::Errno;
 
 use super::door::Door;
 use super::opened::Change;
-use super::{Failure, Fetched, Files, Opened, Root, Short, Source};
+use super::{Failure, Fetched, Files, Opened, Root, Short, Source, is_forbidden};
 use crate::config;
 use crate::conn::chunk::Buffers;
 use crate::etag::SETTLING;
@@ -289,16 +289,9 @@ fn lasting<T>(result: Result<T, Failure>) -> Result<Result<T, Errno>, Failure> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(Failure::System(
-            errno @ (Errno::NOENT
-            | Errno::NOTDIR
-            | Errno::XDEV
-            | Errno::LOOP
-            | Errno::ACCESS
-            | Errno::NAMETOOLONG
-            // A socket cannot be opened, nor a device without a driver.
-            | Errno::NXIO
-            | Errno::NODEV),
+            errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG),
         )) => Ok(Err(errno)),
+        Err(Failure::System(errno)) if is_forbidden(errno) => Ok(Err(errno)),
         Err(failure) => Err(failure),
     }
 }

@@ -54,6 +54,13 @@ pub(crate) enum Failure {
     NoRoot,
 }
 
+/// Whether an error means that a file exists and may not be served: it may not be opened (`EPERM`
+/// is the error of a security module, or of a device that a control group withholds), it is a
+/// socket, or it is a device without a driver.
+pub(crate) fn is_forbidden(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV)
+}
+
 impl From<Errno> for Failure {
     fn from(errno: Errno) -> Self {
         Self::System(errno)

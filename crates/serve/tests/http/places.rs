@@ -332,6 +332,8 @@ fn what_is_no_file_is_refused() {
         |name: &str, kind| mknodat(CWD, tree.at(name), kind, Mode::from_raw_mode(0o600), makedev(7, 0));
     make("fifo", FileType::Fifo).unwrap();
     make("index/index.html", FileType::Fifo).unwrap();
+    make("clean.html", FileType::Fifo).unwrap();
+    let _clean = UnixListener::bind(tree.at("plug.html")).unwrap();
     let mut special = vec!["/fifo", "/socket", "/index/"];
     match make("block", FileType::BlockDevice).and_then(|()| make("char", FileType::CharacterDevice)) {
         Ok(()) => special.extend(["/block", "/char"]),
@@ -341,6 +343,10 @@ fn what_is_no_file_is_refused() {
         let served = Served::new(&tree, &crate::support::io(model), "listing = true");
         for target in &special {
             (0..3).for_each(|_| assert_eq!(served.get(target).status, 403, "{model}: {target}"));
+        }
+        let clean = Served::new(&tree, &crate::support::io(model), "clean-urls = 'yes'");
+        for target in ["/clean", "/plug"] {
+            assert_eq!(clean.get(target).status, 403, "{model}: {target}");
         }
         for target in ["/fifo/", "/socket/x"] {
             assert_eq!(served.get(target).status, 404, "{model}: {target}");
