@@ -1,5 +1,5 @@
-//! What proxies say of their clients, as any bytes: headers are as long as they say and need all of
-//! their bytes, and lists have an address for each element at most.
+//! Headers in which proxies name their clients, from any bytes: headers are as long as they say and
+//! need all of their bytes, and lists have an address for each element at most.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(parse(&bytes[..len - 1]), Parsed::Short);
         }
         Parsed::Short => assert!(bytes.len() < HEADER_BYTES_MAX),
-        // What is no header does not become one by more bytes.
+        // More bytes do not turn a malformed header into a valid one.
         Parsed::Malformed => assert_eq!(parse(&[bytes, b"\r\n"].concat()), Parsed::Malformed),
     }
     let commas = bytes.iter().filter(|byte| **byte == b',').count();

@@ -1,12 +1,14 @@
-//! Values that are computed once for all requests that ask for them meanwhile, on whichever worker, and kept while they are fresh.
+//! Values that are computed once for all requests that ask for them meanwhile, on whichever worker,
+//! and kept while they are fresh.
 //!
 //! ```text
 //! request ─┐                                          ┌─> every request that joined
 //! request ─┼─ join or start ── computation ── value ──┤
 //! request ─┘                                          └─> kept while fresh
 //! ```
-//! Only workers touch the lock and the wake-ups, each for a moment: a pool thread, which runs at a lower priority, would hold up the
-//! workers that wait for it. Does not own: how a value is computed, and which memory it is charged to.
+//! Only workers touch the lock and the wake-ups, each for a moment: a pool thread, which runs at a
+//! lower priority, would hold up the workers that wait for it. Does not own: how a value is computed,
+//! and which memory it is charged to.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,10 +1,12 @@
-//! Directory listings: the entries of an open directory, in an order the client asks for, as HTML or as JSON, in pages.
+//! Directory listings: the entries of an open directory, in an order the client asks for, as HTML or
+//! as JSON, in pages.
 //!
 //! ```text
 //! read ─> Listing ─> page (filter, order) ─> html | json
 //! ```
-//! Does not own: how the directory was opened, what may be had through a symbolic link (a closure tells), which form the client
-//! wants, the response's headers. All of it is work for a thread of the pool, which a [`Tick`] interrupts.
+//! Does not own: how the directory was opened, what may be had through a symbolic link (a closure
+//! tells), which form the client wants, the response's headers. All of it is work for a thread of the
+//! pool, which a [`Tick`] interrupts.
 
 mod entry;
 mod html;

@@ -184,7 +184,7 @@ impl Transport {
         }
     }
 
-    /// What a header of the PROXY protocol says of the client, which is read and gone.
+    /// Reads a header of the PROXY protocol off the connection, and returns the client it names.
     ///
     /// # Errors
     /// If the connection is gone, or begins with something else.

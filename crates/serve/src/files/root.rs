@@ -1,10 +1,12 @@
-//! A site's directory, and which directory that is by now: deployments remove it and make it again, or point a symbolic link elsewhere.
+//! A site's directory, and which directory that is by now: deployments remove it and make it again,
+//! or point a symbolic link elsewhere.
 //!
 //! ```text
-//! worker: View (its own copy, looked at again when it is too old) ──> Followed (shared) ──> Root (open)
+//! worker: View (its own copy, renewed when it is too old) ──> Followed (shared) ──> Root (open)
 //! ```
-//! Owns: opening the directory by its path, finding out that the path leads elsewhere or nowhere, what is to be said of that. Does not own:
-//! when that is looked at (`worker::roots`), what is kept of the files below.
+//! Owns: opening the directory by its path, finding out that the path leads elsewhere or nowhere, and
+//! the messages about that. Does not own: when the path is looked at (`worker::roots`), the cache of
+//! files below.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};

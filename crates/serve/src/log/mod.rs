@@ -1,12 +1,13 @@
-//! The access log: one line a request, from many workers to one file, none of whom ever waits for it. And the error log, which takes
-//! the same way.
+//! The access log: one line a request, from many workers to one file, without a worker ever waiting
+//! for the disk. Lines of the error log travel the same way.
 //!
 //! ```text
 //! worker: Record ─> Formatter ─> Logger's buffer ──(bounded channel)──> writer thread ─> file or stream
 //!                                     └─ channel and buffer full: the line is dropped and counted
 //! ```
-//! `line` says what a line looks like, `writer` how lines travel, `errors` what the error log says and how often. Does not own: what is
-//! logged and when, signals, standard output and standard error (they are handed in).
+//! `line` says what a line looks like, `writer` how lines travel, `errors` what the error log says
+//! and how often. Does not own: which events are logged and when, signals, standard output and
+//! standard error (they are handed in).
 
 mod errors;
 mod line;

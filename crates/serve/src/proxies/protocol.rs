@@ -13,7 +13,7 @@ const FIXED_BYTES: usize = 16;
 /// No header is longer: addresses, and what proxies tell of encryption and names.
 pub const HEADER_BYTES_MAX: usize = 4 << 10;
 
-/// What the first bytes of a connection come to.
+/// The result of parsing the first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// More bytes have to come.
