@@ -5,12 +5,15 @@
 
 pub mod check;
 mod file;
+mod mount;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+
+pub use mount::Mount;
 
 /// The whole server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -234,8 +237,16 @@ pub struct ErrorLog {
 pub struct Site {
     /// Host names, `*.example.org` for all below one; none for the default site.
     pub names: Vec<String>,
+    /// The path that all paths of the site are below, like `/app`; none for `/`.
+    pub base: Option<String>,
     /// The directory.
     pub root: PathBuf,
+    /// Other directories by path.
+    pub mounts: Vec<Mount>,
+    /// The mount's path without a slash at its end, where these are the settings of a mount; empty
+    /// for a site. Globs and redirects are of paths below the site all the same.
+    #[serde(skip)]
+    pub at: String,
     /// Files that stand for their directory, the first that exists.
     pub index: Vec<String>,
     /// Whether a directory without an index is listed.
@@ -299,7 +310,10 @@ impl Default for Site {
     fn default() -> Self {
         Self {
             names: Vec::new(),
+            base: None,
             root: PathBuf::from("."),
+            mounts: Vec::new(),
+            at: String::new(),
             index: vec!["index.html".to_owned()],
             listing: false,
             archives: Vec::new(),

@@ -60,6 +60,16 @@ impl<'a> Target<'a> {
         }
         Ok(Self { path, is_dir: file.is_some() })
     }
+
+    /// Returns the same without the first `bytes` of the path.
+    pub(crate) fn skip(self, bytes: usize) -> Self {
+        let path = match self.path {
+            path if bytes == 0 => path,
+            Cow::Borrowed(path) => Cow::Borrowed(path.get(bytes..).unwrap_or_default()),
+            Cow::Owned(path) => Cow::Owned(path.get(bytes..).unwrap_or_default().to_vec()),
+        };
+        Self { path, ..self }
+    }
 }
 
 /// The path of an absolute-form target; an origin-form target as it is.

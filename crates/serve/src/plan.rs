@@ -19,9 +19,11 @@ use crate::conn::pulse::Patience as Deadlines;
 use crate::error::{Error, Op};
 use crate::files::Followed;
 use crate::negotiate::Coding;
+use crate::path::{Target, encode};
 use crate::proxies::Proxies;
 use crate::rate::Rate;
 use crate::rules::hosts::Hosts;
+use crate::rules::mounts::{Mounts, skip};
 use crate::rules::{self, Rules};
 use crate::types::Types;
 
@@ -45,9 +47,17 @@ pub(crate) struct Plan {
     pub(crate) proxies: Option<Proxies>,
 }
 
-/// A site.
+/// A site, or a mount of one.
 #[derive(Debug)]
 pub(crate) struct Site {
+    /// The decoded path of the base, without slashes at its ends.
+    base: Vec<u8>,
+    /// The decoded path of the mount below the base, with a slash at its beginning and none at its
+    /// end; empty for a site.
+    pub(crate) at: Vec<u8>,
+    mounts: Mounts,
+    /// By their numbers in `mounts`; none for a mount.
+    mounted: Vec<Self>,
     pub(crate) root: Arc<Followed>,
     /// The name of the one file below the root that is served, if it is one.
     pub(crate) only: Option<Vec<u8>>,
@@ -81,11 +91,11 @@ impl Plan {
     pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
         config.check()?;
         let tls = config.tls.is_some();
-        let sites = rules::sites(config).map(|(key, site)| Site::new(site, &key, tls));
+        let sites = rules::sites(config).map(|(key, site)| Site::with_mounts(site, &key, tls));
         let sites = sites.collect::<Result<Vec<_>, _>>()?;
         let ms = Duration::from_millis;
         Ok(Arc::new(Self {
-            roots: sites.iter().map(|site| Arc::clone(&site.root)).collect(),
+            roots: sites.iter().flat_map(Site::roots).collect(),
             sites,
             hosts: Hosts::new(&config.host)?,
             limits: config.limits.clone(),
@@ -119,7 +129,22 @@ impl Plan {
 }
 
 impl Site {
-    fn new(site: &config::Site, key: &str, tls: bool) -> Result<Self, Error> {
+    fn with_mounts(site: &config::Site, key: &str, tls: bool) -> Result<Self, Error> {
+        let load =
+            |auth: Option<&config::Auth>, key: &str| auth.map(|auth| Checker::load(auth, key)).transpose();
+        let mut own = Self::new(site, key, tls, load(site.auth.as_ref(), key)?)?;
+        for (mount, (key, as_site)) in site.mounts.iter().zip(site.mounted(key)) {
+            let auth = match (&mount.auth, &own.auth) {
+                (None, Some(inherited)) => Some(inherited.mounted(mount.at())),
+                _ => load(as_site.auth.as_ref(), &key)?.map(|auth| auth.mounted(mount.at())),
+            };
+            own.mounted.push(Self::new(&as_site, &key, tls, auth)?);
+        }
+        own.mounts = Mounts::new(&site.mounts);
+        Ok(own)
+    }
+
+    fn new(site: &config::Site, key: &str, tls: bool, auth: Option<Checker>) -> Result<Self, Error> {
         let (dir, only) = place(&site.root);
         // A root that names a file names the target of a link as well: follow the link even if it
         // leads out of the directory.
@@ -127,14 +152,17 @@ impl Site {
             (Links::Within, Some(_)) => Links::Follow,
             (links, _) => links,
         };
-        let auth = site.auth.as_ref().map(|auth| Checker::load(auth, key)).transpose();
         let below = |path: &String| path.trim_start_matches('/').as_bytes().to_vec();
         Ok(Self {
+            base: site.base().trim_start_matches('/').as_bytes().to_vec(),
+            at: site.at.clone().into_bytes(),
+            mounts: Mounts::default(),
+            mounted: Vec::new(),
             root: root(&dir, links)?,
             only,
             rules: Rules::new(site, key, tls)?,
             types: Types::new(site).map_err(|error| Error::configure(key, error))?,
-            auth: auth?,
+            auth,
             index: site.index.iter().map(|name| name.as_bytes().to_vec()).collect(),
             clean: clean(site),
             listing: site.listing,
@@ -153,6 +181,52 @@ impl Site {
             said_too_large: AtomicBool::new(false),
             etag_has_inode: site.etag.as_deref() == Some("inode"),
         })
+    }
+
+    /// Its directory and those of its mounts.
+    fn roots(&self) -> impl Iterator<Item = Arc<Followed>> {
+        std::iter::once(self).chain(&self.mounted).map(|site| Arc::clone(&site.root))
+    }
+
+    /// Whether all paths of requests are below the root of the site itself.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.base.is_empty() && self.mounts.is_empty()
+    }
+
+    /// Returns the site or the mount of it that has the path of a request, which is percent-encoded,
+    /// and where the path below its root begins in the decoded one; `None` for a path that is not
+    /// below the base. What is no path is left to the site.
+    pub(crate) fn of_request(&self, path: &[u8]) -> (&Self, Option<usize>) {
+        let Ok(target) = Target::parse(path) else { return (self, Some(0)) };
+        let Some(base) = skip(&target.path, &self.base) else { return (self, None) };
+        let (site, skip) = self.of_path(target.path.get(base..).unwrap_or_default());
+        (site, Some(base + skip))
+    }
+
+    /// Returns the site or the mount of it that has the decoded `path` below the base, and where the
+    /// path below its root begins in that.
+    pub(crate) fn of_path(&self, path: &[u8]) -> (&Self, usize) {
+        let found = self.mounts.find(path);
+        found.and_then(|(number, skip)| Some((self.mounted.get(number)?, skip))).unwrap_or((self, 0))
+    }
+
+    /// The decoded `path` below the root as one below the base, with a slash at its beginning, which
+    /// is what rules are about.
+    pub(crate) fn below_base(&self, path: &[u8]) -> Vec<u8> {
+        [&self.at[..], b"/", path].concat()
+    }
+
+    /// The decoded `path` below the root as that of a request, without a slash at its beginning.
+    pub(crate) fn requested(&self, path: &[u8]) -> Vec<u8> {
+        let all = [&self.base[..], &self.at[..], b"/", path].concat();
+        let start = usize::from(all.starts_with(b"/"));
+        all.get(start..).unwrap_or_default().to_vec()
+    }
+
+    /// The path of `Server::addresses`, percent-encoded, without a slash at its beginning.
+    pub(crate) fn address(&self) -> String {
+        let path = self.requested(self.only.as_deref().unwrap_or_default());
+        encode(&path).trim_start_matches('/').to_owned()
     }
 
     /// The file that is shown with `status`, below the root: that of the very status before that of its class.

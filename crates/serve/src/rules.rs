@@ -2,7 +2,7 @@
 //! or every file.
 //!
 //! Owns: globs, networks, what may be had, headers by path, redirects, rewrites, other origins,
-//! names of sites, maintenance. Does not own: files, responses, and when a rule is asked.
+//! names of sites, mounts, maintenance. Does not own: files, responses, and when a rule is asked.
 
 pub mod access;
 pub mod cors;
@@ -10,6 +10,7 @@ pub mod glob;
 pub mod headers;
 pub mod hosts;
 pub mod maintenance;
+pub mod mounts;
 pub mod network;
 pub mod route;
 
@@ -49,7 +50,7 @@ impl Rules {
         Ok(Self {
             access: Arc::new(Access::new(site, key)?),
             headers: HeaderRules::new(site, key, tls)?,
-            redirects: Redirects::new(&site.redirects, key)?,
+            redirects: Redirects::new(&site.redirects_below_base(), key)?,
             rewrites: Rewrites::new(&site.rewrites, key)?,
             cors: site.cors.as_ref().map(|cors| Cors::new(cors, key)).transpose()?,
             maintenance: Maintenance::new(&site.maintenance, key)?,

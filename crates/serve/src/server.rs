@@ -24,8 +24,7 @@ use crate::files::pool::Pool;
 use crate::listen::{Activation, Address, Listening, SocketFile, Word, listen, socket_mode};
 use crate::log::{Errors, Log, Style, Target, Trouble};
 use crate::metrics::{Metrics, Outside};
-use crate::path::encode_name;
-use crate::plan::Plan;
+use crate::plan::{Plan, Site};
 use crate::rate::Buckets;
 use crate::tls::Holder;
 use crate::worker::{self, Start};
@@ -210,10 +209,6 @@ impl Server {
             Log::check(file)?;
         }
         config.error_log.file.as_ref().map_or(Ok(()), |file| Log::check(file))?;
-        if let Some(file) = &config.error_log.file {
-            Log::check(file)?;
-        }
-        config.error_log.file.as_ref().map_or(Ok(()), |file| Log::check(file))?;
         Ok(prepared.warnings)
     }
 
@@ -254,13 +249,12 @@ impl Server {
         Ok(())
     }
 
-    /// Where clients find it, as URLs, with the name of the file if the default site is one; a Unix
-    /// socket as `unix:PATH`.
+    /// Where clients find it, as URLs, with the base of the default site and the name of the file if
+    /// it is one; a Unix socket as `unix:PATH`.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
         let plan = Arc::clone(&self.orders.borrow().plan);
-        let only = plan.default_site().and_then(|site| site.only.as_deref());
-        let path = only.map(encode_name).unwrap_or_default();
+        let path = plan.default_site().map(Site::address).unwrap_or_default();
         let url = |(address, scheme): &(Address, Scheme)| match (address, scheme) {
             (Address::Tcp(address), Scheme::Https) => format!("https://{address}/{path}"),
             (Address::Tcp(address), Scheme::Http) => format!("http://{address}/{path}"),

@@ -11,9 +11,10 @@ const PREFIX: &str = "FATHOM_SERVE_";
 /// Options that ask what to do, not how.
 const DEEDS: [Key; 5] = [Key::Check, Key::IoReport, Key::Json, Key::Help, Key::Version];
 /// Options of which a variable has one a line.
-const REPEATED: [Key; 9] = [
+const REPEATED: [Key; 10] = [
     Key::Certificate,
     Key::CertificateSecret,
+    Key::Mount,
     Key::ErrorPage,
     Key::CacheControl,
     Key::Header,

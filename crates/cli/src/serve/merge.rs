@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use fathom_serve::config::check::{
     ARCHIVES, CLEAN_URLS, CLIENT_AUTH, CODINGS, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS,
 };
-use fathom_serve::config::{AuthRule, CacheRule, Config, HeaderRule, Pair, Tls};
+use fathom_serve::config::{AuthRule, CacheRule, Config, HeaderRule, Mount, Pair, Tls};
 use fathom_serve::proxies::SOURCES;
 
 use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, Key, LIMITS, WATCH};
@@ -29,7 +29,7 @@ pub(crate) fn merge(config: Config, sources: &[Vec<Given>]) -> Result<Config, Ve
     let (mut certificates, mut keys): (Vec<_>, Vec<_>) = more.unzip();
     certificates.splice(..0, tls.certificate.clone());
     keys.splice(..0, tls.key.clone());
-    let mut merge = Merge { port: PORT, tls, certificates, keys, config };
+    let mut merge = Merge { port: PORT, tls, certificates, keys, mounted: Vec::new(), config };
     for source in sources {
         merge.clear(source);
         source.iter().try_for_each(|given| merge.take(given))?;
@@ -44,12 +44,15 @@ struct Merge {
     tls: Tls,
     certificates: Vec<PathBuf>,
     keys: Vec<PathBuf>,
+    /// The paths that the source at hand has mounted.
+    mounted: Vec<String>,
 }
 
 impl Merge {
     /// Addresses are replaced together, and so are certificates and keys: those of a lesser source
     /// do not stay beside these, or keep their port.
     fn clear(&mut self, source: &[Given]) {
+        self.mounted.clear();
         if source.iter().any(|given| matches!(given.key, Key::Listen | Key::Port)) {
             self.config.listen.clear();
         }
@@ -100,10 +103,27 @@ impl Merge {
         Ok(())
     }
 
+    /// Mounts a directory. At a path that a lesser source has mounted, it takes the directory's place
+    /// and keeps the settings; twice in one source is for the check to refuse.
+    fn mount(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+        let (path, root) = given.path_pair("a path, '=' and a directory, like /docs=/srv/docs")?;
+        let mount = Mount { path, root, ..Mount::default() };
+        let at = mount.at().to_owned();
+        let mounts = &mut self.config.site.mounts;
+        match mounts.iter_mut().find(|known| known.at() == at).filter(|_| !self.mounted.contains(&at)) {
+            Some(known) => known.root = mount.root,
+            None => mounts.push(mount),
+        }
+        self.mounted.push(at);
+        Ok(())
+    }
+
     fn file(&mut self, given: &Given) -> Result<(), Vec<u8>> {
         let site = &mut self.config.site;
         match given.key {
             Key::Root => site.root = given.path()?,
+            Key::Base => site.base = Some(given.text()?.to_owned()),
+            Key::Mount => self.mount(given)?,
             Key::Index => site.index = list(given.text()?),
             Key::Listing => site.listing = given.yes()?,
             Key::Archive => {

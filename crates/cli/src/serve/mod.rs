@@ -73,7 +73,11 @@ fn check(config: &Config) -> Result<u8, Error> {
     }
     let mut text = format!("The configuration makes sense. Listens on {}.\n", config.listen.join(", "));
     for (key, site) in rules::sites(config) {
-        text += &format!("{key}: '{}'\n", site.root.display().to_string().escape_debug());
+        let mounts = site.mounts.iter().enumerate();
+        let mounts = mounts.map(|(number, mount)| (format!("{key}.mounts[{number}]"), &mount.root));
+        for (key, root) in std::iter::once((key.clone(), &site.root)).chain(mounts) {
+            text += &format!("{key}: '{}'\n", root.display().to_string().escape_debug());
+        }
     }
     Ok(print(NAME, &text))
 }

@@ -14,11 +14,16 @@ use super::profile::Profiled;
 use crate::offer::{columns, facts, object};
 use crate::output::print;
 
-/// Shows what the filesystem of each site's directory offers, and what is made of it: a paragraph each, or an object a line. The exit
+/// Shows what the filesystem of each site's and mount's directory offers, and what is made of it: a paragraph each, or an object a line. The exit
 /// status.
 pub(super) fn show(config: &Config, profiled: &Profiled, json: bool, charset: Charset) -> Result<u8, Error> {
-    let reports = rules::sites(config).map(|(_, site)| Report::new(site, config));
-    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    let mut reports = Vec::new();
+    for (key, site) in rules::sites(config) {
+        reports.push(Report::new(site, config)?);
+        for (_, mount) in site.mounted(&key) {
+            reports.push(Report::new(&mount, config)?);
+        }
+    }
     let note = profiled.note();
     let show = |report| match json {
         true => format!("{}\n", value(report, note)),

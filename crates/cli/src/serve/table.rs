@@ -21,6 +21,8 @@ pub(crate) enum Key {
     TrustedProxies,
     ClientFrom,
     Root,
+    Base,
+    Mount,
     Index,
     Listing,
     Archive,
@@ -124,6 +126,13 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .more("Addresses or networks like `10.0.0.0/8`, separated by commas, or `unix` for those on Unix sockets. That address is logged, and limits and turns go by it."),
     long(Key::ClientFrom, "client-from", ADDRESSES, "where proxies tell the address; otherwise x-forwarded-for").required("SOURCE", Kind::Words(SOURCES)),
     long(Key::Root, "root", FILES, "serve DIR, or one file; the same as the operand").required("DIR", Kind::File),
+    long(Key::Base, "base", FILES, "serve everything below PATH, like /app, and nothing else").required("PATH", Kind::Text),
+    long(Key::Mount, "mount", FILES, "serve DIR, or one file, below PATH, like /docs; repeatable")
+        .required("PATH=DIR", Kind::Text)
+        .more(
+            "The longest PATH counts. The other options are about mounts, too, except for `--spa` and `--error-page`; the file of `--config` has \
+             settings of their own for them.",
+        ),
     long(Key::Index, "index", FILES, "names of files that stand for their directory, separated by commas; otherwise index.html")
         .required("NAMES", Kind::Text),
     long(Key::Listing, "listing", FILES, "list directories that have no index").optional("YES", YES_NO),
@@ -265,6 +274,7 @@ pub(crate) const SERVE: Command<Key> = Command {
             "fathom serve --spa --cache-control '/assets/**=max-age=31536000, immutable' srv",
             "a program that routes in the browser",
         ),
+        ("fathom serve --base /files --mount /src=src srv", "two directories, at /files/ and at /files/src/"),
         ("fathom serve --listing --check srv", "whether these options make sense"),
         ("fathom serve --io-report srv", "what the file system there offers, and what is made of it"),
     ],
@@ -287,7 +297,7 @@ const PRECEDENCE: Note = Note {
          has each option in a variable: `--max-body` is FATHOM_SERVE_MAX_BODY. An empty variable counts for none; of repeatable \
          options a variable has one a line.",
         "Addresses, names of index files, origins and codings replace those of a lesser source. Headers, Cache-Control, error pages \
-         and users are added to them, and win where both are about the same.",
+         and users are added to them, and win where both are about the same. A mount takes the directory's place at its path.",
         "The file has keys for all options and more, such as redirects, rewrites and sites by name. Paths in it are relative to the \
          current directory. Options are about the default site.",
     ],

@@ -113,6 +113,18 @@ impl Given {
         pair.map(|(before, behind)| (before.to_owned(), behind.to_owned()))
             .ok_or_else(|| self.refuse(expected))
     }
+
+    /// A text and a path, which may have any bytes, before and behind the first `=`.
+    pub(crate) fn path_pair(&self, expected: &str) -> Result<(String, PathBuf), Vec<u8>> {
+        let value = self.value.as_deref().unwrap_or_default();
+        let mut parts = value.splitn(2, |byte| *byte == b'=');
+        let text = parts.next().and_then(|text| std::str::from_utf8(text).ok());
+        let path = parts.next().filter(|path| !path.is_empty());
+        match text.filter(|text| !text.is_empty()).zip(path) {
+            Some((text, path)) => Ok((text.to_owned(), OsString::from_vec(path.to_vec()).into())),
+            None => Err(self.refuse(expected)),
+        }
+    }
 }
 
 /// The words of a list.

@@ -116,6 +116,17 @@ fn what_it_cannot_do_is_said_with_its_status() {
         ("www/a.txt/b", 1, "cannot open 'www/a.txt/b': Not a directory\n"),
         ("/dev/null", 1, "cannot open '/dev/null': Not a directory\n"),
         ("--check nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
+        ("--check --mount /a=nosuch www", 1, "cannot open 'nosuch': No such file or directory\n"),
+        (
+            "--check --mount a=www www",
+            1,
+            "cannot use 'site.mounts[0].path': a path begins with '/' and has at least one name\n",
+        ),
+        (
+            "--check --mount /a=www --mount /a/=www www",
+            1,
+            "cannot use 'site.mounts[1].path': '/a' is that of site.mounts[0], too\n",
+        ),
         ("--check --auth anna:hunter2 www", 1, "cannot use 'auth.users.anna': neither argon2 nor bcrypt"),
         ("--check --auth-file nosuch www", 1, "cannot use users file 'nosuch': No such file or directory\n"),
         ("--check --tls-cert not.pem --tls-key not.pem www", 1, "cannot use certificate 'not.pem': "),

@@ -21,7 +21,7 @@ use crate::files::pool::{Busy, Pool, Resource};
 use crate::files::{Failure, is_forbidden};
 use crate::path::NAME;
 
-/// The directory in an archive of a site's root.
+/// The directory in an archive of a site's root; that of a mount's has the last name of its path.
 const ROOT_NAME: &[u8] = b"files";
 
 impl Asking<'_> {
@@ -53,8 +53,8 @@ impl Asking<'_> {
             Err(errno) if is_forbidden(*errno) => return Err((*errno).into()),
             Ok(_) | Err(_) => return Ok(None),
         };
-        let name =
-            path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty()).unwrap_or(ROOT_NAME);
+        let mut names = self.site.at.split(|byte| *byte == b'/').chain(path.split(|byte| *byte == b'/'));
+        let name = names.rfind(|name| !name.is_empty()).unwrap_or(ROOT_NAME);
         let mut answer = Answer::empty(StatusCode::OK)
             .with(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()))
             .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))

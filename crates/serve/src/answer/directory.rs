@@ -13,7 +13,7 @@ use crate::files::{Failure, is_forbidden};
 use crate::listing::View;
 use crate::negotiate::{Accepted, Coding, prefers_html, prefers_json};
 use crate::pages;
-use crate::path::location;
+use crate::path::{Target, location};
 
 impl Asking<'_> {
     /// The directory `path`: its index, the list of it, or its archive if the query asks for that.
@@ -77,7 +77,8 @@ impl Asking<'_> {
 
     /// The way to a directory that was asked for without its slash, from which the links in it would lead elsewhere.
     pub(super) fn to_directory(&self, path: &[u8]) -> Answer {
-        self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, &[path, b"/"].concat())
+        let to = if path.is_empty() { Vec::new() } else { [path, b"/"].concat() };
+        self.elsewhere(StatusCode::MOVED_PERMANENTLY, path, &to)
     }
 
     /// The way to `to`, another path below the root, from the request's, which came to mean `path`,
@@ -85,14 +86,17 @@ impl Asking<'_> {
     pub(super) fn elsewhere(&self, status: StatusCode, path: &[u8], to: &[u8]) -> Answer {
         let uri = &self.request.uri;
         let name = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        let requested = self.path();
+        let requested = Target::parse(uri.path().as_bytes()).map(|target| target.path).unwrap_or_default();
+        let mut own = self.site.requested(path);
+        own.truncate(own.strip_suffix(b"/").map_or(own.len(), <[u8]>::len));
         // Under the same name a relative way is right wherever a rewrite has found the directory.
-        let is_same = requested.get(name(&requested)..) == path.get(name(path)..);
-        let mut from = if is_same { path.to_vec() } else { requested.into_owned() };
+        let is_same = requested.get(name(&requested)..) == own.get(name(&own)..);
+        let mut from = if is_same { own } else { requested.into_owned() };
         if uri.path().ends_with('/') {
             from.push(b'/');
         }
-        match HeaderValue::try_from(location(&from, to, uri.query().map(str::as_bytes))) {
+        let to = self.site.requested(to);
+        match HeaderValue::try_from(location(&from, &to, uri.query().map(str::as_bytes))) {
             Ok(location) => self.dressed(Answer::empty(status).with(header::LOCATION, location), path),
             Err(_) => Answer::empty(StatusCode::BAD_REQUEST),
         }
@@ -123,8 +127,9 @@ impl Asking<'_> {
         };
         let directory = listings.directory(&means, job).await?;
         let accepted = Accepted::parse(self.asked.accept_encoding.as_deref());
+        let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
         let job = FormatPage {
-            path: path.into(),
+            shown: [&self.site.below_base(path), slash].concat().into(),
             archives: self.site.archives.clone(),
             view: View::from_query(self.request.uri.query().unwrap_or_default()),
             form: if prefers_json(self.asked.accept.as_deref()) { Form::Json } else { Form::Html },

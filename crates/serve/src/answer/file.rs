@@ -132,10 +132,11 @@ impl Asking<'_> {
     fn say_too_large(&self, path: &[u8], bytes: u64) {
         // Relaxed: a second line would do no harm.
         if !self.site.said_too_large.swap(true, Ordering::Relaxed) {
-            let (path, most) = (path.escape_ascii(), self.site.compress.max_bytes);
+            let (path, most) = (self.site.below_base(path), self.site.compress.max_bytes);
             let message = || {
+                let path = path.escape_ascii();
                 format!(
-                    "'/{path}' has {bytes} bytes and is sent uncompressed, as all files above {most} bytes ('--compress-max')"
+                    "'{path}' has {bytes} bytes and is sent uncompressed, as all files above {most} bytes ('--compress-max')"
                 )
             };
             self.worker.report(Trouble::Compress, message);

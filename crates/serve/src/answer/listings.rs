@@ -126,7 +126,8 @@ pub(crate) struct ReadDirectory {
 
 /// A page to be formatted.
 pub(crate) struct FormatPage {
-    pub(crate) path: Box<[u8]>,
+    /// The directory's path below the base, with a slash at both ends.
+    pub(crate) shown: Box<[u8]>,
     /// Formats that the page offers.
     pub(crate) archives: Vec<Format>,
     pub(crate) view: View,
@@ -287,9 +288,8 @@ impl FormatPage {
             pace.step();
             charge.grow_to(held)
         };
-        let shown = if self.path.is_empty() { b"/".to_vec() } else { [b"/", &*self.path, b"/"].concat() };
         let fresh_until = directory.fresh_until;
-        let Some(page) = directory.listing.page(&shown, &self.view, &mut tick)? else {
+        let Some(page) = directory.listing.page(&self.shown, &self.view, &mut tick)? else {
             return Ok(Formatted { body: None, coding: None, fresh_until });
         };
         let text = match self.form {

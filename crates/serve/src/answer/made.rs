@@ -130,7 +130,7 @@ pub(crate) fn apply(site: &Site, path: &[u8], fields: &mut HeaderMap) {
     if site.rules.headers.is_empty() {
         return;
     }
-    let resolved = site.rules.headers.resolve(&[b"/", path].concat());
+    let resolved = site.rules.headers.resolve(&site.below_base(path));
     resolved.remove.iter().for_each(|name| drop(fields.remove(name)));
     resolved.set.into_iter().for_each(|(name, value)| drop(fields.insert(name, value)));
 }

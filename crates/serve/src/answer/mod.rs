@@ -94,11 +94,26 @@ pub(crate) struct Asking<'a> {
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) peer: &'a Peer,
     pub(crate) plan: &'a Plan,
+    /// The site, with its mounts.
+    host: &'a Site,
+    /// The site, or the mount of it that has the path.
     pub(crate) site: &'a Site,
+    place: Place<'a>,
     pub(crate) request: &'a request::Parts,
-    pub(crate) asked: Asked<'a>,
+    pub(crate) asked: &'a Asked<'a>,
     /// The authenticated user.
     user: &'a OnceCell<Rc<str>>,
+}
+
+/// What of the request's path is below the root of its site or mount.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// The decoded path without so many bytes.
+    Below(usize),
+    /// Nothing: the path is not below the base.
+    Outside,
+    /// A rewrite has led into another mount: this path.
+    Rewritten(&'a [u8]),
 }
 
 /// Answers `request`. `user` is told who it is, once that is known.
@@ -114,8 +129,14 @@ pub(crate) async fn answer(
     let of_all = plan.metrics.as_deref() == Some(request.uri.path());
     let site =
         site(plan, request, &asked).and_then(|site| if of_all { plan.default_site() } else { Some(site) });
-    let Some(site) = site else { return plain(StatusCode::BAD_REQUEST) };
-    let asking = Asking { worker, peer, plan, site, request, asked, user };
+    let Some(host) = site else { return plain(StatusCode::BAD_REQUEST) };
+    let (site, below) = if host.is_whole() || of_all {
+        (host, Some(0))
+    } else {
+        host.of_request(request.uri.path().as_bytes())
+    };
+    let place = below.map_or(Place::Outside, Place::Below);
+    let asking = Asking { worker, peer, plan, host, site, place, request, asked: &asked, user };
     let mut answer = asking.answer().await;
     if let Some(cors) = &site.rules.cors {
         cors.evaluate(&request.method, &request.headers, &mut answer.fields);
@@ -231,14 +252,17 @@ impl Asking<'_> {
     /// The refusal of a client whose address the site does not admit, or whose requests come too
     /// fast.
     fn by_address(&self) -> Option<Answer> {
-        let address = self.peer.address.map(|address| address.ip());
-        if !self.site.rules.access.admits(address) {
+        if !self.is_admitted() {
             return Some(plain(StatusCode::FORBIDDEN));
         }
-        let (rate, address) = (self.plan.rate?, address?);
+        let (rate, address) = (self.plan.rate?, self.peer.address?.ip());
         let early = self.worker.shared.buckets.take(address, rate, Instant::now()).err()?;
         let after = HeaderValue::from(early.as_secs() + u64::from(early.subsec_nanos() > 0));
         Some(plain(StatusCode::TOO_MANY_REQUESTS).with(header::RETRY_AFTER, after))
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.site.rules.access.admits(self.peer.address.map(|address| address.ip()))
     }
 
     /// What the request says of its own body. One of unknown length ends with the connection.
@@ -291,18 +315,44 @@ impl Asking<'_> {
             Err(Refusal::BadRequest) => return Box::pin(self.error(StatusCode::BAD_REQUEST)).await,
             Err(Refusal::NotFound) => return Box::pin(self.error(StatusCode::NOT_FOUND)).await,
         };
+        let Place::Below(bytes) = self.place else {
+            return Box::pin(self.error(StatusCode::NOT_FOUND)).await;
+        };
+        let target = target.skip(bytes);
         match self.route(&target) {
             Some(Routed::Elsewhere(status, location)) => {
                 self.dressed(Answer::empty(status).with(header::LOCATION, location), &target.path)
             }
             Some(Routed::Rewritten(path, is_dir)) if is_below(&path) => {
-                if let Err(refusal) = Box::pin(self.guard(&path)).await {
-                    return refusal;
-                }
-                self.target(&path, is_dir).await
+                Box::pin(self.rewritten(&path, is_dir)).await
             }
             Some(Routed::Rewritten(..)) => Box::pin(self.error(StatusCode::NOT_FOUND)).await,
             None => self.target(&target.path, target.is_dir).await,
+        }
+    }
+
+    /// The response for `path` below the base, which a rewrite has put in the place of the request's.
+    /// The rules of a mount that it leads into are asked like those of the request's.
+    async fn rewritten(&self, path: &[u8], is_dir: bool) -> Answer {
+        let (site, skip) = self.host.of_path(path);
+        let path = path.get(skip..).unwrap_or_default();
+        let own = OnceCell::new();
+        let mut asking = Asking { user: self.user, ..*self };
+        if !std::ptr::eq(site, self.site) {
+            // A user that other users' passwords have verified is nobody here.
+            let is_known = self.user.get().is_some() && !shares_users(site, self.site);
+            let user = if is_known { &own } else { self.user };
+            asking = Asking { site, place: Place::Rewritten(path), user, ..asking };
+            if !asking.is_admitted() {
+                return asking.dressed(plain(StatusCode::FORBIDDEN), path);
+            }
+            if asking.is_in_maintenance() {
+                return asking.maintenance().await;
+            }
+        }
+        match asking.guard(path).await {
+            Ok(()) => asking.target(path, is_dir).await,
+            Err(refusal) => refusal,
         }
     }
 
@@ -313,7 +363,7 @@ impl Asking<'_> {
             return None;
         }
         let slash: &[u8] = if target.is_dir && !target.path.is_empty() { b"/" } else { b"" };
-        let path = [b"/", &*target.path, slash].concat();
+        let path = [&self.site.below_base(&target.path), slash].concat();
         if let Some((status, location)) = rules.redirects.find(&path, self.request.uri.query()) {
             return Some(Routed::Elsewhere(status, location));
         }
@@ -336,6 +386,8 @@ impl Asking<'_> {
             return Box::pin(self.nothing(path)).await;
         } else if is_dir {
             return Box::pin(self.directory(path)).await;
+        } else if path.is_empty() {
+            return self.to_directory(path);
         }
         let entry = match self.worker.look_up(self.site, path, self.peer.client).await {
             Ok(entry) => entry,
@@ -400,7 +452,8 @@ impl Asking<'_> {
             Failure::System(_) => Trouble::Files,
         };
         self.worker.report(trouble, || {
-            let path = String::from_utf8_lossy(&self.path()).into_owned();
+            let path = self.site.below_base(&self.path());
+            let path = String::from_utf8_lossy(path.strip_prefix(b"/").unwrap_or(&path)).into_owned();
             let cause = match failure {
                 Failure::System(errno) => cause(&errno.into()),
                 _ => "too much waits for the pool".to_owned(),
@@ -424,10 +477,20 @@ impl Asking<'_> {
         answer
     }
 
-    /// The path of the request, decoded as far as that goes.
+    /// The path of the request below the root of its site or mount, decoded as far as that goes.
     pub(crate) fn path(&self) -> Cow<'_, [u8]> {
-        Target::parse(self.request.uri.path().as_bytes()).map_or(Cow::Borrowed(b""), |target| target.path)
+        let parse = |bytes| Some(Target::parse(self.request.uri.path().as_bytes()).ok()?.skip(bytes).path);
+        match self.place {
+            Place::Below(bytes) => parse(bytes).unwrap_or_default(),
+            Place::Outside => Cow::Borrowed(b""),
+            Place::Rewritten(path) => Cow::Borrowed(path),
+        }
     }
+}
+
+/// Whether a user of the one is one of the other.
+fn shares_users(one: &Site, other: &Site) -> bool {
+    one.auth.as_ref().zip(other.auth.as_ref()).is_some_and(|(one, other)| one.shares_users(other))
 }
 
 /// Returns whether a path leads to a file that exists and is never served: an unreadable file, or a

@@ -28,7 +28,7 @@ impl Shown {
 
     /// Whether a list names the decoded `path` below the root.
     pub(crate) fn lists(&self, path: &[u8]) -> bool {
-        !self.access.hides(path)
+        !self.access.unlists(path)
     }
 
     /// Whether the list of the directory `dir`, which all who may have that are shown, may have

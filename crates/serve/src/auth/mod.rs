@@ -71,6 +71,21 @@ impl Checker {
         Ok(Self { state: Arc::new(state), challenge, paths: Arc::new(paths) })
     }
 
+    /// Returns the same users with the same rules, for the mount at `at`, which has no slash at its
+    /// end.
+    #[must_use]
+    pub fn mounted(&self, at: &str) -> Self {
+        let (state, challenge) = (Arc::clone(&self.state), self.challenge.clone());
+        Self { state, challenge, paths: Arc::new(self.paths.mounted(at)) }
+    }
+
+    /// Whether a user that `other` has verified is a user here: both are of one configuration, and
+    /// not only have users of one name.
+    #[must_use]
+    pub fn shares_users(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
     /// Returns the access rules by path.
     pub(crate) fn paths(&self) -> Arc<Paths> {
         Arc::clone(&self.paths)

@@ -34,9 +34,13 @@ impl Who {
     }
 }
 
-/// The rules of a site; the last one that fits counts.
-#[derive(Debug)]
-pub(crate) struct Paths(Vec<(Covers, Who)>);
+/// The rules of a site or of a mount; the last one that fits counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Paths {
+    rules: Vec<(Covers, Who)>,
+    /// The path below the site that paths are below, with a slash at both ends.
+    at: Vec<u8>,
+}
 
 impl Paths {
     /// Compiles `rules` of the site with the key `key`, whose users `is_user` knows.
@@ -71,7 +75,13 @@ impl Paths {
             };
             Ok((path, who))
         };
-        rules.iter().enumerate().map(compile).collect::<Result<_, _>>().map(Self)
+        let rules = rules.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        Ok(Self { rules, at: b"/".to_vec() })
+    }
+
+    /// Returns the same rules for paths below the mount at `at`, which has no slash at its end.
+    pub(super) fn mounted(&self, at: &str) -> Self {
+        Self { at: format!("{at}/").into_bytes(), ..self.clone() }
     }
 
     /// Returns the clients with access to the decoded `path` below the root: every user, unless a
@@ -83,11 +93,11 @@ impl Paths {
     /// Returns the clients named by the last rule that matches the decoded `path` below the root,
     /// or `None` if no rule matches.
     fn find(&self, path: &[u8]) -> Option<&Who> {
-        if self.0.is_empty() {
+        if self.rules.is_empty() {
             return None;
         }
-        let path = [b"/", path].concat();
-        self.0.iter().rev().find(|(covers, _)| covers.matches(&path)).map(|(_, who)| who)
+        let path = [&self.at[..], path].concat();
+        self.rules.iter().rev().find(|(covers, _)| covers.matches(&path)).map(|(_, who)| who)
     }
 }
 

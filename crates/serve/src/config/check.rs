@@ -2,6 +2,7 @@
 //!
 //! Owns: words of which there are only some, and paths of requests. Does not own: rules, which are checked by being compiled.
 
+use super::mount::refuse_prefix;
 use super::{Config, Site, Tls};
 use crate::error::Error;
 use crate::files::Model;
@@ -47,9 +48,15 @@ impl Config {
         Proxies::new(&self.proxies)?;
         Hosts::new(&self.host)?;
         rules::sites(self).try_for_each(|(key, site)| {
-            Rules::new(site, &key, self.tls.is_some())?;
-            of_site(site, &key)
+            prefixes(site, &key)?;
+            self.check_site(site, &key)?;
+            site.mounted(&key).try_for_each(|(key, mount)| self.check_site(&mount, &key))
         })
+    }
+
+    fn check_site(&self, site: &Site, key: &str) -> Result<(), Error> {
+        Rules::new(site, key, self.tls.is_some())?;
+        of_site(site, key)
     }
 
     /// Refuses sizes of 0 that would leave every request without an answer.
@@ -103,6 +110,23 @@ fn of_tls(tls: &Tls) -> Result<(), Error> {
         return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));
     }
     tls.redirect_from.as_deref().map_or(Ok(()), |from| address(from, "tls.redirect-from"))
+}
+
+/// The base of a site and the paths of its mounts.
+fn prefixes(site: &Site, key: &str) -> Result<(), Error> {
+    if let Some(cause) = refuse_prefix(site.base()).filter(|_| !site.base().is_empty()) {
+        return Err(Error::configure(format!("{key}.base"), cause));
+    }
+    for (number, mount) in site.mounts.iter().enumerate() {
+        let refused = |cause: &str| Err(Error::configure(format!("{key}.mounts[{number}].path"), cause));
+        if let Some(cause) = refuse_prefix(&mount.path) {
+            return refused(cause);
+        }
+        if let Some(other) = site.mounts.iter().take(number).position(|other| other.at() == mount.at()) {
+            return refused(&format!("'{}' is that of {key}.mounts[{other}], too", mount.at()));
+        }
+    }
+    Ok(())
 }
 
 fn of_site(site: &Site, key: &str) -> Result<(), Error> {
@@ -176,6 +200,7 @@ mod tests {
         let text = "listen = ['127.0.0.1:0', '[::]:80', 'unix:/run/a', 'systemd']\nio = 'sync'\nhealth = '/h'\n\
                     [access-log]\nformat = 'json'\n[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '0.0.0.0:80'\n\
                     [site]\nsymlinks = 'never'\nfallback = '/index.html'\nerror-pages = { 404 = '/404.html', 5xx = '/50x.html' }\n\
+                    base = '/app/'\nmounts = [{ path = '/a', root = '.' }, { path = '/a/b/', root = '.' }]\n\
                     compress = { codings = ['zstd'] }\n[[host]]\nnames = ['a.example']\n\
                     [limits]\nbody-bytes = 0\nranges = 0\ndrain-timeout-ms = 0\ndrain-notice-ms = 0\n[cache]\nfiles = 0\nage-ms = 0\n";
         Config::from_toml(text).unwrap().check().unwrap();
@@ -196,6 +221,24 @@ mod tests {
             ("site.try = ['.html', '/../x']", "site.try[1]"),
             ("site.clean-urls = 'perhaps'", "site.clean-urls"),
             ("site.hide = ['[']", "site.hide[0]"),
+            ("site.base = 'app'", "site.base"),
+            ("site.base = '/a//b'", "site.base"),
+            ("site.base = '/a%20b'", "site.base"),
+            ("site.mounts = [{ path = 'docs', root = '.' }]", "site.mounts[0].path"),
+            ("site.mounts = [{ path = '/', root = '.' }]", "site.mounts[0].path"),
+            ("site.mounts = [{ path = '', root = '.' }]", "site.mounts[0].path"),
+            ("site.mounts = [{ path = '/a/../b', root = '.' }]", "site.mounts[0].path"),
+            ("site.mounts = [{ path = '/a?', root = '.' }]", "site.mounts[0].path"),
+            (
+                "site.mounts = [{ path = '/a', root = '.' }, { path = '/b', root = '.' }, { path = '/a/', root = '.' }]",
+                "site.mounts[2].path",
+            ),
+            ("site.mounts = [{ path = '/a', root = '.', deny = ['x', '['] }]", "site.mounts[0].deny[1]"),
+            ("site.mounts = [{ path = '/a', root = '.', symlinks = 'x' }]", "site.mounts[0].symlinks"),
+            (
+                "[[host]]\nnames = ['a']\nmounts = [{ path = '/a', root = '.', etag = 'x' }]",
+                "host[0].mounts[0].etag",
+            ),
             ("limits.write-timeout-ms = 0", "limits.write-timeout-ms"),
             ("pool.threads = 0", "pool.threads"),
             ("pool.per-device = 0", "pool.per-device"),

@@ -72,6 +72,10 @@ fn told(message: &str, table: &str) -> String {
         others.flat_map(|(name, keys)| keys.iter().map(move |key| (key.as_str(), place_of(name)))).collect();
     let having: Vec<_> =
         elsewhere.iter().filter(|(key, _)| *key == unknown).map(|(_, place)| place.as_str()).collect();
+    // Most keys of a mount are those of a site as well: the shorter list is enough.
+    let without_mounts = having.iter().any(|place| *place != MOUNTS_PLACE);
+    let having: Vec<_> =
+        having.into_iter().filter(|place| !without_mounts || *place != MOUNTS_PLACE).collect();
     if !having.is_empty() {
         return format!("unknown key '{unknown}', which belongs {}", having.join(" or "));
     }
@@ -86,6 +90,9 @@ fn told(message: &str, table: &str) -> String {
         _ => format!("unknown key '{unknown}'"),
     }
 }
+
+/// [`place_of`] the table of a mount.
+const MOUNTS_PLACE: &str = "in [site.mounts]";
 
 fn place_of(table: &str) -> String {
     if table.is_empty() { "before the first table".to_owned() } else { format!("in [{table}]") }
@@ -111,6 +118,7 @@ fn tables() -> Vec<(&'static str, Vec<String>)> {
         ("site.cache-control", keys::<config::CacheRule>()),
         ("site.redirects", keys::<config::Redirect>()),
         ("site.rewrites", keys::<config::Rewrite>()),
+        ("site.mounts", keys::<config::Mount>()),
     ]
 }
 
@@ -211,6 +219,16 @@ mod tests {
                 "[site]\nrealm = ''\n",
                 "line 2, column 1: in site: unknown key 'realm', which belongs in [site.auth]",
             ),
+            (
+                "[[site.mounts]]\npath = '/a'\nroot = '.'\nlistng = true\n",
+                "line 4, column 1: in site.mounts: unknown key 'listng', did you mean 'listing'?",
+            ),
+            (
+                "[[site.mounts]]\npath = '/a'\nroot = '.'\nnames = ['a']\n",
+                "line 4, column 1: in site.mounts: unknown key 'names', which belongs in [site]",
+            ),
+            ("[[site.mounts]]\npath = '/a'\n", "line 1, column 1: in site.mounts: missing field `root`"),
+            ("mount = []\n", "line 1, column 1: unknown key 'mount', did you mean 'mounts' in [site]?"),
             ("[cors]\norigins = []\n", "line 1, column 2: unknown key 'cors', which belongs in [site]"),
             (
                 "[[host]]\nstreams = 1\n",

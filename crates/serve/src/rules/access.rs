@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use super::glob::Covers;
+use super::mounts::Mounts;
 use super::network::Network;
 use crate::config::Site;
 use crate::error::Error;
@@ -17,6 +18,9 @@ pub struct Access {
     deny: Vec<Covers>,
     allow_from: Vec<Network>,
     deny_from: Vec<Network>,
+    /// The path below the site that paths are below, with a slash at its end.
+    at: Vec<u8>,
+    mounts: Mounts,
 }
 
 impl Access {
@@ -30,20 +34,31 @@ impl Access {
             deny: compile(&site.deny, &format!("{key}.deny"), Covers::new)?,
             allow_from: compile(&site.allow_from, &format!("{key}.allow-from"), str::parse)?,
             deny_from: compile(&site.deny_from, &format!("{key}.deny-from"), str::parse)?,
+            at: format!("{}/", site.at).into_bytes(),
+            mounts: Mounts::new(&site.mounts),
         })
     }
 
     /// Whether the decoded `path` below the root is as if it were not there: it or a directory that
-    /// it is in.
+    /// it is in is hidden, or has a mount in its place.
     #[must_use]
     pub fn hides(&self, path: &[u8]) -> bool {
-        covers(&self.hide, path)
+        self.unlists(path)
+            || (!self.mounts.is_empty()
+                && self.mounts.find(self.below_site(path).get(1..).unwrap_or_default()).is_some())
+    }
+
+    /// Whether listings leave out the decoded `path` below the root. A directory with a mount in its
+    /// place stays: its link leads to the mount.
+    #[must_use]
+    pub fn unlists(&self, path: &[u8]) -> bool {
+        self.covers(&self.hide, path)
     }
 
     /// Returns whether the decoded `path` below the root is denied to every client.
     #[must_use]
     pub fn denies(&self, path: &[u8]) -> bool {
-        covers(&self.deny, path)
+        self.covers(&self.deny, path)
     }
 
     /// Whether a client with this address may have anything; on a Unix socket there is none.
@@ -53,12 +68,18 @@ impl Access {
         let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
         (self.allow_from.is_empty() || is_in(&self.allow_from)) && !is_in(&self.deny_from)
     }
-}
 
-fn covers(patterns: &[Covers], path: &[u8]) -> bool {
-    !patterns.is_empty() && {
-        let path = [b"/", path].concat();
-        patterns.iter().any(|pattern| pattern.matches(&path))
+    fn covers(&self, patterns: &[Covers], path: &[u8]) -> bool {
+        !patterns.is_empty() && {
+            let path = self.below_site(path);
+            patterns.iter().any(|pattern| pattern.matches(&path))
+        }
+    }
+
+    /// The path below the site, with a slash at its beginning, of `path` below the root.
+    fn below_site(&self, path: &[u8]) -> Vec<u8> {
+        let at = if self.at.is_empty() { b"/" } else { &self.at[..] };
+        [at, path].concat()
     }
 }
 

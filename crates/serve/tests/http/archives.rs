@@ -26,7 +26,7 @@ fn tree() -> Tree {
 
 /// Names in the archive that `target` gives a client of HTTP/1.0, for which the end of the
 /// connection is the end of the body.
-fn names(served: &Served, target: &str) -> BTreeSet<String> {
+pub(crate) fn names(served: &Served, target: &str) -> BTreeSet<String> {
     let mut client = served.connect();
     client.send(format!("GET {target} HTTP/1.0\r\nHost: site.example\r\n\r\n"));
     let head = client.head();

@@ -17,6 +17,7 @@ mod injection;
 mod limits;
 mod listings;
 mod methods;
+mod mounts;
 mod noise;
 mod operation;
 mod places;

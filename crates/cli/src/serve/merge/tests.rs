@@ -60,6 +60,8 @@ const SAMPLES: &[Sample] = &[
     sample(Key::TrustedProxies, "10.0.0.0/8,unix", "::1", "proxies.addresses = ['10.0.0.0/8', 'unix']"),
     sample(Key::ClientFrom, "forwarded", "proxy-protocol", "proxies.source = 'forwarded'"),
     sample(Key::Root, "/a", "/b", "site.root = '/a'"),
+    sample(Key::Base, "/a", "/b", "site.base = '/a'"),
+    sample(Key::Mount, "/a=/b=c", "/a=d", "site.mounts = [{ path = '/a', root = '/b=c' }]"),
     sample(Key::Index, "a,b", "c", "site.index = ['a', 'b']"),
     sample(Key::Listing, "yes", "no", "site.listing = true"),
     sample(Key::Archive, "yes", "zip", "site.archives = ['tar.zst', 'tar.gz', 'zip']"),
@@ -253,6 +255,20 @@ fn what_can_be_on_can_be_off() {
 }
 
 #[test]
+fn a_mount_of_a_greater_source_replaces_the_directory_and_keeps_the_rules() {
+    let file = "[[site.mounts]]\npath = '/a/'\nroot = '/x'\ndeny = ['b']\n[[site.mounts]]\npath = '/c'\nroot = '/x'\n";
+    let options = ["/a=/y", "/d/=/z", "/a/b=/z"].map(|value| given(Key::Mount, value)).to_vec();
+    let mounts = merged(Config::from_toml(file).unwrap(), &[options]).site.mounts;
+    let found: Vec<_> = mounts.iter().map(|mount| (mount.at(), mount.root.to_str().unwrap())).collect();
+    assert_eq!(found, [("/a", "/y"), ("/c", "/x"), ("/d", "/z"), ("/a/b", "/z")]);
+    assert_eq!(mounts[0].deny.as_deref(), Some(&["b".to_owned()][..]));
+    // Two of one path, which no source can mean, are left for the check to refuse.
+    let twice = ["/a=/y", "/a/=/z"].map(|value| given(Key::Mount, value)).to_vec();
+    let config = merged(Config::default(), &[twice]);
+    assert_eq!(config.check().unwrap_err().thing(), "site.mounts[1].path");
+}
+
+#[test]
 fn a_port_is_for_addresses_without_one() {
     for (file, options, expected) in [
         ("", &[(Key::Port, "9")][..], &["127.0.0.1:9"][..]),
@@ -278,6 +294,10 @@ fn values_that_make_no_sense_are_refused() {
         (Key::RedirectHttp, ""),
         (Key::ErrorPage, "404"),
         (Key::Listing, "perhaps"),
+        (Key::Mount, "/a"),
+        (Key::Mount, "=/a"),
+        (Key::Mount, "/a="),
+        (Key::Mount, ""),
         (Key::Symlinks, "yes"),
         (Key::Header, "*=X-A"),
         (Key::Header, "X-A: b"),

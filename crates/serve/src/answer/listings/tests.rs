@@ -53,9 +53,8 @@ impl Fixture {
 
     fn page(&self, directory: &Arc<Directory>, page: usize) -> JoinHandle<Result<Formatted, Failure>> {
         let view = View { page, ..View::default() };
-        let path = Box::from(&b""[..]);
         let job = FormatPage {
-            path,
+            shown: Box::from(&b"/"[..]),
             archives: Vec::new(),
             view,
             form: Form::Html,

@@ -93,7 +93,8 @@ impl Served {
     pub(crate) fn try_with(config: &Config, outfit: Outfit<'_>) -> Result<Self, Error> {
         let server = Server::start(config, outfit)?;
         let url = server.addresses().remove(0);
-        let address = url.rsplit("//").next().unwrap().trim_end_matches('/').to_owned();
+        let address = url.split_once("//").map_or(&url[..], |(_, rest)| rest.split('/').next().unwrap());
+        let address = address.to_owned();
         Ok(Self { server: Some(server), address })
     }
 

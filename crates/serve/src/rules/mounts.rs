@@ -1,0 +1,109 @@
+//! Which mount of a site has a path: that with the longest path that the path is or is below.
+//!
+//! Does not own: decoding paths, which happens before, and the rules of mounts.
+
+use crate::config::Mount;
+
+/// The paths of the mounts of a site.
+#[derive(Clone, Debug, Default)]
+pub struct Mounts(Vec<(Box<[u8]>, usize)>);
+
+impl Mounts {
+    /// Those of `mounts`, by their numbers.
+    #[must_use]
+    pub fn new(mounts: &[Mount]) -> Self {
+        let path = |mount: &Mount| Box::from(mount.at().trim_start_matches('/').as_bytes());
+        let mut all: Vec<(Box<[u8]>, usize)> = mounts.iter().map(path).zip(0..).collect();
+        all.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        Self(all)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the number of the mount that has the decoded `path`, which begins with a name, and
+    /// where in `path` the path below the mount begins.
+    #[must_use]
+    pub fn find(&self, path: &[u8]) -> Option<(usize, usize)> {
+        self.0.iter().find_map(|(mount, number)| Some((*number, skip(path, mount)?)))
+    }
+}
+
+/// Returns where in `path` the path below `prefix` begins, if it is that or below it. Names are
+/// compared whole: `docsx` is not below `docs`. Every path is below the empty prefix.
+#[must_use]
+pub fn skip(path: &[u8], prefix: &[u8]) -> Option<usize> {
+    if prefix.is_empty() {
+        return Some(0);
+    }
+    match path.strip_prefix(prefix)? {
+        [] => Some(prefix.len()),
+        [b'/', ..] => Some(prefix.len() + 1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn mounts(paths: &[&str]) -> Mounts {
+        let mount = |path: &&str| Mount { path: (*path).to_owned(), ..Mount::default() };
+        Mounts::new(&paths.iter().map(mount).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_longest_path_of_whole_names_counts() {
+        let mounts = mounts(&["/docs", "/docs/api/", "/d", "/a b"]);
+        for (path, expected) in [
+            ("docs", Some((0, 4))),
+            ("docs/x", Some((0, 5))),
+            ("docs/api", Some((1, 8))),
+            ("docs/api/x/y", Some((1, 9))),
+            ("docs/apix", Some((0, 5))),
+            ("d", Some((2, 1))),
+            ("d/docs", Some((2, 2))),
+            ("a b/c", Some((3, 4))),
+            ("docsx", None),
+            ("doc", None),
+            ("Docs", None),
+            ("", None),
+            ("x/docs", None),
+        ] {
+            assert_eq!(mounts.find(path.as_bytes()), expected, "{path}");
+        }
+    }
+
+    /// By names, one after the other.
+    fn plainly<'p>(path: &[&'p str], paths: &[Vec<&str>]) -> Option<(usize, Vec<&'p str>)> {
+        let fits = |(_, mount): &(usize, &Vec<&str>)| path.starts_with(mount);
+        let best = paths.iter().enumerate().filter(fits).max_by_key(|(_, mount)| mount.len());
+        best.map(|(number, mount)| (number, path[mount.len()..].to_vec()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+        #[test]
+        fn it_is_as_names_say(
+            path in prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", "aa"]), 0..5),
+            paths in prop::collection::btree_set(
+                prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", "aa"]), 1..4),
+                0..6,
+            ),
+        ) {
+            let paths: Vec<_> = paths.into_iter().collect();
+            let texts: Vec<_> = paths.iter().map(|names| format!("/{}", names.join("/"))).collect();
+            let mounts = mounts(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+            let text = path.join("/");
+            let found = mounts.find(text.as_bytes()).map(|(number, skip)| (number, text[skip..].to_owned()));
+            let expected = plainly(&path, &paths).map(|(number, rest)| (number, rest.join("/")));
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
