@@ -100,6 +100,8 @@ fn http1(worker: &Worker) -> http1::Builder {
     builder.max_buf_size(limits.header_bytes.max(BUFFER_BYTES_MIN));
     // Who has sent all requests may say so, and still wants the responses.
     builder.half_close(true);
+    // Clients that compare the case of names, which they must not, expect the usual one.
+    builder.title_case_headers(true);
     builder
 }
 

@@ -4,6 +4,7 @@
 
 mod access;
 mod archives;
+mod case;
 mod changes;
 mod check;
 mod clean;
