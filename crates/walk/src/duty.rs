@@ -8,7 +8,7 @@ use fathom_io::{Meta, Names};
 use crate::failure::Failure;
 use crate::gather::{Below, Gather};
 use crate::node::Node;
-use crate::visit::{Descend, Emit, Enter, Entry, Opened, Visit};
+use crate::visit::{Descend, Emit, Enter, Entry, Opened, Reached, Visit};
 
 /// Something that comes up while a part is executed.
 pub(crate) enum Event<'a> {
@@ -28,6 +28,7 @@ pub(crate) trait Duty: Send + Sync + 'static {
     /// What a worker has to itself.
     type Local: Default;
 
+    fn reached(&self, dir: Reached<'_>);
     fn opened(&self, dir: Opened<'_>) -> usize;
     /// Whether `names` has what is to be seen of the directory, which is then not read.
     fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool;
@@ -51,6 +52,10 @@ impl<V: Visit> Duty for InOrder<V> {
     const IN_ORDER: bool = true;
     type Item = V::Item;
     type Local = ();
+
+    fn reached(&self, dir: Reached<'_>) {
+        self.0.reached(dir);
+    }
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.0.opened(dir)
@@ -90,6 +95,8 @@ impl<G: Gather> Duty for AsFound<G> {
     const IN_ORDER: bool = false;
     type Item = std::convert::Infallible;
     type Local = G::Local;
+
+    fn reached(&self, _dir: Reached<'_>) {}
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.0.opened(dir)

@@ -54,7 +54,7 @@ pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;
 pub use node::Node;
 pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
-pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Visit};
+pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Reached, Visit};
 
 /// Metadata of what `path` leads to.
 ///
@@ -78,6 +78,23 @@ pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
 /// As fstatat(2).
 pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, follow, fields)
+}
+
+/// Returns the names of the extended attributes of `path`, each with a NUL behind it; `None` where
+/// its filesystem has no such attributes.
+///
+/// # Errors
+/// As llistxattr(2).
+pub fn xattr_names(path: &std::ffi::CStr) -> Result<Option<Vec<u8>>, Errno> {
+    fathom_io::sys::xattr_names(fathom_io::sys::CWD, path)
+}
+
+/// Returns the project of `path`, a file of this type; `None` where its filesystem has none.
+///
+/// # Errors
+/// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+pub fn project(path: &std::ffi::CStr, file_type: FileType) -> Result<Option<u32>, Errno> {
+    fathom_io::sys::project(fathom_io::sys::CWD, path, file_type)
 }
 
 /// What the symbolic link `path` holds.

@@ -12,7 +12,7 @@ use crate::duty::{Duty, Event};
 use crate::failure::Operation;
 use crate::node::Node;
 use crate::part::{DirState, Head, Out, Resume};
-use crate::visit::{Descend, Enter, Found};
+use crate::visit::{Descend, Enter, Found, Reached};
 use crate::worker::{Scratch, Worker};
 
 /// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
@@ -110,13 +110,17 @@ impl<D: Duty, M: Model> Worker<D, M> {
         };
         let refused = match self.open_at(base.as_fd(), node).await {
             Ok(dir) => match self.stat_dir(node, &dir).await {
-                Ok(meta) => return Ok((dir, meta)),
+                Ok(meta) => {
+                    self.shared.duty.reached(Reached { node, at: dir.as_fd(), name: c"" });
+                    return Ok((dir, meta));
+                }
                 Err(errno) => errno,
             },
             Err(errno) => errno,
         };
         match self.stat_one(base.as_fd(), node).await {
             Ok(meta) if meta.file_type() == FileType::Directory || node.parent().is_some() => {
+                self.shared.duty.reached(Reached { node, at: base.as_fd(), name: node.name() });
                 Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) })
             }
             Err(errno) if node.parent().is_some() => Err(Head::Lost(node.clone(), errno)),

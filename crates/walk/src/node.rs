@@ -51,6 +51,8 @@ pub struct Node {
     /// one for its own parts.
     below: AtomicUsize,
     note: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// What the visitor found when the directory was reached.
+    finding: OnceLock<Box<dyn Any + Send + Sync>>,
     /// The gatherer's state of this directory.
     gathered: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -95,7 +97,7 @@ impl Node {
         let links = parent.as_ref().map_or(0, |parent| parent.links);
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
         let (parts, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
-        let gathered = OnceLock::new();
+        let (finding, gathered) = (OnceLock::new(), OnceLock::new());
         Self {
             parent,
             name,
@@ -112,6 +114,7 @@ impl Node {
             parts,
             below,
             note,
+            finding,
             gathered,
         }
     }
@@ -194,6 +197,17 @@ impl Node {
     /// Notes `note` of this directory, for as long as anything below it is walked; the first note stays.
     pub fn set_note(&self, note: impl Any + Send + Sync) {
         let _ = self.note.set(Box::new(note));
+    }
+
+    /// Returns what [`Node::set_finding`] was given.
+    #[must_use]
+    pub fn finding<T: Any>(&self) -> Option<&T> {
+        self.finding.get()?.downcast_ref()
+    }
+
+    /// Keeps what [`Visit::reached`](crate::Visit::reached) found; the first finding stays.
+    pub fn set_finding(&self, finding: impl Any + Send + Sync) {
+        let _ = self.finding.set(Box::new(finding));
     }
 
     /// This directory, the one it was found in, and so on to the root.

@@ -1,7 +1,7 @@
 //! What a caller of the walk supplies: [`Visit`] runs on the workers and sees batches of entries in no order;
 //! [`Consume`] runs on the calling thread and sees everything in traversal order.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -21,6 +21,10 @@ pub trait Visit: Send + Sync + 'static {
     fn opened(&self, _dir: Opened<'_>) -> usize {
         0
     }
+
+    /// Looks at a directory that was reached, before it is read, and perhaps notes something about it
+    /// ([`Node::set_finding`]) for the consumer that [enters](Consume::enter) it.
+    fn reached(&self, _dir: Reached<'_>) {}
 
     /// Knows what is in a directory that has been opened, so that it is not read: fills `names` with what
     /// [`Visit::entries`] is to see of it, all at once and without metadata, and says so.
@@ -54,6 +58,34 @@ pub struct Opened<'a> {
     pub all: bool,
     /// Where names in it lead to. A worker's current directory may be any: no path leads there.
     pub at: BorrowedFd<'a>,
+}
+
+/// A directory that was reached: open, or where it cannot be opened, its name in the one above.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached<'a> {
+    /// The directory.
+    pub node: &'a Arc<Node>,
+    pub(crate) at: BorrowedFd<'a>,
+    /// Empty for `at` itself.
+    pub(crate) name: &'a CStr,
+}
+
+impl Reached<'_> {
+    /// Returns the names of its extended attributes, as [`Entry::xattr_names`].
+    ///
+    /// # Errors
+    /// As flistxattr(2).
+    pub fn xattr_names(&self) -> Result<Option<Vec<u8>>, Errno> {
+        sys::xattr_names(self.at, self.name)
+    }
+
+    /// Returns its project, as [`Entry::project`].
+    ///
+    /// # Errors
+    /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+    pub fn project(&self) -> Result<Option<u32>, Errno> {
+        sys::project(self.at, self.name, FileType::Directory)
+    }
 }
 
 /// One entry of a directory.
@@ -99,6 +131,23 @@ impl Entry<'_> {
     /// As readlinkat(2).
     pub fn read_link(&self) -> Result<CString, Errno> {
         sys::read_link(self.at, self.name.name)
+    }
+
+    /// Returns the names of its extended attributes, each with a NUL behind it; `None` where its
+    /// filesystem has no such attributes.
+    ///
+    /// # Errors
+    /// As llistxattr(2).
+    pub fn xattr_names(&self) -> Result<Option<Vec<u8>>, Errno> {
+        sys::xattr_names(self.at, self.name.name)
+    }
+
+    /// Returns its project, by which quotas are counted; `None` where its filesystem has none.
+    ///
+    /// # Errors
+    /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+    pub fn project(&self) -> Result<Option<u32>, Errno> {
+        sys::project(self.at, self.name.name, self.file_type())
     }
 
     /// When it was made, where that is kept.

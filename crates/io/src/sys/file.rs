@@ -142,7 +142,7 @@ fn label(path: &[u8], follow: Follow, bytes: usize) -> Result<Vec<u8>, Errno> {
 
 /// A path for calls that take no directory.
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
-fn path_in(at: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
+pub(super) fn path_in(at: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
     let name = name.to_bytes();
     if name.starts_with(b"/") || at.as_raw_fd() == super::CWD.as_raw_fd() {
         return name.to_vec();

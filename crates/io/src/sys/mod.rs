@@ -9,6 +9,7 @@ mod linux;
 #[path = "unix.rs"]
 mod linux;
 
+mod asked;
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 mod cache;
 mod file;
@@ -24,6 +25,7 @@ mod startup;
 
 pub use rustix::fs::{CWD, major, makedev};
 
+pub use asked::{project, xattr_names};
 #[cfg(all(target_os = "linux", not(fathom_posix)))]
 pub use cache::{Cached, cached, forget_cached, resident};
 pub use file::{born, context, open_file, read_file};

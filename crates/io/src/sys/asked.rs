@@ -1,0 +1,214 @@
+//! What statx(2) does not report of an inode: the names of its extended attributes, and its project.
+//! Each takes a call of its own, so they are for callers that were asked for them.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use crate::{Errno, FileType};
+
+/// Returns the names of the extended attributes of `name` in `at`, each with a NUL behind it; `None`
+/// where the filesystem has no such attributes. A link is not followed; an empty `name` is `at`
+/// itself, which has to be open for reading.
+///
+/// Through /proc where `at` is a directory, as for [`context`](super::context).
+///
+/// # Errors
+/// As llistxattr(2); `E2BIG` for more than 64 KiB, the most that the kernel passes on.
+pub fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Option<Vec<u8>>, Errno> {
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    let listed = linux::xattr_names(at, name);
+    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    let listed = {
+        let _ = (at, name);
+        Err(Errno::OPNOTSUPP)
+    };
+    supported(listed)
+}
+
+/// Returns the project of `name` in `at`, by which a filesystem counts quotas; `None` where it has no
+/// projects. A link is not followed; an empty `name` is `at` itself, which has to be open for
+/// reading.
+///
+/// Before Linux 6.17 only open files have one: regular files are opened for it without waiting, and
+/// for anything else but a directory the answer is `None`, as to open a device has effects.
+///
+/// # Errors
+/// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+pub fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<Option<u32>, Errno> {
+    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    let found = linux::project(at, name, file_type);
+    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    let found = {
+        let _ = (at, name, file_type);
+        Err(Errno::OPNOTSUPP)
+    };
+    supported(found)
+}
+
+/// What a filesystem does not have is no failure.
+fn supported<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match result {
+        Err(Errno::OPNOTSUPP | Errno::NOTTY) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+mod linux {
+    use std::cell::RefCell;
+    use std::ffi::CStr;
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::io::retry_on_intr;
+    use rustix::ioctl::{Getter, ioctl, opcode};
+
+    use crate::sys::file::{open_file, path_in};
+    use crate::{Errno, FileType, Follow};
+
+    /// Bytes of the longest list of names (`XATTR_LIST_MAX`, linux/limits.h).
+    const LIST_BYTES_MAX: usize = 64 * 1024;
+
+    pub(super) fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Vec<u8>, Errno> {
+        thread_local! {
+            static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; LIST_BYTES_MAX]);
+        }
+        BUFFER.with_borrow_mut(|buffer| {
+            let len = if name.is_empty() {
+                retry_on_intr(|| rustix::fs::flistxattr(at, &mut buffer[..]))
+            } else {
+                let path = path_in(at, name);
+                retry_on_intr(|| rustix::fs::llistxattr(&path[..], &mut buffer[..]))
+            }?;
+            Ok(buffer[..len].to_vec())
+        })
+    }
+
+    pub(super) fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<u32, Errno> {
+        static IS_MISSING: AtomicBool = AtomicBool::new(false);
+        // The flag saves calls that fail, and publishes nothing.
+        if !IS_MISSING.load(Ordering::Relaxed) {
+            match project_by_name(at, name) {
+                Err(Errno::NOSYS) => IS_MISSING.store(true, Ordering::Relaxed),
+                // A filter of system calls may refuse those that it does not know with this error.
+                Err(Errno::PERM) => {}
+                found => return found,
+            }
+        }
+        project_by_opening(at, name, file_type)
+    }
+
+    /// file_getattr(2): Linux 6.17.
+    pub(super) fn project_by_name(at: BorrowedFd<'_>, name: &CStr) -> Result<u32, Errno> {
+        // The number is the same on all architectures that got it with the others of that year.
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+        {
+            const FILE_GETATTR: libc::c_long = 468;
+            // `struct file_attr` of linux/fs.h, in words: fa_xflags takes two, fa_extsize and
+            // fa_nextents come before fa_projid.
+            let mut attr = [0u32; 6];
+            let flags = libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH;
+            let call = || {
+                // SAFETY: `name` is a C string, and the kernel writes no more than the size given
+                // to `attr`; both outlive the call, which keeps neither.
+                let result = unsafe {
+                    libc::syscall(
+                        FILE_GETATTR,
+                        at.as_raw_fd(),
+                        name.as_ptr(),
+                        attr.as_mut_ptr(),
+                        size_of_val(&attr),
+                        flags,
+                    )
+                };
+                let failed = || Errno::from_io_error(&std::io::Error::last_os_error());
+                if result == 0 { Ok(()) } else { Err(failed().unwrap_or(Errno::IO)) }
+            };
+            retry_on_intr(call)?;
+            Ok(attr[4])
+        }
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+        {
+            let _ = (at, name);
+            Err(Errno::NOSYS)
+        }
+    }
+
+    /// `FS_IOC_FSGETXATTR` of an open file (ioctl_fs(2)).
+    pub(super) fn project_by_opening(
+        at: BorrowedFd<'_>,
+        name: &CStr,
+        file_type: FileType,
+    ) -> Result<u32, Errno> {
+        if name.is_empty() {
+            return project_of(at);
+        }
+        match file_type {
+            FileType::Regular | FileType::Directory => project_of(open_file(at, name, Follow::No)?.as_fd()),
+            _ => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    /// `struct fsxattr` of linux/fs.h, in words: fsx_projid is the fourth.
+    type FsXattr = [u32; 7];
+
+    fn project_of(file: BorrowedFd<'_>) -> Result<u32, Errno> {
+        // SAFETY: the request reads a `struct fsxattr`, which has the size of `FsXattr`; its number,
+        // which is made of that size, is that of `FS_IOC_FSGETXATTR`.
+        let attr = unsafe {
+            let getter = Getter::<{ opcode::read::<FsXattr>(b'X', 31) }, FsXattr>::new();
+            ioctl(file, getter)?
+        };
+        Ok(attr[3])
+    }
+}
+
+#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, XattrFlags};
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn names_of_attributes_are_listed_relative_to_a_directory_or_of_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "").unwrap();
+        std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
+        let open = File::open(dir.path()).unwrap();
+        let names = |name| xattr_names(open.as_fd(), name);
+        let has = |listed: Result<Option<Vec<u8>>, Errno>, name: &[u8]| {
+            listed.unwrap().unwrap_or_default().split(|byte| *byte == 0).any(|found| found == name)
+        };
+        assert_eq!(names(c"missing"), Err(Errno::NOENT));
+        assert!(!has(names(c"f"), b"user.a"));
+        for (path, name) in [(dir.path().join("f"), c"user.a"), (dir.path().to_owned(), c"user.b")] {
+            if rustix::fs::setxattr(path, name, b"", XattrFlags::empty()).is_err() {
+                return println!("skipped: the filesystem has no extended attributes");
+            }
+        }
+        assert!(has(names(c"f"), b"user.a") && has(names(c""), b"user.b") && !has(names(c"l"), b"user.a"));
+    }
+
+    #[test]
+    fn a_project_is_the_same_by_name_and_by_opening_and_no_fifo_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "").unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("p"), fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
+        let open = File::open(dir.path()).unwrap();
+        let opened = |name, kind| linux::project_by_opening(open.as_fd(), name, kind);
+        assert_eq!(opened(c"p", FileType::Fifo), Err(Errno::OPNOTSUPP));
+        assert_eq!(opened(c"missing", FileType::Regular), Err(Errno::NOENT));
+        for (name, kind) in [(c"f", FileType::Regular), (c"", FileType::Directory)] {
+            let by_opening = opened(name, kind);
+            assert_eq!(project(open.as_fd(), name, kind), supported(by_opening), "{name:?}");
+            match linux::project_by_name(open.as_fd(), name) {
+                Err(Errno::NOSYS | Errno::PERM) => println!("skipped: no file_getattr before Linux 6.17"),
+                by_name => assert_eq!(supported(by_name), supported(by_opening), "{name:?}"),
+            }
+        }
+    }
+}
