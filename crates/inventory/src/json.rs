@@ -10,6 +10,7 @@ use rustix::fs::{major, minor};
 
 use crate::entry::{Entry, type_letter};
 use crate::replay::Item;
+use crate::store::Extra;
 
 /// Writes entries as objects.
 #[derive(Clone, Debug)]
@@ -39,12 +40,11 @@ impl Writer {
     /// A path that is not UTF-8 has replacement characters, and `path_bytes` holds all its bytes in hexadecimal. A time
     /// that is unknown or beyond the calendar of 32-bit years is null.
     pub fn write(&self, entry: &Entry<'_>, born: Option<Stamp>, out: &mut Vec<u8>) {
-        let item = Item { entry: *entry, born, attributes: None, link: None, state: None, errno: None };
-        self.write_known(&item, out);
+        self.write_known(&Item { born, ..Item::new(*entry) }, out);
     }
 
     /// Appends an entry of an inventory as [`Writer::write`] does, and then its `attributes`, where
-    /// they are known, `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic
+    /// they are known, `project`, `xattrs` and `acl`, where they were asked for, `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic
     /// link, and the `state` of a directory.
     pub fn write_known(&self, item: &Item<'_>, out: &mut Vec<u8>) {
         let entry = &item.entry;
@@ -65,6 +65,9 @@ impl Writer {
             member("attributes", out);
             let mut text = [0; Attributes::TEXT_BYTES_MAX];
             [b"\"", attributes.text(&mut text), b"\""].iter().for_each(|part| out.extend_from_slice(part));
+        }
+        if let Some(extra) = item.extra {
+            write_extra(extra, out);
         }
         if let Some(link) = item.link {
             member("link_target", out);
@@ -111,6 +114,22 @@ impl Writer {
             out.truncate(start);
             out.extend_from_slice(b"null");
         }
+    }
+}
+
+fn write_extra(extra: &Extra<'_>, out: &mut Vec<u8>) {
+    if let Some(project) = extra.project {
+        number("project", project.into(), out);
+    }
+    if let Some(xattrs) = &extra.xattrs {
+        member("xattrs", out);
+        out.push(b'"');
+        write_escaped("xattrs", xattrs.as_bytes(), out);
+        out.push(b'"');
+    }
+    if let Some(acl) = extra.acl {
+        member("acl", out);
+        out.extend_from_slice(if acl { b"true" } else { b"false" });
     }
 }
 
@@ -236,14 +255,20 @@ mod tests {
             };
             let mut out = Vec::new();
             let attributes = Some(Attributes::APPEND);
-            let item = Item { entry, born: None, attributes, link, state, errno: None };
+            let extra = Extra {
+                project: Some(3),
+                xattrs: Some("user.\"".into()),
+                acl: Some(true),
+                ..Extra::default()
+            };
+            let item = Item { attributes, extra: Some(&extra), link, state, ..Item::new(entry) };
             Writer::new().write_known(&item, &mut out);
             String::from_utf8(out).unwrap()
         };
         let link = item(Some(&b"x\"\xff"[..]), None);
         assert!(
             link.ends_with(
-                ",\"attributes\":\"a\",\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"
+                ",\"attributes\":\"a\",\"project\":3,\"xattrs\":\"user.\\\"\",\"acl\":true,\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"
             ),
             "{link}"
         );

@@ -16,8 +16,8 @@ use crate::Owners;
 use crate::fault::point;
 use crate::scan::{BUSY, Lock, make, part_of, publish};
 use crate::store::{
-    Batch, Completeness, Dir, Error, Failure, Group, Inventory, Manifest, Metas, Numbers, Op, Paths, Row,
-    Rows, Shelf, State, Sums, Table, Texts, VERSION, Writer, errno_of,
+    Also, Batch, Completeness, Dir, Error, Failure, Group, Inventory, Manifest, Metas, Numbers, Op, Paths,
+    Row, Rows, Shelf, State, Sums, Table, Texts, VERSION, Writer, errno_of,
 };
 
 /// Rows of entries that are handed over together.
@@ -78,7 +78,7 @@ fn taken(part: &Path) -> Error {
 }
 
 fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Manifest, Error> {
-    let writer = Writer::start(Shelf::new(part.to_owned(), Vec::new(), 0));
+    let writer = Writer::start(Shelf::new(part.to_owned(), Vec::new(), 0, also(inventories)));
     let mut merging = Merging { writer, batch: Batch::default(), stop, devices: Devices::default() };
     let (mut offset, mut owners) = (Offset::default(), Owners::default());
     let mut read = Ok(());
@@ -102,6 +102,12 @@ fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Ma
     Ok(manifest)
 }
 
+/// Returns the columns that any of the inventories has because they were asked for. Rows of the
+/// others have no value in them.
+fn also(inventories: &[Inventory]) -> Also {
+    inventories.iter().fold(Also::default(), |also, one| also.union(one.manifest().also))
+}
+
 /// Returns the combined manifest of all inventories.
 fn described(inventories: &[Inventory]) -> Manifest {
     let manifests = || inventories.iter().map(Inventory::manifest);
@@ -115,6 +121,7 @@ fn described(inventories: &[Inventory]) -> Manifest {
         host: if hosts.len() == 1 { hosts.into_iter().collect() } else { "several hosts".to_owned() },
         roots: manifests().flat_map(|manifest| manifest.roots.iter().cloned()).collect(),
         options,
+        also: also(inventories),
         start: manifests().map(|manifest| manifest.start).min().unwrap_or(0),
         end: manifests().map(|manifest| manifest.end).max().unwrap_or(0),
         entries: manifests().map(|manifest| manifest.entries).sum(),
@@ -223,7 +230,7 @@ impl Merging<'_> {
                 meta.dev = self.devices.number(host, meta.dev);
                 self.batch.owners.insert((meta.uid, meta.gid));
             }
-            let errno = columns.errno.get(row);
+            let (errno, extra) = (columns.errno.get(row), columns.metas.extra(row));
             let known = meta.as_ref().map(|meta| Row::new(fathom_walk::FileType::Directory, Ok(meta)));
             let number = |column: &Numbers| moved(column.or_zero()[row], offset);
             let parent = columns.parent.get(row).map(|parent| moved(parent, offset)).transpose()?;
@@ -239,6 +246,7 @@ impl Merging<'_> {
                 name: columns.name(row),
                 path: columns.paths.get(row),
                 meta: known.as_ref(),
+                extra: extra.as_ref(),
                 own: &own,
                 below: &below,
                 scanned: columns.scanned.or_zero()[row],

@@ -48,6 +48,7 @@ fn inventory(top: &Path) -> PathBuf {
         one_file_system: false,
         left_out: Default::default(),
         selector: |_| None,
+        also: fathom_inventory::store::Also::default(),
         owners: Owners::read(),
         deadline: None,
         since: None,

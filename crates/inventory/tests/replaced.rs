@@ -81,6 +81,7 @@ fn asked(root: &Path, selects: bool) -> Scan {
         one_file_system: false,
         left_out: LeftOut::default(),
         selector: if selects { |_| Some(Arc::new(Holds)) } else { |_| None },
+        also: fathom_inventory::store::Also::default(),
         owners: Owners::default(),
         deadline: None,
         since: None,

@@ -52,6 +52,9 @@ fn write_field(field: Field, sides: [&Facts; 2], screen: &Screen, out: &mut Vec<
             Field::Gid => Some(number(Number::Gid).to_string().into_bytes()),
             Field::Mode => Some(format!("{:04o}", number(Number::Mode) & 0o7777).into_bytes()),
             Field::Attributes => facts.attributes().map(attributes),
+            Field::Project => facts.number(Number::Project).map(|number| number.to_string().into_bytes()),
+            Field::Xattrs => facts.xattrs.as_deref().map(|names| quoteaf(names, screen.charset)),
+            Field::Acl => facts.number(Number::Acl).map(|acl| (acl == 1).to_string().into_bytes()),
             Field::Target => Some(quoteaf(&facts.link, screen.charset)),
         }
     };
@@ -117,6 +120,15 @@ impl Json {
         }
         if let Some(found) = facts.attributes() {
             object.text("attributes", &attributes(found));
+        }
+        if let Some(project) = facts.number(Number::Project) {
+            object.number("project", project.cast_unsigned());
+        }
+        if let Some(xattrs) = &facts.xattrs {
+            object.text("xattrs", xattrs);
+        }
+        if let Some(acl) = facts.number(Number::Acl) {
+            object.flag("acl", acl == 1);
         }
         if facts.letter == b'l' {
             object.text("link_target", &facts.link);

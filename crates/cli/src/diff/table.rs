@@ -116,7 +116,7 @@ const OBJECTS: Note = Note {
     title: "JSON",
     text: &[
         "An object for each change: `change` (`created`, `removed`, `modified` or `renamed`), `path`, `old_path` of what was \
-         renamed, `fields` (what is another: `type`, `size`, `mtime`, `mode`, `uid`, `gid`, `attributes`, `link_target`, `ctime`), and what \
+         renamed, `fields` (what is another: `type`, `size`, `mtime`, `mode`, `uid`, `gid`, `attributes`, `project`, `xattrs`, `acl`, `link_target`, `ctime`), and what \
          was known of it under `old` and is under `new`, with the members of `fathom list --json`. What is not \
          UTF-8 is in `path_bytes`, `old_path_bytes` and `link_target_bytes`, in hexadecimal. The last object has the numbers \
          of changes under `total`, that of entries of which nothing can be said as `unknown`, and whether both \

@@ -71,7 +71,7 @@ pub(crate) const EXPORT: Command<Key> = Command {
 const FORMATS: Note = Note {
     title: "Formats",
     text: &[
-        "`jsonl`: an object a line for each entry, as `fathom list --json` writes it; `attributes` are letters of lsattr(1), `link_target` is the target of a \
+        "`jsonl`: an object a line for each entry, as `fathom list --json` writes it; `attributes` are letters of lsattr(1), `project`, `xattrs` and `acl` are there if the scan was asked for them, `link_target` is the target of a \
          symbolic link, and `state` how far a directory is known: `complete`, `partial`, `failed` or `skipped`.",
         "`csv`: the same members as columns, after RFC 4180, below a line with their names. What is unknown is empty. A \
          path that is not UTF-8 has replacement characters, and its bytes are in `path_bytes`, in hexadecimal.",

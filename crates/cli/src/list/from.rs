@@ -92,7 +92,7 @@ impl<'a> Listing<'a> {
             meta: Some(meta),
         };
         let (born, attributes) = (meta.born, meta.attributes);
-        self.tell(&Item { entry, born, attributes, link: None, state: None, errno: None });
+        self.tell(&Item { born, attributes, ..Item::new(entry) });
         self.flush();
     }
 

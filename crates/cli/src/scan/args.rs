@@ -13,6 +13,7 @@ use std::time::Duration;
 use fathom_du::exclude;
 use fathom_inventory::estimate::{Budget, Survey};
 use fathom_inventory::scan::{LeftOut, Scan};
+use fathom_inventory::store::Also;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::{Choice, Leaps};
@@ -96,6 +97,7 @@ impl Reader {
             rate: None,
             one_file_system: false,
             left_out: LeftOut::default(),
+            also: Also::default(),
             selector: super::select::selector,
             owners: getent::owners(),
             deadline: None,
@@ -122,7 +124,7 @@ impl Reader {
         let value = option.value.unwrap_or_default();
         let refused = |refusal: extra::Refusal| refusal.message(&spelling, &value, charset);
         if matches!(key, Key::Output | Key::Mode | Key::Resume | Key::Since | Key::Deadline | Key::Checkpoint)
-            || matches!(key, Key::Exclude | Key::ExcludeFrom | Key::MaxDepth | Key::IgnoreVcs)
+            || matches!(key, Key::Also | Key::Exclude | Key::ExcludeFrom | Key::MaxDepth | Key::IgnoreVcs)
         {
             self.inventory_only.get_or_insert_with(|| spelling.clone());
         }
@@ -136,6 +138,7 @@ impl Reader {
                 let depth = whole(&value, &spelling, charset)?;
                 self.scan.left_out.max_depth = Some(usize::try_from(depth).unwrap_or(usize::MAX));
             }
+            Key::Also => self.scan.also = self.scan.also.union(also(&value, charset)?),
             Key::IgnoreVcs => self.scan.left_out.ignores_vcs = true,
             Key::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
             Key::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
@@ -240,6 +243,18 @@ fn mode(value: &[u8], charset: Charset) -> Result<u32, Vec<u8>> {
     mode.map(|mode| mode & 0o666).ok_or_else(message)
 }
 
+/// Names of columns, separated by commas.
+fn also(value: &[u8], charset: Charset) -> Result<Also, Vec<u8>> {
+    let parsed =
+        std::str::from_utf8(value).ok().filter(|text| !text.is_empty()).and_then(|text| text.parse().ok());
+    let message = || {
+        let known = Also::NAMES.join(", ");
+        let why = format!(" for '--also': columns are {known}, separated by commas").into_bytes();
+        [b"invalid argument ", &quote(value, charset)[..], &why].concat()
+    };
+    parsed.ok_or_else(message)
+}
+
 /// Whether each worker has one call under way at a time.
 fn is_blocking(choice: Choice) -> bool {
     matches!(choice, Choice::Sync | Choice::Threads(_) | Choice::Auto)
@@ -283,6 +298,7 @@ fn options(scan: &Scan) -> BTreeMap<String, String> {
         ("one-file-system".to_owned(), scan.one_file_system.to_string()),
     ]);
     options.extend(scan.threads.map(|threads| ("threads".to_owned(), threads.to_string())));
+    options.extend((!scan.also.is_empty()).then(|| ("also".to_owned(), scan.also.to_string())));
     options.extend(scan.rate.map(|rate| ("rate".to_owned(), rate.to_string())));
     options.extend(scan.in_flight_max.map(|max| ("max-in-flight".to_owned(), max.to_string())));
     let LeftOut { patterns, ignores_vcs, max_depth } = &scan.left_out;

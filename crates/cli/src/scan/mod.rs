@@ -117,9 +117,18 @@ pub(crate) fn missing(found: &Completeness) -> Option<String> {
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     Some(format!(
         "the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, {} entries \
-         are without metadata; {ratio:.4} % of the directories are complete",
-        found.unknown_entries
+         are without metadata{}; {ratio:.4} % of the directories are complete",
+        found.unknown_entries,
+        unknown_values(found),
     ))
+}
+
+/// The values of columns that were asked for and could not be found out, as a part of a sentence.
+pub(crate) fn unknown_values(found: &Completeness) -> String {
+    match found.unknown_values {
+        0 => String::new(),
+        count => format!(", {count} values that --also asked for are unknown"),
+    }
 }
 
 /// What was not read.

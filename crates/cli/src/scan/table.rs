@@ -14,6 +14,7 @@ pub(crate) enum Key {
     ExcludeFrom,
     MaxDepth,
     IgnoreVcs,
+    Also,
     Resume,
     Since,
     Estimate,
@@ -61,9 +62,16 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
         .more("Directories at that level have a row with the state `skipped`; what is in them is not read."),
     long(Key::IgnoreVcs, "ignore-vcs", SCANNED, "nothing that `.gitignore`, `.ignore` and git's own lists leave out")
         .more("As `fathom list --ignore-vcs` has it."),
+    long(Key::Also, "also", SCANNED, "columns that take system calls of their own: `project`, `xattrs`, `acl`, with commas")
+        .required("COLUMNS", Kind::Words(&fathom_inventory::store::Also::NAMES))
+        .more(
+            "`project` is the number by which project quotas are counted, `xattrs` the names of extended attributes, `acl` whether \
+             there is an access control list. `xattrs` and `acl` take one call for each entry between them, `project` another (before \
+             Linux 6.17 it opens each file: three). Without this option there are no such columns, and no such calls.",
+        ),
     long(Key::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
         .more(
-            "It may have been interrupted, killed, come to its deadline, or lost the machine. The operands, `-x` and `--since` \
+            "It may have been interrupted, killed, come to its deadline, or lost the machine. The operands, `-x`, `--also` and `--since` \
              are those of that scan, and need not be given; what it had put on the disk is checked, and kept as it is. Where \
              there is nothing to go on with, one of the operands given is begun.",
         ),
@@ -128,6 +136,10 @@ pub(crate) const SCAN: Command<Key> = Command {
         (
             "fathom scan --since nfs.inv -o nfs-2.inv /mnt/nfs",
             "what has changed since, in a fraction of the time",
+        ),
+        (
+            "fathom scan --also xattrs,acl -o srv.inv /srv",
+            "with the names of extended attributes, and who has an ACL",
         ),
         ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],

@@ -16,6 +16,7 @@ use crate::du::extra::When;
 use crate::du::view::screen::Screen;
 use crate::flag::Scope;
 use crate::output::{self, Output, print, say_misuse};
+use crate::scan::unknown_values;
 use crate::{help, locale};
 
 const NAME: &str = "fathom top";
@@ -80,8 +81,9 @@ pub(crate) fn lack(found: &Completeness) -> String {
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
     format!(
         " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
-         {} entries are without metadata",
-        found.unknown_entries
+         {} entries are without metadata{}",
+        found.unknown_entries,
+        unknown_values(found),
     )
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod also;
 mod attributes;
 mod deep;
 mod faults;

@@ -49,6 +49,12 @@ pub enum Field {
     Gid,
     /// Its attributes, if both inventories have them.
     Attributes,
+    /// Its project, if both inventories have it.
+    Project,
+    /// The names of its extended attributes, if both inventories have them.
+    Xattrs,
+    /// Whether it has an access control list, if both inventories have that.
+    Acl,
     /// What the symbolic link holds.
     Target,
     /// When its inode was last changed: shown where nothing else is.
@@ -67,6 +73,9 @@ impl Field {
             Self::Uid => "uid",
             Self::Gid => "gid",
             Self::Attributes => "attributes",
+            Self::Project => "project",
+            Self::Xattrs => "xattrs",
+            Self::Acl => "acl",
             Self::Target => "link_target",
             Self::Ctime => "ctime",
         }
@@ -120,6 +129,9 @@ pub(super) fn fields(old: &Facts, new: &Facts) -> Vec<Field> {
         (Field::Uid, differ(&[Number::Uid])),
         (Field::Gid, differ(&[Number::Gid])),
         (Field::Attributes, old.differs_in(new, Number::Attributes)),
+        (Field::Project, old.differs_in(new, Number::Project)),
+        (Field::Xattrs, old.has_other_xattrs(new)),
+        (Field::Acl, old.differs_in(new, Number::Acl)),
         (Field::Target, old.link != new.link),
     ];
     fields.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field));

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use parquet::errors::Result;
 
-use super::facts::{Devices, Number, Rows};
+use super::facts::{Devices, Rows};
 use super::sorter::{Record, put_bytes};
 use super::tree::Tree;
 use super::{Joined, Side, Sides};
@@ -25,7 +25,7 @@ pub(super) fn differing(
         let none = Devices::new();
         let devices = if side == Side::New { &joined.pairs.devices } else { &none };
         let mut sums =
-            Sums { keys: &keys, devices, tree, sums: vec![[0; 2]; tree.len()], lone: &joined.lone_numbers };
+            Sums { keys: &keys, devices, tree, sums: vec![[0; 2]; tree.len()], lone: &joined.lone_columns };
         inventory.each(Table::Dirs, |group| sums.dirs(group))?;
         inventory.each(Table::Entries, |group| sums.entries(group))?;
         Ok(sums.sums)
@@ -43,8 +43,8 @@ struct Sums<'a> {
     devices: &'a Devices,
     tree: &'a Tree,
     sums: Vec<Digest>,
-    /// Numbers that one of the inventories does not have.
-    lone: &'a [Number],
+    /// Columns that one of the inventories does not have.
+    lone: &'a [&'static str],
 }
 
 impl Sums<'_> {
@@ -56,15 +56,14 @@ impl Sums<'_> {
 
     /// Of a directory itself only what is compared: what is in it changes the rest.
     fn dirs(&mut self, group: &Group<'_>) -> Result<()> {
-        let columns = [group.numbers("mode")?, group.numbers("uid")?, group.numbers("gid")?];
-        let attributes = group.texts("attributes")?;
+        let rows = Rows::dirs(group)?;
         let ids = group.numbers("dir_id")?;
         for row in 0..group.rows() {
             let dir = self.tree.at(ids.or_zero()[row])?;
-            let mut text = columns.each_ref().map(|column| column.or_zero()[row].to_le_bytes()).concat();
-            if !self.lone.contains(&Number::Attributes) {
-                put_bytes(attributes.get(row).unwrap_or_default(), &mut text);
-            }
+            let mut facts = rows.facts(row, self.devices);
+            facts.forget(self.lone);
+            let mut text = Vec::new();
+            facts.put_own(&mut text);
             self.add(dir, &text);
         }
         Ok(())

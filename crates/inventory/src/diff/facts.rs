@@ -40,6 +40,10 @@ pub enum Number {
     CtimeNs,
     /// When it was made, in microseconds since 1970.
     Btime,
+    /// Project, by which quotas are counted.
+    Project,
+    /// 1 where there is an access control list, 0 where there is none.
+    Acl,
     /// Attributes, as [`Attributes::bits`] has them.
     Attributes,
 }
@@ -48,9 +52,9 @@ pub enum Number {
 const NUMBERS: usize = COLUMNS.len() + 1;
 
 /// The columns of numbers, in the order of [`Number`].
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks", "mtime", "mtime_ns", "ctime", "ctime_ns",
-    "btime",
+    "btime", "project", "acl",
 ];
 
 /// What an inventory has of an inode.
@@ -62,6 +66,8 @@ pub struct Facts {
     pub link: Vec<u8>,
     known: bool,
     numbers: [i64; NUMBERS],
+    /// The names of extended attributes, as an inventory has them; none where they are not known.
+    pub xattrs: Option<Vec<u8>>,
 }
 
 impl Facts {
@@ -95,9 +101,30 @@ impl Facts {
         matches!((self.number(number), other.number(number)), (Some(one), Some(two)) if one != two)
     }
 
-    /// Removes these numbers.
-    pub(super) fn forget(&mut self, numbers: &[Number]) {
-        numbers.iter().for_each(|number| self.numbers[*number as usize] = NEVER);
+    /// Removes the values of these columns, of those that an inventory may lack.
+    pub(super) fn forget(&mut self, columns: &[&str]) {
+        for column in columns {
+            match *column {
+                "attributes" => self.numbers[Number::Attributes as usize] = NEVER,
+                "project" => self.numbers[Number::Project as usize] = NEVER,
+                "acl" => self.numbers[Number::Acl as usize] = NEVER,
+                _ => self.xattrs = None,
+            }
+        }
+    }
+
+    /// Appends what is compared of a directory.
+    pub(super) fn put_own(&self, out: &mut Vec<u8>) {
+        use Number::{Acl, Attributes, Gid, Mode, Project, Uid};
+        for number in [Mode, Uid, Gid, Attributes, Project, Acl] {
+            put_number(self.numbers[number as usize], out);
+        }
+        put_bytes(self.xattrs.as_deref().unwrap_or_default(), out);
+    }
+
+    /// Whether both have names of extended attributes, and they are others.
+    pub(super) fn has_other_xattrs(&self, other: &Self) -> bool {
+        matches!((&self.xattrs, &other.xattrs), (Some(one), Some(two)) if one != two)
     }
 
     /// Whether both have the same inode number.
@@ -128,6 +155,8 @@ impl Record for Facts {
         out.extend_from_slice(&[self.letter, self.known.into()]);
         self.numbers.iter().for_each(|number| put_number(*number, out));
         put_bytes(&self.link, out);
+        out.push(self.xattrs.is_some().into());
+        put_bytes(self.xattrs.as_deref().unwrap_or_default(), out);
     }
 
     fn get(input: &mut &[u8]) -> Option<Self> {
@@ -136,11 +165,14 @@ impl Record for Facts {
         for number in &mut numbers {
             *number = get_number(input)?;
         }
-        Some(Self { letter, known: known != 0, numbers, link: get_bytes(input)? })
+        let link = get_bytes(input)?;
+        let has_xattrs = *input.split_off_first()? != 0;
+        let xattrs = Some(get_bytes(input)?).filter(|_| has_xattrs);
+        Some(Self { letter, known: known != 0, numbers, link, xattrs })
     }
 
     fn heap_bytes(&self) -> usize {
-        self.link.capacity()
+        self.link.capacity() + self.xattrs.as_ref().map_or(0, Vec::capacity)
     }
 }
 
@@ -152,6 +184,7 @@ pub(super) struct Rows {
     letters: Option<Texts>,
     numbers: Vec<Numbers>,
     attributes: Texts,
+    xattrs: Texts,
     links: Option<[Texts; 2]>,
 }
 
@@ -159,7 +192,8 @@ impl Rows {
     /// Of the table of directories.
     pub(super) fn dirs(group: &Group<'_>) -> Result<Self> {
         let numbers = COLUMNS.iter().map(|name| group.numbers(name)).collect::<Result<_>>()?;
-        Ok(Self { letters: None, numbers, attributes: group.texts("attributes")?, links: None })
+        let (attributes, xattrs) = (group.texts("attributes")?, group.texts("xattrs")?);
+        Ok(Self { letters: None, numbers, attributes, xattrs, links: None })
     }
 
     /// Of the table of all else.
@@ -177,8 +211,9 @@ impl Rows {
         }
         let dev = &mut numbers[Number::Dev as usize];
         *dev = devices.get(dev).copied().unwrap_or(*dev);
-        let birth = self.numbers[Number::Btime as usize].get(row);
-        numbers[Number::Btime as usize] = birth.unwrap_or(NEVER);
+        for number in [Number::Btime, Number::Project, Number::Acl].map(|number| number as usize) {
+            numbers[number] = self.numbers[number].get(row).unwrap_or(NEVER);
+        }
         let attributes = self.attributes.get(row).and_then(Attributes::from_text);
         numbers[Number::Attributes as usize] =
             attributes.map_or(NEVER, |attributes| attributes.bits().into());
@@ -188,6 +223,7 @@ impl Rows {
             link: link.unwrap_or_default().to_vec(),
             known: self.numbers[Number::Ino as usize].get(row).is_some(),
             numbers,
+            xattrs: self.xattrs.get(row).map(<[u8]>::to_vec),
         }
     }
 }
@@ -201,7 +237,7 @@ mod tests {
         numbers[Number::Ino as usize] = ino;
         numbers[Number::Btime as usize] = btime;
         numbers[Number::Mtime as usize] = mtime;
-        Facts { letter: b'f', link: b"to".to_vec(), known: true, numbers }
+        Facts { letter: b'f', link: b"to".to_vec(), known: true, numbers, xattrs: Some(b"user.a".to_vec()) }
     }
 
     #[test]

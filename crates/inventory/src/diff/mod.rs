@@ -22,7 +22,7 @@ use std::thread;
 
 use fathom_walk::has_room;
 
-use crate::store::{Error, Inventory};
+use crate::store::{Also, Error, Inventory};
 use crate::top::Failure;
 use crate::top::below::{self, Span};
 use compare::Compare;
@@ -122,8 +122,8 @@ struct Joined {
     trees: Sides<Tree>,
     pairs: Pairs,
     spans: Sides<Span>,
-    /// Numbers that one of the inventories does not have: they are not compared.
-    lone_numbers: Vec<Number>,
+    /// Columns that one of the inventories does not have: they are not compared.
+    lone_columns: Vec<&'static str>,
 }
 
 impl Joined {
@@ -135,7 +135,7 @@ impl Joined {
         };
         let single = has_one(Side::Old) && has_one(Side::New);
         let pairs = Pairs::new(&mut trees, single);
-        Ok(Self { trees, pairs, spans, lone_numbers: lone_numbers(inventories) })
+        Ok(Self { trees, pairs, spans, lone_columns: lone_columns(inventories) })
     }
 
     /// Whether a directory is elsewhere than it was; a root never is.
@@ -175,11 +175,10 @@ impl Joined {
     }
 }
 
-/// The numbers that one inventory has and the other does not.
-fn lone_numbers(inventories: &Sides<&Inventory>) -> Vec<Number> {
-    let columns = [(Number::Attributes, "attributes")];
-    let is_lone = |column| inventories.old.has(column) != inventories.new.has(column);
-    columns.into_iter().filter(|(_, column)| is_lone(*column)).map(|(number, _)| number).collect()
+/// The columns that one inventory has and the other does not.
+fn lone_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
+    let columns = ["attributes"].into_iter().chain(Also::NAMES);
+    columns.filter(|column| inventories.old.has(column) != inventories.new.has(column)).collect()
 }
 
 /// What is asked for of each; at least one of them has it.

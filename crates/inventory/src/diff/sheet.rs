@@ -9,8 +9,8 @@ use fathom_walk::{Attributes, Errno};
 use super::change::{Change, Field};
 use super::facts::{Facts, Number};
 use crate::store::{
-    Columns, Error, Fill, GROUP_TEXT_BYTES, Int32s, Int64s, Kind, Op, Packing, Sink, Spec, TextColumn,
-    readable, rename_new, sync_directory_of,
+    Also, Bools, Columns, Error, Fill, GROUP_TEXT_BYTES, Int32s, Int64s, Kind, Op, Packing, Sink, Spec,
+    TextColumn, readable, rename_new, sync_directory_of,
 };
 
 /// Rows that are encoded together.
@@ -41,7 +41,10 @@ macro_rules! facts {
             number(concat!($side, "_nlink"), Kind::Uint32),
             number(concat!($side, "_mtime_ns"), Kind::Int32),
             number(concat!($side, "_ctime_ns"), Kind::Int32),
+            number(concat!($side, "_project"), Kind::Uint32),
             text(concat!($side, "_attributes")),
+            text(concat!($side, "_xattrs")),
+            Spec::new(concat!($side, "_acl"), Kind::Bool, Packing::Dictionary).optional(),
             text(concat!($side, "_link_target")),
             Spec::new(concat!($side, "_link_raw"), Kind::Bytes, Packing::Lengths).optional(),
         )*]
@@ -51,9 +54,16 @@ macro_rules! facts {
 /// In the order of the columns.
 const LONGS: [Number; 6] =
     [Number::Ino, Number::Size, Number::Blocks, Number::Mtime, Number::Ctime, Number::Btime];
-const INTS: [Number; 6] =
-    [Number::Mode, Number::Uid, Number::Gid, Number::Nlink, Number::MtimeNs, Number::CtimeNs];
-const FACTS: [Spec; 32] = facts!("old", "new");
+const INTS: [Number; 7] = [
+    Number::Mode,
+    Number::Uid,
+    Number::Gid,
+    Number::Nlink,
+    Number::MtimeNs,
+    Number::CtimeNs,
+    Number::Project,
+];
+const FACTS: [Spec; 38] = facts!("old", "new");
 const HEAD: [Spec; 6] = [
     Spec::new("change", Kind::Text, Packing::Dictionary),
     Spec::new("path", Kind::Text, Packing::Front),
@@ -79,6 +89,8 @@ struct Side {
     longs: [Int64s; LONGS.len()],
     ints: [Int32s; INTS.len()],
     attributes: TextColumn,
+    xattrs: TextColumn,
+    acl: Bools,
     link: [TextColumn; 2],
 }
 
@@ -95,6 +107,9 @@ impl Side {
         let mut text = [0; Attributes::TEXT_BYTES_MAX];
         let attributes = facts.and_then(Facts::attributes);
         self.attributes.push_some(attributes.map(|attributes| attributes.text(&mut text)));
+        self.xattrs.push_some(facts.and_then(|facts| facts.xattrs.as_deref()));
+        let acl = facts.and_then(|facts| facts.number(Number::Acl));
+        self.acl.push_some(acl.map(|acl| acl == 1));
         let link = facts.map(|facts| &facts.link[..]).filter(|link| !link.is_empty());
         let [text, raw] = &mut self.link;
         push_path(link, text, raw);
@@ -104,7 +119,7 @@ impl Side {
         let mut fields: Vec<&mut dyn Fill> = vec![&mut self.letter];
         fields.extend(self.longs.iter_mut().map(|column| column as &mut dyn Fill));
         fields.extend(self.ints.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.push(&mut self.attributes);
+        fields.extend([&mut self.attributes as &mut dyn Fill, &mut self.xattrs, &mut self.acl]);
         fields.extend(self.link.iter_mut().map(|column| column as &mut dyn Fill));
         fields
     }
@@ -119,9 +134,10 @@ fn push_path(bytes: Option<&[u8]>, text: &mut TextColumn, raw: &mut TextColumn) 
 impl Changes {
     fn push(&mut self, change: &Change) {
         self.rows += 1;
-        let links = [&change.old, &change.new].into_iter().flatten().map(|facts| facts.link.len());
+        let text = |facts: &Facts| facts.link.len() + facts.xattrs.as_ref().map_or(0, Vec::len);
+        let texts = [&change.old, &change.new].into_iter().flatten().map(text);
         self.text_bytes +=
-            change.path.len() + change.from.as_ref().map_or(0, Vec::len) + links.sum::<usize>();
+            change.path.len() + change.from.as_ref().map_or(0, Vec::len) + texts.sum::<usize>();
         let [verb, path, path_raw, from, from_raw, fields] = &mut self.head;
         verb.push(change.verb.word().as_bytes());
         let (text, raw) = readable(&change.path);
@@ -180,7 +196,8 @@ impl Sheet {
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = out.with_file_name(name);
-        let table = Sink::create(&part).map_err(|error| Error::new(Op::Create, &part, error))?;
+        let table =
+            Sink::create(&part, Also::default()).map_err(|error| Error::new(Op::Create, &part, error))?;
         Ok(Self { out: Some(out.to_owned()), part, columns: Changes::default(), table: Some(table) })
     }
 

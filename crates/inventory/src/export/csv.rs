@@ -8,10 +8,13 @@ use rustix::fs::{major, minor};
 use super::out::{write_hex, write_number};
 use super::{About, Item};
 use crate::entry::type_letter;
-use crate::store::State;
+use crate::store::{Also, Extra, State};
 
-const HEADER: &[u8] =
-    b"path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,attributes,link_target,link_target_bytes,state\r\n";
+/// The names of the columns, before and behind those that were asked for.
+const HEADER: [&str; 2] = [
+    "path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,attributes",
+    ",link_target,link_target_bytes,state\r\n",
+];
 /// Columns that only metadata fills.
 const OF_META: usize = 13;
 /// First characters of what spreadsheets take for a formula (OWASP, "CSV Injection").
@@ -22,12 +25,14 @@ pub(super) struct Form {
     /// RFC 3339, in universal time.
     times: TimeStyle,
     guards_formulas: bool,
+    /// The columns that were asked for.
+    also: Also,
 }
 
 impl Form {
     pub(super) fn new(guards_formulas: bool) -> Self {
         let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
-        Self { path: Vec::new(), times, guards_formulas }
+        Self { path: Vec::new(), times, guards_formulas, also: Also::default() }
     }
 
     fn meta(&self, meta: &Meta, item: &Item<'_>, out: &mut Vec<u8>) {
@@ -55,9 +60,39 @@ impl Form {
     }
 }
 
+impl Form {
+    /// The columns that were asked for.
+    fn extra(&self, extra: Option<&Extra<'_>>, out: &mut Vec<u8>) {
+        if self.also.project {
+            out.push(b',');
+            extra
+                .and_then(|extra| extra.project)
+                .iter()
+                .for_each(|number| write_number((*number).into(), out));
+        }
+        if self.also.xattrs {
+            out.push(b',');
+            let xattrs = extra.and_then(|extra| extra.xattrs.as_deref());
+            write_field(xattrs.unwrap_or_default(), self.guards_formulas, out);
+        }
+        if self.also.acl {
+            out.push(b',');
+            let words = [&b"false"[..], b"true"];
+            let acl = extra.and_then(|extra| extra.acl);
+            out.extend_from_slice(acl.map_or(b"", |acl| words[usize::from(acl)]));
+        }
+    }
+}
+
 impl super::Form for Form {
-    fn begin(&mut self, _about: &About, out: &mut Vec<u8>) {
-        out.extend_from_slice(HEADER);
+    fn begin(&mut self, about: &About, out: &mut Vec<u8>) {
+        self.also = about.also;
+        let [before, behind] = HEADER;
+        out.extend_from_slice(before.as_bytes());
+        for name in Also::NAMES.into_iter().filter(|name| self.also.has(name)) {
+            out.extend_from_slice(format!(",{name}").as_bytes());
+        }
+        out.extend_from_slice(behind.as_bytes());
     }
 
     fn needs_links(&self) -> bool {
@@ -73,6 +108,7 @@ impl super::Form for Form {
             Some(meta) => self.meta(meta, item, out),
             None => out.extend_from_slice(&[b','; OF_META]),
         }
+        self.extra(item.extra, out);
         out.push(b',');
         match item.link {
             Some(link) => write_text(link, self.guards_formulas, out),
@@ -91,7 +127,14 @@ fn number(value: u64, out: &mut Vec<u8>) {
 
 /// Two columns: text, and if it is none, its bytes.
 fn write_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
-    let text = String::from_utf8_lossy(bytes);
+    write_field(&String::from_utf8_lossy(bytes), guards_formulas, out);
+    out.push(b',');
+    if std::str::from_utf8(bytes).is_err() {
+        write_hex(bytes, out);
+    }
+}
+
+fn write_field(text: &str, guards_formulas: bool, out: &mut Vec<u8>) {
     let guard = if guards_formulas && text.starts_with(FORMULA) { "'" } else { "" };
     if text.contains([',', '"', '\r', '\n']) {
         out.push(b'"');
@@ -101,10 +144,6 @@ fn write_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
     } else {
         out.extend_from_slice(guard.as_bytes());
         out.extend_from_slice(text.as_bytes());
-    }
-    out.push(b',');
-    if std::str::from_utf8(bytes).is_err() {
-        write_hex(bytes, out);
     }
 }
 
@@ -125,9 +164,8 @@ mod tests {
             file_type: fathom_walk::FileType::Regular,
             meta: Some(&meta),
         };
-        let item = Item { entry, born: None, attributes: None, link: None, state: None, errno: None };
-        Form::new(false).meta(&meta, &item, &mut out);
-        assert_eq!((columns(&out), columns(HEADER)), (OF_META, OF_META + 5));
+        Form::new(false).meta(&meta, &Item::new(entry), &mut out);
+        assert_eq!((columns(&out), columns(HEADER.concat().as_bytes())), (OF_META, OF_META + 5));
         assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
     }
 

@@ -5,7 +5,7 @@ use parquet::errors::Result;
 
 use super::out::{Out, write_hex};
 use crate::replay::Tree;
-use crate::store::{Error, Group, Inventory, Kind, Numbers, Spec, Table, Texts};
+use crate::store::{Also, Error, Group, Inventory, Kind, Numbers, Spec, Table, Texts};
 use crate::top::below::Span;
 
 /// Rows of a statement at most: each statement costs.
@@ -19,16 +19,21 @@ pub(super) fn write(inventory: &Inventory, span: Span, out: &mut Out<'_>) -> Res
     Tree::read(inventory, span, false)?;
     out.buffer.extend_from_slice(b"BEGIN;\n");
     for table in Table::ALL {
-        create(table, &mut out.buffer);
-        inventory.each(table, |group| insert(table, group, span, out))?;
+        create(table, inventory.manifest().also, &mut out.buffer);
+        inventory.each(table, |group| insert(table, inventory.manifest().also, group, span, out))?;
     }
     out.buffer.extend_from_slice(b"COMMIT;\n");
     out.flush().map_err(|_| inventory.refused("nobody takes it"))
 }
 
-fn create(table: Table, out: &mut Vec<u8>) {
+/// The columns of a table: of those that have to be asked for, the ones that were.
+fn specs(table: Table, also: Also) -> impl Iterator<Item = &'static Spec> {
+    table.specs().iter().filter(move |spec| spec.is_in(also))
+}
+
+fn create(table: Table, also: Also, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("CREATE TABLE \"{}\" (", table.name()).as_bytes());
-    for (place, spec) in table.specs().iter().enumerate() {
+    for (place, spec) in specs(table, also).enumerate() {
         let kind = match spec.kind {
             Kind::Text => "TEXT",
             Kind::Bytes => "BLOB",
@@ -48,8 +53,8 @@ fn create(table: Table, out: &mut Vec<u8>) {
     out.extend_from_slice(b");\n");
 }
 
-fn insert(table: Table, group: &Group<'_>, span: Span, out: &mut Out<'_>) -> Result<()> {
-    let columns = table.specs().iter().map(|spec| Column::read(group, spec)).collect::<Result<Vec<_>>>()?;
+fn insert(table: Table, also: Also, group: &Group<'_>, span: Span, out: &mut Out<'_>) -> Result<()> {
+    let columns = specs(table, also).map(|spec| Column::read(group, spec)).collect::<Result<Vec<_>>>()?;
     let ids = match table {
         Table::Users | Table::Groups => None,
         _ => Some(group.numbers("dir_id")?),

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{Ask, Failure, Format, export};
 use crate::Owners;
 use crate::store::{
-    Batch, Chunk, Completeness, Dir, Inventory, Manifest, Root, Row, Shelf, State, Sums, VERSION, Writer,
+    Also, Batch, Chunk, Completeness, Dir, Inventory, Manifest, Root, Row, Shelf, State, Sums, VERSION,
+    Writer,
 };
 
 const FORMATS: [Format; 5] = [Format::JsonLines, Format::Csv, Format::Nul, Format::Ncdu, Format::Sql];
@@ -19,7 +20,7 @@ type Left<'a> = (i64, i64, Option<i64>, &'a str);
 
 /// Writes an inventory of these rows; each of `entries` is a name in a directory.
 fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str)]) -> Inventory {
-    let mut writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0));
+    let mut writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0, Also::default()));
     let mut batch = Batch::default();
     let row = Row::new(FileType::Directory, Ok(&Meta { mode: 0o40_755, nlink: 2, ..Meta::default() }));
     for (id, last, parent, name) in dirs {
@@ -32,6 +33,7 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
             name: name.as_bytes(),
             path: Some(name.as_bytes()),
             meta: Some(&row),
+            extra: None,
             own: &Sums::default(),
             below: &Sums::default(),
             scanned: 0,
@@ -52,6 +54,7 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
         host: String::new(),
         roots: (0..roots).map(root).collect(),
         options: Default::default(),
+        also: Also::default(),
         start: 0,
         end: 0,
         entries: 0,

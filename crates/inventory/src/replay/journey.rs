@@ -62,7 +62,7 @@ impl Trail {
         let root_len = if self.open.is_empty() { name.len() } else { self.root_len };
         let entry = Entry { dir: &self.path, name, root_len, depth: self.open.len(), file_type, meta };
         let (born, attributes) = (meta.and_then(|meta| meta.born), meta.and_then(|meta| meta.attributes));
-        Item { entry, born, attributes, link: None, state: None, errno }
+        Item { born, attributes, errno, ..Item::new(entry) }
     }
 }
 
@@ -77,7 +77,7 @@ impl<'a, V: Visitor> Journey<'a, V> {
         let roots = (manifest.roots.len() as u64).saturating_sub(manifest.completeness.missing_roots);
         self.has_operands = span == Span::ALL && roots > self.tree.tops() as u64;
         let is_one_tree = self.tree.tops() == 1 && !self.has_operands;
-        self.visitor.begin(&About { is_one_tree, scanned: manifest.end });
+        self.visitor.begin(&About { is_one_tree, also: manifest.also, scanned: manifest.end });
         inventory.each(Table::Entries, |group| self.group(group, span))?;
         let ended = self.enter_up_to(self.tree.len()).and_then(|()| {
             self.leave_down_to(0);
@@ -109,7 +109,13 @@ impl<'a, V: Visitor> Journey<'a, V> {
             let link = links.as_ref().and_then(|[text, raw]| raw.get(row).or(text.get(row)));
             let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
             let errno = errno.map(|errno| errno_of(Some(errno)));
-            self.visitor.entry(&Item { link, ..self.trail.item(name, file_type, meta.as_ref(), errno) });
+            let extra = metas.as_ref().and_then(|metas| metas.extra(row));
+            let extra = extra.as_ref();
+            self.visitor.entry(&Item {
+                link,
+                extra,
+                ..self.trail.item(name, file_type, meta.as_ref(), errno)
+            });
             self.relieve()?;
         }
         Ok(())
@@ -157,7 +163,8 @@ impl<'a, V: Visitor> Journey<'a, V> {
         let name = self.tree.name(place);
         let (state, meta, errno) = (self.tree.state(place), self.tree.meta(place), self.tree.errno(place));
         let item = self.trail.item(name, FileType::Directory, meta, errno);
-        self.visitor.enter(&Item { state: Some(state), ..item }, state);
+        let extra = self.tree.extra(place);
+        self.visitor.enter(&Item { state: Some(state), extra, ..item }, state);
         self.trail.push(place, name);
     }
 

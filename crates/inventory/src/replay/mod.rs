@@ -10,10 +10,18 @@ use fathom_walk::{Attributes, Errno, Stamp};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
-use crate::store::{Error, Inventory, State};
+use crate::store::{Also, Error, Extra, Inventory, State};
 use crate::top::below::Span;
 use journey::Journey;
 pub(crate) use tree::Tree;
+
+impl<'a> Item<'a> {
+    /// An entry of which nothing is known but this.
+    #[must_use]
+    pub fn new(entry: Entry<'a>) -> Self {
+        Self { entry, born: None, attributes: None, extra: None, link: None, state: None, errno: None }
+    }
+}
 
 /// Takes what is in an inventory.
 pub trait Visitor {
@@ -46,6 +54,8 @@ pub trait Visitor {
 pub struct About {
     /// Whether everything is in one directory.
     pub is_one_tree: bool,
+    /// The columns that the inventory has because they were asked for.
+    pub also: Also,
     /// When the scan ended, in seconds since 1970.
     pub scanned: i64,
 }
@@ -59,6 +69,8 @@ pub struct Item<'a> {
     pub born: Option<Stamp>,
     /// Attributes, where the filesystem reported them to the scan.
     pub attributes: Option<Attributes>,
+    /// The columns that were asked for, if the inventory has any and metadata is wanted.
+    pub extra: Option<&'a Extra<'a>>,
     /// The target of a symbolic link, if that is known and wanted.
     pub link: Option<&'a [u8]>,
     /// How far a directory is known.

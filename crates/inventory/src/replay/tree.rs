@@ -8,7 +8,7 @@ use fathom_walk::{Errno, Meta};
 use parquet::errors::{ParquetError, Result};
 
 use super::damaged;
-use crate::store::{Error, Group, Inventory, Metas, Paths, State, Table, errno_of};
+use crate::store::{Error, Extra, Group, Inventory, Metas, Paths, State, Table, errno_of};
 use crate::top::below::Span;
 
 /// The directories at and below those that are wanted, by their place in the order.
@@ -20,6 +20,8 @@ pub(crate) struct Tree {
     names: Vec<u8>,
     /// As many as directories, or none where nobody wants them.
     metas: Vec<Option<Meta>>,
+    /// As many as directories, or none where nobody wants them or the inventory has none.
+    extras: Vec<Extra<'static>>,
     /// Where in all of these a directory is.
     rows: Vec<usize>,
     tops: usize,
@@ -38,8 +40,15 @@ impl Tree {
     /// Reads what is in `span`; metadata only if that is wanted.
     pub(crate) fn read(inventory: &Inventory, span: Span, with_metadata: bool) -> Result<Self, Error> {
         let first = if span == Span::ALL { 1 } else { span.first };
-        let mut tree =
-            Self { first, dirs: Vec::new(), names: Vec::new(), metas: Vec::new(), rows: Vec::new(), tops: 0 };
+        let mut tree = Self {
+            first,
+            dirs: Vec::new(),
+            names: Vec::new(),
+            metas: Vec::new(),
+            extras: Vec::new(),
+            rows: Vec::new(),
+            tops: 0,
+        };
         let mut rows = Rows { span, with_metadata, spans: Vec::new(), subtrees: Subtrees::default() };
         inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
@@ -99,6 +108,10 @@ impl Tree {
     pub(super) fn meta(&self, place: usize) -> Option<&Meta> {
         self.metas.get(self.rows[place])?.as_ref()
     }
+
+    pub(super) fn extra(&self, place: usize) -> Option<&Extra<'static>> {
+        self.extras.get(self.rows[place])
+    }
 }
 
 /// Rows while they are read.
@@ -141,6 +154,7 @@ impl Rows {
             let errno = errno.map_or(0, |errno| errno_of(Some(errno)).raw_os_error() as u16);
             tree.dirs.push(Dir { last: 0, name_end: tree.names.len(), state, errno });
             tree.metas.extend(metas.as_ref().map(|metas| metas.get(row)));
+            tree.extras.extend(metas.as_ref().and_then(|metas| metas.extra(row)).map(Extra::into_owned));
             self.spans.push(span);
         }
         Ok(())

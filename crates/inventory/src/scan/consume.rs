@@ -17,7 +17,9 @@ use super::select::Selection;
 use super::visit::{Item, Skipped};
 use super::{Problem, Scan, Watch};
 use crate::fault::point;
-use crate::store::{Batch, ByDir, Chunk, Dir, Error, Failure, Row, Shelf, State, Sums, Writer, stored_path};
+use crate::store::{
+    Batch, ByDir, Chunk, Dir, Error, Extra, Failed, Failure, Row, Shelf, State, Sums, Writer, stored_path,
+};
 
 /// The operation of a row of `errors` that says that a time is out of range.
 pub(crate) const TIME: &str = "time";
@@ -192,8 +194,17 @@ impl<'a> Taker<'a> {
         )
     }
 
+    /// Says that values of columns that were asked for could not be found out.
+    fn unanswered(&mut self, failed: Failed, about: (Option<i64>, Option<&[u8]>), path: &[u8]) {
+        for (op, deed, errno) in failed.each() {
+            self.place.tally.completeness.unknown_values += 1;
+            push_failure(&mut self.batch, op, about, path, errno);
+            self.watch.problem(&Problem { deed, path: path.to_vec(), errno });
+        }
+    }
+
     /// Enters a directory of this name; its frame is the last.
-    fn open(&mut self, name: &[u8], row: Row) {
+    fn open(&mut self, name: &[u8], row: Row, extra: Option<Extra<'static>>) {
         let (id, parent) = self.number();
         let above = self.place.path.len();
         let start = join(&mut self.place.path, name);
@@ -202,8 +213,22 @@ impl<'a> Taker<'a> {
         if row.is_out_of_range() {
             self.clamped(Some(id), None, self.place.path.clone());
         }
+        if let Some(extra) = &extra {
+            self.unanswered(extra.failed, (Some(id), None), &self.place.path.clone());
+        }
         let (depth, scanned) = (self.place.stack.len() as i32, now());
-        self.place.stack.push(Frame { id, parent, depth, name: start, above, row, own, below, scanned });
+        self.place.stack.push(Frame {
+            id,
+            parent,
+            depth,
+            name: start,
+            above,
+            row,
+            extra,
+            own,
+            below,
+            scanned,
+        });
     }
 
     /// Leaves the directory entered last.
@@ -226,6 +251,7 @@ impl<'a> Taker<'a> {
             name: &self.place.path[frame.name..],
             path: stored_path(&self.place.path),
             meta: Some(&frame.row).filter(|_| known),
+            extra: frame.extra.as_ref(),
             own: &frame.own,
             below: &frame.below,
             scanned: frame.scanned,
@@ -245,8 +271,13 @@ impl<'a> Taker<'a> {
     }
 
     /// A directory of which nothing is read.
-    fn pass(&mut self, name: &[u8], meta: Result<&Meta, Errno>, state: State, errno: Option<Errno>) {
-        self.open(name, Row::new(FileType::Directory, meta));
+    fn pass(
+        &mut self,
+        (name, meta, extra): (&[u8], Result<&Meta, Errno>, Option<Extra<'static>>),
+        state: State,
+        errno: Option<Errno>,
+    ) {
+        self.open(name, Row::new(FileType::Directory, meta), extra);
         if let Some(errno) = errno {
             self.problem(if meta.is_ok() { "read" } else { "access" }, errno);
         }
@@ -272,8 +303,8 @@ impl<'a> Taker<'a> {
     fn skipped(&mut self, skipped: &Skipped) {
         match &skipped.meta {
             Ok(meta) if self.own == Some(meta.id()) => {}
-            Ok(meta) => self.pass(&skipped.name, Ok(meta), State::Skipped, None),
-            Err(errno) => self.pass(&skipped.name, Err(*errno), State::Failed, Some(*errno)),
+            Ok(meta) => self.pass((&skipped.name, Ok(meta), skipped.extra.clone()), State::Skipped, None),
+            Err(errno) => self.pass((&skipped.name, Err(*errno), None), State::Failed, Some(*errno)),
         }
     }
 
@@ -298,7 +329,22 @@ impl<'a> Taker<'a> {
             push_failure(&mut self.batch, "stat", (Some(id), Some(name)), &path, errno);
             self.watch.problem(&Problem { deed: "access", path, errno });
         }
+        if !self.scan.also.is_empty() {
+            self.unanswered_of(id, &chunk);
+        }
         self.take(id, chunk);
+    }
+
+    /// Says so of the entries of the directory entered last.
+    fn unanswered_of(&mut self, id: i64, chunk: &Chunk) {
+        for (_, name, _, extra) in chunk.iter_all() {
+            let failed = extra.map(|extra| extra.failed).unwrap_or_default();
+            if failed != Failed::default() {
+                let mut path = self.place.path.clone();
+                join(&mut path, name);
+                self.unanswered(failed, (Some(id), Some(name)), &path);
+            }
+        }
     }
 
     /// The directory entered last has the entries that the earlier inventory has of its directory `id`.
@@ -384,6 +430,13 @@ impl Consume<Item> for Taker<'_> {
                 let link = if is_link { fathom_walk::read_link(root).ok() } else { None };
                 let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
                 chunk.push(path, meta.file_type(), Ok(&meta), link);
+                let also = self.scan.also;
+                if !also.is_empty() {
+                    let project = || fathom_walk::project(root, meta.file_type());
+                    let extra = Extra::ask(also, || fathom_walk::xattr_names(root), project);
+                    chunk.push_extra(&extra);
+                    self.unanswered(extra.failed, (None, Some(path)), path);
+                }
                 if chunk.iter().any(|(row, ..)| row.is_out_of_range()) {
                     self.clamped(None, Some(path), path.to_vec());
                 }
@@ -412,21 +465,22 @@ impl Consume<Item> for Taker<'_> {
         let warnings = self.selection.as_ref().map(|selection| selection.warnings(enter.node));
         warnings.iter().flatten().for_each(|warning| self.watch.warning(warning));
         let is_last = self.scan.left_out.max_depth.is_some_and(|max| self.place.stack.len() >= max);
+        let extra = enter.node.finding::<Extra<'static>>().cloned();
         match enter.found {
             Found::Readable if !foreign && !is_last => {
-                self.open(name, Row::new(FileType::Directory, Ok(meta)));
+                self.open(name, Row::new(FileType::Directory, Ok(meta)), extra);
                 return Descend::Yes;
             }
             Found::Unreadable(errno) if !foreign && !is_last => {
-                self.pass(name, Ok(meta), State::Failed, Some(errno));
+                self.pass((name, Ok(meta), extra), State::Failed, Some(errno));
             }
-            _ => self.pass(name, Ok(meta), State::Skipped, None),
+            _ => self.pass((name, Ok(meta), extra), State::Skipped, None),
         }
         Descend::No
     }
 
     fn lost(&mut self, node: &Node, errno: Errno) {
-        self.pass(node.name().to_bytes(), Err(errno), State::Failed, Some(errno));
+        self.pass((node.name().to_bytes(), Err(errno), None), State::Failed, Some(errno));
     }
 
     fn item(&mut self, item: Item) {

@@ -18,7 +18,7 @@ use twox_hash::XxHash64;
 use super::visit::Known;
 use crate::fault::point;
 use crate::store::{
-    Completeness, Error, Listed, MANIFEST, Op, PATH_BYTES_MAX, Row, Shelf, Sums, Table, VERSION,
+    Also, Completeness, Error, Extra, Listed, MANIFEST, Op, PATH_BYTES_MAX, Row, Shelf, Sums, Table, VERSION,
     each_of_file, hash, replace_private, sync_directory,
 };
 
@@ -40,6 +40,7 @@ pub(super) struct Frame {
     /// How long the path was without it.
     pub(super) above: usize,
     pub(super) row: Row,
+    pub(super) extra: Option<Extra<'static>>,
     pub(super) own: Sums,
     pub(super) below: Sums,
     pub(super) scanned: i64,
@@ -83,6 +84,9 @@ pub(super) struct Journal {
     pub(super) options: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) left_out: super::LeftOut,
+    /// Columns that take system calls of their own.
+    #[serde(default)]
+    pub(super) also: Also,
     /// Where an earlier inventory is, whatever the directory that `--resume` is called from.
     #[serde(default)]
     pub(super) since: Option<Vec<u8>>,
@@ -107,6 +111,7 @@ impl Journal {
             one_file_system: scan.one_file_system,
             options: scan.options.clone(),
             left_out: scan.left_out.clone(),
+            also: scan.also,
             since: scan.since.as_deref().map(absolute).transpose()?,
             mode: scan.mode,
             start,
@@ -142,6 +147,9 @@ impl Journal {
             scan.roots.len() != self.roots.len() || !scan.roots.iter().zip(&self.roots).all(is_same);
         if !scan.roots.is_empty() && is_other {
             return refused("other operands");
+        }
+        if !scan.also.is_empty() && scan.also != self.also {
+            return refused("another --also");
         }
         match &scan.since {
             Some(since) if self.since != Some(absolute(since)?) => refused("another --since"),
@@ -182,7 +190,7 @@ impl Journal {
 
     /// The files that are written already, in `directory`.
     pub(super) fn shelf(&self, directory: PathBuf) -> Shelf {
-        let mut shelf = Shelf::new(directory, self.files.clone(), self.segment);
+        let mut shelf = Shelf::new(directory, self.files.clone(), self.segment, self.also);
         (shelf.users, shelf.groups) = (self.users.clone(), self.groups.clone());
         shelf
     }
@@ -337,6 +345,7 @@ mod tests {
             one_file_system: false,
             options: BTreeMap::new(),
             left_out: crate::scan::LeftOut::default(),
+            also: Also::default(),
             since: None,
             mode: None,
             start: 7,

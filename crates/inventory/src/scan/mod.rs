@@ -24,7 +24,9 @@ use fathom_walk::{Choice, Errno, Fields, Follow, Leaps, Options, Progress, Summa
 
 use crate::Owners;
 use crate::fault::point;
-use crate::store::{ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer, check_files};
+use crate::store::{
+    Also, ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer, check_files,
+};
 pub(crate) use consume::TIME;
 use consume::Taker;
 use journal::Journal;
@@ -60,6 +62,8 @@ pub struct Scan {
     pub left_out: LeftOut,
     /// Decides on that.
     pub selector: Selector,
+    /// Columns that take system calls of their own.
+    pub also: Also,
     /// Names of owners.
     pub owners: Owners,
     /// End after this time with what there is.
@@ -79,7 +83,8 @@ pub struct Scan {
 /// A failed operation on an entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The operation that failed: `access`, `read`, or `record a time of`.
+    /// The operation that failed: `access`, `read`, `record a time of`, `read the project of` or `list
+    /// the extended attributes of`.
     pub deed: &'static str,
     /// What it is about.
     pub path: Vec<u8>,
@@ -172,7 +177,14 @@ fn beginning_at(scan: &Scan, path: &Path) -> Result<(Journal, Earlier), Error> {
 fn past(journal: &Journal) -> Result<Earlier, Error> {
     let Some(path) = journal.since.as_deref() else { return Ok(None) };
     let path = Path::new(OsStr::from_bytes(path));
-    let then = Manifest::read(path)?.options;
+    let Manifest { options: then, also, .. } = Manifest::read(path)?;
+    if !also.contains(journal.also) {
+        return Err(Error::new(
+            Op::Read,
+            path,
+            format!("--also asks for '{}', and it has not all of that", journal.also),
+        ));
+    }
     if LEFT_OUT.iter().any(|option| then.get(*option) != journal.options.get(*option)) {
         return Err(Error::new(
             Op::Read,
@@ -205,8 +217,8 @@ fn go_on_from(scan: &Scan, journal: Journal, part: Part, watch: &mut dyn Watch) 
     let roots = journal.roots.iter().map(|root| CString::new(root.as_slice())).collect::<Result<_, _>>();
     let roots = roots.map_err(|error| Error::new(Op::Read, directory, error))?;
     let (one_file_system, options) = (journal.one_file_system, journal.options.clone());
-    let (left_out, mode) = (journal.left_out.clone(), scan.mode.or(journal.mode));
-    let scan = Scan { roots, one_file_system, options, left_out, mode, ..scan.clone() };
+    let (left_out, mode, also) = (journal.left_out.clone(), scan.mode.or(journal.mode), journal.also);
+    let scan = Scan { roots, one_file_system, options, left_out, mode, also, ..scan.clone() };
     let known = journal.known(directory)?;
     let past = past(&journal)?;
     go_on(&scan, journal, (known, past), part, watch)
@@ -231,6 +243,7 @@ fn go_on(
         past: past.as_ref().map(|(past, _)| past.clone()),
         selection: selection.clone(),
         max_depth: scan.left_out.max_depth,
+        also: scan.also,
     };
     let opens = selection.as_ref().is_some_and(|selection| selection.looks_into_directories());
     let options = Options { whole: opens, ..walk_options(&journal, scan) };
@@ -253,6 +266,7 @@ fn go_on(
         host: host(),
         roots: scan.roots.iter().map(root).collect(),
         options: scan.options.clone(),
+        also: scan.also,
         start,
         end: seconds(SystemTime::now()),
         entries: found.entries,

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Visit};
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visit};
 
 use super::pace::Pace;
 use super::past::Past;
 use super::select::Selection;
-use crate::store::Chunk;
+use crate::fault::point;
+use crate::store::{Also, Chunk, Extra};
 
 /// Makes rows.
 pub(crate) struct Maker {
@@ -20,6 +21,8 @@ pub(crate) struct Maker {
     pub(super) selection: Option<Arc<dyn Selection>>,
     /// Directories so many levels below a root are not read.
     pub(super) max_depth: Option<usize>,
+    /// Columns that take system calls of their own.
+    pub(super) also: Also,
 }
 
 /// What becomes rows.
@@ -36,6 +39,7 @@ pub(crate) enum Item {
 pub(crate) struct Skipped {
     pub(super) name: Vec<u8>,
     pub(super) meta: Result<Meta, Errno>,
+    pub(super) extra: Option<Extra<'static>>,
 }
 
 /// What is noted of a directory that the earlier inventory has.
@@ -99,6 +103,12 @@ impl Visit for Maker {
         unchanged
     }
 
+    fn reached(&self, dir: Reached<'_>) {
+        if !self.also.is_empty() {
+            dir.node.set_finding(Extra::ask(self.also, || dir.xattr_names(), || dir.project()));
+        }
+    }
+
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.selection.as_ref().map_or(0, |selection| selection.opened(&dir))
     }
@@ -126,18 +136,18 @@ impl Visit for Maker {
         // Names that begin alike are next to each other: they take half the room.
         plain.sort_unstable_by_key(|entry| entry.name.name.to_bytes());
         if !plain.is_empty() {
-            let chunk = chunk(&plain);
+            let chunk = chunk(&plain, self.also);
             emit.measure(chunk.sums.blocks.saturating_mul(512));
             emit.item(Item::Rows(chunk));
         }
         let is_dir = |entry: &Entry<'_>| entry.file_type() == FileType::Directory;
         for run in ordered.chunk_by(|left, right| is_dir(left) == is_dir(right)) {
             if is_dir(&run[0]) && self.max_depth.is_some_and(|max| self.depth(dir) + 1 >= max) {
-                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry)));
+                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry, self.also)));
             } else if is_dir(&run[0]) {
                 run.iter().for_each(|entry| emit.descend(entry));
             } else {
-                let chunk = chunk(run);
+                let chunk = chunk(run, self.also);
                 emit.measure(chunk.sums.blocks.saturating_mul(512));
                 emit.item_at(&run[0], Item::Rows(chunk));
             }
@@ -148,7 +158,10 @@ impl Visit for Maker {
         match item {
             Item::Rows(chunk) => size_of::<Chunk>() + chunk.heap_bytes(),
             Item::Past(_) => 0,
-            Item::Skipped(skipped) => size_of::<Skipped>() + skipped.name.len(),
+            Item::Skipped(skipped) => {
+                let xattrs = skipped.extra.as_ref().and_then(|extra| extra.xattrs.as_deref());
+                size_of::<Skipped>() + skipped.name.len() + xattrs.map_or(0, str::len)
+            }
         }
     }
 }
@@ -159,23 +172,36 @@ fn is_plain(entry: &Entry<'_>) -> bool {
     entry.file_type() != FileType::Directory && !is_linked
 }
 
-fn skipped(dir: &Entry<'_>) -> Item {
+fn skipped(dir: &Entry<'_>, also: Also) -> Item {
     let name = dir.name.name.to_bytes().to_vec();
     let meta = dir.meta.map_or(Err(Errno::INVAL), |meta| meta.copied());
-    Item::Skipped(Box::new(Skipped { name, meta }))
+    Item::Skipped(Box::new(Skipped { name, meta, extra: extra(dir, also) }))
 }
 
-fn chunk(files: &[Entry<'_>]) -> Box<Chunk> {
+/// The columns that were asked for, of an entry of which the rest is known.
+fn extra(entry: &Entry<'_>, also: Also) -> Option<Extra<'static>> {
+    if also.is_empty() {
+        return None;
+    }
+    if !matches!(entry.meta, Some(Ok(_))) {
+        return Some(Extra::default());
+    }
+    point("asking");
+    Some(Extra::ask(also, || entry.xattr_names(), || entry.project()))
+}
+
+fn chunk(files: &[Entry<'_>], also: Also) -> Box<Chunk> {
     let mut chunk = Box::<Chunk>::default();
     chunk.reserve(files.len());
-    files.iter().for_each(|entry| add(&mut chunk, entry));
+    files.iter().for_each(|entry| add(&mut chunk, entry, also));
     chunk
 }
 
-fn add(chunk: &mut Chunk, entry: &Entry<'_>) {
+fn add(chunk: &mut Chunk, entry: &Entry<'_>, also: Also) {
     let file_type = entry.file_type();
     let link = if file_type == FileType::Symlink { entry.read_link().ok() } else { None };
     let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
     let meta = entry.meta.unwrap_or(Err(Errno::INVAL));
     chunk.push(entry.name.name.to_bytes(), file_type, meta, link);
+    extra(entry, also).iter().for_each(|extra| chunk.push_extra(extra));
 }

@@ -1,7 +1,11 @@
 //! What workers make of the entries of a directory: rows of plain numbers, and their names one after the other.
 
+use std::borrow::Cow;
+
 use fathom_walk::{Attributes, Errno, FileType, Meta, Stamp};
 use serde::{Deserialize, Serialize};
+
+use super::also::{Extra, Failed};
 
 /// No value, in [`Row::born`].
 const NEVER: i64 = i64::MIN;
@@ -123,12 +127,23 @@ impl Sums {
     }
 }
 
+/// Values of columns that were asked for, of one row.
+#[derive(Clone, Copy, Debug)]
+struct More {
+    project: Option<u32>,
+    xattrs_len: Option<u32>,
+    acl: Option<bool>,
+    failed: Failed,
+}
+
 /// Entries of one directory, without its subdirectories.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     rows: Vec<Row>,
-    /// Of each row its name, then what the link holds.
+    /// Of each row its name, then what the link holds, then names of extended attributes.
     text: Vec<u8>,
+    /// As many as rows, or none where nobody asked for these columns.
+    more: Vec<More>,
     pub(crate) sums: Sums,
 }
 
@@ -142,6 +157,17 @@ impl Chunk {
     pub(crate) fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
         // The kernel's names have 255 bytes at most, and links 4095.
         self.push_row(Row::new(file_type, meta), name, link);
+    }
+
+    /// Adds the columns that were asked for of the entry pushed last: of every one, or of none.
+    pub(crate) fn push_extra(&mut self, extra: &Extra<'_>) {
+        let Extra { project, acl, failed, .. } = *extra;
+        // A list of names has 64 KiB at most, and a byte takes four in its text.
+        let xattrs_len = extra.xattrs.as_deref().and_then(|xattrs| xattrs.len().try_into().ok());
+        if let (Some(xattrs), Some(_)) = (&extra.xattrs, xattrs_len) {
+            self.text.extend_from_slice(xattrs.as_bytes());
+        }
+        self.more.push(More { project, xattrs_len, acl, failed });
     }
 
     /// Adds `row`, unless a name or link is longer than any.
@@ -177,23 +203,38 @@ impl Chunk {
         self.rows.len()
     }
 
-    /// Bytes of names and link targets.
+    /// Bytes of names, link targets and names of extended attributes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>() + self.text.capacity()
+        self.rows.capacity() * size_of::<Row>()
+            + self.text.capacity()
+            + self.more.capacity() * size_of::<More>()
     }
 
     /// The rows with their names and links.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Row, &[u8], &[u8])> {
+        self.iter_all().map(|(row, name, link, _)| (row, name, link))
+    }
+
+    /// The same with the columns that were asked for.
+    pub(crate) fn iter_all(&self) -> impl Iterator<Item = (&Row, &[u8], &[u8], Option<Extra<'_>>)> {
         let mut text = self.text.as_slice();
-        self.rows.iter().map(move |row| {
+        self.rows.iter().enumerate().map(move |(at, row)| {
             let (name, rest) = text.split_at(usize::from(row.name_len));
             let (link, rest) = rest.split_at(usize::from(row.link_len));
             text = rest;
-            (row, name, link)
+            let extra = self.more.get(at).map(|more| {
+                let xattrs = more.xattrs_len.map(|len| {
+                    let (xattrs, rest) = text.split_at(len as usize);
+                    text = rest;
+                    Cow::Borrowed(std::str::from_utf8(xattrs).unwrap_or_default())
+                });
+                Extra { project: more.project, xattrs, acl: more.acl, failed: more.failed }
+            });
+            (row, name, link, extra)
         })
     }
 }
@@ -215,6 +256,25 @@ mod tests {
         let sums = Sums { files: 2, others: 1, size: 14, blocks: 16, ..chunk.sums };
         assert_eq!(chunk.sums, sums);
         assert_eq!(chunk.sums.modified, Some(-1));
+    }
+
+    #[test]
+    fn what_was_asked_for_comes_out_with_its_row() {
+        let mut chunk = Chunk::default();
+        let extras = [
+            Extra { project: Some(7), xattrs: Some("user.a".into()), ..Extra::default() },
+            Extra { acl: Some(true), failed: Failed { project: 5, xattrs: 0 }, ..Extra::default() },
+            Extra { xattrs: Some("".into()), ..Extra::default() },
+        ];
+        for (name, extra) in [b"a", b"b", b"c"].into_iter().zip(&extras) {
+            chunk.push(name, FileType::Symlink, Ok(&Meta::default()), b"to");
+            chunk.push_extra(extra);
+        }
+        let found: Vec<_> = chunk.iter_all().map(|(_, name, link, extra)| (name, link, extra)).collect();
+        let [a, b, c] = extras;
+        let expected =
+            [(&b"a"[..], a), (b"b", b), (b"c", c)].map(|(name, extra)| (name, &b"to"[..], Some(extra)));
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Columns while they are filled: the values of a row group, one buffer a column and no heap object a row.
 
 use bytes::Bytes;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
+
+use super::also::Also;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) enum Kind {
     Text,
     /// Any bytes.
     Bytes,
+    /// True or false.
+    Bool,
 }
 
 /// How a column is put in few bytes.
@@ -47,11 +51,13 @@ pub(crate) struct Spec {
     pub(crate) since: u32,
     /// The first format in which rows may have no value.
     pub(crate) optional_since: u32,
+    /// Files have the column only if it was asked for.
+    pub(crate) is_asked: bool,
 }
 
 impl Spec {
     pub(crate) const fn new(name: &'static str, kind: Kind, packing: Packing) -> Self {
-        Self { name, kind, packing, optional: false, since: 1, optional_since: 1 }
+        Self { name, kind, packing, optional: false, since: 1, optional_since: 1, is_asked: false }
     }
 
     pub(crate) const fn optional(self) -> Self {
@@ -68,6 +74,16 @@ impl Spec {
         Self { optional: true, optional_since: format, ..self }
     }
 
+    /// Marks a column that files have only if it was asked for.
+    pub(crate) const fn asked(self) -> Self {
+        Self { is_asked: true, optional: true, ..self }
+    }
+
+    /// Whether files have the column where those of `also` were asked for.
+    pub(crate) fn is_in(&self, also: Also) -> bool {
+        !self.is_asked || also.has(self.name)
+    }
+
     /// Whether rows of a file of `format` may have no value.
     pub(crate) const fn is_optional_in(&self, format: u32) -> bool {
         self.optional && format >= self.optional_since
@@ -78,6 +94,8 @@ impl Spec {
 pub(crate) trait Fill {
     /// Writes the values, and forgets them.
     fn put(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()>;
+    /// Forgets the values.
+    fn clear(&mut self);
 }
 
 /// Numbers, and which rows have one: a level is 1 or 0. A column that is never without has no levels.
@@ -87,6 +105,7 @@ pub(crate) struct Numbers<T: DataType> {
     levels: Vec<i16>,
 }
 
+pub(crate) type Bools = Numbers<BoolType>;
 pub(crate) type Int32s = Numbers<Int32Type>;
 pub(crate) type Int64s = Numbers<Int64Type>;
 
@@ -116,9 +135,13 @@ fn levels(levels: &[i16]) -> Option<&[i16]> {
 impl<T: DataType> Fill for Numbers<T> {
     fn put(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
         column.typed::<T>().write_batch(&self.values, levels(&self.levels), None)?;
+        self.clear();
+        Ok(())
+    }
+
+    fn clear(&mut self) {
         self.values.clear();
         self.levels.clear();
-        Ok(())
     }
 }
 
@@ -151,8 +174,13 @@ impl Fill for Texts {
         let values: Vec<ByteArray> =
             starts.zip(&self.ends).map(|(start, end)| bytes.slice(start..*end).into()).collect();
         column.typed::<ByteArrayType>().write_batch(&values, levels(&self.levels), None)?;
+        self.clear();
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
         self.ends.clear();
         self.levels.clear();
-        Ok(())
     }
 }

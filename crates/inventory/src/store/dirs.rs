@@ -1,6 +1,7 @@
 //! The table `dirs`: a row for each directory, with the sums of what is in it and of all that is below. Rows come when
 //! everything below is known, so a directory's row follows those of its subdirectories.
 
+use super::also::Extra;
 use super::chunk::{Row, Sums};
 use super::column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
 use super::entries::{META, META_COLUMNS, MetaColumns};
@@ -59,6 +60,8 @@ pub(crate) struct Dir<'a> {
     /// None if it is too long for the table.
     pub(crate) path: Option<&'a [u8]>,
     pub(crate) meta: Option<&'a Row>,
+    /// Values of columns that were asked for.
+    pub(crate) extra: Option<&'a Extra<'a>>,
     pub(crate) own: &'a Sums,
     pub(crate) below: &'a Sums,
     /// When it was read, in microseconds since 1970.
@@ -95,7 +98,7 @@ impl Dirs {
         self.root.push(dir.root);
         self.depth.push(dir.depth);
         self.push_names(dir);
-        self.meta.push(dir.meta);
+        self.meta.push(dir.meta, dir.extra);
         push_sums(&mut self.own, dir.own);
         push_sums(&mut self.below, dir.below);
         self.scanned.push(dir.scanned);
@@ -109,7 +112,8 @@ impl Dirs {
         name.push(text.as_bytes());
         name_raw.push_some(raw);
         push_text(dir.path, path, path_raw);
-        self.text_bytes += dir.name.len() + dir.path.map_or(0, <[u8]>::len);
+        let xattrs = dir.extra.and_then(|extra| extra.xattrs.as_deref());
+        self.text_bytes += dir.name.len() + dir.path.map_or(0, <[u8]>::len) + xattrs.map_or(0, str::len);
     }
 
     /// Bytes of names and paths since they were last written.

@@ -1,7 +1,8 @@
 //! The table `entries`: a row for each entry that is no directory, below the row of its directory in `dirs`.
 
+use super::also::Extra;
 use super::chunk::{Chunk, Row};
-use super::column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
+use super::column::{Bools, Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
 use super::table::Columns;
 use super::text::{extension, readable};
 use crate::entry::type_letter;
@@ -26,14 +27,14 @@ impl Entries {
     /// Adds the rows of a directory.
     pub(crate) fn extend(&mut self, dir_id: i64, chunk: &Chunk) {
         self.rows += chunk.len();
-        for (row, name, link) in chunk.iter() {
+        for (row, name, link, extra) in chunk.iter_all() {
             self.dir_id.push(dir_id);
             let (text, raw) = readable(name);
             self.name.push(text.as_bytes());
             self.name_raw.push_some(raw);
             self.ext.push_some(extension(&text, &mut [0; 16]));
             self.file_type.push(&[type_letter(row.file_type)]);
-            self.meta.push(Some(row).filter(|row| row.errno == 0));
+            self.meta.push(Some(row).filter(|row| row.errno == 0), extra.as_ref());
             let (text, raw) = readable(link);
             self.link.push_some((!link.is_empty()).then_some(text.as_bytes()));
             self.link_raw.push_some(raw);
@@ -57,9 +58,12 @@ pub(crate) struct MetaColumns {
     nanos: [Int32s; 3],
     born: Int64s,
     attributes: Texts,
+    project: Int32s,
+    xattrs: Texts,
+    acl: Bools,
 }
 
-pub(crate) const META_COLUMNS: usize = 16;
+pub(crate) const META_COLUMNS: usize = 19;
 
 /// The columns of [`MetaColumns`].
 pub(crate) const META: [Spec; META_COLUMNS] = [
@@ -79,10 +83,13 @@ pub(crate) const META: [Spec; META_COLUMNS] = [
     Spec::new("ctime_ns", Kind::Int32, Packing::Delta).optional(),
     Spec::new("btime", Kind::Micros, Packing::Delta).optional(),
     Spec::new("attributes", Kind::Text, Packing::Dictionary).optional().since(3),
+    Spec::new("project", Kind::Uint32, Packing::Dictionary).asked(),
+    Spec::new("xattrs", Kind::Text, Packing::Dictionary).asked(),
+    Spec::new("acl", Kind::Bool, Packing::Dictionary).asked(),
 ];
 
 impl MetaColumns {
-    pub(crate) fn push(&mut self, row: Option<&Row>) {
+    pub(crate) fn push(&mut self, row: Option<&Row>, extra: Option<&Extra<'_>>) {
         self.dev.push_some(row.map(|row| row.dev.cast_signed()));
         self.ino.push_some(row.map(|row| row.ino.cast_signed()));
         self.mode.push_some(row.map(|row| row.mode.cast_signed()));
@@ -101,14 +108,33 @@ impl MetaColumns {
         let mut text = [0; Attributes::TEXT_BYTES_MAX];
         let attributes = row.and_then(Row::attributes);
         self.attributes.push_some(attributes.map(|attributes| attributes.text(&mut text)));
+        self.project.push_some(extra.and_then(|extra| extra.project).map(u32::cast_signed));
+        self.xattrs.push_some(extra.and_then(|extra| extra.xattrs.as_deref()).map(str::as_bytes));
+        self.acl.push_some(extra.and_then(|extra| extra.acl));
     }
 
     pub(crate) fn fields(&mut self) -> Vec<&mut dyn Fill> {
-        let Self { dev, ino, mode, uid, gid, nlink, size, blocks, micros, nanos, born, attributes } = self;
+        let Self {
+            dev,
+            ino,
+            mode,
+            uid,
+            gid,
+            nlink,
+            size,
+            blocks,
+            micros,
+            nanos,
+            born,
+            attributes,
+            project,
+            xattrs,
+            acl,
+        } = self;
         let mut fields: Vec<&mut dyn Fill> = vec![dev, ino, mode, uid, gid, nlink, size, blocks];
         fields.extend(micros.iter_mut().map(|column| column as &mut dyn Fill));
         fields.extend(nanos.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.extend([born as &mut dyn Fill, attributes]);
+        fields.extend([born as &mut dyn Fill, attributes, project, xattrs, acl]);
         fields
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::also::Also;
 use super::dirs::State;
 use super::error::{Error, Op};
 use super::place::replace_private;
@@ -33,6 +34,9 @@ pub struct Completeness {
     pub skipped: u64,
     /// Entries without metadata.
     pub unknown_entries: u64,
+    /// Values of columns that were asked for and could not be found out.
+    #[serde(default)]
+    pub unknown_values: u64,
     /// Roots that are not there at all.
     pub missing_roots: u64,
     /// Entries with a time beyond the range of the type, for which its end is recorded.
@@ -60,6 +64,7 @@ impl Completeness {
             failed: self.failed + other.failed,
             skipped: self.skipped + other.skipped,
             unknown_entries: self.unknown_entries + other.unknown_entries,
+            unknown_values: self.unknown_values + other.unknown_values,
             missing_roots: self.missing_roots + other.missing_roots,
             clamped_times: self.clamped_times + other.clamped_times,
             stopped: self.stopped.or_else(|| other.stopped.clone()),
@@ -69,7 +74,8 @@ impl Completeness {
     /// Whether nothing is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.stopped.is_none() && self.partial + self.failed + self.unknown_entries + self.missing_roots == 0
+        let unknown = self.unknown_entries + self.unknown_values;
+        self.stopped.is_none() && self.partial + self.failed + unknown + self.missing_roots == 0
     }
 
     /// The share of directories that is complete, of those known; `None` if there are none.
@@ -153,6 +159,9 @@ pub struct Manifest {
     pub roots: Vec<Root>,
     /// What was asked for, option by option.
     pub options: BTreeMap<String, String>,
+    /// The columns that its tables have because they were asked for.
+    #[serde(default, skip_serializing_if = "Also::is_empty")]
+    pub also: Also,
     /// When the scan began, in seconds since 1970.
     pub start: i64,
     /// When it ended.

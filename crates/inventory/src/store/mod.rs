@@ -3,6 +3,7 @@
 //! While it is made it has another name, its own with `.part` at the end. It gets its own when every file of it is on the
 //! disk, so what has that name is never half-written.
 
+mod also;
 mod chunk;
 mod column;
 mod dirs;
@@ -17,8 +18,9 @@ mod side;
 mod table;
 mod text;
 
+pub(crate) use also::Failed;
 pub(crate) use chunk::{Chunk, Row, Sums, micros};
-pub(crate) use column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts as TextColumn};
+pub(crate) use column::{Bools, Fill, Int32s, Int64s, Kind, Packing, Spec, Texts as TextColumn};
 pub(crate) use dirs::{Dir, PATH_BYTES_MAX, stored_path};
 pub(crate) use manifest::NAME as MANIFEST;
 pub(crate) use place::{replace_private, sync_directory};
@@ -32,6 +34,7 @@ pub(crate) use side::Failure;
 pub(crate) use table::{Columns, Table as Sink};
 pub(crate) use text::readable;
 
+pub use also::{Also, Extra, UnknownColumn};
 pub use dirs::State;
 pub use error::{Error, Op};
 pub use manifest::{Completeness, Listed, Manifest, Root, Since, VERSION};

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use fathom_walk::{room, spawn_thread};
 
+use super::also::Also;
 use super::chunk::Chunk;
 use super::dirs::Dirs;
 use super::entries::Entries;
@@ -166,20 +167,22 @@ pub(crate) struct Shelf {
 /// A table of which there is a file, once there are rows.
 struct Pile<C> {
     table: &'static str,
+    also: Also,
     columns: C,
     file: Option<(String, Table<C>)>,
 }
 
 impl<C: Columns> Pile<C> {
-    fn new(table: &'static str) -> Self {
-        Self { table, columns: C::default(), file: None }
+    fn new(table: &'static str, also: Also) -> Self {
+        Self { table, also, columns: C::default(), file: None }
     }
 
     fn open(&mut self, directory: &Path, segment: u32) -> Result<&mut Table<C>, Error> {
         if self.file.is_none() {
             let name = format!("{}-{segment:05}.parquet", self.table);
             let path = directory.join(&name);
-            let table = Table::create(&path).map_err(|error| Error::new(Op::Create, &path, error))?;
+            let table =
+                Table::create(&path, self.also).map_err(|error| Error::new(Op::Create, &path, error))?;
             self.file = Some((name, table));
         }
         Ok(&mut self.file.as_mut().expect("there is one now").1)
@@ -203,16 +206,16 @@ impl<C: Columns> Pile<C> {
 }
 
 impl Shelf {
-    /// With `files` already, of `segment` segments.
-    pub(crate) fn new(directory: PathBuf, files: Vec<Listed>, segment: u32) -> Self {
+    /// With `files` already, of `segment` segments, and with the columns `also`.
+    pub(crate) fn new(directory: PathBuf, files: Vec<Listed>, segment: u32, also: Also) -> Self {
         Self {
             directory,
             files,
             segment,
-            entries: Pile::new("entries"),
-            dirs: Pile::new("dirs"),
-            errors: Pile::new("errors"),
-            links: Pile::new("links"),
+            entries: Pile::new("entries", also),
+            dirs: Pile::new("dirs", also),
+            errors: Pile::new("errors", also),
+            links: Pile::new("links", also),
             users: BTreeSet::new(),
             groups: BTreeSet::new(),
         }
@@ -285,7 +288,8 @@ impl Shelf {
 
     /// Writes what is known at the end only, and gives each table a file, if it has none; all files.
     pub(crate) fn finish(mut self, owners: &Owners) -> Result<Vec<Listed>, Error> {
-        let (mut users, mut groups) = (Pile::<Names>::new("users"), Pile::<Names>::new("groups"));
+        let also = Also::default();
+        let (mut users, mut groups) = (Pile::<Names>::new("users", also), Pile::<Names>::new("groups", also));
         owners.prepare(OwnerKind::User, self.users.iter().copied());
         owners.prepare(OwnerKind::Group, self.groups.iter().copied());
         self.users

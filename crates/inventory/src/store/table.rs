@@ -14,6 +14,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use twox_hash::XxHash64;
 
+use super::also::Also;
 use super::column::{Fill, Kind, Packing, Spec};
 use super::place::create_private;
 
@@ -39,6 +40,8 @@ pub(crate) struct Facts {
 /// A file being written.
 pub(crate) struct Table<C> {
     writer: SerializedFileWriter<Hashed>,
+    /// The columns that were asked for.
+    also: Also,
     columns: PhantomData<fn(C)>,
 }
 
@@ -66,20 +69,21 @@ impl Write for Hashed {
 
 impl<C: Columns> Table<C> {
     /// Makes a new file, which its owner alone may read.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        Self::new(create_private(path)?, true)
+    pub(crate) fn create(path: &Path, also: Also) -> Result<Self> {
+        Self::new(create_private(path)?, true, also)
     }
 
     /// Makes a table that is written to a stream, such as a pipe.
     pub(crate) fn to_stream(stream: File) -> Result<Self> {
-        Self::new(stream, false)
+        Self::new(stream, false, Also::default())
     }
 
-    fn new(file: File, durable: bool) -> Result<Self> {
+    fn new(file: File, durable: bool, also: Also) -> Result<Self> {
         let file = BufWriter::with_capacity(256 * 1024, file);
         let sink = Hashed { file, durable, hash: XxHash64::with_seed(0), bytes: 0 };
-        let writer = SerializedFileWriter::new(sink, schema(C::SPECS)?, Arc::new(properties(C::SPECS)?))?;
-        Ok(Self { writer, columns: PhantomData })
+        let specs: Vec<_> = C::SPECS.iter().filter(|spec| spec.is_in(also)).copied().collect();
+        let writer = SerializedFileWriter::new(sink, schema(&specs)?, Arc::new(properties(&specs)?))?;
+        Ok(Self { writer, also, columns: PhantomData })
     }
 
     /// Writes a row group of what is in `columns`, and empties them.
@@ -88,7 +92,11 @@ impl<C: Columns> Table<C> {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
-        for field in columns.fields() {
+        for (field, spec) in columns.fields().into_iter().zip(C::SPECS) {
+            if !spec.is_in(self.also) {
+                field.clear();
+                continue;
+            }
             let mut column = group.next_column()?.ok_or_else(|| missing("fewer columns than fields"))?;
             field.put(&mut column)?;
             column.close()?;
@@ -127,6 +135,7 @@ pub(crate) fn logical(kind: Kind) -> (Physical, Option<LogicalType>) {
         Kind::Micros => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Bytes => (Physical::BYTE_ARRAY, None),
+        Kind::Bool => (Physical::BOOLEAN, None),
     }
 }
 

@@ -31,6 +31,12 @@ impl<'a> Group<'a> {
         self.rows
     }
 
+    /// Whether the file has the column `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut specs = self.part.specs.iter().zip(&self.part.columns);
+        specs.any(|(spec, found)| spec.name == name && found.place.is_some())
+    }
+
     /// The column `name`, which is one of numbers.
     pub(crate) fn numbers(&self, name: &str) -> Result<Numbers> {
         self.column(name, |kind| !is_text(kind))

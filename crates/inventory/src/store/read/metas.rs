@@ -1,10 +1,13 @@
 //! The columns of a row group that have what is known of inodes.
 
+use std::borrow::Cow;
+
 use fathom_walk::{Attributes, Meta, Stamp};
 use parquet::errors::Result;
 
 use super::group::Group;
 use super::values::{Numbers, Texts};
+use crate::store::also::{Also, Extra};
 
 /// What is known of the inodes of a row group.
 pub(crate) struct Metas {
@@ -15,11 +18,15 @@ pub(crate) struct Metas {
     nanos: [Numbers; 3],
     born: Numbers,
     attributes: Texts,
+    /// Project, names of extended attributes, and access control list, if the file has any.
+    more: Option<(Numbers, Texts, Numbers)>,
 }
 
 impl Metas {
     pub(crate) fn read(group: &Group<'_>) -> Result<Self> {
         let column = |name: &str| group.numbers(name);
+        let has_more = Also::NAMES.iter().any(|name| group.has(name));
+        let more = || -> Result<_> { Ok((column("project")?, group.texts("xattrs")?, column("acl")?)) };
         Ok(Self {
             numbers: [
                 column("dev")?,
@@ -35,6 +42,18 @@ impl Metas {
             nanos: [column("atime_ns")?, column("mtime_ns")?, column("ctime_ns")?],
             born: column("btime")?,
             attributes: group.texts("attributes")?,
+            more: has_more.then(more).transpose()?,
+        })
+    }
+
+    /// The columns that were asked for, if the file has any; each may lack its value.
+    pub(crate) fn extra(&self, row: usize) -> Option<Extra<'_>> {
+        let (project, xattrs, acl) = self.more.as_ref()?;
+        Some(Extra {
+            project: project.get(row).map(|project| project as u32),
+            xattrs: xattrs.get(row).and_then(|text| std::str::from_utf8(text).ok()).map(Cow::Borrowed),
+            acl: acl.get(row).map(|acl| acl == 1),
+            ..Extra::default()
         })
     }
 

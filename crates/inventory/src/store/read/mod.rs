@@ -119,7 +119,8 @@ impl Inventory {
     /// Whether its tables have this column of inodes.
     #[must_use]
     pub(crate) fn has(&self, column: &str) -> bool {
-        META.iter().any(|spec| spec.name == column && spec.since <= self.manifest.format)
+        let has = |spec: &Spec| spec.since <= self.manifest.format && spec.is_in(self.manifest.also);
+        META.iter().any(|spec| spec.name == column && has(spec))
     }
 
     /// Why it cannot be read, if not because of one file.

@@ -97,7 +97,7 @@ impl Part {
         let find = |spec: &Spec| {
             let optional = spec.is_optional_in(format);
             let place = descriptors.iter().position(|column| is_of(column, spec, optional));
-            if place.is_none() && format >= spec.since {
+            if place.is_none() && format >= spec.since && !spec.is_asked {
                 return Err(damaged(&format!("it has no column '{}' of the right type", spec.name)));
             }
             Ok(Found { place, optional })

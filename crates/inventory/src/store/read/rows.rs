@@ -45,6 +45,7 @@ impl Rows {
             if !sound || !chunk.push_row(self.row(row), name, link) {
                 return Err(damaged("a name is none"));
             }
+            self.metas.extra(row).iter().for_each(|extra| chunk.push_extra(extra));
         }
         Ok(chunk)
     }

@@ -43,6 +43,8 @@ enum Width {
     Long,
     Int,
     Unsigned,
+    /// 0 or 1; eight in a byte, the lowest bit first.
+    Bit,
 }
 
 impl Numbers {
@@ -57,7 +59,7 @@ impl Numbers {
 
     fn fit(&self, number: i64) -> i64 {
         match self.width {
-            Width::Long => number,
+            Width::Long | Width::Bit => number,
             Width::Int => i64::from(number as i32),
             Width::Unsigned => i64::from(number as u32),
         }
@@ -74,10 +76,17 @@ impl Values for Numbers {
     ) -> Result<()> {
         let from = self.values.len();
         match (encoding, dictionary) {
+            (Encoding::PLAIN, _) if matches!(self.width, Width::Bit) => {
+                let bytes = input.take(count.div_ceil(8))?;
+                self.values.extend((0..count).map(|at| i64::from(bytes[at / 8] >> (at % 8) & 1)));
+            }
+            (_, _) if matches!(self.width, Width::Bit) => {
+                return Err(damaged("bits have an encoding that is not theirs"));
+            }
             (Encoding::PLAIN, _) => {
                 for _ in 0..count {
                     let number = match self.width {
-                        Width::Long => i64::from_le_bytes(input.array()?),
+                        Width::Long | Width::Bit => i64::from_le_bytes(input.array()?),
                         Width::Int | Width::Unsigned => i64::from(i32::from_le_bytes(input.array()?)),
                     };
                     self.values.push(number);
@@ -116,6 +125,7 @@ impl Values for Numbers {
         let width = match kind {
             Kind::Int32 => Width::Int,
             Kind::Uint32 => Width::Unsigned,
+            Kind::Bool => Width::Bit,
             _ => Width::Long,
         };
         Self { width, ..Self::default() }
@@ -280,6 +290,7 @@ mod tests {
             let bytes = [head, rest].concat();
             survives::<Numbers>(Kind::Int64, &bytes, count);
             survives::<Numbers>(Kind::Uint32, &bytes, count);
+            survives::<Numbers>(Kind::Bool, &bytes, count);
             survives::<Texts>(Kind::Text, &bytes, count);
         }
     }
@@ -290,6 +301,11 @@ mod tests {
         numbers.decode(Cursor(&[255, 255, 255, 255, 7, 0, 0, 0]), Encoding::PLAIN, 2, None).unwrap();
         numbers.spread(0, &[true, false, true]);
         assert_eq!([numbers.get(0), numbers.get(1), numbers.get(2)], [Some(0xffff_ffff), None, Some(7)]);
+        let mut bits = Numbers::of(Kind::Bool);
+        bits.decode(Cursor(&[0b1000_0001, 0b10]), Encoding::PLAIN, 10, None).unwrap();
+        bits.spread(9, &[false, true]);
+        let all: Vec<_> = (0..11).map(|row| bits.or_zero()[row]).collect();
+        assert_eq!(all, [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1]);
         let mut texts = Texts::default();
         texts.decode(Cursor(b"\x01\0\0\0a\x02\0\0\0bc"), Encoding::PLAIN, 2, None).unwrap();
         texts.spread(0, &[false, true, false, true]);
