@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
-use fathom_inventory::store::{Inventory, Table, check_bytes};
+use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
 
 struct Deaf;
@@ -172,7 +172,10 @@ fn a_manifest_cannot_name_files_elsewhere() {
         fs::write(made.join("manifest.json"), resealed(&manifest.replace(users, name))).unwrap();
         assert!(!is_whole(&made), "{name}");
     }
-    for (old, new) in [("\"format\": 2", "\"format\": 3"), ("\"users\"", "\"owners\""), ("{", "[")] {
+    let format = |number: u32| format!("\"format\": {number}");
+    let (own, later) = (format(VERSION), format(VERSION + 1));
+    assert!(manifest.contains(&own));
+    for (old, new) in [(&own[..], &later[..]), ("\"users\"", "\"owners\""), ("{", "[")] {
         fs::write(made.join("manifest.json"), resealed(&manifest.replacen(old, new, 1))).unwrap();
         assert!(!is_whole(&made), "{new}");
     }
