@@ -149,6 +149,8 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l redirect-http -x -d
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l trusted-proxies -x -d 'take the client\'s address from the proxies at ADDRS'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l client-from -x -a 'x-forwarded-for forwarded proxy-protocol' -d 'where proxies tell the address; otherwise x-forwarded-for'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l root -r -F -d 'serve DIR, or one file; the same as the operand'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l base -x -d 'serve everything below PATH, like /app, and nothing else'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l mount -x -d 'serve DIR, or one file, below PATH, like /docs; repeatable'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l index -x -d 'names of files that stand for their directory, separated by commas; otherwise index.html'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l listing -f -a 'yes no' -d 'list directories that have no index'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l archive -f -d 'send a directory as one file for ?archive=FORMAT: tar.zst, tar.gz or zip'
