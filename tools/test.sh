@@ -17,12 +17,13 @@ export CARGO_INCREMENTAL=0
 # What is free where the build goes: a full disk fails every step, each with other words.
 free_mib() { df -Pm "$target" | awk 'END { print $4 }'; }
 
-# Runs a command under a name and keeps what it prints, and its status, for the sum. What hangs is ended.
+# Runs a command under a name and keeps what it prints, and its status, for the sum. After STEP_SECONDS it hangs, and is ended:
+# more is needed beside other work on the machine.
 step() {
   local name=$1 start=$SECONDS status
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  timeout -k 10 2400 "$@" 2>&1 | tee -a "$logs/all"
+  timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee -a "$logs/all"
   status=${PIPESTATUS[0]}
   # Programs may leave the last line open.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/all"
@@ -35,7 +36,7 @@ if timeout 300 tools/gnu-du.sh "$target/gnu-du"; then
   export FATHOM_GNU_DU=${FATHOM_GNU_DU:-$target/gnu-du/du}
 fi
 
-for name in fmt clippy doc rust-test http3-test posix-test sanitize slowfs-test; do
+for name in fmt clippy doc rust-build rust-test http3-test posix-test sanitize slowfs-test; do
   step $name make $name
 done
 if command -v python3 >/dev/null; then
