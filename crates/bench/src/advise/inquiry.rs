@@ -92,7 +92,8 @@ impl Inquiry<'_> {
         }
         let bases = std::mem::take(&mut self.bases);
         for (at, (cell, base)) in bases.iter().enumerate() {
-            if self.is_late() {
+            // The first question is answered however busy the machine is.
+            if at > 0 && self.is_late() {
                 self.leave_out(cell, LATE.to_owned());
             } else {
                 self.decide(cell, base, bases.len() - at)?;
