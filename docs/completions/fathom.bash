@@ -63,13 +63,14 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
                 --mode|--mode=) compopt +o default 2>/dev/null; return ;;
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
                 --exclude-from|--exclude-from=) return ;;
                 -d|--max-depth|--max-depth=) compopt +o default 2>/dev/null; return ;;
+                --also|--also=) values='project xattrs acl' ;;
                 --since|--since=) return ;;
                 --estimate|--estimate=) compopt +o default 2>/dev/null; return ;;
                 --rate|--rate=) compopt +o default 2>/dev/null; return ;;
