@@ -10,7 +10,7 @@ use std::{env, fs, process};
 
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Problem, Scan, Watch, scan};
-use fathom_inventory::store::{Inventory, Table, check_bytes};
+use fathom_inventory::store::{Also, Inventory, Table, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
 use libfuzzer_sys::fuzz_target;
 
@@ -39,6 +39,7 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         mode: None,
         left_out: Default::default(),
         selector: |_| None,
+        also: Also { project: true, xattrs: true, acl: true },
         owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
         choice: Choice::Sync,
