@@ -50,7 +50,7 @@ fn marked() -> Option<Tree> {
     Some(tree)
 }
 
-/// What llistxattr(2) says, as the column has it.
+/// The names from llistxattr(2), as the column has them.
 fn truth(path: &Path) -> (String, bool) {
     let mut names = vec![0; 64 * 1024];
     let len = rustix::fs::llistxattr(path, &mut names[..]).unwrap();

@@ -79,7 +79,7 @@ fn a_filesystem_that_reports_nothing_has_null() {
     assert!(!found.is_empty() && found.iter().all(|entry| entry["attributes"] == Field::Null), "{found:?}");
 }
 
-/// What changed shows in every command that has the column.
+/// Changed attributes show in every command that has the column.
 #[test]
 fn a_changed_attribute_is_a_change() {
     let tree = Tree::parse("s/f 1, s/g 1");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(30);
 /// In so many looks in a row no thread may want a processor.
 const LOOKS: u32 = 4;
-/// Of the time that has passed, the part that threads use which only look whether there is
+/// The part of the time that threads use which only look whether there is
 /// something to do.
 const IDLE_PART: u32 = 20;
 

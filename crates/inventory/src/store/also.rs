@@ -128,7 +128,7 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// What failed, as an operation in the table of errors and as a deed in a message.
+    /// Each failed call: the operation in the table of errors, the deed in a message, the errno.
     pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, &'static str, Errno)> {
         let all = [
             ("project", "read the project of", self.project),
