@@ -84,6 +84,16 @@ impl Filter {
         self.older = Some(when);
     }
 
+    /// Whether there is no test: every entry is listed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { types, names, paths, skips_hidden, min_depth, max_depth, sizes, newer, older } = self;
+        let by_name = *skips_hidden || !names.is_empty() || !paths.is_empty();
+        let by_depth = *min_depth > 0 || max_depth.is_some();
+        let by_meta = types.is_some() || !sizes.is_empty() || newer.is_some() || older.is_some();
+        !(by_name || by_depth || by_meta)
+    }
+
     /// Whether any test is on the type, which some filesystems tell in metadata alone.
     #[must_use]
     pub fn needs_type(&self) -> bool {
@@ -171,6 +181,27 @@ mod tests {
             filter.matches_name(b".a", 7) && filter.matches_path(b"") && filter.matches_type(FileType::Fifo)
         );
         assert!(filter.matches_meta(&Meta::default()));
+        assert!(filter.is_empty());
+    }
+
+    #[test]
+    fn a_filter_with_any_test_is_not_empty() {
+        let changes: [fn(&mut Filter); 9] = [
+            |filter| filter.add_types(Types::parse(b"f").unwrap()),
+            |filter| filter.add_name(b"a", Charset::Utf8),
+            |filter| filter.add_regex(b"a", Charset::Utf8).unwrap(),
+            |filter| filter.set_skips_hidden(true),
+            |filter| filter.set_min_depth(1),
+            |filter| filter.set_max_depth(1),
+            |filter| filter.add_size(SizeTest::parse(b"1").unwrap()),
+            |filter| filter.set_newer(When::at(Stamp::default())),
+            |filter| filter.set_older(When::at(Stamp::default())),
+        ];
+        for (index, change) in changes.iter().enumerate() {
+            let mut filter = Filter::default();
+            change(&mut filter);
+            assert!(!filter.is_empty(), "{index}");
+        }
     }
 
     #[test]

@@ -147,6 +147,17 @@ pub fn inode_sort_pays(magic: i64) -> bool {
     !matches!(magic, TMPFS | NFS | CIFS | LUSTRE)
 }
 
+/// Returns the cookie (`d_off`) that follows the last entry of a directory, and no other entry, on
+/// the filesystem with this magic number. `None` if it is not known to have one: then only a read
+/// that returns nothing tells the end. A short read does not, because a signal may cut a read short.
+///
+/// ext4 reserves a hash for it (`EXT4_HTREE_EOF_64BIT`, fs/ext4/ext4.h): no name has that hash.
+/// Directories without hashes, and those of 32-bit processes, have other cookies, all smaller.
+#[must_use]
+pub fn end_cookie(magic: i64) -> Option<u64> {
+    (magic == EXT4).then_some(i64::MAX.cast_unsigned())
+}
+
 fn name(magic: i64) -> Option<&'static str> {
     KNOWN.iter().find(|known| known.0 == magic).map(|known| known.1)
 }
@@ -160,6 +171,7 @@ enum Place {
 }
 use Place::{Either, Local, Network};
 
+const EXT4: i64 = 0xEF53;
 const TMPFS: i64 = 0x0102_1994;
 const NFS: i64 = 0x6969;
 const CIFS: i64 = 0xFF53_4D42;
@@ -167,7 +179,7 @@ const LUSTRE: i64 = 0x0BD0_0BD0;
 
 /// Magic numbers (linux/magic.h, and for those not in the kernel their own headers) with the name mount(8) uses.
 const KNOWN: [(i64, &str, Place); 40] = [
-    (0xEF53, "ext4", Local), // ext2 and ext3 as well: one driver, one number
+    (EXT4, "ext4", Local), // ext2 and ext3 as well: one driver, one number
     (0x5846_5342, "xfs", Local),
     (0x9123_683E, "btrfs", Local),
     (0x2FC1_2FC1, "zfs", Local),

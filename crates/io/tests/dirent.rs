@@ -123,3 +123,27 @@ proptest! {
         check(&bytes);
     }
 }
+
+/// The call that would return nothing is not made where the cookie tells the end.
+#[cfg(not(fathom_posix))]
+#[test]
+fn a_directory_whose_last_cookie_is_the_end_takes_one_call() {
+    use fathom_io::{Dir, offer, sys};
+    let temp = tempfile::tempdir().unwrap();
+    (0..50).for_each(|index| drop(std::fs::File::create(temp.path().join(index.to_string())).unwrap()));
+    let dir = || Dir::from_fd(std::fs::File::open(temp.path()).unwrap().into());
+    let Some(end) = sys::fs_magic(std::os::fd::AsFd::as_fd(&dir())).and_then(offer::end_cookie) else {
+        println!("skipped: '{}' is not on ext4", temp.path().display());
+        return;
+    };
+    let mut names = Names::new();
+    assert_eq!(sys::read_some_names(&dir(), &mut names, 100), Ok(true), "no end is known");
+    names.clear();
+    names.end_at(Some(end));
+    assert_eq!((sys::read_some_names(&dir(), &mut names, 100), names.len()), (Ok(false), 50));
+    names.clear();
+    names.end_at(Some(end));
+    let cut = dir();
+    assert_eq!((sys::read_some_names(&cut, &mut names, 49), names.len()), (Ok(true), 49));
+    assert_eq!((sys::read_some_names(&cut, &mut names, 50), names.len()), (Ok(false), 50));
+}

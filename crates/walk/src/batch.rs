@@ -86,6 +86,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             }
         }
         scratch.names.clear();
+        scratch.names.end_at(self.shared.lane(node).end_cookie());
         let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
         let filled = Filled { names: scratch.names.len(), error: more.err() };
         if self.shared.options.whole && resume.cookie == 0 {
@@ -215,7 +216,6 @@ impl<D: Duty, M: Model> Worker<D, M> {
     ) {
         let (names, metas) = (&scratch.names, &mut scratch.metas);
         metas.clear();
-        metas.resize(names.len(), None);
         let span = Span { names, range: 0..names.len(), batch: Batch::InOrder };
         self.visit(node, dir.as_fd(), span, metas, out);
         self.put_away(node, dir, out).await;
@@ -254,7 +254,6 @@ impl<D: Duty, M: Model> Worker<D, M> {
                 out.slots.push(Slot::Rest(Part::new(job)));
             } else {
                 metas.clear();
-                metas.resize(end - start, None);
                 self.visit(node, at, Span { names: &names, range: start..end, batch }, metas, out);
             }
             start = end;
@@ -298,12 +297,14 @@ impl<D: Duty, M: Model> Worker<D, M> {
         let Span { names, range, .. } = span.clone();
         let links = self.shared.options.links;
         let count = names.count_stat(range.clone());
+        if count == 0 {
+            metas.clear();
+            return self.visit(node, at, span, metas, out);
+        }
         let (at, fields) = self.come_near(node, at, count);
         let start = Instant::now();
         self.model.stat(at, names, range, links, fields, metas).await;
-        if let Some(each) = start.elapsed().as_nanos().checked_div(count as u128) {
-            self.shared.lane(node).note(each);
-        }
+        self.shared.lane(node).note(start.elapsed().as_nanos() / count as u128);
         self.tally(node).stats.add(count as u64);
         self.visit(node, at, span, metas, out);
     }
@@ -320,6 +321,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
     }
 
+    /// Tells of the entries of `span`, whose metadata is `metas`; of an empty slice, none has any.
     fn visit(
         &self,
         node: &Arc<Node>,

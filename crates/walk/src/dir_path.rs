@@ -18,6 +18,7 @@ pub struct DirPath {
 impl DirPath {
     /// The path of `dir` as [`Node::path_into`] writes it, and one slash that a name below would
     /// follow.
+    #[inline]
     pub fn of(&mut self, dir: &Arc<Node>) -> &[u8] {
         if !self.node.as_ref().is_some_and(|node| Arc::ptr_eq(node, dir)) {
             self.change(dir);

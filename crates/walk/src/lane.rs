@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use fathom_io::offer;
+
 use crate::backlog::Backlog;
 use crate::line::Line;
 use crate::part::Part;
@@ -14,6 +16,11 @@ pub(crate) const LANES_MAX: usize = 32;
 
 /// A call that takes longer than this is a round trip, as a rule.
 const ROUND_TRIP_NS: u64 = 400_000;
+
+/// No directory ends at its start.
+const UNKNOWN: u64 = 0;
+/// No offset is negative.
+const NO_END: u64 = u64::MAX;
 
 /// One device's lane.
 #[derive(Debug)]
@@ -33,6 +40,8 @@ pub(crate) struct Lane<T> {
     outstanding: AtomicUsize,
     /// The filesystem is known to ask no server, however long a call takes.
     local: AtomicBool,
+    /// The cookie at which its directories end; [`UNKNOWN`] at first, [`NO_END`] if there is none.
+    end: AtomicU64,
     /// Nanoseconds one stat takes, lately, or before the first, another call; 0 before any.
     stat_ns: AtomicU64,
     /// A stat has been timed.
@@ -50,6 +59,7 @@ impl<T> Lane<T> {
             active: AtomicUsize::new(0),
             outstanding: AtomicUsize::new(0),
             local: AtomicBool::new(false),
+            end: AtomicU64::new(UNKNOWN),
             stat_ns: AtomicU64::new(0),
             timed: AtomicBool::new(false),
         }
@@ -77,9 +87,21 @@ impl<T> Lane<T> {
         self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS && !self.is_local()
     }
 
-    /// What is known of the filesystem. Many workers make a disk's calls slow, too.
-    pub(crate) fn set_local(&self, local: bool) {
-        self.local.store(local, Ordering::Relaxed);
+    /// Notes which filesystem this is. Many workers make a disk's calls slow, too.
+    pub(crate) fn set_filesystem(&self, magic: Option<i64>) {
+        self.local.store(magic.is_some_and(offer::is_local), Ordering::Relaxed);
+        let end = magic.and_then(offer::end_cookie).unwrap_or(NO_END);
+        let before = self.end.compare_exchange(UNKNOWN, end, Ordering::Relaxed, Ordering::Relaxed);
+        // Devices that share a lane have the same end or none: a name beyond a wrong end is lost.
+        if before.is_err_and(|before| before != end) {
+            self.end.store(NO_END, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the cookie at which directories end, where they are known to end at one.
+    pub(crate) fn end_cookie(&self) -> Option<u64> {
+        let end = self.end.load(Ordering::Relaxed);
+        (end != UNKNOWN && end != NO_END).then_some(end)
     }
 
     pub(crate) fn is_local(&self) -> bool {
@@ -256,6 +278,9 @@ mod tests {
     use crate::part::Job;
     use fathom_io::Follow;
 
+    const EXT4: i64 = 0xEF53;
+    const NFS: i64 = 0x6969;
+
     fn part() -> Arc<Part<()>> {
         Part::new(Job::Root(Arc::new(Node::root(c"r".to_owned(), 0, Follow::No, std::sync::Weak::new()))))
     }
@@ -328,10 +353,26 @@ mod tests {
     #[test]
     fn a_disk_is_no_server_however_slow() {
         let lane = lane(1, 0);
-        lane.set_local(true);
+        lane.set_filesystem(Some(EXT4));
         lane.note(10_000_000);
         assert!(!lane.is_remote());
-        lane.set_local(false);
+        lane.set_filesystem(Some(NFS));
         assert!(lane.is_remote());
+    }
+
+    #[test]
+    fn devices_of_one_lane_have_an_end_cookie_only_if_all_of_them_do() {
+        for (magics, has_end) in [
+            (vec![EXT4], true),
+            (vec![EXT4, EXT4], true),
+            (vec![NFS], false),
+            (vec![EXT4, NFS, EXT4], false),
+            (vec![NFS, EXT4], false),
+        ] {
+            let lane = lane(1, 0);
+            assert_eq!(lane.end_cookie(), None, "no device is known yet");
+            magics.iter().for_each(|magic| lane.set_filesystem(Some(*magic)));
+            assert_eq!(lane.end_cookie().is_some(), has_end, "{magics:x?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, sys};
 
 use crate::batch::Filled;
 use crate::duty::{Duty, Event};
@@ -47,7 +47,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         if node.is_device_root() {
             node.set_lane(self.shared.schedule.lanes.of(meta.dev));
             let lane = self.shared.lane(node);
-            lane.set_local(self.model.magic(&dir).is_some_and(offer::is_local));
+            lane.set_filesystem(self.model.magic(&dir));
             lane.guess(start.elapsed().as_nanos());
         }
         let mut out = Out::new(None);

@@ -218,6 +218,7 @@ impl<T> Emit<'_, T> {
     }
 }
 
+/// The entries of `range`, whose metadata is `metas`; of an empty slice, none has any.
 pub(crate) fn entries<'a>(
     at: BorrowedFd<'a>,
     names: &'a Names,
@@ -225,7 +226,8 @@ pub(crate) fn entries<'a>(
     metas: &'a [Option<Result<Meta, Errno>>],
 ) -> impl Iterator<Item = Entry<'a>> {
     let meta = |meta: &'a Option<Result<Meta, Errno>>| Some(meta.as_ref()?.as_ref().map_err(|errno| *errno));
-    names.range(range).zip(metas).map(move |(name, taken)| Entry { name, meta: meta(taken), at })
+    let metas = metas.iter().map(meta).chain(std::iter::repeat(None));
+    names.range(range).zip(metas).map(move |(name, meta)| Entry { name, meta, at })
 }
 
 /// What was found where a directory should be.

@@ -248,11 +248,12 @@ impl Reader {
                 Places::default()
             },
             owners: if needs_owners { getent::owners() } else { Owners::default() },
+            plain_end: None,
         };
         let Self { in_order, stats, progress, model, threads, warnings, from, .. } = self;
         let problems = problems.unwrap_or_default();
         Ok(ListArgs {
-            plan,
+            plan: plan.settled(),
             operands,
             in_order,
             stats,

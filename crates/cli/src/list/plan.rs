@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// For the format.
     pub(crate) owners: Owners,
     pub(crate) places: Places,
+    /// See [`Plan::settled`].
+    pub(crate) plain_end: Option<u8>,
 }
 
 /// How an entry looks.
@@ -88,7 +90,29 @@ pub(crate) struct Lines {
     path: Vec<u8>,
 }
 
+impl Lines {
+    /// Adds the path of the entry `name` of `dir`, and `end`.
+    fn add(&mut self, dir: &Arc<Node>, name: &[u8], end: u8) {
+        let path = self.dir.of(dir);
+        self.text.reserve(path.len() + name.len() + 1);
+        self.text.extend_from_slice(path);
+        self.text.extend_from_slice(name);
+        self.text.push(end);
+        self.count += 1;
+    }
+}
+
 impl Plan {
+    /// The same plan, which knows whether every entry is listed by its path and one byte. Then
+    /// nothing else is asked of each entry.
+    pub(crate) fn settled(self) -> Self {
+        let plain_end = match self.shape {
+            Shape::Path(end, NameStyle::Literal) if !self.dereference && self.takes_every_name() => Some(end),
+            _ => None,
+        };
+        Self { plain_end, ..self }
+    }
+
     /// The metadata lines and tests need.
     pub(crate) fn fields(&self) -> Option<Fields> {
         let shape = match &self.shape {
@@ -107,6 +131,11 @@ impl Plan {
     fn leaves_out(&self, name: &[u8]) -> bool {
         (self.skips_hidden && name.starts_with(b"."))
             || self.pruned.as_ref().is_some_and(|pruned| pruned.matches_name(name, 1))
+    }
+
+    /// Whether no name of any directory comes to nothing.
+    fn takes_every_name(&self) -> bool {
+        !self.skips_hidden && self.pruned.is_none() && self.vcs.is_none() && self.filter.is_empty()
     }
 
     /// Looks at a directory that has been opened; how much memory that keeps.
@@ -142,11 +171,13 @@ impl Plan {
                 false => here.leaves_out(text, is_dir),
             })
         };
-        names.retain(|name| {
-            !self.leaves_out(name.name.to_bytes())
-                && (may_be_listed(&name) || (deeper && may_be_dir(&name)))
-                && !ignored(&name)
-        });
+        if !self.takes_every_name() {
+            names.retain(|name| {
+                !self.leaves_out(name.name.to_bytes())
+                    && (may_be_listed(&name) || (deeper && may_be_dir(&name)))
+                    && !ignored(&name)
+            });
+        }
         let everywhere = self.fields().is_some();
         names.skip_stat_if(|name| {
             let needed = if self.is_undecided(&name) {
@@ -225,6 +256,14 @@ impl Plan {
     /// The line of an entry of `dir`, if it has one, and what becomes of it.
     pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
         let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
+        if let Some(end) = self.plain_end
+            && entry.meta.is_none()
+            && entry.name.file_type != FileType::Unknown
+        {
+            lines.add(dir, name, end);
+            let is_dir = entry.name.file_type == FileType::Directory;
+            return if is_dir { Next::Descend } else { Next::Nothing };
+        }
         let dangling;
         let (file_type, meta) = match entry.meta {
             None => (entry.name.file_type, None),

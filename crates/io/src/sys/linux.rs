@@ -124,7 +124,7 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
         if !crate::parse_dirents(buffer, names, limit).map_err(|_| Errno::IO)? {
             seek(dir, names.cookie())?;
         }
-        Ok(true)
+        Ok(!names.is_at_end())
     })
 }
 

@@ -64,6 +64,8 @@ pub struct Names {
     bytes: Vec<u8>,
     /// Where reading goes on after this batch (`d_off` of its last entry).
     pub(crate) cookie: u64,
+    /// The cookie behind the last entry of a directory, if the filesystem has one.
+    end: Option<u64>,
 }
 
 impl Names {
@@ -91,6 +93,7 @@ impl Names {
         self.records.clear();
         self.bytes.clear();
         self.cookie = 0;
+        self.end = None;
         if self.bytes.capacity() > KEEP {
             *self = Self::default();
         }
@@ -207,6 +210,18 @@ impl Names {
     #[must_use]
     pub fn cookie(&self) -> u64 {
         self.cookie
+    }
+
+    /// Reading ends at `cookie`, until the batch is [cleared](Names::clear): see
+    /// [`offer::end_cookie`](crate::offer::end_cookie).
+    pub fn end_at(&mut self, cookie: Option<u64>) {
+        self.end = cookie;
+    }
+
+    /// Whether the batch ends where its directory does. `false` if that is not known.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.end == Some(self.cookie)
     }
 
     /// Bytes of memory behind this batch.

@@ -127,9 +127,20 @@ fn names_of(entries: &[Entry]) -> Vec<(Vec<u8>, u64, FileType)> {
 
 /// The names alone, in batches of `limit`.
 async fn read_all<M: Model>(model: &M, dir: &Dir, limit: usize) -> Vec<(Vec<u8>, u64, FileType)> {
+    read_to(model, dir, limit, None).await
+}
+
+/// The same; reading ends at the cookie `end`.
+async fn read_to<M: Model>(
+    model: &M,
+    dir: &Dir,
+    limit: usize,
+    end: Option<u64>,
+) -> Vec<(Vec<u8>, u64, FileType)> {
     let (mut names, mut all) = (Names::new(), Vec::new());
     loop {
         names.clear();
+        names.end_at(end);
         let more = model.read(dir, &mut names, limit).await.unwrap();
         assert!(names.len() == limit || !more, "only the end ends a batch early");
         all.extend(names.iter().map(|name| (name.name.to_bytes().to_vec(), name.ino, name.file_type)));
@@ -177,6 +188,21 @@ pub(crate) fn reading_goes_on_from_a_cookie<M: Model>(make: impl Fn() -> Option<
             assert_eq!(read_all(&model, &again, 1_000).await, there[cut..], "{cut}");
         }
     });
+}
+
+pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: Model>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    for count in [0, 1, 2, 150, 5_000] {
+        let temp = wide(count);
+        let there = names_of(&list_std(temp.path(), Follow::No));
+        model.run(async {
+            for limit in [1, 7, count.max(1), 100_000] {
+                let dir = open(&model, temp.path()).await;
+                let end = model.magic(&dir).and_then(fathom_io::offer::end_cookie);
+                assert_eq!(read_to(&model, &dir, limit, end).await, there, "{count} by {limit}");
+            }
+        });
+    }
 }
 
 pub(crate) fn deeper_than_any_path<M: Model>(make: impl Fn() -> Option<M>) {

@@ -37,6 +37,7 @@ macro_rules! suite {
             entries: a_range_is_answered_in_order_and_what_is_off_is_left_out,
             entries: limits_cut_anywhere,
             entries: reading_goes_on_from_a_cookie,
+            entries: the_cookie_of_the_end_ends_nothing_early,
             entries: deeper_than_any_path,
             entries: many_directories_at_once,
             entries: a_directory_is_closed_when_the_model_says_so,

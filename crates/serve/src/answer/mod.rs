@@ -183,7 +183,9 @@ impl Asking<'_> {
         if self.is_in_maintenance() {
             return Box::pin(self.maintenance()).await;
         }
-        if let Err(refusal) = Box::pin(self.guard(&self.path())).await {
+        if self.is_guarded()
+            && let Err(refusal) = Box::pin(self.guard(&self.path())).await
+        {
             return refusal;
         }
         if self.plan.metrics.as_deref() == Some(self.request.uri.path()) {
@@ -225,6 +227,11 @@ impl Asking<'_> {
             return Err(Box::pin(self.nothing(path)).await);
         }
         Ok(())
+    }
+
+    /// Whether [`Asking::guard`] refuses any path: most sites are open, and every request asks.
+    fn is_guarded(&self) -> bool {
+        self.site.auth.is_some() || !self.site.rules.access.is_open()
     }
 
     /// What is the same for everybody.

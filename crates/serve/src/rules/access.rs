@@ -39,6 +39,12 @@ impl Access {
         })
     }
 
+    /// Whether no path is hidden or denied.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.hide.is_empty() && self.deny.is_empty() && self.mounts.is_empty()
+    }
+
     /// Whether the decoded `path` below the root is as if it were not there: it or a directory that
     /// it is in is hidden, or has a mount in its place.
     #[must_use]
@@ -101,6 +107,15 @@ mod tests {
     fn access(text: &str) -> Access {
         let config = crate::Config::from_toml(&format!("[site]\n{text}")).unwrap();
         Access::new(&config.site, "site").unwrap()
+    }
+
+    #[test]
+    fn a_site_that_hides_or_denies_or_mounts_is_not_open() {
+        assert!(access("").is_open());
+        assert!(access("allow-from = ['10.0.0.0/8']").is_open(), "an address is no path");
+        for text in ["hide = ['a']", "deny = ['a']", "[[site.mounts]]\npath = '/a'\nroot = '/b'"] {
+            assert!(!access(text).is_open(), "{text}");
+        }
     }
 
     #[test]

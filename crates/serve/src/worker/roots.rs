@@ -4,7 +4,7 @@
 //! it. Does not own: the look, which is [`Followed`]'s.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,8 +19,9 @@ use crate::files::{Failure, Followed, Root};
 /// busy.
 const LOOKS_MAX: usize = 16;
 
-/// By the number of [`Followed`], what this worker knows of it.
-pub(super) type Roots = RefCell<HashMap<usize, Rc<View>>>;
+/// By the number of [`Followed`], what this worker knows of it. Every request asks, mostly for the
+/// only one: that takes one comparison, and no hash.
+pub(super) type Roots = RefCell<BTreeMap<usize, Rc<View>>>;
 
 /// A site's directory as this worker knows it.
 #[derive(Debug)]
