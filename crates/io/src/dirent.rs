@@ -40,7 +40,7 @@ pub fn parse(mut buffer: &[u8], names: &mut Names, limit: usize) -> Result<bool,
         let header: &[u8; NAME] = buffer.first_chunk().ok_or(Malformed)?;
         let record_len = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
         let name = buffer.get(NAME..record_len).ok_or(Malformed)?;
-        let dots = name.starts_with(b".\0") || name.starts_with(b"..\0");
+        let dots = name.first() == Some(&b'.') && (name.starts_with(b".\0") || name.starts_with(b"..\0"));
         if !dots && !names.push_field(name, word(header, INO), FileType::from_dirent(header[TYPE])) {
             return Err(Malformed);
         }

@@ -92,6 +92,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Adds the path of the entry `name` of `dir`, and `end`.
+    #[inline]
     fn add(&mut self, dir: &Arc<Node>, name: &[u8], end: u8) {
         let path = self.dir.of(dir);
         self.text.reserve(path.len() + name.len() + 1);
@@ -254,16 +255,21 @@ impl Plan {
     }
 
     /// The line of an entry of `dir`, if it has one, and what becomes of it.
+    #[inline]
     pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
-        let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
-        if let Some(end) = self.plain_end
-            && entry.meta.is_none()
-            && entry.name.file_type != FileType::Unknown
-        {
-            lines.add(dir, name, end);
-            let is_dir = entry.name.file_type == FileType::Directory;
-            return if is_dir { Next::Descend } else { Next::Nothing };
+        let file_type = entry.name.file_type;
+        match self.plain_end {
+            Some(end) if entry.meta.is_none() && file_type != FileType::Unknown => {
+                lines.add(dir, entry.name.name.to_bytes(), end);
+                if file_type == FileType::Directory { Next::Descend } else { Next::Nothing }
+            }
+            _ => self.tested(entry, dir, lines),
         }
+    }
+
+    /// The same for an entry that has to stand tests.
+    fn tested(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
+        let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
         let dangling;
         let (file_type, meta) = match entry.meta {
             None => (entry.name.file_type, None),

@@ -40,21 +40,29 @@ fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
 
 /// Index of the first byte of `field` that is NUL or a slash.
 fn nul_or_slash(field: &[u8]) -> Option<usize> {
+    let (words, rest) = field.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        if let Some(at) = nul_or_slash_in(*word) {
+            return Some(8 * index + at);
+        }
+    }
+    match field.last_chunk::<8>() {
+        // Of its first bytes it is known by now that they are neither.
+        Some(last) => nul_or_slash_in(*last).map(|at| field.len() - 8 + at),
+        None => rest.iter().position(|byte| matches!(byte, 0 | b'/')),
+    }
+}
+
+#[inline]
+fn nul_or_slash_in(word: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
     const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
     // The high bit of each zero byte, and perhaps of bytes after the first one: the lowest bit set is exact.
     let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let (words, rest) = field.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = zeroes(word) | zeroes(word ^ SLASHES);
-        if found != 0 {
-            return Some(8 * index + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let found = rest.iter().position(|byte| matches!(byte, 0 | b'/'));
-    found.map(|at| 8 * words.len() + at)
+    let word = u64::from_le_bytes(word);
+    let found = zeroes(word) | zeroes(word ^ SLASHES);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 /// Names read from one directory, in the order read, until sorted.
