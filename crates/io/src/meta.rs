@@ -125,17 +125,20 @@ impl Attributes {
     }
 
     /// Writes the letters to `buffer` and returns them; `-` for an empty set.
+    #[inline]
     pub fn text(self, buffer: &mut [u8; Self::TEXT_BYTES_MAX]) -> &[u8] {
+        // That of nearly every file.
+        if self.0 == 0 {
+            buffer[0] = Self::NONE;
+            return &buffer[..1];
+        }
         let letters = (0..).zip(Self::LETTERS).filter(|(bit, _)| self.0 >> bit & 1 == 1);
         let mut len = 0;
         for (place, (_, letter)) in buffer.iter_mut().zip(letters) {
             *place = letter;
             len += 1;
         }
-        if len == 0 {
-            buffer[0] = Self::NONE;
-        }
-        &buffer[..len.max(1)]
+        &buffer[..len]
     }
 
     /// Returns the set that has this text; `None` if there is none.
