@@ -47,7 +47,7 @@ fn nul_or_slash(field: &[u8]) -> Option<usize> {
         }
     }
     match field.last_chunk::<8>() {
-        // Of its first bytes it is known by now that they are neither.
+        // The loop has looked at its first bytes already: none of them is NUL or a slash.
         Some(last) => nul_or_slash_in(*last).map(|at| field.len() - 8 + at),
         None => rest.iter().position(|byte| matches!(byte, 0 | b'/')),
     }
