@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Builds the trees that are measured, once, under benches/.corpora (or $FATHOM_CORPORA).
 
-Owns: what each tree is. A tree is built beside its final name, renamed, and only then marked complete, so an
-interrupted build is never measured. A changed RECIPE number builds it again.
+Owns the content of each tree. A tree is built under a temporary name, renamed, and only then marked
+complete, so that an interrupted build is never measured. A changed RECIPE number causes a rebuild.
 
-    real    the Linux sources as Debian packages them: about 84,000 entries
-    small   1.01 million small files in 10,000 directories two levels down
-    five    five times as many: 5.05 million in 50,000 directories
+    real    the Linux sources as packaged by Debian: about 84,000 entries
+    small   1.01 million small files in 10,000 directories, two levels deep
+    five    five times that: 5.05 million entries in 50,000 directories
     wide    a million files in one directory
-    fuse    a part of `real` small enough to be read through a 1 ms filesystem by one thread
-    empty   an empty directory, for start-up
+    fuse    a part of `real` that one thread can read through a 1 ms filesystem
+    empty   an empty directory, to measure start-up
 """
 
 import argparse
@@ -28,13 +28,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = Path(os.environ.get("FATHOM_CORPORA", HERE / ".corpora"))
 
 SOURCE_PACKAGE = "linux-source-6.1"
-# The part of the sources that is mounted through slowfs: 1,800 entries in 148 directories, four levels.
+# The part of the sources that is mounted through slowfs: 1,800 entries in 148 directories, four
+# levels.
 FUSE_PART = "arch/mips"
 
 SMALL_DIRECTORIES = (100, 100)
 SMALL_FILES = 101
 WIDE_FILES = 1_000_000
-# One file in this many of `small` is a hard link to its neighbour, so that counting links twice shows.
+# One file in this many of `small` is a hard link to its neighbour, so that counting both links
+# shows.
 LINK_EVERY = 1000
 
 
@@ -49,7 +51,7 @@ def main():
 
 
 def corpus(name):
-    """The path of the tree called `name`, built first if it is not there complete."""
+    """Returns the path of the tree `name`. Builds it unless a complete build exists."""
     path, marker = ROOT / name, ROOT / f"{name}.json"
     recipe, build = BUILDERS[name]
     if marker.exists() and path.exists() and json.loads(marker.read_text())["recipe"] == recipe:
@@ -58,10 +60,10 @@ def corpus(name):
     partial = ROOT / f"{name}.partial"
     for leftover in (partial, path):
         if leftover.exists():
-            say(f"removing {leftover.name}")
+            log(f"removing {leftover.name}")
             shutil.rmtree(leftover)
     partial.mkdir(parents=True)
-    say(f"building {name}")
+    log(f"building {name}")
     origin = build(partial)
     partial.rename(path)
     os.sync()
@@ -71,12 +73,12 @@ def corpus(name):
 
 
 def facts_of(name):
-    """What the finished tree called `name` holds and where it comes from."""
+    """Returns the recorded properties of the finished tree `name`: its content and origin."""
     return json.loads((ROOT / f"{name}.json").read_text())
 
 
 def count(root):
-    """(entries, directories) below `root`, itself included."""
+    """Returns (entries, directories) below `root`, including `root`."""
     entries = directories = 1
     pending = [root]
     while pending:
@@ -95,16 +97,16 @@ def build_real(target):
         version = download(SOURCE_PACKAGE, scratch)
         subprocess.run(["dpkg-deb", "-x", next(scratch.glob("*.deb")), scratch / "package"], check=True)
         archive = next((scratch / "package/usr/src").glob("*.tar.*"))
-        say(f"unpacking {archive.name}")
+        log(f"unpacking {archive.name}")
         with tarfile.open(archive) as sources:
-            # Debian's own archive; Pythons without extraction filters trust any.
+            # The archive is Debian's. Pythons without extraction filters trust any archive.
             sources.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
             sources.extractall(target)
     return f"Debian {SOURCE_PACKAGE} {version}"
 
 
 def download(package, directory):
-    """Fetches a package's .deb into `directory` and returns its version."""
+    """Downloads a package's .deb into `directory` and returns its version."""
     command = ["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", package]
     quiet = {"cwd": directory, "stdout": subprocess.DEVNULL}
     if subprocess.run(command, **quiet).returncode != 0:
@@ -123,12 +125,14 @@ def build_small(target, times=1):
         work = [(str(target / f"{index:02}"), inner, index) for index in range(outer)]
         for done, _ in enumerate(pool.imap_unordered(build_small_part, work)):
             if done % 10 == 9:
-                say(f"  {done + 1} of {outer}")
+                log(f"  {done + 1} of {outer}")
     return f"generated: {outer} x {inner} directories of {SMALL_FILES} files"
 
 
 def build_small_part(work):
-    """One of the outer directories; its own seed, so the tree is the same whichever process makes it."""
+    """Builds one of the outer directories. Its own seed makes it independent of the building
+    process.
+    """
     path, inner, seed = work
     pick = random.Random(seed)
     content = bytes(range(256)) * 32
@@ -150,7 +154,7 @@ def build_five(target):
 
 
 def small_size(pick):
-    """0 to 8 KiB, mostly tiny: as in a mail store or a cache of build results."""
+    """Returns a size of 0 to 8 KiB, mostly tiny, as in a mail store or a cache of build results."""
     kind = pick.random()
     if kind < 0.10:
         return 0
@@ -183,7 +187,7 @@ def build_empty(target):
     return "generated"
 
 
-# name -> (recipe number, function that fills a directory and says what it put there)
+# name -> (recipe number, function that fills a directory and returns a description)
 BUILDERS = {
     "real": (1, build_real),
     "small": (1, build_small),
@@ -200,7 +204,7 @@ def write_atomically(path, value):
     scratch.replace(path)
 
 
-def say(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)
 
 

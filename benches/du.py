@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures `fathom du` against GNU du, its rivals and the floor, and writes a run directory.
+"""Measures `fathom du` against GNU du, its rivals and the lower bound, and writes a run directory.
 
-Owns the cases: trees, cache states, who is timed on them, and what each must show. How it is done is in runner/, the
-arms are in du_arms.py, the trees in corpora.py, the rivals in rivals.py. Run it on a machine that does nothing else.
+Owns the cases: trees, cache states, arms, and requirements. runner/ executes them, du_arms.py has
+the arms, corpora.py the trees, rivals.py the rivals. Requires an otherwise idle machine.
 """
 
 from dataclasses import replace
 
 import du_arms as arms
 import rivals
-from runner.answers import Exactly
+from runner.answers import SameBytes
 from runner.cases import Case, faster, memory, memory_below, within
 from runner.main import Comparison, main
 
@@ -19,14 +19,14 @@ LEANEST = memory_below("rival", "every rival's")
 
 
 def all_cases(tools):
-    """Every case of NAMES; `tools` are the programs that were found."""
-    warm = needs(gnu=1.9, rival=1.25, floor=1.12, regret=1.05)
-    cold = needs(gnu=2.5, rival=1.15, floor=1.1, regret=1.1)
-    fuse = needs(gnu=12, rival=3.5, floor=1.2, regret=1.15)
-    pipe = needs(gnu=1.6)
+    """Returns every case of NAMES; `tools` are the available programs."""
+    warm = requirements(gnu=1.9, rival=1.25, floor=1.12, regret=1.05)
+    cold = requirements(gnu=2.5, rival=1.15, floor=1.1, regret=1.1)
+    fuse = requirements(gnu=12, rival=3.5, floor=1.2, regret=1.15)
+    pipe = requirements(gnu=1.6)
     small_memory = (memory(16), LEANEST)
-    wide_needs = (*needs(regret=1.05), memory(48), LEANEST)
-    warm_arms, cold_arms = totals(tools, [256]), totals(tools, [64], cold=True)
+    wide_needs = (*requirements(regret=1.05), memory(48), LEANEST)
+    warm_arms, cold_arms = total_arms(tools, [256]), total_arms(tools, [64], cold=True)
     cases = [
         Case("real-warm", "`du -s`, real source tree, warm", "real", warm_arms, warm),
         Case("small-warm", "`du -s`, 1.01 M small files, warm", "small", warm_arms, warm + small_memory),
@@ -39,17 +39,18 @@ def all_cases(tools):
             "fuse-all",
             "`du -s`, the whole source tree, 1 ms FUSE",
             "real",
-            patient_arms(tools),
-            tuple(need for need in fuse if need.than != "rival"),  # their defaults take minutes
+            many_thread_arms(tools),
+            # The rivals' defaults take minutes.
+            tuple(requirement for requirement in fuse if requirement.reference != "rival"),
             slow=True,
             blocks_factor=0.3,
         ),
-        Case("pipe", "`du -a` to a pipe, 1.01 M files, warm", "small", listings(tools), pipe, drain=True),
+        Case("pipe", "`du -a` to a pipe, 1.01 M files, warm", "small", listing_arms(tools), pipe, drain=True),
         Case(
             "startup",
             "`du -s`, an empty directory",
             "empty",
-            totals(tools, [], fixed=False),
+            total_arms(tools, [], fixed=False),
             (within(1.5, "baseline", "GNU du"),),
             blocks_factor=20,
             reload=True,
@@ -58,19 +59,19 @@ def all_cases(tools):
     return [case if case.drain else replace(case, expected=arms.facts_of) for case in cases]
 
 
-def needs(gnu=None, rival=None, floor=None, regret=None):
-    """Those of the usual needs that a case has, by their limits."""
+def requirements(gnu=None, rival=None, floor=None, regret=None):
+    """Returns the usual requirements whose limits are given."""
     made = (
         gnu and faster(gnu, "baseline", "GNU du"),
         rival and faster(rival, "rival", "the best rival"),
         floor and within(floor, "floor", "the floor's best"),
         regret and within(regret, "fixed", "the best fixed model or thread count", what="auto "),
     )
-    return tuple(need for need in made if need)
+    return tuple(requirement for requirement in made if requirement)
 
 
-def totals(tools, chunks, fixed=True, cold=False, slow=False):
-    """The arms that print one total. Where storage makes one wait, rivals also run with many threads."""
+def total_arms(tools, chunks, fixed=True, cold=False, slow=False):
+    """Returns the arms that print one total. On slow storage rivals also run with many threads."""
     found = [arms.gnu_du(tools.baseline, "-s"), *arms.rivals(tools.rivals, tuned=cold or slow)]
     if tools.fathom:
         found.append(arms.fathom(tools.fathom, "-s"))
@@ -82,19 +83,23 @@ def totals(tools, chunks, fixed=True, cold=False, slow=False):
 
 
 def fuse_arms(tools):
-    """Single names as chunks too: on slow storage each is a wait worth sharing."""
-    return totals(tools, [1, 256], slow=True)
+    """Returns the arms for a slow mount. The lower bound also runs with chunks of single names,
+    because each lookup there is a wait that another thread can share.
+    """
+    return total_arms(tools, [1, 256], slow=True)
 
 
-def patient_arms(tools):
-    """Of a mount on which one thread takes minutes: GNU du all the same, and of all others those with many threads."""
+def many_thread_arms(tools):
+    """Returns the arms for a mount on which one thread takes minutes: GNU du and fathom as they
+    are, and of the others only those with many threads.
+    """
     always = ("baseline", "fathom", "again")
     return [arm for arm in fuse_arms(tools) if arm.group in always or "64" in arm.name or "128" in arm.name]
 
 
-def listings(tools):
-    """The arms that print every file."""
-    whole = Exactly()
+def listing_arms(tools):
+    """Returns the arms that print every file."""
+    whole = SameBytes()
     found = [arms.gnu_du(tools.baseline, "-a", name="GNU du -a", answer=whole)]
     found.append(arms.gnu_du(tools.baseline, "-a", name="GNU du -a (again)", group="again", answer=whole))
     if tools.fathom:
@@ -103,7 +108,7 @@ def listings(tools):
 
 
 def installed(options):
-    """The rivals, fetched when none was yet."""
+    """Returns the rivals. Installs them first if none has been installed."""
     if not rivals.INDEX.exists():
         rivals.install()
     found, missing = rivals.load()

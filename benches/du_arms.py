@@ -1,6 +1,6 @@
-"""Who `du.py` measures: the command of each arm, what its total means, and what the totals must be.
+"""The arms of `du.py`: the command of each, the meaning of its total, and the expected totals.
 
-Every arm counts the same thing: allocated blocks, hard links once, and prints one total.
+Every arm counts the same: allocated blocks, hard links once; and prints one total.
 """
 
 import functools
@@ -13,15 +13,15 @@ from runner.cases import Arm
 FATHOM_MODELS = ("sync", "threads", "async-seq", "async-par", "uring")
 FATHOM_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 FLOOR_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
-# Inode order is for cold disks, where few threads never win.
+# Inode order is for cold disks, on which few threads never win.
 FLOOR_THREADS_INODE = (16, 32, 64, 128)
-# Rivals choose few threads by themselves; given many, are they as fast on slow storage?
+# Rivals choose few threads by default. This arm shows their speed on slow storage with many.
 RIVAL_THREADS = "64"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a tree holds, as one plain recursive lstat sees it."""
+    """The content of a tree according to one plain recursive lstat."""
 
     allocated: int  # bytes, hard links once
     directories: int
@@ -30,7 +30,7 @@ class Facts:
 
 @functools.cache
 def facts_of(tree):
-    """Walks the tree with plain lstat: the reference that no measured program had a part in."""
+    """Walks the tree with plain lstat: a reference that is independent of all measured programs."""
     seen, allocated = set(), 0
     directories, directory_bytes = 0, 0
     pending = [os.fspath(tree)]
@@ -52,36 +52,38 @@ def facts_of(tree):
 
 
 def exact(facts):
-    """GNU's definition, and the floor's: every inode's blocks, once."""
+    """Returns the blocks of every inode, each counted once: the definition of GNU du and the lower
+    bound.
+    """
     return facts.allocated
 
 
 def flat_directories(facts):
-    """gdu takes every directory for 4096 bytes, whatever it occupies."""
+    """Returns the total of gdu, which counts every directory as 4096 bytes."""
     return facts.allocated - facts.directory_bytes + 4096 * facts.directories
 
 
 def in_bytes(pattern=r"(\d+)", expected=exact):
-    """A total in bytes."""
+    """Returns the expected total in bytes."""
     return Total(expected, pattern=pattern)
 
 
-# What GNU du prints for -s, and whoever prints the same.
+# The output of GNU du -s, and of programs with the same format.
 KIBIBYTES = Total(exact, unit=1024, pattern=r"^(\d+)\tTREE$")
 
 
 def gnu_du(command, *options, name="GNU du", group="baseline", answer=KIBIBYTES):
-    """GNU du, `command` being the words that start it."""
+    """Returns an arm of GNU du, which `command` starts."""
     return Arm(name, group, (*command, *options, "TREE"), answer)
 
 
 def fathom(binary, *options, name="fathom", group="fathom", answer=KIBIBYTES):
-    """`fathom du`."""
+    """Returns an arm of `fathom du`."""
     return Arm(name, group, (binary, "du", *options, "TREE"), answer)
 
 
 def fathom_fixed(binary):
-    """fathom with each model, and with each number of threads, named instead of chosen."""
+    """Returns fathom with each model and each number of threads fixed."""
     models = [fathom(binary, "-s", f"--io={m}", name=f"fathom --io={m}", group="fixed") for m in FATHOM_MODELS]
     threads = [
         fathom(binary, "-s", f"--threads={n}", name=f"fathom --threads={n}", group="fixed") for n in FATHOM_THREADS
@@ -90,7 +92,9 @@ def fathom_fixed(binary):
 
 
 def floors(binary, chunks, inode_order=False):
-    """The C program at each number of threads and each chunk size; perhaps also in order of inode numbers."""
+    """Returns the lower-bound program with each number of threads and chunk size, optionally in
+    inode order.
+    """
     found = [floor(binary, threads, chunk) for chunk in chunks for threads in FLOOR_THREADS]
     if inode_order:
         found += [floor(binary, threads, chunk, "inode") for chunk in chunks for threads in FLOOR_THREADS_INODE]
@@ -98,13 +102,15 @@ def floors(binary, chunks, inode_order=False):
 
 
 def floor(binary, threads, chunk, *order):
-    """The C program once."""
+    """Returns one arm of the lower-bound program."""
     name = ", ".join([f"floor {threads} thr", f"chunk {chunk}", *(f"{word} order" for word in order)])
     return Arm(name, "floor", (binary, "TREE", str(threads), str(chunk), *order), KIBIBYTES)
 
 
 def rivals(tools, tuned):
-    """The installed rivals with their own defaults; with `tuned`, also with many threads where they can."""
+    """Returns the installed rivals with their defaults; with `tuned`, also with many threads if
+    supported.
+    """
     found = []
     for arm, threads in RIVALS:
         if arm.name not in tools:
@@ -117,7 +123,7 @@ def rivals(tools, tuned):
     return found
 
 
-# Each rival, and the words that give it many threads.
+# Each rival, with its options for many threads.
 RIVALS = (
     (Arm("diskus", "rival", ("TREE",), in_bytes()), ("-j", RIVAL_THREADS)),
     (

@@ -1,35 +1,35 @@
 #!/usr/bin/env python3
-"""Measures `fathom scan` and what is asked of inventories, and writes a run directory.
+"""Measures `fathom scan` and queries on inventories, and writes a run directory.
 
-Owns the cases: trees, who is timed on them, and what each must show. How it is done is in runner/, the trees in corpora.py.
-Run it on a machine that does nothing else.
+Owns the cases: trees, arms, and requirements. runner/ executes them, corpora.py has the trees.
+Requires an otherwise idle machine.
 """
 
-from runner.answers import Exactly, Paths, Runs, SameTotal
+from runner.answers import AnyOutput, SameBytes, SamePaths, SameTotal
 from runner.cases import Arm, Case, faster, memory, size, within
 from runner.main import Comparison, main
 
 DEFAULT = ("scan-small", "scan-five", "ask-five")
-# What an inventory has of an entry, as find prints it.
+# The fields of an inventory entry, as format directives of find.
 FIELDS = r"%p\t%y\t%D\t%i\t%#m\t%U\t%G\t%n\t%s\t%b\t%A@\t%T@\t%C@\t%l\n"
 REPORTS = ("dir", "depth", "user", "group", "ext", "age", "size", "type", "file")
 SCAN, LIVE, FROM = "fathom scan", "fathom du -s", "fathom du -s --from"
 
 
 def all_cases(tools):
-    """Every case of DEFAULT; `tools` are the programs that were found."""
-    needs = (within(1.5, "live", LIVE), faster(2, "baseline", "find -fprintf"), memory(120), size(40))
-    scans = scanners(tools)
+    """Returns every case of DEFAULT; `tools` are the available programs."""
+    requirements = (within(1.5, "live", LIVE), faster(2, "baseline", "find -fprintf"), memory(120), size(40))
+    scans = scan_arms(tools)
     live = "a live fathom du -s"
     asked = [within(0.1, LIVE, live, ours=name, what=f"{name} ") for name in (FROM, *map(top_name, REPORTS))]
     return [
-        Case("scan-small", "an inventory of 1.01 M small files, warm", "small", scans, needs),
-        Case("scan-five", "an inventory of 5.05 M small files, warm", "five", scans, needs, blocks_factor=0.5),
+        Case("scan-small", "an inventory of 1.01 M small files, warm", "small", scans, requirements),
+        Case("scan-five", "an inventory of 5.05 M small files, warm", "five", scans, requirements, blocks_factor=0.5),
         Case(
             "ask-five",
             "questions to an inventory of 5.05 M entries",
             "five",
-            askers(tools),
+            query_arms(tools),
             tuple(asked),
             prepare={"MADE": (str(tools.fathom), "scan", "-o", "MADE", "TREE")},
             blocks_factor=0.5,
@@ -37,8 +37,8 @@ def all_cases(tools):
     ]
 
 
-def scanners(tools):
-    """Who writes down everything; and who only adds it up."""
+def scan_arms(tools):
+    """Returns the arms that record every entry, and one that only adds up sizes."""
     find, fathom = tools.baseline, str(tools.fathom)
     checked = ("sh", "-c", '"$0" scan -o "$2" "$1" && "$0" export --to nul "$2"', fathom, "TREE", "OUT")
     command = (fathom, "scan", "-o", "OUT", "TREE")
@@ -47,13 +47,13 @@ def scanners(tools):
             "find -fprintf",
             "baseline",
             (*find, "TREE", "-fprintf", "OUT", FIELDS),
-            Paths(),
+            SamePaths(),
             checked=(*find, "TREE", "-print0"),
             note="writes the same fields as text to a file, and is not asked to put it on the disk",
         ),
-        Arm(SCAN, "fathom", command, Paths(), checked=checked, note="ends when all is on the disk (fsync)"),
-        Arm(f"{SCAN} (again)", "again", command, Paths(), checked=checked),
-        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), Runs()),
+        Arm(SCAN, "fathom", command, SamePaths(), checked=checked, note="ends when all is on the disk (fsync)"),
+        Arm(f"{SCAN} (again)", "again", command, SamePaths(), checked=checked),
+        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), AnyOutput()),
     ]
 
 
@@ -61,14 +61,14 @@ def top_name(report):
     return f"fathom top --by {report}"
 
 
-def askers(tools):
-    """GNU du and fathom on the tree, and fathom on its inventory."""
+def query_arms(tools):
+    """Returns the arms of queries: GNU du and fathom on the tree, and fathom on its inventory."""
     fathom = str(tools.fathom)
     total = SameTotal(rb'"total":{"bytes":(\d+)')
     return [
-        Arm("GNU du -s", "baseline", ("du", "-s", "TREE"), Exactly()),
-        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), Exactly()),
-        Arm(FROM, "from", (fathom, "du", "-s", "--from", "MADE"), Exactly()),
+        Arm("GNU du -s", "baseline", ("du", "-s", "TREE"), SameBytes()),
+        Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), SameBytes()),
+        Arm(FROM, "from", (fathom, "du", "-s", "--from", "MADE"), SameBytes()),
         *(
             Arm(top_name(report), "top", (fathom, "top", "--json", "--by", report, "MADE"), total)
             for report in REPORTS

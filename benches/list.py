@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Measures `fathom list` against find, bfs, fd, fdf and the floor, and writes a run directory.
+"""Measures `fathom list` against find, bfs, fd, fdf and the lower bound, and writes a run
+directory.
 
-Owns the cases: trees, cache states, who is timed on them, and what each must show. How it is done is in runner/, the
-arms are in list_arms.py, the trees in corpora.py, the rivals in rivals.py. Run it on a machine that does nothing else.
+Owns the cases: trees, cache states, arms, and requirements. runner/ executes them, list_arms.py has
+the arms, corpora.py the trees, rivals.py the rivals. Requires an otherwise idle machine.
 """
 
 from dataclasses import replace
@@ -17,7 +18,7 @@ NAMES = (*DEFAULT, "real-cold")
 
 
 def all_cases(tools):
-    """Every case of NAMES; `tools` are the programs that were found."""
+    """Returns every case of NAMES; `tools` are the available programs."""
     warm_arms, patient = names(tools), names(tools, patient=True)
     warm = (
         faster(1.8, "bfs", "bfs"),
@@ -46,11 +47,11 @@ def all_cases(tools):
         ),
     ]
     order = within(1.3, "fathom", "--order any", ours="ordered", what="path order ")
-    return [replace(case, needs=(*case.needs, order), drain=True) for case in cases]
+    return [replace(case, requirements=(*case.requirements, order), drain=True) for case in cases]
 
 
 def names(tools, patient=False):
-    """The arms that list names; `patient` adds those with many threads, for storage that makes one wait."""
+    """Returns the arms that list names; `patient` adds arms with many threads, for slow storage."""
     found = [arms.find(tools.baseline), *arms.rivals(tools, tuned=patient)]
     if tools.fathom:
         found += arms.fathoms(tools.fathom)
@@ -60,7 +61,9 @@ def names(tools, patient=False):
 
 
 def few_threads(arm):
-    """Whether an arm was told to use so few threads that a large slow tree takes it minutes."""
+    """Returns whether the arm's fixed number of threads is so low that a large slow tree takes
+    minutes.
+    """
     return arm.group in ("fixed", "floor") and not any(number in arm.name for number in ("16", "32", "64", "128"))
 
 

@@ -1,68 +1,72 @@
-"""Who `list.py` measures: the command of each arm, and what its paths must be.
+"""The arms of `list.py`: the command of each, and the expected paths.
 
-All print every path below the tree, one a line, and need not know more than names. To be checked they end each path in
-NUL instead, which is as many bytes.
+All print every path below the tree, one per line, and need nothing but names. For verification each
+path ends in NUL instead, which is the same number of bytes.
 """
 
-from runner.answers import Exactly, Paths
+from runner.answers import SameBytes, SamePaths
 from runner.cases import Arm
 
 FATHOM_THREADS = (1, 2, 8, 64)
 FLOOR_THREADS = (1, 2, 4, 8)
-# Where storage makes one wait.
+# For slow storage.
 FLOOR_THREADS_PATIENT = (*FLOOR_THREADS, 16, 32, 64, 128)
-# Rivals choose few threads by themselves; given many, are they as fast on slow storage?
+# Rivals choose few threads by default. This arm shows their speed on slow storage with many.
 RIVAL_THREADS = "64"
 FIND = "find"
 ANY, PATH = "fathom list --order any", "fathom list"
 
 
 def find(command, name=FIND, group="baseline"):
-    """GNU find, `command` being the words that start it."""
-    return Arm(name, group, (*command, "TREE"), Paths(), checked=(*command, "TREE", "-print0"))
+    """Returns an arm of GNU find, which `command` starts."""
+    return Arm(name, group, (*command, "TREE"), SamePaths(), checked=(*command, "TREE", "-print0"))
 
 
 def bfs(binary, *options, group="rival"):
-    """bfs, which takes find's expressions."""
+    """Returns an arm of bfs, which accepts find's expressions."""
     command = (binary, *options, "TREE")
-    return Arm(" ".join(["bfs", *options]), group, command, Paths(), checked=(*command, "-print0"))
+    return Arm(" ".join(["bfs", *options]), group, command, SamePaths(), checked=(*command, "-print0"))
 
 
 def fd(binary, *options, group="rival"):
-    """fd, told to leave out nothing."""
+    """Returns an arm of fd with options that disable all filters."""
     command = (binary, "--hidden", "--no-ignore", *options)
     return Arm(
         " ".join(["fd", *options]),
         group,
         (*command, ".", "TREE"),
-        Paths(ends_directories=True, omits_root=True),
+        SamePaths(ends_directories=True, omits_root=True),
         checked=(*command, "-0", ".", "TREE"),
         note="leaves out the tree itself and ends directories in a slash, and is checked by that rule",
     )
 
 
 def fdf(binary):
-    """fdf, told to leave out nothing. By itself it takes a thread a processor."""
+    """Returns an arm of fdf with options that disable all filters. Its default is a thread per
+    processor.
+    """
     command = (binary, "--hidden", "--no-ignore")
     return Arm(
         "fdf",
         "rival",
         (*command, ".", "TREE"),
-        Paths(ends_directories=True, omits_root=True),
+        SamePaths(ends_directories=True, omits_root=True),
         checked=(*command, "--print0", ".", "TREE"),
         note="leaves out the tree itself and ends directories in a slash, and is checked by that rule",
     )
 
 
 def fathom(binary, *options, name=None, group="fathom", order="any"):
-    """`fathom list`, which is in path order unless told otherwise."""
+    """Returns an arm of `fathom list`, whose default is path order."""
     command = (binary, "list", *(["--order", order] if order != "path" else []), *options)
-    answer = Exactly() if order == "path" else Paths()
+    answer = SameBytes() if order == "path" else SamePaths()
     return Arm(name, group, (*command, "TREE"), answer, checked=(*command, "-0", "TREE"))
 
 
 def fathoms(binary):
-    """As found, twice; in order; and as found with each number of threads, named instead of chosen."""
+    """Returns the arms of fathom: unordered (twice), ordered, and unordered with fixed numbers of
+    threads.
+    """
     found = [fathom(binary, name=ANY), fathom(binary, name=f"{ANY} (again)", group="again")]
     found.append(fathom(binary, name=PATH, group="ordered", order="path"))
     fixed = [f"--threads={number}" for number in FATHOM_THREADS]
@@ -70,7 +74,9 @@ def fathoms(binary):
 
 
 def rivals(tools, tuned):
-    """The installed rivals with their own defaults; with `tuned`, also with many threads where they can."""
+    """Returns the installed rivals with their defaults; with `tuned`, also with many threads if
+    supported.
+    """
     found = []
     if "bfs" in tools.rivals:
         path = tools.rivals["bfs"]["path"]
@@ -86,11 +92,11 @@ def rivals(tools, tuned):
 
 
 def floors(binary, threads):
-    """The C program at each number of threads."""
+    """Returns the lower-bound program with each number of threads."""
     return [floor(binary, number) for number in threads]
 
 
 def floor(binary, threads):
-    """The C program once."""
+    """Returns one arm of the lower-bound program."""
     command = (binary, "TREE", str(threads))
-    return Arm(f"floor {threads} thr", "floor", command, Paths(), checked=(*command, "null"))
+    return Arm(f"floor {threads} thr", "floor", command, SamePaths(), checked=(*command, "null"))

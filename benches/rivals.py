@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Installs the rivals `du.py` and `serve.py` measure into benches/.tools, finds those of `list.py`, and says which are
-missing.
+"""Installs the rivals that `du.py` and `serve.py` measure, and locates those of `list.py`.
 
-Owns: where a rival comes from and which version is installed (`.tools/rivals.json`).
-Not here: how a rival is called; that is `du_arms.py`, `list_arms.py` and `serve_arms.py`.
+Owns: the source and the installed version of each rival (`.tools/rivals.json`), and the reason if
+one is missing. Does not own: their command lines (`du_arms.py`, `list_arms.py` and
+`serve_arms.py`).
 
-GNU du is the system's own. The Rust tools come from crates.io (newest release or the version named here, with its own
-lock file), gdu from Debian's archive, unpacked rather than installed, so nothing outside benches/ changes. bfs is the
-system's own, and so is nginx. Each program that lists names can be named by the person who measures.
+GNU du, bfs and nginx are the system's. The Rust tools come from crates.io (the newest release or
+the version named here, with its lock file). gdu comes from Debian's archive and is unpacked, not
+installed, so nothing outside benches/ changes. Options can name other programs that list names.
 """
 
 import argparse
@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE / ".tools"
 INDEX = TOOLS / "rivals.json"
 
-# crate, perhaps with a version -> the binary it installs
+# crate, optionally with a version -> the binary that it installs
 CRATES = {
     "diskus": "diskus",
     "parallel-disk-usage": "pdu",
@@ -32,24 +32,25 @@ CRATES = {
     "dua-cli@3.0.0": "dua",
 }
 
-# The same, of programs that list names
+# The same mapping for programs that list names.
 LISTER_CRATES = {
     "fd-find@10.5.0": "fd",
     "fdf@0.9.8": "fdf",
 }
-# Every program that lists names -> how to install it
+# program that lists names -> installation instructions
 LISTERS = {
     "bfs": "apt-get install bfs",
     **{binary: f"cargo install {crate.partition('@')[0]}" for crate, binary in LISTER_CRATES.items()},
 }
 
-# Servers: crate, which is its binary's name, too -> the version that is measured
+# Servers: crate, which is also the name of its binary -> the measured version
 SERVERS = {
     "static-web-server": "2.44.0",
     "miniserve": "0.35.0",
 }
 
-# What `serve.py` needs from the system -> its Debian package, the option that prints its version
+# program of the system that `serve.py` requires -> its Debian package, the option that prints its
+# version
 SERVER_TOOLS = {
     "nginx": ("nginx-light", "-v"),
     "wrk": ("wrk", "-v"),
@@ -74,7 +75,7 @@ def main():
 
 
 def install(update=False):
-    """Installs what is not there yet and records what there is."""
+    """Installs missing rivals and records what is installed."""
     found, missing = {}, {}
     add(found, missing, "gnu", system_du)
     for crate, binary in CRATES.items():
@@ -84,7 +85,9 @@ def install(update=False):
 
 
 def load():
-    """(name -> {path, version, source}, name -> why it is missing); the paths are absolute."""
+    """Returns (name -> {path, version, source}, name -> reason why it is missing), with absolute
+    paths.
+    """
     if not INDEX.exists():
         return {}, {}
     index = json.loads(INDEX.read_text())
@@ -95,7 +98,9 @@ def load():
 
 
 def find_listers(named=None, update=False):
-    """What `load` returns, of the programs that list names; `named` are paths to take instead of the usual ones."""
+    """Returns the same as `load` for programs that list names; `named` are paths that replace the
+    usual ones.
+    """
     found, missing = {}, {}
     named = {name: path for name, path in (named or {}).items() if path}
     for name, path in named.items():
@@ -105,14 +110,15 @@ def find_listers(named=None, update=False):
     for crate, binary in LISTER_CRATES.items():
         if binary not in named:
             add(found, missing, binary, lambda: found_in_tools(crate, binary, update))
-    # Threads came with bfs 3.
+    # bfs has threads since version 3.
     if "bfs" in found and not works([found["bfs"]["path"], "-j1", "/", "-maxdepth", "0"]):
         missing["bfs -j"] = f"{found['bfs']['version']} has one thread: name a newer one with --bfs"
     return found, missing
 
 
 def find_servers(update=False):
-    """What `load` returns, of servers and of what measures them; servers from crates.io are installed if need be."""
+    """Returns the same as `load` for servers and load generators. Installs servers from crates.io.
+    """
     found, missing = {}, {}
     for name, (package, option) in SERVER_TOOLS.items():
         add(found, missing, name, lambda: system_tool(name, package, option))
@@ -122,8 +128,9 @@ def find_servers(update=False):
 
 
 def system_tool(name, package, option):
-    """A program that may say its version on standard error, and fail doing so."""
-    # nginx is among the programs of administrators.
+    """Locates a program that may print its version to standard error, with a nonzero exit status.
+    """
+    # Debian installs nginx in /usr/sbin.
     path = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
     if not path:
         raise RuntimeError(f"no program {name}: apt-get install {package}")
@@ -131,13 +138,13 @@ def system_tool(name, package, option):
 
 
 def found_in_tools(crate, binary, update):
-    """What `from_crates_io` returns, with an absolute path."""
+    """Returns the same as `from_crates_io`, with an absolute path."""
     found = from_crates_io(crate, binary, update)
     return dict(found, path=str(HERE / found["path"]))
 
 
 def lister(name, program, source):
-    """A program that is there already: named by its path, or found in PATH."""
+    """Locates a program by its given path or in PATH."""
     path = shutil.which(program)
     if not path:
         raise RuntimeError(f"no program {name}: {LISTERS[name]}")
@@ -156,7 +163,7 @@ def add(found, missing, name, install):
 
 
 def reason(error):
-    """The last line a failed command wrote, which is where cargo and apt say why."""
+    """Returns the last line of a failed command's output, where cargo and apt report the cause."""
     lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
     return lines[-1] if lines else type(error).__name__
 
@@ -172,16 +179,19 @@ def system_du():
 
 
 def from_crates_io(crate, binary, update):
-    """Installs `crate`, which may end in @VERSION: then no other version that may be there will do."""
+    """Installs `crate`. A suffix @VERSION requires that version; otherwise any installed version
+    suffices.
+    """
     path, version = TOOLS / "bin" / binary, crate.partition("@")[2]
     other = path.exists() and version and version not in first_line([str(path), "--version"]).split()
     if update or other or not path.exists():
-        say(f"installing {crate} from crates.io")
-        # The target directory is shared and kept, so that common dependencies build once.
+        log(f"installing {crate} from crates.io")
+        # The target directory is shared and kept, so that common dependencies are built once.
         environment = dict(os.environ, CARGO_TARGET_DIR=str(Path(tempfile.gettempdir()) / "fathom-rivals-target"))
         environment.pop("RUSTFLAGS", None)
         command = ["cargo", "install", "--quiet", "--locked", "--force", "--root", str(TOOLS), crate]
-        # Not from inside the repository: its cargo settings and toolchain file are ours, not the rivals'.
+        # Run outside the repository: its cargo settings and toolchain file must not apply to the
+        # rivals.
         run(command, env=environment, cwd=tempfile.gettempdir())
     return tool(path, [str(path), "--version"], f"crates.io {crate}")
 
@@ -190,7 +200,7 @@ def from_debian(package, member, update):
     root = TOOLS / package
     path = root / member
     if update or not path.exists():
-        say(f"downloading {package} from Debian")
+        log(f"downloading {package} from Debian")
         with tempfile.TemporaryDirectory() as scratch:
             download(package, scratch)
             archive = next(Path(scratch).glob("*.deb"))
@@ -200,7 +210,9 @@ def from_debian(package, member, update):
 
 
 def download(package, directory):
-    """`apt-get download`, after `apt-get update` if the package lists are missing and we may."""
+    """Runs `apt-get download`, after `apt-get update` if the package lists are missing and root may
+    update.
+    """
     command = ["apt-get", "download", "-o", "APT::Sandbox::User=root", package]
     try:
         run(command, cwd=directory)
@@ -220,7 +232,7 @@ def tool(path, version_command, source):
 
 
 def version_of(command):
-    """`NAME VERSION`; gdu prints a table with its version in the first row."""
+    """Returns `NAME VERSION`; gdu prints a table with its version in the first row."""
     line = first_line(command)
     match = re.search(r"Version:\s*(\S+)", line)
     return f"gdu {match.group(1)}" if match else line
@@ -242,7 +254,7 @@ def write_index(index):
     scratch.replace(INDEX)
 
 
-def say(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)
 
 

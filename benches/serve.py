@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures `fathom serve` against nginx, static-web-server and miniserve, and its models, and writes a run directory.
+"""Measures `fathom serve` and its models against nginx, static-web-server and miniserve.
 
-Owns the cases: what is asked for, and what each must show. How it is done is in serving/, the servers are in
-serve_arms.py, the files in serve_files.py, the rivals in rivals.py. Run it on a machine that does nothing else, with two
-processors or more.
+Writes a run directory. Owns the cases: requests, and requirements. serving/ executes them,
+serve_arms.py has the servers, serve_files.py the files, rivals.py the rivals. Requires an otherwise
+idle machine with at least two processors.
 """
 
 import argparse
@@ -21,13 +21,13 @@ import serve_arms
 import serve_files
 from runner import build, machine
 from runner.cases import EARLIER_LIMIT
-from runner.main import EARLIER_HELP, case_names, run_directory, say, scrubbed
+from runner.main import EARLIER_HELP, case_names, log, run_directory, scrubbed
 from runner.run import Failure
 from serve_arms import NGINX
 from serving import report
 from serving.cases import Case, at_most, better, faster, near, not_worse
 from serving.clients import Load
-from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, IDLE_S, LISTED, Bench, Settings
+from serving.measure import COLD_CONNECTIONS, COLD_SETS, HOT_CONNECTIONS, IDLE_S, LISTED, ServeBench, Settings
 from serving.process import raise_descriptor_limit
 
 SWS = "static-web-server"
@@ -42,7 +42,7 @@ LARGE_NEEDS = (not_worse("nginx", "nginx with sendfile"), better(2, SWS, SWS), A
 MEMORY_NEEDS = (at_most(12, "idle_mib"), at_most(12, "connection_kib"))
 COLD = "p99 of 4 KiB, hot, while 32 clients read a cold set"
 LISTING = "p99 of 4 KiB, hot, while 32 clients list a directory of 100,000 entries"
-# They have no listings, or none that can be compared.
+# Servers without directory listings, or without comparable ones.
 OTHERS = (NGINX, "nginx", "threads", SWS, "rival")
 FEW = {"without": ("threads",)}
 CASES = (
@@ -103,18 +103,18 @@ a call, and its threads in the kernel, are not in it; those threads may also run
 def main():
     options = parse_arguments()
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    say(f"seed {seed}")
+    log(f"seed {seed}")
     descriptors = raise_descriptor_limit(2 * options.idle)
-    cold_gib = min(options.cold_gib, serve_files.room_gib(corpora.ROOT))
+    cold_gib = min(options.cold_gib, serve_files.cold_gib_max(corpora.ROOT))
     serve_files.register(cold_gib)
     found, missing = rivals.find_servers()
-    chosen = [compared(case, options.earlier) for case in CASES if case.name in options.cases]
-    bench = bench_of(options, found, chosen, random.Random(seed))
-    # What this program starts from here on stays beside it, but for the servers.
+    chosen = [with_earlier(case, options.earlier) for case in CASES if case.name in options.cases]
+    bench = build_bench(options, found, chosen, random.Random(seed))
+    # Child processes inherit the affinity; only the servers are moved to another processor.
     os.sched_setaffinity(0, {options.client_cpu})
     results, skipped = measure(bench, chosen)
-    finished = report.Report(chosen, results, skipped, random.Random(seed))
-    print(finished.text())
+    finished_report = report.Report(chosen, results, skipped, random.Random(seed))
+    print(finished_report.text())
     about = {
         "command": f"python3 benches/serve.py {shlex.join(scrubbed(sys.argv[1:]))}".rstrip(),
         **machine.facts(corpora.ROOT),
@@ -124,13 +124,15 @@ def main():
         **files(results, cold_gib, options.cold_gib),
     }
     directory = options.out or run_directory("-serve")
-    report.write(directory, finished, about, method(options, seed))
-    say(f"wrote {os.path.relpath(directory)}")
+    report.write(directory, finished_report, about, method(options, seed))
+    log(f"wrote {os.path.relpath(directory)}")
 
 
-def compared(case, earlier):
-    """The case; with an earlier fathom, that one must not be better in it."""
-    return replace(case, needs=(*case.needs, EARLIER_IS_NEAR)) if earlier else case
+def with_earlier(case, earlier):
+    """Returns the case; with an earlier fathom, its requirements include not being worse than that
+    one.
+    """
+    return replace(case, requirements=(*case.requirements, EARLIER_IS_NEAR)) if earlier else case
 
 
 def parse_arguments():
@@ -176,18 +178,20 @@ def parser_of():
     return parser
 
 
-def bench_of(options, found, chosen, chance):
-    """What carries out the cases, with everything they need built."""
+def build_bench(options, found, chosen, rng):
+    """Builds all required programs and returns the benchmark that executes the cases."""
     fathom = None if options.no_fathom else str(options.fathom.resolve())
     earlier = str(options.earlier.resolve()) if options.earlier else None
     arms = only(serve_arms.all_arms(fathom, found, earlier), options.arms, options.without)
     settings = Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)})
     slowfs = build.build_slowfs() if any(case.slow for case in chosen) else None
-    return Bench(arms, settings, corpora, Load(build.compile_c("load")), slowfs, chance, say)
+    return ServeBench(arms, settings, corpora, Load(build.compile_c("load")), slowfs, rng, log)
 
 
 def only(arms, wanted, unwanted):
-    """The servers that were asked for. fathom as it chooses stays: the others are compared with it."""
+    """Returns the selected servers. Fathom with its default model always stays: it is the
+    reference.
+    """
     wanted = wanted.split(",") if wanted else [""]
     unwanted = unwanted.split(",") if unwanted else []
 
@@ -198,22 +202,23 @@ def only(arms, wanted, unwanted):
 
 
 def measure(bench, chosen):
-    """(the results, case -> why it was not run). An interrupt keeps the cases that are finished."""
+    """Returns (results, case -> reason why it was not run). An interrupt keeps the finished cases.
+    """
     results, skipped = [], {}
     try:
         for case in chosen:
             try:
                 results.append(bench.run(case))
             except (Failure, OSError, subprocess.SubprocessError) as failure:
-                say(f"{case.name}: not run: {failure}")
+                log(f"{case.name}: not run: {failure}")
                 skipped[case.name] = str(failure)
     except KeyboardInterrupt:
-        say("interrupted: only the finished cases are reported")
+        log("interrupted: only the finished cases are reported")
     return results, skipped
 
 
 def programs(options, found, missing):
-    """Program -> version, or why it is missing."""
+    """Returns program -> version, or the reason why it is missing."""
     listed = {} if options.no_fathom else {"fathom": build.first_line([options.fathom, "--version"])}
     if options.earlier:
         listed["fathom (earlier)"] = build.first_line([options.earlier, "--version"])
@@ -223,7 +228,7 @@ def programs(options, found, missing):
 
 
 def files(results, cold_gib, wanted_gib):
-    """What was asked for."""
+    """Describes the requested files."""
     kinds = {result.case.kind for result in results}
     names = ["www", *(tree for kind, tree in COLD_SETS.items() if kind in kinds)] if kinds else []
     listed = {f"files `{name}`": corpora.facts_of(name)["origin"] for name in names}
@@ -235,7 +240,7 @@ def files(results, cold_gib, wanted_gib):
 
 
 def method(options, seed):
-    """How it was measured, in paragraphs."""
+    """Describes the method, in paragraphs."""
     counts = {"seconds": options.seconds, "rate": options.rate, "idle": options.idle, "counted": options.counted, "waits": IDLE_S}
     return METHOD.format(seed=seed, hot=HOT_CONNECTIONS, cold=COLD_CONNECTIONS, **counts)
 

@@ -1,6 +1,6 @@
-"""Who `serve.py` measures: how each server is started so that all do the same, on one core.
+"""The servers of `serve.py`: the command of each, such that all do the same work on one core.
 
-Nobody writes an access log, compresses, or adds headers that can be turned off.
+No server writes an access log, compresses, or adds headers that can be turned off.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ NGINX = "nginx"
 
 @dataclass(frozen=True)
 class Arm:
-    """One server with one set of options."""
+    """A server with a set of options."""
 
     name: str
     group: str  # fathom, again, earlier, fixed (a model), nginx, threads (nginx with some), rival
-    # PORT, ROOT (the directory served), SCRATCH (an empty directory), CONF (a file with `configuration`) stand for them
+    # Placeholders: PORT, ROOT (the served directory), SCRATCH (an empty directory), CONF (a file
+    # with `configuration`).
     command: tuple
     configuration: str = ""
     note: str = ""
 
     def argv(self, names):
-        """The command, with `names` for what stands for something."""
+        """Returns the command, with placeholders replaced according to `names`."""
         return [replaced(word, names) for word in self.command]
 
 
@@ -33,12 +34,12 @@ def replaced(text, names):
 
 
 def model(name):
-    """What the arm of a model is called."""
+    """Returns the name of the arm of a model."""
     return f"fathom --io {name}"
 
 
 def all_arms(fathom, rivals, earlier=None):
-    """Every server that was found; `earlier` is another fathom."""
+    """Returns every available server; `earlier` is an earlier fathom."""
     found = fathoms(fathom, earlier) if fathom else []
     if "nginx" in rivals:
         found += nginxes(rivals["nginx"]["path"])
@@ -50,7 +51,9 @@ def all_arms(fathom, rivals, earlier=None):
 
 
 def fathoms(binary, earlier):
-    """fathom as it chooses, twice; an earlier one; and with each model named."""
+    """Returns fathom with its default model (twice), an earlier fathom, and fathom with each fixed
+    model.
+    """
     return [
         fathom(binary, "auto", AUTO, "fathom"),
         fathom(binary, "auto", AGAIN, "again"),
@@ -64,7 +67,8 @@ def fathom(binary, io, name, group):
 
 
 def nginxes(binary):
-    """nginx with a cache of open files, without, and with that cache and threads that read."""
+    """Returns nginx with an open file cache, without one, and with the cache and threads for reads.
+    """
     return [
         nginx(binary, NGINX, "nginx", OPEN_FILE_CACHE),
         nginx(binary, f"{NGINX}, no open_file_cache", "nginx"),
@@ -77,9 +81,9 @@ def nginx(binary, name, group, more=""):
     return Arm(name, group, command, NGINX_CONFIGURATION.replace("MORE", more))
 
 
-# It may hold every file that is asked for hot, and as many others as fathom's.
+# The cache can hold every hot file, and as many other files as fathom's cache.
 OPEN_FILE_CACHE = "open_file_cache max=4096 inactive=60s; open_file_cache_valid 60s; "
-# Its master may be root, but the sets of files need not be readable by others: so is its worker.
+# The worker runs as root if the master does: the sets of files may not be readable by other users.
 NGINX_CONFIGURATION = """\
 daemon off;
 worker_processes 1;
@@ -109,7 +113,9 @@ http {
 
 
 def static_web_server(binary):
-    """Its worker threads are as many as processors it may run on, times the multiplier."""
+    """Returns static-web-server. Its number of threads is the number of processors it may use times
+    the multiplier.
+    """
     off = ["--compression", "--compression-static"]
     off += ["--cache-control-headers", "--directory-listing", "--security-headers"]
     words = [word for option in off for word in (option, "false")]
@@ -122,5 +128,5 @@ def static_web_server(binary):
 
 
 def miniserve(binary):
-    """As it is, but for its workers."""
+    """Returns miniserve with its defaults except for the number of workers."""
     return Arm("miniserve", "rival", (binary, "--interfaces", "127.0.0.1", "--port", "PORT", "--workers", "1", "ROOT"))

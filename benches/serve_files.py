@@ -1,11 +1,13 @@
-"""The files that `serve.py` asks for, as trees beside those of corpora.py, and the lists of their paths.
+"""The files that `serve.py` requests, as trees beside those of corpora.py, and the lists of their
+paths.
 
-    www     one file of each size that is asked for hot
+    www     one file of each size that is requested hot
     many    65,536 files of 4 KiB in 256 directories, for a slow mount
     listed  100,000 empty files in one directory
-    cold    files of 1 MiB, 10 GiB together unless told otherwise
+    cold    files of 1 MiB, by default 10 GiB together
 
-All lie below one directory, corpora.ROOT, and that is what the servers serve: one server then has hot and cold files.
+The servers serve their common parent directory, corpora.ROOT, so that one server has hot and cold
+files.
 """
 
 import random
@@ -17,12 +19,12 @@ HOT_BYTES = (716, 4096, 65536, 1 << 20)
 SMALL_DIRECTORIES, SMALL_FILES, SMALL_BYTES = 256, 256, 4096
 LISTED_FILES = 100_000
 COLD_BYTES, COLD_FILES = 1 << 20, 64
-# Left to others on the disk.
+# Disk space that stays free.
 MARGIN_GIB = 4
 
 
 def register(cold_gib):
-    """Tells corpora.py of the trees; `cold` holds so many GiB."""
+    """Registers the trees with corpora.py; `cold` holds `gib` GiB."""
     cold_files = max(COLD_FILES, round(cold_gib * (1 << 30) / COLD_BYTES))
     corpora.BUILDERS.update(
         www=(1, build_www),
@@ -32,8 +34,8 @@ def register(cold_gib):
     )
 
 
-def room_gib(root):
-    """How many GiB the cold set may have: what is free, and what such a set has already."""
+def cold_gib_max(root):
+    """Returns the GiB available to the cold set: free space plus the space of an existing set."""
     root.mkdir(parents=True, exist_ok=True)
     kept = sum(file.stat().st_blocks * 512 for file in (root / "cold").rglob("*"))
     return max(0.0, (shutil.disk_usage(root).free + kept) / (1 << 30) - MARGIN_GIB)
@@ -46,7 +48,7 @@ def build_www(target):
 
 
 def hot_name(size):
-    """Large files are seldom texts."""
+    """Large files are rarely text."""
     return f"{size}.{'html' if size < 1 << 16 else 'jpg'}"
 
 
@@ -67,7 +69,7 @@ def build_cold(target, files):
 
 
 def fill(target, directories, files, size):
-    """Bytes that differ from file to file and that nothing below can compress."""
+    """Returns bytes that differ from file to file and are incompressible for every filesystem."""
     for directory in range(directories):
         (target / f"{directory:03}").mkdir()
         for number in range(files):
@@ -76,6 +78,6 @@ def fill(target, directories, files, size):
 
 
 def paths(name):
-    """The paths of the files of a tree, below it, in order."""
+    """Returns the sorted paths of the files of a tree, relative to the tree."""
     tree = corpora.corpus(name)
     return sorted(str(file.relative_to(tree)) for file in tree.rglob("*.html"))

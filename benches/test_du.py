@@ -1,4 +1,4 @@
-"""Tests of what `du.py` takes for a right total."""
+"""Tests of the expected totals of `du.py`."""
 
 import tempfile
 import unittest
@@ -25,8 +25,8 @@ class Totals(unittest.TestCase):
         }
         for name, output in outputs.items():
             with self.subTest(name):
-                self.assertIsNone(answer(name).complaint(output.encode(), "wide", FACTS))
-                self.assertIsNotNone(answer(name).complaint(output.encode(), "wide", OTHER))
+                self.assertIsNone(answer(name).mismatch(output.encode(), "wide", FACTS))
+                self.assertIsNotNone(answer(name).mismatch(output.encode(), "wide", OTHER))
 
     def test_kib_are_rounded_up(self):
         gnu = arms.KIBIBYTES

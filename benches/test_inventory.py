@@ -1,9 +1,10 @@
-"""Tests of who `inventory.py` measures, and of what a run does with what arms make."""
+"""Tests of the arms of `inventory.py`, and of the handling of files that arms create."""
 
 import random
 import tempfile
 import types
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import inventory
@@ -19,26 +20,28 @@ class Cases(unittest.TestCase):
         for case in known:
             words = {word for arm in case.arms for word in (arm.name, arm.group)}
             self.assertEqual(len(case.arms), len({arm.name for arm in case.arms}))
-            for need in case.needs:
-                with self.subTest(case=case.name, need=need.text):
-                    self.assertIn(need.ours, words)
-                    self.assertTrue(need.kind in ("memory", "size") or need.than in words)
+            for requirement in case.requirements:
+                with self.subTest(case=case.name, requirement=requirement.text):
+                    self.assertIn(requirement.ours, words)
+                    self.assertTrue(requirement.kind in ("memory", "size") or requirement.reference in words)
 
 
 class Answers(unittest.TestCase):
     def test_a_total_is_the_last_one_rounded_up(self):
         answer = answers.SameTotal(rb'"bytes":(\d+)')
         output = b'{"bytes":7}\n{"total":{"bytes":2049}}\n'
-        self.assertIsNone(answer.complaint(output, "t", b"3\tt\n"))
-        self.assertIn("its total is 3 KiB, expected 2", answer.complaint(output, "t", b"2\tt\n"))
-        self.assertIn("no total", answer.complaint(b"{}", "t", b"2\tt\n"))
+        self.assertIsNone(answer.mismatch(output, "t", b"3\tt\n"))
+        self.assertIn("its total is 3 KiB, expected 2", answer.mismatch(output, "t", b"2\tt\n"))
+        self.assertIn("no total", answer.mismatch(b"{}", "t", b"2\tt\n"))
 
     def test_silence_is_no_answer(self):
-        self.assertIsNotNone(answers.Runs().complaint(b"", "t", b""))
+        self.assertIsNotNone(answers.AnyOutput().mismatch(b"", "t", b""))
 
 
 class Earlier(unittest.TestCase):
-    """Every arm of fathom meets the program that is named with --earlier, on what that program prepared."""
+    """Every arm of fathom is paired with the program of --earlier, on data that that program
+    prepared.
+    """
 
     def setUp(self):
         tools = build.Tools(("find",), "/new/fathom", "/old/fathom", "names", "timed", None, {}, {})
@@ -49,8 +52,9 @@ class Earlier(unittest.TestCase):
         ours = {arm.name for arm in case.arms if arm.group in cases.OURS}
         earlier = {arm.name for arm in case.arms if arm.group == "earlier"}
         self.assertEqual(earlier, {f"{name} (earlier)" for name in ours})
-        needs = {need.ours: need.than for need in case.needs if need.than.endswith("(earlier)")}
-        self.assertEqual(needs, {name: f"{name} (earlier)" for name in ours})
+        pairs = ((one.ours, one.reference) for one in case.requirements)
+        requirements = {ours: reference for ours, reference in pairs if reference.endswith("(earlier)")}
+        self.assertEqual(requirements, {name: f"{name} (earlier)" for name in ours})
 
     def test_the_earlier_program_reads_and_checks_by_itself(self):
         case = self.cases["ask-five"]
@@ -70,7 +74,7 @@ class Earlier(unittest.TestCase):
 class Made(unittest.TestCase):
     def test_what_arms_make_is_measured_and_gone_before_the_next_run(self):
         make = ("sh", "-c", 'test ! -e "$0" && mkdir "$0" && cat "$2" >"$0/copy" && ls "$1"', "OUT", "TREE", "MADE")
-        arm = cases.Arm("maker", "baseline", make, answers.Exactly())
+        arm = cases.Arm("maker", "baseline", make, answers.SameBytes())
         prepare = {"MADE": ("sh", "-c", 'printf 12345678 >"$0"', "MADE")}
         case = cases.Case("case", "a case", "tree", [arm], (cases.size(4), cases.size(3)), prepare=prepare)
         with tempfile.TemporaryDirectory() as root:
@@ -85,9 +89,10 @@ class Made(unittest.TestCase):
             result = runner.run(case, 2)
             self.assertEqual((result.excluded, result.made, len(result.samples["maker"])), ({}, {"maker": 8}, 2))
             self.assertEqual(sorted(path.name for path in Path(root).iterdir() if path.name != "timed"), ["tree"])
-        needs = [cases.Need(need.kind, need.limit, need.text, ours="maker") for need in case.needs]
+        requirements = [replace(requirement, ours="maker") for requirement in case.requirements]
         made = report.Report([result], random.Random(1))
-        self.assertEqual([made.measure(result, need)[:2] for need in needs], [("4.0 bytes", True), ("4.0 bytes", False)])
+        measured = [made.measure(result, requirement)[:2] for requirement in requirements]
+        self.assertEqual(measured, [("4.0 bytes", True), ("4.0 bytes", False)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tests of who `list.py` measures and of what it asks of them."""
+"""Tests of the arms and requirements of `list.py`."""
 
 import os
 import shutil
@@ -40,10 +40,10 @@ class Cases(unittest.TestCase):
     def test_what_a_need_compares_with_is_in_its_case(self):
         for each in listing.all_cases(TOOLS):
             known = {word for arm in each.arms for word in (arm.name, arm.group)}
-            for need in each.needs:
-                with self.subTest(case=each.name, need=need.text):
-                    self.assertIn(need.ours, known)
-                    self.assertTrue(need.kind == "published" or need.than in known)
+            for requirement in each.requirements:
+                with self.subTest(case=each.name, requirement=requirement.text):
+                    self.assertIn(requirement.ours, known)
+                    self.assertTrue(requirement.kind == "published" or requirement.reference in known)
 
     def test_names_of_arms_are_distinct(self):
         for each in listing.all_cases(TOOLS):
@@ -94,7 +94,7 @@ class Floor(unittest.TestCase):
             expected = self.output(scratch, arms.find(("find",)))
             for threads in (1, 3):
                 arm = arms.floor(floor, threads)
-                self.assertIsNone(arm.answer.complaint(self.output(scratch, arm), "tree", expected))
+                self.assertIsNone(arm.answer.mismatch(self.output(scratch, arm), "tree", expected))
 
     def output(self, directory, arm):
         command = arm.argv({"TREE": "tree"}, checking=True)

@@ -1,6 +1,6 @@
-"""Tests of the parts that decide what a run says: answers, ratios, verdicts.
+"""Tests of verification, ratios and verdicts. They measure nothing.
 
-Run them with `python3 -m unittest discover benches`; they measure nothing.
+Run them with `python3 -m unittest discover benches`.
 """
 
 import os
@@ -15,10 +15,10 @@ def samples(arm, *seconds, maxrss_kib=1024):
     return {block: run.Sample("case", arm, block, s, 0, 0, maxrss_kib) for block, s in enumerate(seconds)}
 
 
-def result_of(needs, **seconds):
-    """A result with arms named after their groups."""
-    made = [cases.Arm(group, group, ("TREE",), answers.Exactly()) for group in seconds]
-    result = run.Result(cases.Case("case", "a case", "real", made, needs), entries=1000, blocks=3)
+def result_of(requirements, **seconds):
+    """Returns a result with arms named after their groups."""
+    made = [cases.Arm(group, group, ("TREE",), answers.SameBytes()) for group in seconds]
+    result = run.Result(cases.Case("case", "a case", "real", made, requirements), entries=1000, blocks=3)
     result.samples = {group: samples(group, *times) for group, times in seconds.items()}
     return result
 
@@ -27,26 +27,26 @@ class Answers(unittest.TestCase):
     FIND = b"t\0t/a\0t/b\0"
 
     def test_one_other_byte_is_a_complaint(self):
-        self.assertIsNone(answers.Exactly().complaint(self.FIND, "t", self.FIND))
-        self.assertIn("part after 5", answers.Exactly().complaint(b"t\0t/a\nt/b\0", "t", self.FIND))
+        self.assertIsNone(answers.SameBytes().mismatch(self.FIND, "t", self.FIND))
+        self.assertIn("part after 5", answers.SameBytes().mismatch(b"t\0t/a\nt/b\0", "t", self.FIND))
 
     def test_paths_may_come_in_any_order(self):
-        self.assertIsNone(answers.Paths().complaint(b"t/b\0t\0t/a\0", "t", self.FIND))
+        self.assertIsNone(answers.SamePaths().mismatch(b"t/b\0t\0t/a\0", "t", self.FIND))
 
     def test_a_path_too_few_too_many_twice_or_cut_is_a_complaint(self):
         wrong = (b"t\0t/a\0", self.FIND + b"t/c\0", self.FIND + b"t/b\0", b"t\0t/a\0t/b", b"")
         for output in wrong:
             with self.subTest(output):
-                self.assertIsNotNone(answers.Paths().complaint(output, "t", self.FIND))
+                self.assertIsNotNone(answers.SamePaths().mismatch(output, "t", self.FIND))
 
     def test_only_who_is_known_to_may_leave_out_the_root_or_end_directories(self):
         output = b"t/b/\0t/a\0"
-        self.assertIsNone(answers.Paths(ends_directories=True, omits_root=True).complaint(output, "t", self.FIND))
-        self.assertIsNotNone(answers.Paths(omits_root=True).complaint(output, "t", self.FIND))
-        self.assertIsNotNone(answers.Paths(ends_directories=True).complaint(output, "t", self.FIND))
+        self.assertIsNone(answers.SamePaths(ends_directories=True, omits_root=True).mismatch(output, "t", self.FIND))
+        self.assertIsNotNone(answers.SamePaths(omits_root=True).mismatch(output, "t", self.FIND))
+        self.assertIsNotNone(answers.SamePaths(ends_directories=True).mismatch(output, "t", self.FIND))
 
     def test_the_summary_does_not_depend_on_the_order(self):
-        self.assertEqual(answers.Paths().summary(self.FIND), answers.Paths().summary(b"t/b\0t\0t/a\0"))
+        self.assertEqual(answers.SamePaths().summary(self.FIND), answers.SamePaths().summary(b"t/b\0t\0t/a\0"))
 
 
 class Ratios(unittest.TestCase):
@@ -69,18 +69,18 @@ class Ratios(unittest.TestCase):
 
 
 class Verdicts(unittest.TestCase):
-    def outcome(self, need, **seconds):
-        return report.Report([result_of((need,), **seconds)], random.Random(1)).verdicts[0].outcome
+    def outcome(self, requirement, **seconds):
+        return report.Report([result_of((requirement,), **seconds)], random.Random(1)).verdicts[0].outcome
 
     def test_faster_means_at_least_the_limit(self):
-        need = cases.faster(1.9, "baseline", "it")
-        self.assertEqual(self.outcome(need, baseline=[2, 2, 2], fathom=[1, 1, 1]), "PASS")
-        self.assertEqual(self.outcome(need, baseline=[1.8, 1.8, 1.8], fathom=[1, 1, 1]), "FAIL")
+        requirement = cases.faster(1.9, "baseline", "it")
+        self.assertEqual(self.outcome(requirement, baseline=[2, 2, 2], fathom=[1, 1, 1]), "PASS")
+        self.assertEqual(self.outcome(requirement, baseline=[1.8, 1.8, 1.8], fathom=[1, 1, 1]), "FAIL")
 
     def test_within_means_at_most_the_limit(self):
-        need = cases.within(1.12, "floor", "it")
-        self.assertEqual(self.outcome(need, floor=[1, 1, 1], fathom=[1.1, 1.1, 1.1]), "PASS")
-        self.assertEqual(self.outcome(need, floor=[1, 1, 1], fathom=[1.2, 1.2, 1.2]), "FAIL")
+        requirement = cases.within(1.12, "floor", "it")
+        self.assertEqual(self.outcome(requirement, floor=[1, 1, 1], fathom=[1.1, 1.1, 1.1]), "PASS")
+        self.assertEqual(self.outcome(requirement, floor=[1, 1, 1], fathom=[1.2, 1.2, 1.2]), "FAIL")
 
     def test_an_interval_across_the_limit_is_said(self):
         outcome = self.outcome(cases.within(1.12, "floor", "it"), floor=[1, 1, 1], fathom=[1.0, 1.1, 1.3])
@@ -100,8 +100,8 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(report.Report([result], random.Random(1)).verdicts[0].outcome, "FAIL")
 
     def test_a_need_may_name_one_arm_and_another_group_of_ours(self):
-        need = cases.within(1.3, "fathom", "it", ours="ordered")
-        self.assertEqual(self.outcome(need, fathom=[1, 1, 1], ordered=[1.2, 1.2, 1.2]), "PASS")
+        requirement = cases.within(1.3, "fathom", "it", ours="ordered")
+        self.assertEqual(self.outcome(requirement, fathom=[1, 1, 1], ordered=[1.2, 1.2, 1.2]), "PASS")
         result = result_of((cases.faster(2, "bfs", "it"),), rival=[1, 1, 1], bfs=[3, 3, 3], fathom=[1, 1, 1])
         self.assertEqual(report.Report([result], random.Random(1)).verdicts[0].outcome, "PASS")
 
@@ -109,7 +109,7 @@ class Verdicts(unittest.TestCase):
         figure = cases.Figure(0.5, entries=2000, baseline_s=0.25)
         result = result_of((cases.published(4, "it", figure),), baseline=[0.2] * 3, fathom=[0.1] * 3)
         verdict = report.Report([result], random.Random(1)).verdicts[0]
-        self.assertEqual((verdict.need, verdict.outcome), ("4 times faster than it's published 500 ms", "information"))
+        self.assertEqual((verdict.requirement, verdict.outcome), ("4 times faster than it's published 500 ms", "information"))
         said = "5.00 as it is, 2.50 an entry, 4.00 by the time of baseline, 250.0 ms there (100.0 ms here)"
         self.assertEqual(verdict.measured, said)
 
@@ -131,32 +131,32 @@ class Blocks(unittest.TestCase):
 
 
 class Admission(unittest.TestCase):
-    """With programs that exist everywhere: what each prints is its last word."""
+    """Uses programs that exist everywhere, whose output is their last argument."""
 
-    def admitted(self, *printed, expected=None):
+    def verified_arms(self, *printed, expected=None):
         runner = run.Runner(None, self, random.Random(1), lambda text: None)
-        whole = answers.Exactly()
+        whole = answers.SameBytes()
         made = [cases.Arm(f"{group} {text}", group, ("printf", text), whole) for group, text in printed]
         result = run.Result(cases.Case("case", "a case", "real", made, expected=expected))
-        return [arm.name for arm in runner.admitted(result, ("/", "t"))], result
+        return [arm.name for arm in runner.verified_arms(result, ("/", "t"))], result
 
     def corpus(self, name):
         return f"/{name}"
 
     def test_all_are_compared_with_the_baseline(self):
-        present, result = self.admitted(("fathom", "aa"), ("rival", "b"), ("baseline", "aa"))
+        present, result = self.verified_arms(("fathom", "aa"), ("rival", "b"), ("baseline", "aa"))
         self.assertEqual(present, ["baseline aa", "fathom aa"])
         self.assertEqual(result.printed["fathom aa"], 2)
         self.assertIn("2 bytes", result.answer)
         self.assertIn("rival b", result.excluded)
 
     def test_without_a_baseline_nobody_can_be_compared(self):
-        present, result = self.admitted(("fathom", "aa"))
+        present, result = self.verified_arms(("fathom", "aa"))
         self.assertEqual(present, [])
         self.assertIn("baseline", result.excluded["fathom aa"])
 
     def test_what_is_known_of_the_tree_comes_before_the_baseline(self):
-        present, _ = self.admitted(("fathom", "/real"), ("baseline", "aa"), expected=str.encode)
+        present, _ = self.verified_arms(("fathom", "/real"), ("baseline", "aa"), expected=str.encode)
         self.assertEqual(present, ["fathom /real"])
 
     def test_another_command_may_be_checked(self):

@@ -1,4 +1,6 @@
-"""Tests of what `serve.py` needs and says, of how it reads what other programs print, and of its client in C."""
+"""Tests of `serve.py`: its requirements and report, its parsers of other programs' output, and
+load.c.
+"""
 
 import http.server
 import os
@@ -23,9 +25,11 @@ ARMS = serve_arms.all_arms("/bin/fathom", FOUND)
 GROUPS = {"fathom": "fathom", "fathom --io sync": "fixed", "fathom --io pool": "fixed", "nginx": "nginx"}
 
 
-def result_of(needs=(), kind="hot", figure="requests_s", **servers):
-    """A result whose servers have these values of one figure, block by block; `_` in a name is a space."""
-    case = Case("case", "a case", kind, figure, 716, tuple(needs))
+def result_of(requirements=(), kind="hot", figure="requests_s", **servers):
+    """Returns a result whose servers have these values of one figure, by block; `_` in a name is a
+    space.
+    """
+    case = Case("case", "a case", kind, figure, 716, tuple(requirements))
     names = {name.replace("_io_", " --io "): values for name, values in servers.items()}
     result = Result(case, [serve_arms.Arm(name, GROUPS[name], ()) for name in names], blocks=3)
     others = {name: 1.0 for name in COLUMNS[kind]}
@@ -44,9 +48,12 @@ class Cases(unittest.TestCase):
             words = {word for arm in ARMS if arm.group not in case.without for word in (arm.name, arm.group)}
             self.assertIn(case.kind, MEASURES)
             self.assertIn(case.figure, COLUMNS[case.kind])
-            for need in case.needs:
-                with self.subTest(case=case.name, need=need.text):
-                    self.assertIn(need.figure, COLUMNS[case.kind]) if need.figure else self.assertIn(need.than, words)
+            for requirement in case.requirements:
+                with self.subTest(case=case.name, requirement=requirement.text):
+                    if requirement.figure:
+                        self.assertIn(requirement.figure, COLUMNS[case.kind])
+                    else:
+                        self.assertIn(requirement.reference, words)
 
     def test_every_figure_of_a_table_is_known(self):
         self.assertEqual({name for names in COLUMNS.values() for name in names} - FIGURES.keys(), set())
@@ -76,9 +83,10 @@ class Servers(unittest.TestCase):
         arms = serve_arms.all_arms("/bin/fathom", FOUND, "/old/fathom")
         earlier = [arm for arm in arms if arm.group == "earlier"]
         self.assertEqual([arm.command[0] for arm in earlier], ["/old/fathom"])
-        case = serve.compared(serve.CASES[0], "/old/fathom")
-        self.assertEqual([need.than for need in case.needs if need not in serve.CASES[0].needs], ["earlier"])
-        self.assertIs(serve.compared(serve.CASES[0], None), serve.CASES[0])
+        case = serve.with_earlier(serve.CASES[0], "/old/fathom")
+        added = [one.reference for one in case.requirements if one not in serve.CASES[0].requirements]
+        self.assertEqual(added, ["earlier"])
+        self.assertIs(serve.with_earlier(serve.CASES[0], None), serve.CASES[0])
 
     def test_fathom_stays_whatever_is_asked_for(self):
         kept = [arm.name for arm in serve.only(ARMS, "nginx", "aio")]
@@ -97,13 +105,13 @@ class Printed(unittest.TestCase):
     WRK = "Running 1s test\n  13 requests in 1.50s, 2.00MB read\nRequests/sec: 8.67\n"
 
     def test_wrk(self):
-        self.assertEqual(clients.wrk_said(self.WRK), (13, 1.5))
+        self.assertEqual(clients.parse_wrk(self.WRK), (13, 1.5))
         for wrong in ("  Socket errors: connect 0, read 3, write 0, timeout 0", "  Non-2xx or 3xx responses: 13"):
             with self.assertRaisesRegex(Failure, wrong.strip()):
-                clients.wrk_said(self.WRK.replace("Requests/sec", f"{wrong}\nRequests/sec"))
+                clients.parse_wrk(self.WRK.replace("Requests/sec", f"{wrong}\nRequests/sec"))
         for nothing in ("", "0 requests in 1.00s, 0B read"):
             with self.assertRaises(Failure):
-                clients.wrk_said(nothing)
+                clients.parse_wrk(nothing)
 
     def test_strace(self):
         table = """\
@@ -115,7 +123,7 @@ strace: Process 8 attached
 ------ ----------- ----------- --------- --------- ----------------
 100.00    0.001000           4       220        20 total
 """
-        self.assertEqual(clients.strace_said(table), {"sendmsg": 100, "recvfrom": 120})
+        self.assertEqual(clients.parse_strace(table), {"sendmsg": 100, "recvfrom": 120})
 
     def test_wrong_answers_are_a_failure(self):
         with self.assertRaisesRegex(Failure, "2 of 9"):
@@ -123,25 +131,25 @@ strace: Process 8 attached
 
 
 class Verdicts(unittest.TestCase):
-    def verdict(self, need, **servers):
-        return report_of(result_of((need,), **servers)).verdicts[0]
+    def verdict(self, requirement, **servers):
+        return report_of(result_of((requirement,), **servers)).verdicts[0]
 
     def test_more_requests_are_better(self):
-        need = better(1.5, "nginx", "it")
-        self.assertEqual(self.verdict(need, fathom=[3, 3, 3], nginx=[2, 2, 2]).outcome, "PASS")
-        self.assertEqual(self.verdict(need, fathom=[2.8, 2.8, 2.8], nginx=[2, 2, 2]).outcome, "FAIL")
+        requirement = better(1.5, "nginx", "it")
+        self.assertEqual(self.verdict(requirement, fathom=[3, 3, 3], nginx=[2, 2, 2]).outcome, "PASS")
+        self.assertEqual(self.verdict(requirement, fathom=[2.8, 2.8, 2.8], nginx=[2, 2, 2]).outcome, "FAIL")
 
     def test_less_time_is_better(self):
         mixed = {"kind": "mixed", "figure": "p99_ms"}
-        need = better(5, "fathom --io sync", "it")
-        self.assertEqual(self.verdict(need, fathom=[1, 1, 1], fathom_io_sync=[6, 6, 6], **mixed).outcome, "PASS")
-        self.assertEqual(self.verdict(need, fathom=[1, 1, 1], fathom_io_sync=[4, 4, 4], **mixed).outcome, "FAIL")
+        requirement = better(5, "fathom --io sync", "it")
+        self.assertEqual(self.verdict(requirement, fathom=[1, 1, 1], fathom_io_sync=[6, 6, 6], **mixed).outcome, "PASS")
+        self.assertEqual(self.verdict(requirement, fathom=[1, 1, 1], fathom_io_sync=[4, 4, 4], **mixed).outcome, "FAIL")
 
     def test_within_5_percent_of_the_best_model(self):
-        need = near(1.05, "fixed", "the best model")
+        requirement = near(1.05, "fixed", "the best model")
         models = {"fathom_io_sync": [1, 1, 1], "fathom_io_pool": [10, 10, 10]}
-        self.assertEqual(self.verdict(need, fathom=[9.6, 9.6, 9.6], **models).outcome, "PASS")
-        self.assertEqual(self.verdict(need, fathom=[9.4, 9.4, 9.4], **models).outcome, "FAIL")
+        self.assertEqual(self.verdict(requirement, fathom=[9.6, 9.6, 9.6], **models).outcome, "PASS")
+        self.assertEqual(self.verdict(requirement, fathom=[9.4, 9.4, 9.4], **models).outcome, "FAIL")
 
     def test_an_interval_across_the_limit_is_said_with_both_medians(self):
         verdict = self.verdict(not_worse("nginx", "it"), fathom=[900, 1100, 1300], nginx=[1000, 1000, 1000])
@@ -149,10 +157,10 @@ class Verdicts(unittest.TestCase):
         self.assertIn("(1,100 against 1,000 requests/s of nginx)", verdict.measured)
 
     def test_who_cannot_be_told_from_another_is_not_worse(self):
-        need = not_worse("nginx", "it")
-        near = self.verdict(need, fathom=[990, 997, 1010], nginx=[1000, 1000, 1000])
+        requirement = not_worse("nginx", "it")
+        near = self.verdict(requirement, fathom=[990, 997, 1010], nginx=[1000, 1000, 1000])
         self.assertEqual(near.outcome, "no difference")
-        self.assertEqual(self.verdict(need, fathom=[990, 990, 990], nginx=[1000, 1000, 1000]).outcome, "FAIL")
+        self.assertEqual(self.verdict(requirement, fathom=[990, 990, 990], nginx=[1000, 1000, 1000]).outcome, "FAIL")
 
     def test_a_figure_of_its_own_has_a_limit(self):
         result = {"kind": "memory", "figure": "connection_kib"}
@@ -193,9 +201,9 @@ class Tables(unittest.TestCase):
         self.assertEqual(len(list(memory.losses())), 1)
 
     def test_a_run_directory_holds_every_figure(self):
-        finished = report_of(result_of((at_most(3, "busy_percent"),), fathom=[2, 2, 2]))
+        wait_output = report_of(result_of((at_most(3, "busy_percent"),), fathom=[2, 2, 2]))
         with tempfile.TemporaryDirectory() as scratch:
-            report.write(Path(scratch) / "run", finished, {"command": "it", "CPU": "one"}, "How.")
+            report.write(Path(scratch) / "run", wait_output, {"command": "it", "CPU": "one"}, "How.")
             raw = (Path(scratch) / "run/raw.csv").read_text().splitlines()
             text = (Path(scratch) / "run/README.md").read_text()
         self.assertEqual(len(raw), 1 + 3 * len(COLUMNS["hot"]))
@@ -213,7 +221,7 @@ class Files(unittest.TestCase):
 
 
 class Client(unittest.TestCase):
-    """floor/load.c, with a server of Python's own."""
+    """Tests floor/load.c against a Python server."""
 
     @classmethod
     def setUpClass(cls):
@@ -245,7 +253,8 @@ class Client(unittest.TestCase):
                 self.run_load([path], "--count", 1)
 
     def test_a_stall_counts_for_every_request_that_was_due(self):
-        # One connection, ten requests due 10 ms apart, and the first takes 300 ms: the last waits for 200 ms of that.
+        # One connection, ten requests due 10 ms apart, the first of which takes 300 ms: the last
+        # one waits for 200 ms of that.
         said = self.run_load(["/stall", *["/5"] * 9], "--seconds", 0.1, "--rate", 100, connections=1)
         self.assertEqual((said["requests"], said["unanswered"]), (10, 0))
         self.assertGreater(said["max_ms"], 299)
@@ -253,12 +262,12 @@ class Client(unittest.TestCase):
 
     def test_connections_are_held(self):
         port, paths = self.server.server_address[1], self.paths("/5")
-        with self.load.holding(port, 5, paths):
-            # Those of other tests may not be closed yet.
+        with self.load.hold_connections(port, 5, paths):
+            # Connections of other tests may still be open.
             self.assertGreaterEqual(self.server.open, 5)
 
     def test_it_works_beside(self):
-        with self.load.beside(self.server.server_address[1], 2, self.paths("/5"), "--count", 9) as end:
+        with self.load.run_in_background(self.server.server_address[1], 2, self.paths("/5"), "--count", 9) as end:
             self.assertEqual(end()["requests"], 9)
 
     def test_an_answer_and_its_head(self):
@@ -281,7 +290,7 @@ class Threads(socketserver.ThreadingTCPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """As many bytes as the path says."""
+    """Responds with as many bytes as the path says."""
 
     protocol_version = "HTTP/1.1"
     asked = []

@@ -1,15 +1,16 @@
-// The floor for `du -s DIR`: the system calls that the answer needs, on plain threads, and nothing else.
+// A lower bound for `du -s DIR`: only the system calls that the result requires, on plain threads.
 //
-//   floor DIR [THREADS [CHUNK [inode]]]        (defaults: 2 threads, 256 names a chunk, listing order)
+// floor DIR [THREADS [CHUNK [inode]]] (defaults: 2 threads, 256 names a chunk, listing order)
 //
-// For each directory: openat relative to its parent, getdents64 until it says "end", one statx of itself, close. For
-// each other entry: one statx relative to its directory; on a filesystem of this machine one lstat, from a working
-// directory that each thread has to itself, which the kernel is through with sooner. Hard links count once. Prints what `du -s DIR` prints.
-// It keeps no order, prints nothing below DIR, and gives up at the first error: what is left is the cost of the
-// question, not of an answer to it. With `inode`, what one getdents64 returned is taken in order of inode numbers,
-// which on a disk is near the order of the inodes themselves.
+// For each directory: openat relative to its parent, getdents64 until the end, one statx of the
+// directory, close. For each other entry: one statx relative to its directory. On a local
+// filesystem lstat replaces it, from a working directory that the thread does not share, because
+// the kernel resolves such a name faster. Hard links are counted once. The output is that of
+// `du -s DIR`. The program keeps no order, prints nothing below DIR, and exits at the first error.
+// With `inode`, the entries of one getdents64 call are processed in order of their inode numbers,
+// which on a disk is close to the order of the inodes.
 //
-// How the threads share the work is in pool.h.
+// pool.h distributes the work to the threads.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -22,13 +23,13 @@
 #include "pool.h"
 
 enum {
-    RECORDS_MAX = BUFFER_BYTES / 24,  // the shortest record
+    RECORDS_MAX = BUFFER_BYTES / 24,  // 24 bytes: the shortest record
     STAT_FLAGS = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
     STAT_MASK = STATX_BLOCKS | STATX_INO | STATX_NLINK,
-    NEAR_NAMES = 4,  // from so many on, going there pays
+    NEAR_NAMES = 4,  // names from which on a change of the working directory pays
 };
 
-// Each on cache lines of its own: `blocks` changes with every name.
+// Aligned to separate cache lines: a worker updates `blocks` with every name.
 struct worker {
     _Alignas(128) uint64_t blocks;
     pthread_t thread;
@@ -40,9 +41,9 @@ struct worker {
 
 static unsigned chunk_names = 256;
 static bool inode_order;
-static bool local;           // no filesystem that asks somebody else
+static bool local;           // the filesystem is on this machine, not on a network
 
-// ---- hard links: a set of (device, inode), rarely touched ----
+// ---- hard links: a set of (device, inode), accessed rarely ----
 
 struct inode {
     uint64_t device, number;
@@ -102,15 +103,15 @@ static uint64_t blocks_of_statx(const struct statx *st, bool is_directory)
     return blocks_of(key, is_directory ? 1 : st->stx_nlink, st->stx_blocks);
 }
 
-// Whether names of `dir` are to be looked up from the working directory.
-static bool come_near(struct dir *dir, unsigned names)
+// Changes the working directory to `dir` if that pays for so many names. Returns whether it did.
+static bool enter_if_local(struct dir *dir, unsigned names)
 {
     return local && names >= NEAR_NAMES && fchdir(dir->fd) == 0;
 }
 
-static void stat_name(struct worker *worker, struct dir *dir, bool near, const char *name)
+static void stat_name(struct worker *worker, struct dir *dir, bool in_directory, const char *name)
 {
-    if (near) {
+    if (in_directory) {
         struct stat st;
         if (lstat(name, &st) != 0)
             die("access", name);
@@ -126,12 +127,12 @@ static void stat_name(struct worker *worker, struct dir *dir, bool near, const c
 static void stat_chunk(struct worker *worker, struct item *chunk)
 {
     const char *name = chunk->text;
-    bool near = come_near(chunk->dir, chunk->names);
+    bool in_directory = enter_if_local(chunk->dir, chunk->names);
     for (unsigned i = 0; i < chunk->names; i++, name += strlen(name) + 1)
-        stat_name(worker, chunk->dir, near, name);
+        stat_name(worker, chunk->dir, in_directory, name);
 }
 
-// Filesystems without types in their listings: ask, as one would for the size anyway.
+// The filesystem may not report types (DT_UNKNOWN); they then cost a statx, as sizes do.
 static unsigned char type_of(struct dir *dir, struct record *record)
 {
     struct statx st;
@@ -148,8 +149,8 @@ static int by_inode(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-// Splits one buffer of records into directories and others.
-static void sort_out(struct worker *worker, struct dir *dir, long filled)
+// Splits a buffer of records into directories and other files.
+static void partition_records(struct worker *worker, struct dir *dir, long filled)
 {
     worker->directories = worker->files = 0;
     for (long at = 0; at < filled;) {
@@ -182,7 +183,7 @@ static void queue_directories(struct worker *worker, struct dir *dir)
         push_directories(first, last, worker->directories);
 }
 
-// Copies the names of the `count` files from number `at` on into one item.
+// Copies the names of the `count` files from index `at` into one item.
 static struct item *make_chunk(struct worker *worker, struct dir *dir, unsigned at, unsigned count)
 {
     size_t bytes = 0;
@@ -194,16 +195,16 @@ static struct item *make_chunk(struct worker *worker, struct dir *dir, unsigned 
     return new_item(dir, worker->text, bytes, count);
 }
 
-// Gives chunks away while others may want them; the last one, and what nobody has room for, is this worker's.
+// Queues chunks while the queue has space. This worker processes the last chunk and the rest.
 static void stat_files(struct worker *worker, struct dir *dir)
 {
-    bool near = come_near(dir, worker->files);
+    bool in_directory = enter_if_local(dir, worker->files);
     for (unsigned at = 0; at < worker->files;) {
-        if (worker->files - at > chunk_names && room_for_chunk()) {
+        if (worker->files - at > chunk_names && chunk_queue_has_space()) {
             push_chunk(make_chunk(worker, dir, at, chunk_names));
             at += chunk_names;
         } else {
-            stat_name(worker, dir, near, worker->file[at++]->name);
+            stat_name(worker, dir, in_directory, worker->file[at++]->name);
         }
     }
 }
@@ -227,18 +228,18 @@ static void walk_directory(struct worker *worker, struct item *item)
     struct dir *parent = item->dir;
     struct dir *dir = open_directory(worker, parent ? parent->fd : AT_FDCWD, item->text);
     if (parent)
-        leave(parent);
+        release_dir(parent);
     for (;;) {
         long filled = syscall(SYS_getdents64, dir->fd, worker->buffer, BUFFER_BYTES);
         if (filled < 0)
             die("read directory", item->text);
         if (filled == 0)
             break;
-        sort_out(worker, dir, filled);
+        partition_records(worker, dir, filled);
         queue_directories(worker, dir);
         stat_files(worker, dir);
     }
-    leave(dir);
+    release_dir(dir);
 }
 
 static void *work(void *argument)
@@ -252,7 +253,7 @@ static void *work(void *argument)
             walk_directory(worker, item);
         } else {
             stat_chunk(worker, item);
-            leave(item->dir);
+            release_dir(item->dir);
         }
     }
     return NULL;

@@ -1,25 +1,28 @@
-// Asks a server on 127.0.0.1 for files over HTTP/1.1 and prints what came, as one line of JSON:
+// Requests files from a server on 127.0.0.1 over HTTP/1.1 and prints the results as one line of
+// JSON:
 //
 //   load PORT CONNECTIONS PATHS --seconds S [--rate R]   for S seconds
 //   load PORT CONNECTIONS PATHS --count N                N requests
-//   load PORT CONNECTIONS PATHS --hold                   one request a connection; then they stay open, unused, until
-//                                                        standard input ends
+//   load PORT CONNECTIONS PATHS --hold                   one request per connection, then idle
+//                                                        connections until standard input ends
 //
-// PATHS is a file with one path a line. They are asked for in its order by all connections together, and from the
-// beginning again after the last one; `rounds` says how often that was.
+// PATHS is a file with one path per line. The connections share its order and repeat it from the
+// beginning; `rounds` is the number of repetitions.
 //
-// With --rate, requests are due at even times whatever the server does. One that had to wait because every connection
-// was busy has waited, too: its latency is counted from the time it was due. (A client that sends the next request when
-// the last one is answered leaves out exactly the requests that a stall would have hit.) After the S seconds, what was
-// due is still sent and waited for, for GRACE_S; of what is unanswered then, the latency is the time until then. Without
-// --rate a connection sends its next request when it has an answer.
+// With --rate, requests are due at regular intervals, independently of the server's progress. The
+// latency of a request counts from its due time, even if all connections were busy then. (A
+// closed-loop client would omit exactly the requests that a stall delays: coordinated omission.)
+// After S seconds, requests that were due are still sent and awaited for GRACE_S; the latency of an
+// unanswered request is the time up to then. Without --rate a connection sends its next request
+// after each response.
 //
-// This program may itself have to wait for the processor, which is no fault of the server. So a request that could have
-// been sent in time is counted from when it was, and an answer until its last byte reached this socket, as the kernel
-// has noted it (SO_TIMESTAMPNS), not until somebody looked.
+// Scheduling delays of this program are not the server's. A request that could have been sent in
+// time therefore counts from the time when it was sent, and a response ends when its last byte
+// reached the socket according to the kernel (SO_TIMESTAMPNS), not when this program read it.
 //
-// An answer is right when it has status 200 and as many bytes as it says. Their values are thrown away in the kernel
-// (MSG_TRUNC): this program takes little of the processor that the load itself needs. Others check bodies.
+// A response is correct if it has status 200 and as many bytes as its Content-Length. The kernel
+// discards the bytes (MSG_TRUNC), to leave the processor to the server. Other programs check
+// bodies.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -35,62 +38,62 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 8192, EVENTS = 256, GRACE_S = 10, PATIENCE_S = 600 };
+enum { HEAD_BYTES = 8192, EVENTS = 256, GRACE_S = 10, TIMEOUT_S = 600 };
 static const int64_t SECOND = 1000000000;
 static const size_t DISCARD_BYTES = 1 << 20;
 
 struct connection {
     int fd;
     int busy;
-    int64_t start;      // what its latency is counted from
-    int64_t arrived;    // when the last byte that was read had come
+    int64_t start;      // start of the latency
+    int64_t arrived;    // arrival time of the last byte read
     int64_t body_left;  // -1 while the head is incomplete
     size_t head_bytes;
     char head[HEAD_BYTES];
 };
 
-static struct connection *connections, **idle;  // `idle` is a ring: the one that waited longest is next
+static struct connection *connections, **idle;  // `idle` is a FIFO ring buffer
 static size_t connection_count, idle_first, idle_count;
 static char **paths;
 static size_t path_count;
 static int port, poller;
 static int64_t *latencies;
-static size_t sent, latency_count, latency_room;
+static size_t sent, latency_count, latency_capacity;
 static int64_t errors, unanswered, bytes, reconnects;
 
-_Noreturn static void die(const char *deed)
+_Noreturn static void die(const char *action)
 {
-    fprintf(stderr, "load: cannot %s: %s\n", deed, strerror(errno));
+    fprintf(stderr, "load: cannot %s: %s\n", action, strerror(errno));
     exit(1);
 }
 
 static int64_t now(void)
 {
     struct timespec time;
-    // The clock of the kernel's stamps.
+    // The clock of the kernel's receive timestamps.
     clock_gettime(CLOCK_REALTIME, &time);
     return time.tv_sec * SECOND + time.tv_nsec;
 }
 
-static void *room(void *old, size_t size)
+static void *resize(void *old, size_t size)
 {
-    void *made = realloc(old, size);
-    if (!made)
+    void *memory = realloc(old, size);
+    if (!memory)
         die("get memory");
-    return made;
+    return memory;
 }
 
 static void read_paths(const char *name)
 {
     FILE *file = fopen(name, "r");
     char *line = NULL;
-    size_t size = 0, kept = 0;
+    size_t size = 0, capacity = 0;
     if (!file)
         die("open the paths");
     for (ssize_t length; (length = getline(&line, &size, file)) > 0;) {
         line[length - (line[length - 1] == '\n')] = 0;
-        if (path_count == kept)
-            paths = room(paths, (kept = kept ? 2 * kept : 1024) * sizeof *paths);
+        if (path_count == capacity)
+            paths = resize(paths, (capacity = capacity ? 2 * capacity : 1024) * sizeof *paths);
         if (!(paths[path_count++] = strdup(line)))
             die("get memory");
     }
@@ -102,8 +105,8 @@ static void read_paths(const char *name)
     }
 }
 
-// Waits for the connection: on the loopback that takes no time worth saving.
-static void join(struct connection *connection)
+// Connects synchronously: on the loopback interface that takes negligible time.
+static void open_connection(struct connection *connection)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -113,7 +116,7 @@ static void join(struct connection *connection)
         die("make a socket");
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (setsockopt(connection->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0)
-        die("have answers stamped");
+        die("enable receive timestamps");
     if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
         die("connect");
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
@@ -121,11 +124,11 @@ static void join(struct connection *connection)
         die("watch a socket");
 }
 
-static void rejoin(struct connection *connection)
+static void reconnect(struct connection *connection)
 {
     close(connection->fd);
     reconnects++;
-    join(connection);
+    open_connection(connection);
 }
 
 static void put_idle(struct connection *connection)
@@ -142,7 +145,7 @@ static struct connection *take_idle(void)
     return connection;
 }
 
-static void ask(struct connection *connection, int64_t start)
+static void send_request(struct connection *connection, int64_t start)
 {
     char request[4096];
     int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -151,29 +154,31 @@ static void ask(struct connection *connection, int64_t start)
     connection->start = start;
     connection->body_left = -1;
     connection->head_bytes = 0;
-    // The server may have closed it since its last answer.
+    // The server may have closed the connection since its last response.
     if (send(connection->fd, request, (size_t)length, MSG_NOSIGNAL) == length)
         return;
-    rejoin(connection);
+    reconnect(connection);
     if (send(connection->fd, request, (size_t)length, MSG_NOSIGNAL) != length)
         die("send a request");
 }
 
-static void keep_latency(int64_t latency)
+static void add_latency(int64_t latency)
 {
-    if (latency_count == latency_room)
-        latencies = room(latencies, (latency_room = latency_room ? 2 * latency_room : 65536) * sizeof *latencies);
+    if (latency_count == latency_capacity) {
+        latency_capacity = latency_capacity ? 2 * latency_capacity : 65536;
+        latencies = resize(latencies, latency_capacity * sizeof *latencies);
+    }
     latencies[latency_count++] = latency;
 }
 
-// recv(2) that also takes note of when the bytes had come.
-static ssize_t take(struct connection *connection, char *to, size_t most, int flags)
+// Receives bytes and records their arrival time.
+static ssize_t receive_stamped(struct connection *connection, char *to, size_t max, int flags)
 {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(struct timespec))];
     } control;
-    struct iovec part = {to, most};
+    struct iovec part = {to, max};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t count = recvmsg(connection->fd, &message, flags | MSG_DONTWAIT);
     if (count < 0)
@@ -190,14 +195,14 @@ static ssize_t take(struct connection *connection, char *to, size_t most, int fl
 
 static void finish(struct connection *connection, int right)
 {
-    keep_latency((right ? connection->arrived : now()) - connection->start);
+    add_latency((right ? connection->arrived : now()) - connection->start);
     errors += !right;
     if (!right)
-        rejoin(connection);
+        reconnect(connection);
     put_idle(connection);
 }
 
-// The length of the body that follows a whole head, or -1 when it is no answer of ours.
+// Returns the length of the body that follows a complete head, or -1 if the head is not valid.
 static int64_t body_length(char *head)
 {
     if (strncmp(head, "HTTP/1.1 200", 12) != 0)
@@ -208,11 +213,12 @@ static int64_t body_length(char *head)
     return -1;
 }
 
-// Reads on in a head: 1 when it goes on with the body, 0 when nothing more is there, -1 when it is wrong.
+// Reads more of a head. Returns 1 if it is complete, 0 if no more bytes are available, -1 if it is
+// invalid.
 static int read_head(struct connection *connection)
 {
     size_t left = HEAD_BYTES - 1 - connection->head_bytes;
-    ssize_t count = take(connection, connection->head + connection->head_bytes, left, 0);
+    ssize_t count = receive_stamped(connection, connection->head + connection->head_bytes, left, 0);
     if (count <= 0)
         return count < 0 && errno == EAGAIN ? 0 : -1;
     connection->head_bytes += (size_t)count;
@@ -232,8 +238,8 @@ static int read_head(struct connection *connection)
 
 static void receive(struct connection *connection)
 {
-    if (!connection->busy) {  // closed by the server, which it may do
-        rejoin(connection);
+    if (!connection->busy) {  // the server closed an idle connection
+        reconnect(connection);
         return;
     }
     if (connection->body_left < 0) {
@@ -244,8 +250,8 @@ static void receive(struct connection *connection)
             return;
     }
     while (connection->body_left > 0) {
-        size_t most = (size_t)connection->body_left < DISCARD_BYTES ? (size_t)connection->body_left : DISCARD_BYTES;
-        ssize_t count = take(connection, NULL, most, MSG_TRUNC);
+        size_t max = (size_t)connection->body_left < DISCARD_BYTES ? (size_t)connection->body_left : DISCARD_BYTES;
+        ssize_t count = receive_stamped(connection, NULL, max, MSG_TRUNC);
         if (count < 0 && errno == EAGAIN)
             return;
         if (count <= 0) {
@@ -268,11 +274,12 @@ static void wait_until(int64_t time)
         receive(events[index].data.ptr);
 }
 
-// Sends `count` requests, or those of `seconds`, and waits for their answers; the time it took.
+// Sends `count` requests, or those of `seconds`, and waits for the responses. Returns the elapsed
+// time.
 static int64_t run(double seconds, double rate, size_t count)
 {
     int64_t begin = now(), last = begin, free_since = begin;
-    int64_t end = begin + (count ? PATIENCE_S * SECOND : (int64_t)(seconds * (double)SECOND));
+    int64_t end = begin + (count ? TIMEOUT_S * SECOND : (int64_t)(seconds * (double)SECOND));
     if (rate > 0)
         count = (size_t)(seconds * rate);
     while (last < end + GRACE_S * SECOND) {
@@ -280,8 +287,8 @@ static int64_t run(double seconds, double rate, size_t count)
             int64_t due = rate > 0 ? begin + (int64_t)((double)sent * SECOND / rate) : last;
             if (due > last)
                 break;
-            // Before there was a connection that could have taken it, it was the server that held it up.
-            ask(take_idle(), due < free_since ? due : now());
+            // A request that was due while all connections were busy was delayed by the server.
+            send_request(take_idle(), due < free_since ? due : now());
         }
         if (idle_count == connection_count && (count ? sent >= count : last >= end))
             break;
@@ -298,11 +305,11 @@ static int64_t run(double seconds, double rate, size_t count)
     }
     for (size_t index = 0; index < connection_count; index++)
         if (connections[index].busy) {
-            keep_latency(last - connections[index].start);
+            add_latency(last - connections[index].start);
             unanswered++;
         }
     for (; rate > 0 && sent < count; sent++, unanswered++)
-        keep_latency(last - (begin + (int64_t)((double)sent * SECOND / rate)));
+        add_latency(last - (begin + (int64_t)((double)sent * SECOND / rate)));
     return last - begin;
 }
 
@@ -312,9 +319,9 @@ static int in_order(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static double part_ms(double part)
+static double quantile_ms(double share)
 {
-    size_t at = (size_t)(part * (double)latency_count);
+    size_t at = (size_t)(share * (double)latency_count);
     return (double)latencies[at < latency_count ? at : latency_count - 1] / 1e6;
 }
 
@@ -324,7 +331,7 @@ static void print(int64_t took)
     printf("{\"requests\": %zu, \"errors\": %ld, \"unanswered\": %ld, \"bytes\": %ld, \"reconnects\": %ld, "
            "\"seconds\": %.6f, \"rounds\": %.3f, \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f}\n",
            latency_count, errors, unanswered, bytes, reconnects, (double)took / 1e9, (double)sent / (double)path_count,
-           part_ms(0.5), part_ms(0.99), part_ms(1));
+           quantile_ms(0.5), quantile_ms(0.99), quantile_ms(1));
     if (fflush(stdout) != 0)
         die("print");
 }
@@ -342,10 +349,10 @@ int main(int argc, char **argv)
     connection_count = strtoul(argv[2], NULL, 10);
     read_paths(argv[3]);
     poller = epoll_create1(EPOLL_CLOEXEC);
-    connections = room(NULL, connection_count * sizeof *connections);
-    idle = room(NULL, connection_count * sizeof *idle);
+    connections = resize(NULL, connection_count * sizeof *connections);
+    idle = resize(NULL, connection_count * sizeof *idle);
     for (size_t index = 0; index < connection_count; index++) {
-        join(&connections[index]);
+        open_connection(&connections[index]);
         put_idle(&connections[index]);
     }
     size_t count = holds ? connection_count : counts ? strtoul(argv[5], NULL, 10) : 0;

@@ -1,13 +1,14 @@
-// The floor for `find DIR` to a pipe: the system calls that the answer needs, on plain threads, and nothing else.
+// A lower bound for `find DIR` to a pipe: only the system calls that the result requires, on plain
+// threads.
 //
 //   names DIR [THREADS [null]]        (defaults: 2 threads, each path ends in a newline)
 //
-// For each directory: openat relative to its parent, getdents64 until it says "end", close. No entry is looked up
-// unless the filesystem does not say its type. Prints the paths that `find DIR` prints, as the threads find them; each
-// thread fills a buffer with whole lines and writes it at one go. It keeps no order and gives up at the first error:
-// what is left is the cost of the question, not of an answer to it.
+// For each directory: openat relative to its parent, getdents64 until the end, close. An entry is
+// only looked up if the filesystem does not report its type. The output has the paths of `find DIR`
+// in the order in which the threads find them; each thread fills a buffer with whole lines and
+// writes it at once. The program keeps no order and exits at the first error.
 //
-// How the threads share the work is in pool.h.
+// pool.h distributes the work to the threads.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -29,7 +30,7 @@ struct worker {
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
 static char line_end = '\n';
 
-// Under a lock: a pipe takes a large write in pieces, and another's may come between them.
+// Locked: a pipe splits large writes, and output of another thread could be inserted.
 static void flush(struct worker *worker)
 {
     pthread_mutex_lock(&output_lock);
@@ -68,8 +69,9 @@ static bool is_directory(struct dir *dir, const struct record *record)
     return S_ISDIR(st.st_mode);
 }
 
-// Prints what one getdents64 returned, and queues the directories in it, the first uppermost.
-static void take(struct worker *worker, struct dir *dir, long filled)
+// Prints the records of one getdents64 call and queues the directories, the first on top of the
+// stack.
+static void print_records(struct worker *worker, struct dir *dir, long filled)
 {
     struct item *first = NULL, *last = NULL;
     unsigned count = 0;
@@ -112,16 +114,16 @@ static void walk_directory(struct worker *worker, struct item *item)
     struct dir *parent = item->dir;
     struct dir *dir = open_directory(parent, item);
     if (parent)
-        leave(parent);
+        release_dir(parent);
     for (;;) {
         long filled = syscall(SYS_getdents64, dir->fd, worker->buffer, BUFFER_BYTES);
         if (filled < 0)
             die("read directory", item->text);
         if (filled == 0)
             break;
-        take(worker, dir, filled);
+        print_records(worker, dir, filled);
     }
-    leave(dir);
+    release_dir(dir);
 }
 
 static void *work(void *argument)

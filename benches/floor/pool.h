@@ -1,10 +1,11 @@
-// The threads of a floor and the work that waits for them.
+// The thread pool of the lower-bound programs and its work queues.
 //
-// Work waits on two stacks under one lock: directories, and chunks of names of wide directories. Directories go
-// first: each may hide more work. A directory's descriptor stays open until its last child is opened and its last
-// chunk is done. At most CHUNKS_WAITING chunks a thread wait, so memory does not grow with a directory's width.
+// One lock guards two stacks: directories, and chunks of names of wide directories. Directories are
+// taken first, because they may contain more work. The descriptor of a directory stays open until
+// its last child is opened and its last chunk is processed. At most CHUNKS_WAITING chunks per
+// thread are queued, so memory does not grow with the width of a directory.
 //
-// Included by one C file a program, which defines _GNU_SOURCE.
+// Each program has one C file, which includes this file and defines _GNU_SOURCE.
 
 #pragma once
 #include <errno.h>
@@ -33,15 +34,15 @@ struct record {
     char name[];
 };
 
-// An open directory, and how many waiting items and workers still use its descriptor.
+// An open directory with the number of queued items and workers that use its descriptor.
 struct dir {
     atomic_int users;
     int fd;
     unsigned path_bytes;
-    char path[];  // with a slash at its end, where paths are printed
+    char path[];  // only set if paths are printed; ends in a slash
 };
 
-// A directory to open (one name) or a chunk of names, each ending in NUL.
+// A directory to open (one name), or a chunk of names, each terminated by NUL.
 struct item {
     struct item *next;
     struct dir *dir;
@@ -59,9 +60,9 @@ static int idle;
 static bool finished;
 static int threads = 2;
 
-_Noreturn static void die(const char *deed, const char *name)
+_Noreturn static void die(const char *action, const char *name)
 {
-    fprintf(stderr, "%s: cannot %s '%s': %s\n", program_invocation_short_name, deed, name, strerror(errno));
+    fprintf(stderr, "%s: cannot %s '%s': %s\n", program_invocation_short_name, action, name, strerror(errno));
     exit(1);
 }
 
@@ -115,13 +116,13 @@ static inline void push_chunk(struct item *item)
     pthread_mutex_unlock(&lock);
 }
 
-// Without the lock: an old answer costs one chunk too many or too few.
-static inline bool room_for_chunk(void)
+// Relaxed and without the lock: a stale value queues one chunk too many or too few.
+static inline bool chunk_queue_has_space(void)
 {
     return threads > 1 && atomic_load_explicit(&chunks_waiting, memory_order_relaxed) < CHUNKS_WAITING * threads;
 }
 
-// The next item, with `*is_directory` set, or NULL once every thread waits for one.
+// Returns the next item and sets `*is_directory`; NULL once all threads wait.
 static struct item *pop(bool *is_directory)
 {
     pthread_mutex_lock(&lock);
@@ -146,7 +147,9 @@ static struct item *pop(bool *is_directory)
     return item;
 }
 
-static void leave(struct dir *dir)
+// Releases one use. Acquire-release: the thread that closes the descriptor must do so after the
+// last use by every other thread.
+static void release_dir(struct dir *dir)
 {
     if (atomic_fetch_sub_explicit(&dir->users, 1, memory_order_acq_rel) == 1) {
         close(dir->fd);
@@ -170,7 +173,7 @@ static int number(const char *text, int most)
     return (int)value;
 }
 
-// A wide tree of slow directories keeps many open at once.
+// Wide trees on slow filesystems keep many directories open.
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;

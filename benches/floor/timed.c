@@ -1,11 +1,13 @@
-// Runs one command and prints what it cost, so that the measuring script's own size and speed stay out of it:
+// Runs one command and prints its cost, so that size and speed of the measuring script do not
+// matter:
 //
 //   timed [--drain] COMMAND [ARGUMENT]...
 //   seconds user_s system_s maxrss_kib status bytes
 //
-// The command's standard output is /dev/null, or with --drain a pipe that is read as fast as it fills; `bytes` is
-// how much came through. Its standard error is /dev/null. `status` is the exit status, or 128 + the signal's number.
-// Wait4 reports the peak memory of the command alone, but never less than this program's own, about 1 MiB.
+// Standard output of the command is /dev/null, or with --drain a pipe that is read as fast as it
+// fills; `bytes` is the amount read. Standard error is /dev/null. `status` is the exit status, or
+// 128 plus the signal number. `maxrss_kib` is the peak memory of the command (wait4(2)), but at
+// least that of this program, about 1 MiB.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,9 +23,9 @@
 
 extern char **environ;
 
-_Noreturn static void die(const char *deed, const char *thing, int error)
+_Noreturn static void die(const char *action, const char *thing, int error)
 {
-    fprintf(stderr, "timed: cannot %s '%s': %s\n", deed, thing, strerror(error));
+    fprintf(stderr, "timed: cannot %s '%s': %s\n", action, thing, strerror(error));
     exit(125);
 }
 
@@ -39,8 +41,8 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-// A pipe holds no more than 64 KiB at a time. Splicing to /dev/null instead made no difference that could be told from
-// noise, and who reads a listing does read it.
+// A pipe holds at most 64 KiB. Splicing to /dev/null made no measurable difference, and real
+// readers do read.
 static long long drain(int fd)
 {
     static char buffer[1 << 16];

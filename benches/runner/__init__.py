@@ -1,3 +1,6 @@
-"""What `du.py` and `list.py` share: cases (on what, who, what is needed), answers (what is right), build and machine
-(with what), run (how), stats and report (what it says), main (the command line). Names no measured program but fathom.
+"""The common part of `du.py`, `list.py` and `inventory.py`.
+
+cases (arms and requirements), answers (verification), build and machine (programs and hardware),
+run (execution), stats and report (results), main (the command line). Names no measured program but
+fathom.
 """

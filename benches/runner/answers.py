@@ -1,7 +1,7 @@
-"""What an output must be. Each kind of answer says what is wrong with an output, or None, and sums up a right one.
+"""Verification of outputs. Each class describes the difference of an output from the expected one.
 
-Where a program cannot be told to answer like the others, the kind says by what it must differ, and the difference is
-checked, not ignored.
+A class may permit a fixed difference, for programs that cannot print the same output; the
+difference is checked, not ignored.
 """
 
 import hashlib
@@ -12,13 +12,14 @@ from typing import Callable
 
 @dataclass(frozen=True)
 class Total:
-    """One number, rounded up to a unit; what it must be is made from the facts of the tree."""
+    """A number, rounded up to a unit. The expected number is computed from the facts of the tree.
+    """
 
     expected: Callable  # facts -> bytes
-    unit: int = 1  # bytes one unit of the printed total means
+    unit: int = 1  # bytes per unit of the printed total
     pattern: str = r"(\d+)"  # finds the total in the output; "TREE" stands for the tree's name
 
-    def complaint(self, output, tree, facts):
+    def mismatch(self, output, tree, facts):
         total = self.total(output.decode(errors="replace"), tree)
         if total is None:
             return f"no total in its output: {output[:80]!r}"
@@ -27,12 +28,12 @@ class Total:
         return None
 
     def total(self, output, tree):
-        """The printed total, in this answer's units; None when there is none."""
+        """Returns the printed total in units, or None."""
         found = re.search(self.pattern.replace("TREE", re.escape(tree)), output, re.MULTILINE)
         return int(found.group(1)) if found else None
 
     def agrees(self, total, facts):
-        """Whether `total` is right, rounded up to this answer's unit."""
+        """Returns whether `total` is right, rounded up to the unit."""
         return total == self.units(facts)
 
     def summary(self, output):
@@ -43,10 +44,10 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Exactly:
+class SameBytes:
     """The baseline's output, byte for byte."""
 
-    def complaint(self, output, tree, expected):
+    def mismatch(self, output, tree, expected):
         if output == expected:
             return None
         same = next((at for at, (a, b) in enumerate(zip(output, expected)) if a != b), min(len(output), len(expected)))
@@ -57,13 +58,13 @@ class Exactly:
 
 
 @dataclass(frozen=True)
-class Paths:
-    """The baseline's paths, each ending in NUL, in any order."""
+class SamePaths:
+    """The baseline's paths, NUL-terminated, in any order."""
 
-    ends_directories: bool = False  # with a slash, which find does not
+    ends_directories: bool = False  # with a slash, unlike find
     omits_root: bool = False
 
-    def complaint(self, output, tree, expected):
+    def mismatch(self, output, tree, expected):
         if output and not output.endswith(b"\0"):
             return f"its last path has no end: {output[-80:]!r}"
         ours, theirs = self.paths(output, tree), in_order(expected)
@@ -87,11 +88,13 @@ class Paths:
 
 @dataclass(frozen=True)
 class SameTotal:
-    """The bytes that the baseline, a du, prints rounded up to KiB, as the last number that fits the pattern."""
+    """The last number that matches the pattern, in bytes; rounded up to KiB it equals the
+    baseline's (a du).
+    """
 
     pattern: bytes
 
-    def complaint(self, output, tree, expected):
+    def mismatch(self, output, tree, expected):
         found = re.findall(self.pattern, output)
         if not found:
             return f"no total in its output: {output[-80:]!r}"
@@ -103,10 +106,10 @@ class SameTotal:
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Anything: what it prints is checked by another comparison."""
+class AnyOutput:
+    """Any output; another comparison verifies it."""
 
-    def complaint(self, output, tree, expected):
+    def mismatch(self, output, tree, expected):
         return None if output else "it prints nothing"
 
     def summary(self, output):
@@ -118,5 +121,5 @@ def in_order(output):
 
 
 def digest(output):
-    """Enough of it to tell two answers apart."""
+    """Returns enough of the SHA-256 to tell two outputs apart."""
     return hashlib.sha256(output).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The programs of a run: compiles the floor and the timer, builds slowfs, asks all for their versions."""
+"""The programs of a run: compiles the C programs, builds slowfs, and queries versions."""
 
 import os
 import subprocess
@@ -12,20 +12,22 @@ BIN = HERE / ".tools" / "bin"
 
 @dataclass(frozen=True)
 class Tools:
-    """What a run has at hand: paths, or the words of a command."""
+    """The programs of a run, as paths or words of a command."""
 
     baseline: tuple
     fathom: str | None
-    earlier: str | None  # another fathom, which ours must not be slower than
+    earlier: str | None  # an earlier fathom, which the current one must not be slower than
     floor: str
     timed: str
     slowfs: str | None
     rivals: dict  # name -> {path, version, source}
-    missing: dict  # rival -> why it is not there
+    missing: dict  # rival -> reason why it is missing
 
 
 def tools(baseline, fathom, earlier, floor, rivals, with_slowfs):
-    """Builds what is ours; `rivals` are those found, and why others are missing."""
+    """Builds the project's programs; `rivals` are the installed ones, and the reasons for missing
+    ones.
+    """
     found, missing = rivals
     return Tools(
         baseline=baseline,
@@ -40,7 +42,7 @@ def tools(baseline, fathom, earlier, floor, rivals, with_slowfs):
 
 
 def compile_c(name, directory=BIN):
-    """One of the C programs in floor/, optimised, unless it is newer than all sources already."""
+    """Compiles a C program of floor/ with optimisation, unless it is newer than all sources."""
     source, binary = HERE / "floor" / f"{name}.c", Path(directory) / name
     newest = max(path.stat().st_mtime for path in source.parent.glob("*.[ch]"))
     if not binary.exists() or binary.stat().st_mtime < newest:
@@ -52,7 +54,7 @@ def compile_c(name, directory=BIN):
 
 
 def build_slowfs():
-    """The slow filesystem, by its own lock file."""
+    """Builds the slow filesystem with its lock file."""
     crate = HERE / "slowfs"
     target = Path(os.environ.get("CARGO_TARGET_DIR", crate / "target"))
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target]
@@ -61,7 +63,7 @@ def build_slowfs():
 
 
 def versions(found, baseline):
-    """Program -> version, for the report; `baseline` is that program's name."""
+    """Returns program -> version, for the report; `baseline` is the name of that program."""
     listed = {baseline: first_line([*found.baseline, "--version"])}
     if found.fathom:
         listed["fathom"] = first_line([found.fathom, "--version"])
@@ -73,7 +75,7 @@ def versions(found, baseline):
 
 
 def first_line(command):
-    """The first line a command prints, or why it cannot."""
+    """Returns the first line that a command prints, or the reason why it failed."""
     try:
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
     except (OSError, subprocess.TimeoutExpired) as error:

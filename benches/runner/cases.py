@@ -1,4 +1,4 @@
-"""What is measured: arms, the tree and cache state they meet in, and what a case must show. Runs nothing."""
+"""Cases: arms, the tree and cache state, and requirements. Executes nothing."""
 
 from dataclasses import dataclass, field, replace
 from typing import Callable
@@ -6,108 +6,114 @@ from typing import Callable
 
 @dataclass(frozen=True)
 class Arm:
-    """One program with one set of options."""
+    """A program with a set of options."""
 
     name: str
-    # baseline, rival, tuned, fathom, ordered, from, top, live, fixed (a model or thread count), floor, again, earlier
+    # baseline, rival, tuned, fathom, ordered, from, top, live, fixed (a model or thread count),
+    # floor, again, earlier
     group: str
-    # "TREE" stands for the tree's name, "EMPTY" for an empty directory's, "OUT" for a path where there is nothing, which goes
-    # after the run, and a word of the case's `prepare` for what was prepared under that name
+    # Placeholders: "TREE" (the tree's name), "EMPTY" (the name of an empty directory), "OUT" (an
+    # unused path, removed after the run), and each key of the case's `prepare` (the path prepared
+    # for it).
     command: tuple
-    answer: object  # of answers.py: what its output must be
-    checked: tuple = ()  # what is run to check it, where that is not `command` itself; prints as many bytes
+    answer: object  # an instance of a class of answers.py, which verifies the output
+    checked: tuple = ()  # the command for verification, if it is not `command`; prints as many bytes
     note: str = ""
 
     def argv(self, names, checking=False):
-        """The command, with `names` for words that stand for something."""
+        """Returns the command, with placeholders replaced according to `names`."""
         words = self.checked if checking and self.checked else self.command
         return [names.get(word, word) for word in words]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A time that was measured elsewhere, and what makes it comparable."""
+    """A time measured elsewhere, with the numbers that make it comparable."""
 
     seconds: float
     entries: int  # in its tree
-    baseline_s: float  # what the baseline took for that tree, there
+    baseline_s: float  # the baseline's time for that tree on that machine
 
 
 @dataclass(frozen=True)
-class Need:
-    """What one case must reach. Made by the functions below, which say what each kind is."""
+class Requirement:
+    """A requirement of a case. Built by the functions below, which define each kind."""
 
     kind: str  # faster, within, memory, memory-below, size, published
     limit: float
     text: str
-    than: str = ""  # the group, or the arm, to compare with
-    ours: str = "fathom"  # the group that must reach it
+    reference: str = ""  # the group or the arm of the comparison
+    ours: str = "fathom"  # the group that must meet the requirement
     figure: Figure | None = None
 
 
-def faster(limit, than, whom, ours="fathom"):
-    """At least `limit` times as fast as the fastest of `than`, called `whom`."""
-    return Need("faster", limit, f"{limit} times faster than {whom}", than, ours)
+def faster(limit, reference, label, ours="fathom"):
+    """Requires at least `limit` times the speed of the fastest of `reference`, called `label`."""
+    return Requirement("faster", limit, f"{limit} times faster than {label}", reference, ours)
 
 
-def not_slower(than, whom):
-    """At least as fast as the fastest of `than`."""
-    return Need("faster", 1, f"not slower than {whom}", than)
+def not_slower(reference, label):
+    """Requires at least the speed of the fastest of `reference`."""
+    return Requirement("faster", 1, f"not slower than {label}", reference)
 
 
-def within(limit, than, whom, ours="fathom", what=""):
-    """At most `limit` times the time of the fastest of `than`."""
-    return Need("within", limit, f"{what}within {limit} of {whom}", than, ours)
+def within(limit, reference, label, ours="fathom", what=""):
+    """Requires at most `limit` times the time of the fastest of `reference`."""
+    return Requirement("within", limit, f"{what}within {limit} of {label}", reference, ours)
 
 
 def memory(limit):
-    """A peak of at most `limit` MiB."""
-    return Need("memory", limit, f"peak memory at most {limit} MiB")
+    """Requires a peak memory of at most `limit` MiB."""
+    return Requirement("memory", limit, f"peak memory at most {limit} MiB")
 
 
-def memory_below(than, whom):
-    """A lower peak than any of `than`."""
-    return Need("memory-below", 0, f"peak memory below {whom}", than)
+def memory_below(reference, label):
+    """Requires a lower peak memory than any of `reference`."""
+    return Requirement("memory-below", 0, f"peak memory below {label}", reference)
 
 
 def size(limit):
-    """An output of at most `limit` bytes an entry of the tree."""
-    return Need("size", limit, f"at most {limit} bytes an entry")
+    """Requires an output of at most `limit` bytes for each entry of the tree."""
+    return Requirement("size", limit, f"at most {limit} bytes an entry")
 
 
-def published(limit, whom, figure):
-    """`limit` times as fast as somebody was elsewhere: information, for nothing was interleaved with it."""
+def published(limit, label, figure):
+    """Compares with `limit` times a published speed. For information: the runs were not
+    interleaved.
+    """
     milliseconds = f"{figure.seconds * 1000:.0f} ms"
-    return Need("published", limit, f"{limit} times faster than {whom}'s published {milliseconds}", figure=figure)
+    text = f"{limit} times faster than {label}'s published {milliseconds}"
+    return Requirement("published", limit, text, figure=figure)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One tree in one cache state, and everybody who is timed on it."""
+    """A tree in a cache state, and the arms that are timed on it."""
 
     name: str
     title: str
     corpus: str
     arms: list
-    needs: tuple = ()
-    expected: Callable | None = None  # from a tree's path, what answers are compared with; else the baseline's output
+    requirements: tuple = ()
+    expected: Callable | None = None  # path of the tree -> expected facts; by default the baseline's output
     cold: bool = False
     slow: bool = False  # mounted through slowfs
     drain: bool = False  # standard output is a pipe that is read
-    prepare: dict = field(default_factory=dict)  # word -> the command that makes, once, what the word stands for
-    blocks_factor: float = 1  # for runs so short that many are cheap and needed, or so long that few must do
-    reload: bool = False  # programs come from the disk first: one just written is cached in small pieces, and starts slower
+    prepare: dict = field(default_factory=dict)  # placeholder -> command that creates the data for it, once
+    blocks_factor: float = 1  # above 1 for very short runs, below 1 for very long ones
+    # Whether programs are read from the disk first: a file just written is cached in small folios, and starts slower.
+    reload: bool = False
 
 
-# The arms that an earlier program is compared in: fathom as people run it.
+# The groups of fathom that are compared with an earlier fathom: those that users run.
 OURS = ("fathom", "ordered", "from", "top")
 EARLIER_LIMIT = 1.02
 
 
 def with_earlier(case, program, earlier):
-    """The case in which each of fathom's arms, started as `program`, meets itself as `earlier`.
+    """Returns the case with each arm of fathom, started as `program`, also started as `earlier`.
 
-    The earlier program prepares what it reads: an inventory's format may have changed since.
+    The earlier program prepares its own data, because the inventory format may have changed since.
     """
     made = {word: f"{word} (earlier)" for word in case.prepare}
     words = {program: earlier, **made}
@@ -126,22 +132,22 @@ def with_earlier(case, program, earlier):
         )
         for arm in ours
     ]
-    needs = [
+    requirements = [
         within(EARLIER_LIMIT, f"{arm.name} (earlier)", "the earlier program", ours=arm.name, what=f"{arm.name} ")
         for arm in ours
     ]
-    # The word that a command makes stands in the command itself.
+    # A placeholder of `prepare` also occurs in its own command.
     prepare = {words.get(word, word): of_then(command) for word, command in case.prepare.items()}
     return replace(
         case,
         arms=[*case.arms, *arms],
-        needs=(*case.needs, *needs),
+        requirements=(*case.requirements, *requirements),
         prepare={**case.prepare, **prepare},
     )
 
 
 def only(case, wanted, unwanted):
-    """The case with the arms that were asked for. The baseline stays: the others are compared with it."""
+    """Returns the case with the selected arms. The baseline always stays: it is the reference."""
     wanted = wanted.split(",") if wanted else [""]
     unwanted = unwanted.split(",") if unwanted else []
 

@@ -1,4 +1,4 @@
-"""The machine a run was made on, without names or paths that belong to it alone."""
+"""Properties of the machine of a run, without names or paths that identify it."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def facts(corpora):
-    """Label -> text."""
+    """Returns label -> text."""
     kind, options = filesystem(corpora)
     return {
         "CPU": f"{os.cpu_count()} x {cpu_model()}{virtual()}",
@@ -20,7 +20,7 @@ def facts(corpora):
 
 
 def kind(corpora):
-    """A short name for this kind of machine, for the run directory."""
+    """Returns a short name for this kind of machine, for the name of the run directory."""
     return f"{os.cpu_count()}cpu-{filesystem(corpora)[0]}"
 
 
@@ -42,7 +42,7 @@ def distribution():
 
 
 def field(path, name, separator):
-    """The value of the first `name SEPARATOR value` line of a file."""
+    """Returns the value of the first line `name SEPARATOR value` of a file."""
     try:
         lines = Path(path).read_text().splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def field(path, name, separator):
 
 
 def filesystem(path):
-    """(type, mount options) of the filesystem that holds `path`."""
+    """Returns (type, mount options) of the filesystem that holds `path`."""
     device = os.stat(path).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
@@ -66,7 +66,7 @@ def filesystem(path):
 
 
 def commit():
-    """The commit measured, and whether the tree had changes on top of it."""
+    """Returns the measured commit, and whether the tree had uncommitted changes."""
     here = Path(__file__).resolve().parent
     head = git(here, "rev-parse", "--short=12", "HEAD")
     if not head:

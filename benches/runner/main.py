@@ -1,4 +1,5 @@
-"""The command line of a comparison and the order of work: tools, cases, report, run directory."""
+"""The command line of a comparison: builds tools, measures cases, writes report and run directory.
+"""
 
 import argparse
 import datetime
@@ -20,22 +21,22 @@ from . import build, cases, machine, report, run
 
 @dataclass(frozen=True)
 class Comparison:
-    """What makes one comparison differ from another."""
+    """The parameters of a comparison."""
 
-    script: str  # the file in benches/ that is run
+    script: str  # file name of the executed script in benches/
     title: str  # of the report
     summary: str  # of --help
-    method: str  # how answers are compared
-    baseline: str  # what the program that the others are compared with is called in tables
-    option: str  # names another one of it
-    command: str  # the words that start it otherwise
-    floor: str  # of the programs in floor/
+    method: str  # description of the verification
+    baseline: str  # name of the baseline program in tables
+    option: str  # option that selects another baseline program
+    command: str  # default command of the baseline program
+    floor: str  # name of the lower-bound program in floor/
     cases: Callable  # tools -> every case
     names: tuple  # of the cases
     default: tuple
     quick: tuple
-    rivals: Callable  # options -> (those found, why others are missing)
-    remark: str = ""  # what else a reader must know
+    rivals: Callable  # options -> (available rivals, reasons why others are missing)
+    remark: str = ""  # additional notes for the reader
     suffix: str = ""  # of the run directory's name
     add_options: Callable = lambda parser: None
 
@@ -44,8 +45,8 @@ def main(comparison):
     """Measures and reports."""
     options = parse_arguments(comparison)
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    chance = random.Random(seed)
-    say(f"seed {seed}")
+    rng = random.Random(seed)
+    log(f"seed {seed}")
     tools = build.tools(
         baseline=baseline_command(options.baseline or comparison.command),
         fathom=None if options.no_fathom else options.fathom,
@@ -55,9 +56,9 @@ def main(comparison):
         with_slowfs=any(name.startswith("fuse") for name in options.cases),
     )
     known = {case.name: case for case in all_cases(comparison, tools)}
-    results, skipped = measure(known, tools, options, chance)
-    finished = report.Report(results, chance, comparison.baseline)
-    print(finished.text())
+    results, skipped = measure(known, tools, options, rng)
+    finished_report = report.Report(results, rng, comparison.baseline)
+    print(finished_report.text())
     about = report.About(
         title=comparison.title,
         method=comparison.method,
@@ -70,12 +71,12 @@ def main(comparison):
         missing=dict(tools.missing, **skipped),
     )
     directory = options.out or run_directory(comparison.suffix)
-    report.write(directory, finished, about)
-    say(f"wrote {os.path.relpath(directory)}")
+    report.write(directory, finished_report, about)
+    log(f"wrote {os.path.relpath(directory)}")
 
 
 def all_cases(comparison, tools):
-    """Every case; with an earlier fathom, that one is in each as well."""
+    """Returns every case; with an earlier fathom, its arms are added to each."""
     found = comparison.cases(tools)
     if not (tools.fathom and tools.earlier):
         return found
@@ -131,14 +132,15 @@ def case_names(text, known):
 
 
 def baseline_command(text):
-    """Its words, the first as a path: a cold run reads that file back in."""
+    """Returns the words of the command, the first as a path: a cold run reads that file back in."""
     program, *words = shlex.split(text)
     return (shutil.which(program) or program, *words)
 
 
-def measure(known, tools, options, chance):
-    """(the results, case -> why it was not run). An interrupt keeps the cases that are finished."""
-    runner = run.Runner(tools, corpora, chance, say)
+def measure(known, tools, options, rng):
+    """Returns (results, case -> reason why it was not run). An interrupt keeps the finished cases.
+    """
+    runner = run.Runner(tools, corpora, rng, log)
     results, skipped = [], {}
     try:
         for name in options.cases:
@@ -146,15 +148,15 @@ def measure(known, tools, options, chance):
                 case = cases.only(known[name], options.arms, options.without)
                 results.append(runner.run(case, options.blocks))
             except (run.Failure, OSError, subprocess.SubprocessError) as failure:
-                say(f"{name}: not run: {failure}")
+                log(f"{name}: not run: {failure}")
                 skipped[f"case {name}"] = str(failure)
     except KeyboardInterrupt:
-        say("interrupted: only the finished cases are reported")
+        log("interrupted: only the finished cases are reported")
     return results, skipped
 
 
 def run_directory(suffix):
-    """A new directory; a second run on one day gets a number."""
+    """Returns a new directory. A second run on the same day gets a number."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     base = build.HERE / "runs" / f"{today}-{machine.kind(corpora.ROOT)}{suffix}"
     numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, 1000))
@@ -162,9 +164,9 @@ def run_directory(suffix):
 
 
 def scrubbed(words):
-    """The arguments without this machine's directories: of each absolute path, its last part."""
+    """Returns the arguments with each absolute path reduced to its last component."""
     return [re.sub(r"(^|[= ])/(?:[^/ ]+/)*", r"\1", word) for word in words]
 
 
-def say(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
-"""What a run says: a table a case, what was needed against what was measured, and the run directory.
+"""The report of a run: a table for each case, the verdict on each requirement, and the run
+directory.
 
-The best rival, floor or fixed model is the arm of its group with the lowest median. Of many arms one is lowest by
-luck, so this choice errs against fathom.
+The best rival, lower bound or fixed model is the arm of its group with the lowest median. Among
+many arms the lowest median is partly luck, so this choice errs against fathom.
 """
 
 import csv
@@ -14,26 +15,26 @@ from .run import SLOW_BLOCKS, SLOW_FACTOR, SLOW_S, Sample
 
 @dataclass(frozen=True)
 class Verdict:
-    """One need of one case, and what was measured."""
+    """A requirement of a case, and the measurement."""
 
     case: str
-    need: str
+    requirement: str
     measured: str
-    outcome: str  # PASS, FAIL, or what it is instead
+    outcome: str  # PASS, FAIL, or another text if there is no verdict
 
 
 class Report:
-    """Tables and verdicts over the results of a run."""
+    """Tables and verdicts of the results of a run."""
 
     def __init__(self, results, random, baseline="the baseline"):
         self.results = results
         self.random = random
         self.baseline = baseline
         self.tables = {result.case.name: self.table(result) for result in results}
-        self.verdicts = [self.verdict(result, need) for result in results for need in result.case.needs]
+        self.verdicts = [self.verdict(result, one) for result in results for one in result.case.requirements]
 
     def table(self, result):
-        """One case as Markdown, fastest arm first."""
+        """Formats a case as Markdown, fastest arm first."""
         if not result.samples:
             return excluded(result) or "Nothing was measured.\n"
         baseline, floor = best(result, "baseline"), best(result, "floor")
@@ -63,38 +64,45 @@ class Report:
     def ratio(self, result, above, below):
         return stats.ratio(result.samples[above], result.samples[below], self.random)
 
-    def verdict(self, result, need):
-        """PASS or FAIL, by the median of the paired ratios; says when its interval reaches across the limit."""
-        measured, good, certain = self.measure(result, need)
+    def verdict(self, result, requirement):
+        """Decides PASS or FAIL by the median of the paired ratios; notes if its interval contains
+        the limit.
+        """
+        measured, good, certain = self.measure(result, requirement)
         outcome = {True: "PASS", False: "FAIL", None: "not measured"}[good]
-        if need.kind == "published" and measured != "-":
+        if requirement.kind == "published" and measured != "-":
             outcome = "information"
-        return Verdict(result.case.title, need.text, measured, outcome + ("" if certain else " (interval crosses)"))
+        crosses = "" if certain else " (interval crosses)"
+        return Verdict(result.case.title, requirement.text, measured, outcome + crosses)
 
-    def measure(self, result, need):
-        """(what was measured, whether it suffices, whether its interval lies on one side of the limit)."""
-        ours = best(result, need.ours)
+    def measure(self, result, requirement):
+        """Returns (measurement, whether it suffices, whether its interval lies on one side of the
+        limit).
+        """
+        ours = best(result, requirement.ours)
         if ours is None:
             return "-", None, True
-        if need.kind == "published":
-            return self.measure_published(result, need.figure, ours), None, True
-        if need.kind.startswith("memory"):
-            return measure_memory(result, need, ours)
-        if need.kind == "size":
+        if requirement.kind == "published":
+            return self.measure_published(result, requirement.figure, ours), None, True
+        if requirement.kind.startswith("memory"):
+            return measure_memory(result, requirement, ours)
+        if requirement.kind == "size":
             each = result.made[ours] / result.entries
-            return f"{each:.1f} bytes", 0 < each <= need.limit, True
-        other = best(result, need.than)
+            return f"{each:.1f} bytes", 0 < each <= requirement.limit, True
+        other = best(result, requirement.reference)
         if other is None:
             return "-", None, True
-        faster = need.kind == "faster"
+        faster = requirement.kind == "faster"
         ratio = self.ratio(result, other, ours) if faster else self.ratio(result, ours, other)
         if ratio is None:
             return "-", None, True
-        good = ratio.value >= need.limit if faster else ratio.value <= need.limit
-        return f"{ratio} ({other})", good, not ratio.low < need.limit < ratio.high
+        good = ratio.value >= requirement.limit if faster else ratio.value <= requirement.limit
+        return f"{ratio} ({other})", good, not ratio.low < requirement.limit < ratio.high
 
     def measure_published(self, result, figure, ours):
-        """As it is, and corrected by what is known of the other tree and of the other machine."""
+        """Returns the ratio to a published time: raw, per entry, and scaled by the time of the
+        baseline.
+        """
         seconds, baseline = stats.median_s(result.samples[ours]), best(result, "baseline")
         times = figure.seconds / seconds
         said = [f"{times:.2f} as it is", f"{times * result.entries / figure.entries:.2f} an entry"]
@@ -105,7 +113,9 @@ class Report:
         return f"{', '.join(said)} ({milliseconds(seconds)} ms here)"
 
     def losses(self):
-        """Each case in which another program, or fathom told what to do, was faster than fathom by itself."""
+        """Lists each case in which another program, or fathom with fixed options, was faster than
+        fathom.
+        """
         lines = []
         for result in self.results:
             for group, competitors in COMPETITORS.items():
@@ -120,28 +130,29 @@ class Report:
                 yield f"- {result.case.title}: {name}, {ratio} times as fast as {ours}"
 
     def text(self):
-        """Every table and the verdicts, as Markdown."""
+        """Formats all tables and verdicts as Markdown."""
         parts = []
         for result in self.results:
             parts += [f"### {result.case.title}\n", f"{state(result)}\n", self.tables[result.case.name]]
         return "\n".join([self.verdict_table(), *parts])
 
     def verdict_table(self):
-        """What was needed and what was measured."""
+        """Formats the requirements with their measurements."""
         rows = [list(astuple(verdict)) for verdict in self.verdicts]
         return markdown(["case", "needed", "measured", "outcome"], rows, numbers=False) if rows else ""
 
 
-# Fathom as people run it -> whom it may lose to. Models and thread counts are tried where order is no choice.
+# Group of fathom -> groups that may beat it. Fixed models and thread counts exist only without
+# order.
 PROGRAMS = ("baseline", "rival", "tuned")
 COMPETITORS = {"fathom": (*PROGRAMS, "fixed"), "ordered": PROGRAMS}
 
 
-def measure_memory(result, need, ours):
+def measure_memory(result, requirement, ours):
     peak = peak_mib(result.samples[ours])
-    if need.kind == "memory":
-        return f"{peak:.1f} MiB", peak <= need.limit, True
-    peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, need.than)}
+    if requirement.kind == "memory":
+        return f"{peak:.1f} MiB", peak <= requirement.limit, True
+    peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, requirement.reference)}
     if not peaks:
         return f"{peak:.1f} MiB", None, True
     least = min(peaks, key=peaks.get)
@@ -149,18 +160,19 @@ def measure_memory(result, need, ours):
 
 
 def best(result, wanted):
-    """The name of the fastest measured arm of a group, or of that name; or None."""
+    """Returns the name of the fastest measured arm of a group, or of the arm of that name; or None.
+    """
     return min(names_of(result, wanted), key=lambda name: stats.median_s(result.samples[name]), default=None)
 
 
 def names_of(result, wanted):
-    """The arms of a group, or of a name, that were measured and stayed in."""
+    """Returns the measured arms of a group, or of a name, that were not excluded."""
     names = [arm.name for arm in result.case.arms if wanted in (arm.group, arm.name)]
     return [name for name in names if name in result.samples and name not in result.excluded]
 
 
-def faster(result, name, than):
-    return stats.median_s(result.samples[name]) < stats.median_s(result.samples[than])
+def faster(result, name, reference):
+    return stats.median_s(result.samples[name]) < stats.median_s(result.samples[reference])
 
 
 def peak_mib(samples):
@@ -172,7 +184,7 @@ def milliseconds(seconds):
 
 
 def state(result):
-    """How a case was run."""
+    """Describes how a case was run."""
     cache = "cache dropped before every run" if result.case.cold else "cache warm"
     slow = ", 1 ms an operation" if result.case.slow else ""
     pipe = ", standard output a pipe" if result.case.drain else ""
@@ -181,13 +193,13 @@ def state(result):
 
 
 def excluded(result):
-    """The arms that are out of a case, each with its reason."""
+    """Lists the excluded arms of a case with their reasons."""
     lines = [f"- out: {name}: {reason}" for name, reason in result.excluded.items()]
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def markdown(header, rows, numbers=True):
-    """A table; with `numbers`, all columns but the first are aligned as such."""
+    """Formats a table; with `numbers`, all columns but the first are right-aligned."""
     rule = ["---", *["---:" if numbers else "---"] * (len(header) - 1)]
     lines = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
     return "\n".join(lines) + "\n"
@@ -195,21 +207,21 @@ def markdown(header, rows, numbers=True):
 
 @dataclass(frozen=True)
 class About:
-    """What a reader needs to judge a run, or to repeat it."""
+    """Information for judging or repeating a run."""
 
     title: str
-    method: str  # how answers were compared
-    remark: str  # what else holds for this comparison alone
+    method: str  # description of the verification
+    remark: str  # additional notes for this comparison
     command: str
     seed: int
     machine: dict
     versions: dict
-    trees: dict  # corpus -> what it holds
-    missing: dict  # rival or case -> why it is not in the run
+    trees: dict  # corpus -> content
+    missing: dict  # rival or case -> reason why it is not in the run
 
 
 def write(directory, report, about):
-    """The run directory: README.md and raw.csv."""
+    """Writes the run directory: README.md and raw.csv."""
     directory.mkdir(parents=True)
     (directory / "README.md").write_text(readme(report, about))
     with open(directory / "raw.csv", "w", newline="") as file:
@@ -221,7 +233,7 @@ def write(directory, report, about):
 
 
 def readme(report, about):
-    """The page that says what was measured, on what, and how to do it again."""
+    """Formats the README: measurements, conditions, and the command for repetition."""
     arms = [arm for result in report.results for arm in result.case.arms]
     notes = {arm.name: arm.note for arm in arms if arm.note}
     trees = {f"tree `{name}`": tree_text(tree) for name, tree in about.trees.items()}
@@ -246,7 +258,7 @@ def tree_text(tree):
 
 
 def method(about, baseline):
-    """How it was measured, in paragraphs."""
+    """Describes the method, in paragraphs."""
     slow = {"slow_factor": SLOW_FACTOR, "slow_s": SLOW_S, "slow_blocks": SLOW_BLOCKS}
     text = (METHOD + about.remark).rstrip().format(method=about.method, seed=about.seed, baseline=baseline, **slow)
     paragraphs = [textwrap.fill(paragraph, LINE, break_on_hyphens=False) for paragraph in text.split("\n\n")]

@@ -1,7 +1,9 @@
-"""How one case is measured: agreement first, then blocks in which every arm runs once, in shuffled order.
+"""Execution of a case: verification first, then blocks in which every arm runs once, in shuffled
+order.
 
-A run is one process under `timed` (floor/timed.c). An arm that fails, or answers wrongly, leaves the case with the
-reason; one that takes SLOW_FACTOR times the baseline's time, and more than SLOW_S, runs in the first SLOW_BLOCKS only.
+A run is one process under `timed` (floor/timed.c). An arm that fails, or prints a wrong output, is
+excluded with the reason. An arm that takes SLOW_FACTOR times the baseline's time, and more than
+SLOW_S, only runs in the first SLOW_BLOCKS blocks.
 """
 
 import contextlib
@@ -22,17 +24,17 @@ SLOW_S = 1
 SLOW_BLOCKS = 3
 PROGRESS_S = 5
 NOWHERE = Path(os.devnull, "none")
-# No variables that would change what a program prints, and a home without anybody's configuration.
+# No environment variables that change a program's output, and no user configuration.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": "/nonexistent"}
 
 
 class Failure(Exception):
-    """Why an arm is out of a case."""
+    """The reason why an arm is excluded from a case."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one run cost."""
+    """The cost of one run."""
 
     case: str
     arm: str
@@ -45,39 +47,39 @@ class Sample:
 
 @dataclass
 class Result:
-    """Everything learnt about one case."""
+    """The results of a case."""
 
     case: object
-    entries: int = 0  # in the tree
+    entries: int = 0  # entries of the tree
     samples: dict = field(default_factory=dict)  # arm -> block -> Sample
     excluded: dict = field(default_factory=dict)  # arm -> reason
     blocks: int = 0
     load: str = ""
-    answer: str = ""  # what the baseline printed, summed up
-    printed: dict = field(default_factory=dict)  # arm -> bytes of its output when it was checked
-    made: dict = field(default_factory=dict)  # arm -> bytes of what it made when it was checked, if it makes something
+    answer: str = ""  # summary of the baseline's output
+    printed: dict = field(default_factory=dict)  # arm -> bytes of its verified output
+    made: dict = field(default_factory=dict)  # arm -> bytes of the files it created during verification, if any
 
     def add(self, sample):
-        """Keeps one run."""
+        """Adds a run."""
         self.samples.setdefault(sample.arm, {})[sample.block] = sample
 
     def slow(self, arm):
-        """Whether an arm's first run was so long that a few show enough."""
+        """Returns whether an arm's first run took so long that a few runs suffice."""
         baseline = next((other for other in self.case.arms if other.group == "baseline"), None)
         own, theirs = (self.samples.get(a.name, {}).get(0) if a else None for a in (arm, baseline))
         return bool(own and theirs and own.seconds > max(SLOW_S, SLOW_FACTOR * theirs.seconds))
 
 
 class Runner:
-    """Carries out cases with one set of programs; `corpora` is the module that builds the trees."""
+    """Executes cases with a set of programs; `corpora` is the module that builds the trees."""
 
-    def __init__(self, tools, corpora, random, say):
-        self.tools, self.corpora, self.random, self.say = tools, corpora, random, say
-        self.said_s = -PROGRESS_S
+    def __init__(self, tools, corpora, random, log):
+        self.tools, self.corpora, self.random, self.log = tools, corpora, random, log
+        self.logged_s = -PROGRESS_S
         self.out, self.prepared = NOWHERE, {}
 
     def run(self, case, blocks):
-        """Measures one case."""
+        """Measures a case."""
         blocks = max(1, round(blocks * case.blocks_factor))
         if case.cold and os.geteuid() != 0:
             raise Failure("dropping caches needs root")
@@ -85,16 +87,16 @@ class Runner:
             result = Result(case, self.corpora.facts_of(case.corpus)["entries"], blocks=blocks)
             if case.reload and os.geteuid() == 0:
                 self.drop_caches([word for arm in case.arms for word in arm.argv(self.names(place[1]))])
-            before = noise()
-            present = self.admitted(result, place)
+            before = machine_load()
+            present = self.verified_arms(result, place)
             for block in range(blocks):
                 self.block(result, present, block, place)
-            result.load = noise_between(before, noise())
+            result.load = describe_load(before, machine_load())
         return result
 
     @contextlib.contextmanager
     def tree(self, case):
-        """The directory to run in, and the name of the tree in it."""
+        """Yields the working directory, and the name of the tree in it."""
         path = self.corpora.corpus(case.corpus)
         if not case.slow:
             yield path.parent, path.name
@@ -104,12 +106,12 @@ class Runner:
 
     @contextlib.contextmanager
     def scratch(self, case, place):
-        """Room for what arms make, on the filesystem of the trees, and for what the case prepares."""
+        """Provides a temporary directory on the trees' filesystem for outputs and prepared data."""
         with tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=self.corpora.ROOT) as scratch:
             self.out = Path(scratch) / "out"
             self.prepared = {word: Path(scratch) / f"made-{at}" for at, word in enumerate(case.prepare)}
             for word, command in case.prepare.items():
-                self.say(f"{case.name}: preparing {word}")
+                self.log(f"{case.name}: preparing {word}")
                 self.prepare(command, place)
             yield
 
@@ -120,7 +122,7 @@ class Runner:
             raise Failure(f"preparing it failed: {stderr.decode(errors='replace').strip()}")
 
     def names(self, tree):
-        """What words in commands stand for."""
+        """Returns the values of the placeholders in commands."""
         return {
             "TREE": tree,
             "EMPTY": str(self.corpora.corpus("empty")),
@@ -129,7 +131,7 @@ class Runner:
         }
 
     def clear(self):
-        """Removes what a run made; how many bytes that was."""
+        """Removes the output of a run and returns its size in bytes."""
         if not self.out.exists():
             return 0
         files = [path for path in (self.out, *self.out.rglob("*")) if path.is_file()]
@@ -137,29 +139,31 @@ class Runner:
         shutil.rmtree(self.out) if self.out.is_dir() else self.out.unlink()
         return size
 
-    def admitted(self, result, place):
-        """The arms that work here and give the right answer; of the others, `result` keeps the reason."""
+    def verified_arms(self, result, place):
+        """Returns the arms whose output is right. The reasons of the others are recorded in
+        `result`.
+        """
         case, present = result.case, []
-        # Of the tree itself, also where it is measured through a mount.
+        # Computed from the tree itself, even if the measurement uses a mount of it.
         expected = case.expected(self.corpora.corpus(case.corpus)) if case.expected else None
         for arm in sorted(case.arms, key=lambda arm: arm.group != "baseline"):
             try:
                 output = self.answer(arm, place)
                 result.made[arm.name] = self.clear()
                 if expected is None:
-                    expected = self.first_answer(result, arm, output)
-                complaint = arm.answer.complaint(output, place[1], expected)
+                    expected = self.baseline_output(result, arm, output)
+                mismatch = arm.answer.mismatch(output, place[1], expected)
             except Failure as failure:
-                complaint = str(failure)
-            if complaint:
-                self.exclude(result, arm, complaint)
+                mismatch = str(failure)
+            if mismatch:
+                self.exclude(result, arm, mismatch)
             else:
                 result.printed[arm.name] = len(output)
                 present.append(arm)
         return present
 
-    def first_answer(self, result, arm, output):
-        """The baseline's, which all others are compared with."""
+    def baseline_output(self, result, arm, output):
+        """Records the baseline's output, the reference for the other arms."""
         if arm.group != "baseline":
             raise Failure("the baseline has no answer to compare with")
         result.answer = arm.answer.summary(output)
@@ -175,7 +179,7 @@ class Runner:
         return stdout
 
     def block(self, result, present, block, place):
-        """Every arm that is still in, once, in a new order."""
+        """Runs every arm that is not excluded once, in random order."""
         order = [arm for arm in present if arm.name not in result.excluded]
         if block >= SLOW_BLOCKS:
             order = [arm for arm in order if not result.slow(arm)]
@@ -205,7 +209,9 @@ class Runner:
         return Sample(case.name, arm.name, block, float(seconds), float(user), float(system), int(maxrss))
 
     def drop_caches(self, command):
-        """An empty cache but for the programs and their libraries: what is measured is the tree."""
+        """Empties the page cache except for the programs and their libraries: the measurement is of
+        the tree.
+        """
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("3\n")
         for word in (self.tools.timed, *command):
@@ -214,7 +220,9 @@ class Runner:
                     Path(path).read_bytes()
 
     def communicate(self, command, directory):
-        """(stdout, stderr, status), in a process group of its own so that a hanging arm can be ended whole."""
+        """Returns (stdout, stderr, status). The process group of its own lets a hanging arm be
+        killed whole.
+        """
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -235,18 +243,18 @@ class Runner:
         return stdout, stderr, process.returncode
 
     def progress(self, text):
-        if time.monotonic() - self.said_s > PROGRESS_S:
-            self.said_s = time.monotonic()
-            self.say(text)
+        if time.monotonic() - self.logged_s > PROGRESS_S:
+            self.logged_s = time.monotonic()
+            self.log(text)
 
     def exclude(self, result, arm, reason):
-        self.say(f"{result.case.name}: {arm.name} is out: {reason}")
+        self.log(f"{result.case.name}: {arm.name} is out: {reason}")
         result.excluded[arm.name] = reason
 
 
 @contextlib.contextmanager
 def mounted(slowfs, source):
-    """`source` through slowfs with its 1 ms, for as long as the context lasts."""
+    """Mounts `source` through slowfs with a delay of 1 ms for the duration of the context."""
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as scratch:
         mount = Path(scratch) / source.name
         mount.mkdir()
@@ -256,7 +264,7 @@ def mounted(slowfs, source):
 
 @contextlib.contextmanager
 def mounted_at(slowfs, source, mount):
-    """The same, at a directory that is there."""
+    """Mounts `source` at an existing directory, likewise."""
     command = [slowfs, str(source), str(mount), "--delay-us", "1000", "--die-with-parent"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         try:
@@ -270,7 +278,7 @@ def mounted_at(slowfs, source, mount):
 
 @functools.cache
 def libraries(program):
-    """The shared libraries that a program loads; none of a static program or a script."""
+    """Returns the shared libraries of a program; none for a static program or a script."""
     try:
         listed = subprocess.run(["ldd", program], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     except OSError:
@@ -278,14 +286,14 @@ def libraries(program):
     return tuple(re.findall(r"(/\S+) \(0x", listed))
 
 
-def noise():
-    """(steal and total ticks of all CPUs, load average)."""
+def machine_load():
+    """Returns (steal ticks, total ticks of all CPUs, load average)."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
     return ticks[7], sum(ticks[:8]), os.getloadavg()[0]
 
 
-def noise_between(before, after):
-    """In words, how much else the machine did."""
+def describe_load(before, after):
+    """Describes the load of the rest of the machine."""
     total = max(after[1] - before[1], 1)
     steal = 100 * (after[0] - before[0]) / total
     return f"load {before[2]:.1f} before and {after[2]:.1f} after, {steal:.1f} % of CPU time stolen"

@@ -1,4 +1,4 @@
-"""Medians, paired ratios and their bootstrap intervals. Pure."""
+"""Medians, paired ratios and their bootstrap intervals. No I/O."""
 
 import math
 import statistics
@@ -9,7 +9,7 @@ DRAWS = 10_000
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of the within-block ratios, with a 95 % interval from resampling blocks."""
+    """Median of the ratios within blocks, with a 95 % interval from resampling blocks."""
 
     value: float
     low: float
@@ -21,18 +21,20 @@ class Ratio:
 
 
 def median_s(samples):
-    """Median seconds of a mapping block -> sample."""
+    """Returns the median of the seconds of a mapping block -> sample."""
     return statistics.median(sample.seconds for sample in samples.values())
 
 
 def ratio(above, below, random):
-    """How many times longer `above` took than `below`, block by block; None without a common block."""
+    """Returns the ratio of the times of `above` to `below`, paired by block; None without a common
+    block.
+    """
     seconds = [{block: sample.seconds for block, sample in samples.items()} for samples in (above, below)]
     return ratio_of(*seconds, random)
 
 
 def ratio_of(above, below, random):
-    """The same of two mappings block -> number."""
+    """Returns the paired ratio of two mappings block -> number."""
     blocks = sorted(above.keys() & below.keys())
     logs = [math.log(above[block] / below[block]) for block in blocks]
     if not logs:
@@ -41,6 +43,6 @@ def ratio_of(above, below, random):
 
 
 def interval(values, random):
-    """(median, low, high): the median, with a 95 % interval from resampling."""
+    """Returns (median, low, high): the median with a 95 % interval from resampling."""
     medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(DRAWS))
     return statistics.median(values), medians[int(DRAWS * 0.025)], medians[int(DRAWS * 0.975)]

@@ -1,3 +1,5 @@
-"""What `serve.py` is made of, beside what it shares with others in runner/: cases (what is needed), process (a server
-that runs), clients (what asks it), measure (how a case is done), report (what a run says).
+"""The parts of `serve.py` that it does not share with other comparisons (runner/).
+
+cases (requirements), process (a running server), clients (load generators), measure (execution of a
+case), report (results).
 """

@@ -1,11 +1,11 @@
-"""What is measured: cases, the figures each has, and what they must show. Runs nothing."""
+"""Cases: the figures of each kind, and requirements. Executes nothing."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that one run of one server has."""
+    """A number measured in one run of one server."""
 
     label: str
     higher_wins: bool = False
@@ -36,7 +36,7 @@ FIGURES = {
     "calls": Figure("system calls a request", digits=2),
 }
 
-# kind of case -> the figures its table shows
+# kind of case -> the figures of its table
 COLUMNS = {
     "hot": ("requests_s", "cpu_us", "busy_percent"),
     "mixed": ("p99_ms", "growth", "quiet_p99_ms", "p50_ms", "max_ms", "unanswered", "cold_mib_s", "cold_rounds"),
@@ -48,51 +48,53 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Need:
-    """What one case must reach. Made by the functions below, which say what each kind is."""
+class Requirement:
+    """A requirement of a case. Built by the functions below, which define each kind."""
 
     kind: str  # better, not-worse, near, at-most
     limit: float
     text: str
-    than: str = ""  # the group, or the arm, to compare with
+    reference: str = ""  # the group or the arm of the comparison
     figure: str = ""  # of at-most
 
 
-def better(limit, than, whom):
-    """At least `limit` times as good, in the case's own figure, as the best of `than`, called `whom`."""
-    return Need("better", limit, f"{limit} times better than {whom}", than)
+def better(limit, reference, label):
+    """Requires at least `limit` times the result (the case's figure) of the best of `reference`, called
+    `label`.
+    """
+    return Requirement("better", limit, f"{limit} times better than {label}", reference)
 
 
-def faster(than, whom):
-    """Better than the best of `than`, be it by little."""
-    return Need("better", 1, f"faster than {whom}", than)
+def faster(reference, label):
+    """Requires a better result than the best of `reference`."""
+    return Requirement("better", 1, f"faster than {label}", reference)
 
 
-def not_worse(than, whom):
-    """At least as good as the best of `than`, or not to be told from it: of two equals one is behind by a hair."""
-    return Need("not-worse", 1, f"not worse than {whom}", than)
+def not_worse(reference, label):
+    """Requires a result at least as good as the best of `reference`, or not distinguishable from it."""
+    return Requirement("not-worse", 1, f"not worse than {label}", reference)
 
 
-def near(limit, than, whom):
-    """The best of `than` is at most `limit` times as good."""
-    return Need("near", limit, f"within {(limit - 1) * 100:.0f} % of {whom}", than)
+def near(limit, reference, label):
+    """Requires that the best of `reference` is at most `limit` times as good."""
+    return Requirement("near", limit, f"within {(limit - 1) * 100:.0f} % of {label}", reference)
 
 
 def at_most(limit, figure):
-    """A figure of ours that must not be larger."""
-    return Need("at-most", limit, f"at most {limit} {FIGURES[figure].label}", figure=figure)
+    """Limits a figure of fathom."""
+    return Requirement("at-most", limit, f"at most {limit} {FIGURES[figure].label}", figure=figure)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way of asking, and what it must show."""
+    """A kind of load, and its requirements."""
 
     name: str
     title: str
     kind: str  # hot, mixed, listing, random, memory, calls
-    figure: str  # by which servers are compared
+    figure: str  # the figure by which servers are compared
     size: int  # bytes of the hot file
-    needs: tuple = ()
-    slow: bool = False  # the cold files lie on a mount that takes 1 ms an operation
+    requirements: tuple = ()
+    slow: bool = False  # the cold files lie on a mount with a delay of 1 ms for each operation
     blocks_factor: float = 1
-    without: tuple = ()  # groups that have no part in it
+    without: tuple = ()  # groups that do not take part

@@ -1,4 +1,5 @@
-"""What asks servers: wrk for hot files, floor/load.c for all else, Python for single answers; and strace beside them."""
+"""Clients: wrk for hot files, floor/load.c for other loads, Python for single requests; and strace.
+"""
 
 import contextlib
 import http.client
@@ -17,7 +18,7 @@ TIMEOUT_S = 900
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request brought."""
+    """The response to one request."""
 
     status: int
     head_bytes: int
@@ -25,7 +26,7 @@ class Answer:
 
 
 def fetch(port, path):
-    """One request, by Python's own client."""
+    """Sends one request with Python's HTTP client."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         with contextlib.closing(connection):
@@ -43,13 +44,15 @@ def head_bytes(response):
 
 
 def wrk(port, path, connections, seconds):
-    """(requests, seconds) of a closed loop on one thread."""
+    """Runs a closed loop on one thread. Returns (requests, seconds)."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", f"http://127.0.0.1:{port}{path}"]
-    return wrk_said(output_of(command))
+    return parse_wrk(output_of(command))
 
 
-def wrk_said(text):
-    """(requests, seconds) of what wrk prints; an answer that was wrong or none is a failure."""
+def parse_wrk(text):
+    """Parses the output of wrk into (requests, seconds). Raises Failure on wrong or missing
+    responses.
+    """
     wrong = re.search(r"^ *(Socket errors:.*|Non-2xx.*)$", text, re.MULTILINE)
     if wrong:
         raise Failure(f"wrk: {wrong.group(1)}")
@@ -60,7 +63,9 @@ def wrk_said(text):
 
 
 class Load:
-    """floor/load.c; `urgent` runs go before others on the same processor, so that their clock is right."""
+    """Runs floor/load.c. With `urgent` it has a higher priority on its processor, so that its clock
+    is exact.
+    """
 
     def __init__(self, program):
         self.program = program
@@ -68,22 +73,24 @@ class Load:
         self.before_others = chrt if shutil.which("chrt") and succeeds([*chrt, "true"]) else []
 
     def run(self, port, connections, paths, *words, urgent=False):
-        """What it said; an answer that was wrong is a failure."""
+        """Runs it to its end and returns its results. Raises Failure on a wrong response."""
         return self.said(output_of(self.command(port, connections, paths, *words, urgent=urgent)))
 
     @contextlib.contextmanager
-    def beside(self, port, connections, paths, *words):
-        """It runs while the context lasts; yields a function that waits for its end and says what it said."""
-        with started(self.command(port, connections, paths, *words)) as process:
-            yield lambda: self.said(finished(process))
+    def run_in_background(self, port, connections, paths, *words):
+        """Runs it during the context. Yields a function that waits for its end and returns its
+        results.
+        """
+        with start_process(self.command(port, connections, paths, *words)) as process:
+            yield lambda: self.said(wait_output(process))
 
     @contextlib.contextmanager
-    def holding(self, port, connections, paths):
-        """So many open connections that have had one answer each."""
-        with started(self.command(port, connections, paths, "--hold"), stdin=subprocess.PIPE) as process:
+    def hold_connections(self, port, connections, paths):
+        """Holds open connections that have had one response each."""
+        with start_process(self.command(port, connections, paths, "--hold"), stdin=subprocess.PIPE) as process:
             line = process.stdout.readline()
             if not line:
-                raise Failure(finished(process))
+                raise Failure(wait_output(process))
             self.said(line)
             yield
             process.stdin.close()
@@ -101,37 +108,39 @@ class Load:
 
 
 @contextlib.contextmanager
-def counting(pids):
-    """Counts the system calls of processes and their threads; yields name -> number, filled when the context ends."""
+def count_syscalls(pids):
+    """Counts system calls of processes and their threads. The yielded name -> number is filled at
+    the end.
+    """
     counts = {}
     targets = [word for pid in pids for word in ("-p", str(pid))]
-    with started(["strace", "-f", "-c", "-S", "calls", *targets], stderr=subprocess.PIPE) as process:
+    with start_process(["strace", "-f", "-c", "-S", "calls", *targets], stderr=subprocess.PIPE) as process:
         attached = process.stderr.readline()
         if "attached" not in attached:
             raise Failure(attached.strip() or "strace cannot attach")
-        # What it says of further threads must not fill the pipe.
+        # Drain standard error: strace's messages about new threads must not fill the pipe.
         lines = []
         reader = threading.Thread(target=lambda: lines.extend(process.stderr))
         reader.start()
         yield counts
         process.send_signal(signal.SIGINT)
         reader.join()
-    counts.update(strace_said("".join(lines)))
+    counts.update(parse_strace("".join(lines)))
 
 
-def strace_said(text):
-    """Name -> number of calls of the table that `strace -c` prints."""
+def parse_strace(text):
+    """Parses the table of `strace -c` into name -> number of calls."""
     pattern = r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?([a-z]\w*)$"
     return {name: int(count) for count, name in re.findall(pattern, text, re.MULTILINE) if name != "total"}
 
 
 def output_of(command):
-    with started(command) as process:
-        return finished(process)
+    with start_process(command) as process:
+        return wait_output(process)
 
 
-def finished(process):
-    """What a process printed; its end with another status than 0 is a failure."""
+def wait_output(process):
+    """Returns the output of a process. Raises Failure on a nonzero exit status."""
     try:
         stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -143,8 +152,8 @@ def finished(process):
 
 
 @contextlib.contextmanager
-def started(command, **streams):
-    """A process that does not outlive the context."""
+def start_process(command, **streams):
+    """Starts a process that ends with the context at the latest."""
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     try:
         process = subprocess.Popen(command, text=True, **streams)
@@ -153,7 +162,7 @@ def started(command, **streams):
     try:
         yield process
     finally:
-        with process:  # which closes its streams and waits
+        with process:  # closes its streams and waits
             if process.poll() is None:
                 process.kill()
 

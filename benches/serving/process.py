@@ -1,4 +1,4 @@
-"""A server that runs on one core: started, waited for, looked at, ended."""
+"""A server process on one core: start, wait for readiness, inspect, stop."""
 
 import contextlib
 import os
@@ -22,13 +22,13 @@ PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 @dataclass(frozen=True)
 class Server:
-    """A server that takes connections."""
+    """A running server."""
 
     pid: int
     port: int
 
     def processes(self):
-        """Its process and those that this one started."""
+        """Returns its process and all descendants."""
         found = [self.pid]
         for pid in found:
             for children in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -36,24 +36,27 @@ class Server:
         return found
 
     def cpu_s(self):
-        """Processor time of all its processes so far, in steps of a clock tick (10 ms)."""
+        """Returns the CPU time of all its processes, with the resolution of a clock tick (10 ms).
+        """
         return sum(ticks(Path(f"/proc/{pid}/stat").read_text()) for pid in self.processes()) / TICKS_S
 
     def resident_kib(self):
-        """Resident memory; what several processes share counts for each."""
+        """Returns resident memory; pages shared by several processes count for each of them."""
         sizes = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in self.processes()]
         return sum(map(int, sizes)) * PAGE_KIB
 
 
 def ticks(stat):
-    """User and system time of a line of /proc/PID/stat; the program's name in it may hold anything."""
+    """Returns user plus system time from a line of /proc/PID/stat; the program name may contain
+    anything.
+    """
     user, system = stat.rpartition(")")[2].split()[11:13]
     return int(user) + int(system)
 
 
 @contextlib.contextmanager
 def serving(arm, root, cpu):
-    """The server of an arm, on one processor, for as long as the context lasts."""
+    """Runs the server of an arm on one processor for the duration of the context."""
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as scratch, tempfile.TemporaryFile() as errors:
         port = free_port()
         names = names_for(port, root, Path(scratch))
@@ -71,11 +74,11 @@ def serving(arm, root, cpu):
             wait_for(process, port, errors)
             yield Server(process.pid, port)
         finally:
-            end(process)
+            terminate(process)
 
 
 def names_for(port, root, scratch):
-    """What the words in commands and configurations stand for."""
+    """Returns the values of the placeholders in commands and configurations."""
     return {
         "PORT": port,
         "ROOT": root,
@@ -93,7 +96,8 @@ def free_port():
 
 
 def wait_for(process, port, errors):
-    """Returns when the server takes connections; fails with its last word when it does not."""
+    """Waits until the server accepts connections. Raises Failure with its last message if it exits.
+    """
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -104,8 +108,8 @@ def wait_for(process, port, errors):
     raise Failure(f"does not start: {lines[-1] if lines else 'no message'}")
 
 
-def end(process):
-    """Asks the whole group to end, and then makes it."""
+def terminate(process):
+    """Terminates the whole process group, at last with SIGKILL."""
     for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, None)):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -115,7 +119,7 @@ def end(process):
 
 
 def raise_descriptor_limit(wanted):
-    """As far as we may; what is then allowed."""
+    """Raises the limit as far as permitted and returns the resulting limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for limits in ((wanted, max(wanted, hard)), (hard, hard)):
         with contextlib.suppress(ValueError, OSError):

@@ -1,8 +1,8 @@
-"""What a run says: what was needed against what was measured, which model wins where, a table a case, the losses, and
+"""The report of a run: verdicts, the best model of each case, a table for each case, losses, and
 the run directory.
 
-The best of several servers is the one with the best median. Of many one is best by luck, so this choice errs against
-fathom.
+The best of several servers has the best median. Among many the best is partly luck, so this choice
+errs against fathom.
 """
 
 import csv
@@ -15,73 +15,79 @@ from serve_arms import AUTO, FATHOM_MODELS, model
 
 from .cases import COLUMNS, FIGURES
 
-# The kinds in which the models differ by speed.
+# The kinds in which the models differ in speed.
 SPEED = ("hot", "mixed", "random")
-# Whether it is about speed -> by whom fathom, as it chooses, may be beaten.
+# Whether the case is about speed -> groups that may beat fathom with its default model.
 COMPETITORS = {False: ("nginx", "threads", "rival"), True: ("nginx", "threads", "rival", "fixed")}
 
 
 class Report:
-    """Tables and verdicts over the results of a run; `skipped` are cases that could not run, `cases` all of them."""
+    """Tables and verdicts of the results of a run. `skipped` are cases that could not run, `cases`
+    all cases.
+    """
 
     def __init__(self, cases, results, skipped, random):
         self.cases, self.skipped, self.random = cases, skipped, random
         self.results = {result.case.name: result for result in results}
         self.tables = {name: self.table(result) for name, result in self.results.items()}
-        self.verdicts = [self.verdict(case, need) for case in cases for need in case.needs]
+        self.verdicts = [self.verdict(case, requirement) for case in cases for requirement in case.requirements]
 
-    def verdict(self, case, need):
-        """PASS or FAIL by the median; says when its interval reaches across the limit."""
+    def verdict(self, case, requirement):
+        """Decides PASS or FAIL by the median; notes if its interval contains the limit."""
         result = self.results.get(case.name)
         if result is None:
-            return Verdict(case.title, need.text, self.skipped.get(case.name, "-"), "not run")
-        measured, interval, good = self.measure(result, need)
+            return Verdict(case.title, requirement.text, self.skipped.get(case.name, "-"), "not run")
+        measured, interval, good = self.measure(result, requirement)
         if interval is None:
-            return Verdict(case.title, need.text, measured, "not run")
-        crosses = interval[0] < need.limit < interval[1]
-        if need.kind == "not-worse" and crosses and not good:
-            return Verdict(case.title, need.text, measured, "no difference")
+            return Verdict(case.title, requirement.text, measured, "not run")
+        crosses = interval[0] < requirement.limit < interval[1]
+        if requirement.kind == "not-worse" and crosses and not good:
+            return Verdict(case.title, requirement.text, measured, "no difference")
         outcome = "PASS" if good else "FAIL"
-        return Verdict(case.title, need.text, measured, outcome + " (interval crosses)" * crosses)
+        return Verdict(case.title, requirement.text, measured, outcome + " (interval crosses)" * crosses)
 
-    def measure(self, result, need):
-        """(what was measured, its interval, whether it suffices); no interval when there is nothing to compare."""
+    def measure(self, result, requirement):
+        """Returns (measurement, interval, whether it suffices); no interval if there is nothing to
+        compare.
+        """
         ours = best(result, "fathom")
         if ours is None:
             return out_text(result, AUTO), None, None
-        if need.kind == "at-most":
-            return self.measure_own(result, need, ours)
-        other = best(result, need.than)
+        if requirement.kind == "at-most":
+            return self.measure_own(result, requirement, ours)
+        other = best(result, requirement.reference)
         if other is None:
-            return out_text(result, need.than), None, None
-        near = need.kind == "near"
+            return out_text(result, requirement.reference), None, None
+        near = requirement.kind == "near"
         ratio = self.ratio(result, other, ours) if near else self.ratio(result, ours, other)
         if ratio is None:
             return "-", None, None
-        good = ratio.value <= need.limit if near else ratio.value >= need.limit
+        good = ratio.value <= requirement.limit if near else ratio.value >= requirement.limit
         return f"{ratio} ({self.raw(result, ours, other)})", (ratio.low, ratio.high), good
 
-    def measure_own(self, result, need, ours):
-        values = list(result.values(ours, need.figure).values())
+    def measure_own(self, result, requirement, ours):
+        values = list(result.values(ours, requirement.figure).values())
         value, low, high = stats.interval(values, self.random)
-        text = FIGURES[need.figure].text
-        return f"{text(value)} [{text(low)}, {text(high)}]", (low, high), value <= need.limit
+        text = FIGURES[requirement.figure].text
+        return f"{text(value)} [{text(low)}, {text(high)}]", (low, high), value <= requirement.limit
 
     def raw(self, result, ours, other):
-        """Both medians, in words."""
+        """Formats both medians."""
         figure = FIGURES[result.case.figure]
         medians = [figure.text(result.median(name, result.case.figure)) for name in (ours, other)]
         return f"{medians[0]} against {medians[1]} {figure.label} of {other}"
 
-    def ratio(self, result, name, than):
-        """How many times as good one server is as another, in the case's own figure; None without a common block."""
+    def ratio(self, result, name, reference):
+        """Returns how many times better one server is in the case's figure; None without a common
+        block.
+        """
         figure = result.case.figure
-        values, others = result.values(name, figure), result.values(than, figure)
+        values, others = result.values(name, figure), result.values(reference, figure)
         above, below = (values, others) if FIGURES[figure].higher_wins else (others, values)
         return stats.ratio_of(above, below, self.random)
 
     def table(self, result):
-        """One case as Markdown, best server first."""
+        """Formats a case as Markdown, best server first."""
         columns = COLUMNS[result.case.kind]
         names = in_order(result)
         if not names:
@@ -98,7 +104,7 @@ class Report:
         return [name, str(len(result.figures[name])), *figures, str(ratio or "-"), str(result.heads.get(name, "-"))]
 
     def models(self):
-        """Which way of reading wins where, and what the choice of none costs."""
+        """Formats the best model of each case, and the cost of the default choice."""
         header = ["case", "figure", "auto", *FATHOM_MODELS, "best model", "auto times as good"]
         rows = [self.model_row(result) for result in self.results.values() if result.case.kind in SPEED]
         return markdown(header, rows) if rows else "Nothing was measured.\n"
@@ -112,7 +118,9 @@ class Report:
         return [result.case.title, FIGURES[figure].label, *medians, name, str(ratio or "-")]
 
     def losses(self):
-        """Each case in which another server, or fathom told what to do, did better than fathom by itself."""
+        """Lists each case in which another server, or fathom with a fixed model, was better than
+        fathom.
+        """
         for result in self.results.values():
             order = in_order(result)
             before = order[: order.index(AUTO)] if AUTO in order else []
@@ -122,7 +130,7 @@ class Report:
                     yield f"- {result.case.title}: {name}, {ratio} times as good ({raw})"
 
     def text(self):
-        """Everything measured, as Markdown."""
+        """Formats all results as Markdown."""
         verdicts = [list(astuple(verdict)) for verdict in self.verdicts]
         parts = ["## Needed and measured\n", markdown(["case", "needed", "measured", "outcome"], verdicts, numbers=False)]
         parts += ["## Models\n", self.models()]
@@ -134,7 +142,7 @@ class Report:
 
 
 def in_order(result):
-    """The servers that were measured and stayed in, best first."""
+    """Returns the measured servers that were not excluded, best first."""
     figure = result.case.figure
     sign = -1 if FIGURES[figure].higher_wins else 1
     names = [arm.name for arm in result.arms if arm.name in result.figures and arm.name not in result.excluded]
@@ -142,7 +150,7 @@ def in_order(result):
 
 
 def best(result, wanted):
-    """The best server of a group, or the one of that name; or None."""
+    """Returns the best server of a group, or the one of that name; or None."""
     return next((name for name in in_order(result) if wanted in (group_of(result, name), name)), None)
 
 
@@ -151,19 +159,19 @@ def group_of(result, name):
 
 
 def out_text(result, wanted):
-    """Why there is nothing to compare with."""
+    """Describes why there is nothing to compare with."""
     reasons = [reason for name, reason in result.excluded.items() if wanted in (group_of(result, name), name)]
     return reasons[0] if reasons else "-"
 
 
 def excluded(result):
-    """The servers that are out of a case, each with its reason."""
+    """Lists the excluded servers of a case with their reasons."""
     lines = [f"- out: {name}: {reason}" for name, reason in result.excluded.items()]
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def write(directory, report, about, method):
-    """The run directory: README.md, and raw.csv with every figure of every run."""
+    """Writes the run directory: README.md, and raw.csv with every figure of every run."""
     directory.mkdir(parents=True)
     (directory / "README.md").write_text(readme(report, about, method))
     with open(directory / "raw.csv", "w", newline="") as file:
@@ -177,7 +185,9 @@ def write(directory, report, about, method):
 
 
 def readme(report, about, method):
-    """The page that says what was measured, on what, and how to do it again. `about` is label -> text."""
+    """Formats the README: measurements, conditions, and the command for repetition. `about` is
+    label -> text.
+    """
     paragraphs = [textwrap.fill(paragraph, LINE, break_on_hyphens=False) for paragraph in method.strip().split("\n\n")]
     listed = [[label, text] for label, text in about.items() if label != "command"]
     sections = [

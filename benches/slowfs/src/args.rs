@@ -1,10 +1,10 @@
-//! The command line of slowfs: what was typed, checked, or a sentence on what to change.
+//! The command line of slowfs. A mistake is reported as a sentence on what to change.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `slowfs --help` prints.
+/// The output of `slowfs --help`.
 pub(crate) const HELP: &str = "\
 Usage: slowfs SOURCE MOUNTPOINT [OPTION]...
 Shows SOURCE read-only at MOUNTPOINT; each operation takes as long as you say, and any number run at once.
@@ -17,7 +17,7 @@ Prints 'mounted MOUNTPOINT' when it is ready; unmounts and exits on SIGINT, SIGT
   --help             show this
 ";
 
-/// What one run does.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) source: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     pub(crate) die_with_parent: bool,
 }
 
-/// Reads the arguments after the program's name; `None` asks for the help text.
+/// Parses the arguments that follow the program's name. `None`: the help text was requested.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, String> {
     let mut options = Options {
         source: PathBuf::new(),
@@ -61,7 +61,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Opt
 fn number(option: &str, value: Option<OsString>) -> Result<u64, String> {
     let value = value.ok_or_else(|| format!("option '{option}' needs a number"))?;
     let text = value.to_str().unwrap_or_default();
-    // A minute is far beyond any use, and keeps every deadline representable.
+    // The limit is one minute. It keeps every deadline representable as an `Instant`.
     match text.parse() {
         Ok(number) if number <= 60_000_000 => Ok(number),
         _ => Err(format!("option '{option}': not a number up to 60000000: '{}'", OsStr::display(&value))),

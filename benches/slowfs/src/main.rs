@@ -1,11 +1,12 @@
-//! `slowfs`: a read-only FUSE view of a directory in which every operation takes as long as you say.
-//! It stands in for a slow mount in fathom's tests and benchmarks. Owns mounting, signals and the exit status.
+//! `slowfs`: a read-only FUSE view of a directory that delays every operation by a given time. It
+//! replaces a slow mount in fathom's tests and benchmarks. This file owns mounting, signals and the
+//! exit status.
 
 mod args;
-mod delay;
+mod delay_queue;
+mod filesystem;
 mod nodes;
 mod source;
-mod view;
 
 use std::error::Error;
 use std::io::Write;
@@ -18,13 +19,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::args::Options;
-use crate::delay::Delay;
+use crate::delay_queue::DelayQueue;
+use crate::filesystem::SlowFilesystem;
 use crate::source::Source;
-use crate::view::View;
 
-/// Threads that read requests from the kernel: they only queue.
+/// Threads that receive requests from the kernel and queue them.
 const READERS: usize = 2;
-/// Threads that carry out requests when they are due; see [`Delay::start`].
+/// Threads that execute requests when they are due; see [`DelayQueue::start`].
 const WORKERS: usize = 4;
 
 fn main() -> ExitCode {
@@ -52,17 +53,18 @@ fn print_help() -> ExitCode {
     }
 }
 
-/// Every directory a reader has open is open here too, and readers of slow mounts open many.
+/// Raises the limit of file descriptors. Each directory or file that a client has open holds a
+/// descriptor of this process too.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Mounts, serves until unmounted, and leaves no mount behind.
+/// Mounts, serves until the filesystem is unmounted, and leaves no mount behind.
 fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     let (source, mountpoint) = (options.source.display(), options.mountpoint.display());
-    // Both before mounting: from then on a signal must unmount.
+    // Install the signal handlers before mounting: a signal must unmount from then on.
     let signals = Signals::new([SIGINT, SIGTERM])?;
     raise_descriptor_limit();
     if options.die_with_parent {
@@ -70,13 +72,14 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     }
     let path =
         options.mountpoint.canonicalize().map_err(|error| format!("cannot use '{mountpoint}': {error}"))?;
-    let tree = Source::open(&options.source).map_err(|error| format!("cannot open '{source}': {error}"))?;
-    let view = View::new(tree, Delay::start(options.delay, WORKERS)?, options.ttl);
-    let mut session = Session::new(view, &path, &config(options))
+    let source_dir =
+        Source::open(&options.source).map_err(|error| format!("cannot open '{source}': {error}"))?;
+    let filesystem = SlowFilesystem::new(source_dir, DelayQueue::start(options.delay, WORKERS)?, options.ttl);
+    let mut session = Session::new(filesystem, &path, &config(options))
         .map_err(|error| format!("cannot mount '{mountpoint}': {error}"))?;
     let unmounter = session.unmount_callable();
     thread::Builder::new().name("signals".to_owned()).spawn(move || unmount_on(signals, unmounter, &path))?;
-    // A caller that does not listen still gets its mount.
+    // Ignore a closed standard output: the mount is still of use.
     let _ = writeln!(std::io::stdout(), "mounted {mountpoint}");
     session.run().map_err(|error| format!("cannot serve '{mountpoint}': {error}"))?;
     Ok(())
@@ -92,7 +95,7 @@ fn config(options: &Options) -> Config {
         MountOption::NoSuid,
     ];
     if options.allow_other {
-        // Without the kernel's checks, others would read with this process's rights.
+        // Without `default_permissions`, other users would have this process's access rights.
         config.acl = SessionACL::All;
         config.mount_options.push(MountOption::DefaultPermissions);
     }
@@ -100,8 +103,8 @@ fn config(options: &Options) -> Config {
     config
 }
 
-/// Waits for a signal. An unused mount goes at once, and `Session::run` then returns; one in use is detached, and
-/// the process ends under its users' feet: they get ENOTCONN.
+/// Unmounts on a signal. An idle mount is unmounted at once, and `Session::run` then returns. A
+/// busy mount is detached and the process exits; its clients get ENOTCONN.
 fn unmount_on(mut signals: Signals, mut unmounter: SessionUnmounter, mountpoint: &Path) {
     if signals.forever().next().is_none() || unmounter.unmount().is_ok() {
         return;

@@ -1,15 +1,17 @@
-//! What the kernel still refers to: inode number -> where it was last looked up. Makes no system call.
+//! The inodes that the kernel references: from node number to the path of the latest lookup. Makes
+//! no system calls.
 //!
-//! An entry lives while the kernel holds a lookup of it or one of its children is alive: a child's path is built
-//! through its parent.
+//! An entry lives while the kernel holds a lookup of it or one of its children lives: the path of a
+//! child is built through its parent.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 
-/// FUSE's fixed number for the root of a mount, whatever its inode number.
+/// FUSE's fixed node number of the root of a mount.
 pub(crate) const ROOT: u64 = 1;
 
-/// Every inode the kernel knows, by FUSE node number (the source's inode number but for [`ROOT`]).
+/// All inodes that the kernel references, by FUSE node number. The node number is the inode number
+/// in the source, except for [`ROOT`].
 #[derive(Default)]
 pub(crate) struct Nodes {
     by_number: HashMap<u64, Node>,
@@ -23,16 +25,16 @@ struct Node {
 }
 
 impl Nodes {
-    /// Records that the kernel has been told of `number` as `name` in `parent`. Of a file with several links the
-    /// latest name stands: the one that certainly exists.
-    pub(crate) fn looked_up(&mut self, number: u64, parent: u64, name: &OsStr) {
-        self.adopt(parent);
+    /// Records that a lookup of `name` in `parent` returned `number`. A file with several links
+    /// keeps the latest name, because that name certainly exists.
+    pub(crate) fn add_lookup(&mut self, number: u64, parent: u64, name: &OsStr) {
+        self.add_child(parent);
         let node = Node { parent, name: name.to_owned(), lookups: 1, children: 0 };
         let Some(old) = self.by_number.insert(number, node) else { return };
         let node = self.by_number.get_mut(&number).expect("inserted above");
         node.lookups += old.lookups;
         node.children = old.children;
-        self.disown(old.parent);
+        self.remove_child(old.parent);
     }
 
     /// Drops `lookups` of the kernel's references.
@@ -43,12 +45,13 @@ impl Nodes {
         }
     }
 
-    /// The names from the root down to `number`; empty for the root, `None` for a number the kernel has forgotten.
+    /// Returns the names from the root to `number`: empty for the root, `None` for a number that
+    /// the kernel has forgotten.
     pub(crate) fn names(&self, number: u64) -> Option<Vec<&OsStr>> {
         let mut names = Vec::new();
         let mut at = number;
         while at != ROOT {
-            // A rename in the source between two lookups can leave a ring of parents.
+            // A rename in the source between two lookups can produce a cycle of parents.
             if names.len() == self.by_number.len() {
                 return None;
             }
@@ -60,24 +63,25 @@ impl Nodes {
         Some(names)
     }
 
-    fn adopt(&mut self, parent: u64) {
+    fn add_child(&mut self, parent: u64) {
         if let Some(parent) = self.by_number.get_mut(&parent) {
             parent.children += 1;
         }
     }
 
-    fn disown(&mut self, parent: u64) {
+    fn remove_child(&mut self, parent: u64) {
         if let Some(node) = self.by_number.get_mut(&parent) {
             node.children -= 1;
             self.drop_if_unused(parent);
         }
     }
 
-    /// Removes `number` and then every ancestor that it alone kept: a loop, for trees deeper than the stack.
+    /// Removes `number`, then every ancestor without further references. A loop instead of
+    /// recursion, because trees may be deeper than the stack.
     fn drop_if_unused(&mut self, mut number: u64) {
         while self.by_number.get(&number).is_some_and(|node| node.lookups == 0 && node.children == 0) {
-            let gone = self.by_number.remove(&number).expect("just seen");
-            number = gone.parent;
+            let removed = self.by_number.remove(&number).expect("just seen");
+            number = removed.parent;
             if let Some(parent) = self.by_number.get_mut(&number) {
                 parent.children -= 1;
             }
@@ -97,8 +101,8 @@ mod tests {
     #[test]
     fn a_path_leads_from_the_root() {
         let mut nodes = Nodes::default();
-        nodes.looked_up(10, ROOT, OsStr::new("a"));
-        nodes.looked_up(11, 10, OsStr::new("b"));
+        nodes.add_lookup(10, ROOT, OsStr::new("a"));
+        nodes.add_lookup(11, 10, OsStr::new("b"));
         assert_eq!(names(&nodes, 11).as_deref(), Some("a/b"));
         assert_eq!(names(&nodes, ROOT).as_deref(), Some(""));
         assert_eq!(names(&nodes, 12), None);
@@ -107,8 +111,8 @@ mod tests {
     #[test]
     fn a_forgotten_directory_stays_while_a_child_needs_it() {
         let mut nodes = Nodes::default();
-        nodes.looked_up(10, ROOT, OsStr::new("a"));
-        nodes.looked_up(11, 10, OsStr::new("b"));
+        nodes.add_lookup(10, ROOT, OsStr::new("a"));
+        nodes.add_lookup(11, 10, OsStr::new("b"));
         nodes.forget(10, 1);
         assert_eq!(names(&nodes, 11).as_deref(), Some("a/b"));
         nodes.forget(11, 1);
@@ -118,9 +122,9 @@ mod tests {
     #[test]
     fn the_latest_link_stands_and_lookups_add_up() {
         let mut nodes = Nodes::default();
-        nodes.looked_up(10, ROOT, OsStr::new("a"));
-        nodes.looked_up(11, 10, OsStr::new("first"));
-        nodes.looked_up(11, ROOT, OsStr::new("second"));
+        nodes.add_lookup(10, ROOT, OsStr::new("a"));
+        nodes.add_lookup(11, 10, OsStr::new("first"));
+        nodes.add_lookup(11, ROOT, OsStr::new("second"));
         assert_eq!(names(&nodes, 11).as_deref(), Some("second"));
         nodes.forget(10, 1);
         assert_eq!(names(&nodes, 10), None, "the link in it no longer keeps it");
@@ -131,19 +135,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_parents_has_no_path() {
+    fn a_cycle_of_parents_has_no_path() {
         let mut nodes = Nodes::default();
-        nodes.looked_up(10, 11, OsStr::new("a"));
-        nodes.looked_up(11, 10, OsStr::new("b"));
+        nodes.add_lookup(10, 11, OsStr::new("a"));
+        nodes.add_lookup(11, 10, OsStr::new("b"));
         assert_eq!(names(&nodes, 10), None);
     }
 
     #[test]
     fn looking_up_again_under_the_same_name_counts_one_child() {
         let mut nodes = Nodes::default();
-        nodes.looked_up(10, ROOT, OsStr::new("a"));
-        nodes.looked_up(11, 10, OsStr::new("b"));
-        nodes.looked_up(11, 10, OsStr::new("b"));
+        nodes.add_lookup(10, ROOT, OsStr::new("a"));
+        nodes.add_lookup(11, 10, OsStr::new("b"));
+        nodes.add_lookup(11, 10, OsStr::new("b"));
         nodes.forget(11, 2);
         nodes.forget(10, 1);
         assert!(nodes.by_number.is_empty());

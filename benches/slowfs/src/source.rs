@@ -1,8 +1,8 @@
-//! The directory being shown: every system call on it, by names from its root down. Knows nothing of FUSE's
-//! numbers or of delays.
+//! The source directory: all system calls on it, by the names from its root. Does not own: FUSE
+//! node numbers and delays.
 //!
-//! The source is one filesystem and keeps its structure while it is mounted: what lies on another device is
-//! refused with EXDEV, and an inode that is no longer where it was looked up answers ESTALE.
+//! The source is one filesystem, and its structure must not change while it is mounted. A file on
+//! another device is rejected with EXDEV, an inode that has moved since its lookup with ESTALE.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfs};
 use rustix::io::Errno;
 
-/// One call's path may not be longer than this; PATH_MAX is 4096 with the final NUL.
+/// Longest path of one system call, in bytes. PATH_MAX is 4096 including the final NUL.
 const PATH_BYTES_MAX: usize = 4000;
 
 /// An open source directory.
@@ -22,7 +22,7 @@ pub(crate) struct Source {
     device: u64,
 }
 
-/// One name in a directory, as readdir gave it.
+/// A directory entry.
 pub(crate) struct DirEntry {
     pub(crate) ino: u64,
     pub(crate) kind: FileType,
@@ -38,50 +38,53 @@ impl Source {
         Ok(Source { root, device })
     }
 
-    /// `lstat` of the file that `names` lead to; of the source itself when there are none.
+    /// Returns the metadata (`lstat`) of the file at `names`; of the source itself if `names` is
+    /// empty.
     pub(crate) fn stat(&self, names: &[&OsStr]) -> io::Result<Stat> {
         let stat = self.at(names, |dir, name| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
         if stat.st_dev == self.device { Ok(stat) } else { Err(Errno::XDEV.into()) }
     }
 
-    /// The target of the symbolic link that `names` lead to.
+    /// Returns the target of the symbolic link at `names`.
     pub(crate) fn read_link(&self, names: &[&OsStr]) -> io::Result<Vec<u8>> {
         let target = self.at(names, |dir, name| rustix::fs::readlinkat(dir, name, Vec::new()))?;
         Ok(target.into_bytes())
     }
 
-    /// Opens a regular file or, with `OFlags::DIRECTORY`, a directory, to be read. NONBLOCK: a fifo that takes a
-    /// file's place must not hang a worker.
+    /// Opens a regular file for reading, or a directory with `OFlags::DIRECTORY`. `NONBLOCK`: a
+    /// FIFO that replaces the file must not block a worker.
     pub(crate) fn open_at(&self, names: &[&OsStr], kind: OFlags) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | kind;
         self.at(names, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
     }
 
-    /// Space and inodes of the source's filesystem.
+    /// Returns space and inodes of the source's filesystem.
     pub(crate) fn statvfs(&self) -> io::Result<StatVfs> {
         Ok(rustix::fs::fstatvfs(&self.root)?)
     }
 
-    /// Calls `deed` with a directory and a path short enough for one system call, however deep the file lies.
+    /// Calls `call` with a directory and a path that fits into one system call, for files at any
+    /// depth.
     fn at<T>(
         &self,
         names: &[&OsStr],
-        deed: impl FnOnce(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<T>,
+        call: impl FnOnce(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<T>,
     ) -> io::Result<T> {
-        let mut pieces = pieces(names);
-        let last = pieces.pop().unwrap_or_else(|| OsString::from("."));
+        let mut path_chunks = path_chunks(names);
+        let last = path_chunks.pop().unwrap_or_else(|| OsString::from("."));
         let mut nearest: Option<OwnedFd> = None;
-        for piece in pieces {
+        for chunk in path_chunks {
             let dir = nearest.as_ref().map_or(self.root.as_fd(), |fd| fd.as_fd());
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            nearest = Some(rustix::fs::openat(dir, piece, flags, Mode::empty())?);
+            nearest = Some(rustix::fs::openat(dir, chunk, flags, Mode::empty())?);
         }
         let dir = nearest.as_ref().map_or(self.root.as_fd(), |fd| fd.as_fd());
-        Ok(deed(dir, &last)?)
+        Ok(call(dir, &last)?)
     }
 }
 
-/// Every entry of an open directory, `.` and `..` too, in the order the filesystem gives them.
+/// Returns all entries of an open directory, including `.` and `..`, in the order of the
+/// filesystem.
 pub(crate) fn list(dir: &OwnedFd) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for entry in rustix::fs::Dir::read_from(dir)? {
@@ -101,7 +104,7 @@ fn stat_type(dir: &OwnedFd, name: &OsStr) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Reads `size` bytes at `offset`, fewer only at the end of the file.
+/// Reads `size` bytes at `offset`; fewer only at the end of the file.
 pub(crate) fn read(file: &OwnedFd, offset: u64, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size];
     let mut filled = 0;
@@ -117,19 +120,19 @@ pub(crate) fn read(file: &OwnedFd, offset: u64, size: usize) -> io::Result<Vec<u
     Ok(bytes)
 }
 
-/// `names` joined by slashes, in as many pieces as the limit on one path asks for.
-fn pieces(names: &[&OsStr]) -> Vec<OsString> {
-    let mut pieces: Vec<OsString> = Vec::new();
+/// Joins `names` by slashes into as few paths as [`PATH_BYTES_MAX`] permits.
+fn path_chunks(names: &[&OsStr]) -> Vec<OsString> {
+    let mut path_chunks: Vec<OsString> = Vec::new();
     for name in names {
-        match pieces.last_mut() {
-            Some(piece) if piece.len() + 1 + name.len() <= PATH_BYTES_MAX => {
-                piece.push("/");
-                piece.push(name);
+        match path_chunks.last_mut() {
+            Some(chunk) if chunk.len() + 1 + name.len() <= PATH_BYTES_MAX => {
+                chunk.push("/");
+                chunk.push(name);
             }
-            _ => pieces.push((*name).to_owned()),
+            _ => path_chunks.push((*name).to_owned()),
         }
     }
-    pieces
+    path_chunks
 }
 
 #[cfg(test)]
@@ -147,7 +150,7 @@ mod tests {
             let mkdir = |dir: BorrowedFd<'_>, last: &OsStr| rustix::fs::mkdirat(dir, last, Mode::RWXU);
             source.at(&names[..depth], mkdir).unwrap();
         }
-        assert!(pieces(&names).len() > 2);
+        assert!(path_chunks(&names).len() > 2);
         let stat = source.stat(&names).unwrap();
         assert_eq!(FileType::from_raw_mode(stat.st_mode), FileType::Directory);
     }

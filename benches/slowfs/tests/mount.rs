@@ -1,5 +1,5 @@
-//! Mounts a small tree and compares what comes through with what is there. Needs /dev/fuse and the right to mount
-//! (root, or fusermount3); says so where it cannot run.
+//! Mounts a small tree and compares the mount with the source. Requires /dev/fuse and permission to
+//! mount (root, or fusermount3); otherwise the tests report that they are skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the report; the lint's own exception misses helper functions.
 
@@ -19,7 +19,7 @@ struct Mount {
 }
 
 impl Mount {
-    /// Mounts what `build` makes, or says why this machine cannot.
+    /// Mounts the tree that `build` creates, or reports why this machine cannot mount.
     fn new(delay_us: u32, build: impl FnOnce(&Path)) -> Option<Mount> {
         let scratch = tempfile::tempdir().unwrap();
         for directory in ["source", "mount"] {
@@ -67,7 +67,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();
-        // Fails where the server has unmounted already.
+        // Fails if the server has unmounted already.
         let _ = rustix::mount::unmount(self.mount(), rustix::mount::UnmountFlags::DETACH);
     }
 }
@@ -91,7 +91,7 @@ fn small_tree(root: &Path) {
     }
 }
 
-/// Everything a walker can see, by relative path.
+/// Returns the metadata of all files below `root`, by relative path.
 fn facts(root: &Path) -> BTreeMap<PathBuf, Vec<u64>> {
     let mut facts = BTreeMap::new();
     let mut pending = vec![root.to_owned()];
@@ -147,7 +147,7 @@ fn d_types_and_inode_numbers_in_a_listing_are_the_sources() {
 }
 
 #[test]
-fn delays_overlap_and_none_is_left_out() {
+fn every_operation_is_delayed_and_delays_overlap() {
     let delay = Duration::from_millis(100);
     let Some(mount) = Mount::new(100_000, small_tree) else { return };
     let wide = mount.mount().join("a/b/c");
@@ -168,7 +168,7 @@ fn delays_overlap_and_none_is_left_out() {
 }
 
 #[test]
-fn a_mount_in_use_does_not_stop_the_end() {
+fn a_busy_mount_is_detached_when_the_server_exits() {
     let Some(mount) = Mount::new(10, small_tree) else { return };
     let open = fs::File::open(mount.mount().join("a/file")).unwrap();
     mount.end();

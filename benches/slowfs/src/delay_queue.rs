@@ -1,8 +1,8 @@
-//! Runs each job a fixed time after it was handed in, any number of them waiting at once.
-//! Knows nothing of filesystems.
+//! A queue that runs each job a fixed time after its submission; any number of jobs wait
+//! concurrently. Does not own: filesystem operations.
 //!
-//! The delay is the same for all, so the queue is in order of deadline without sorting, and a worker that has
-//! taken the front job can sleep until its deadline: nothing behind it is due earlier.
+//! The delay is the same for all jobs, so submission order is deadline order. A worker that has
+//! taken the front job can sleep until its deadline, because no queued job is due earlier.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -11,43 +11,46 @@ use std::time::{Duration, Instant};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A queue of jobs and the threads that run them when they are due.
-pub(crate) struct Delay {
+/// The queue and the threads that run its jobs when they are due.
+pub(crate) struct DelayQueue {
     delay: Duration,
-    shared: Arc<Shared>,
+    queue: Arc<JobQueue>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct JobQueue {
     queue: Mutex<VecDeque<(Instant, Job)>>,
     not_empty: Condvar,
 }
 
-impl Delay {
-    /// Starts `workers` threads, which live as long as the process. They bound how many jobs *run* at once, not how
-    /// many wait: a job's own work is a few microseconds of cached system calls.
-    pub(crate) fn start(delay: Duration, workers: usize) -> std::io::Result<Delay> {
-        let shared = Arc::new(Shared::default());
+impl DelayQueue {
+    /// Starts `workers` threads, which live as long as the process. They bound the number of jobs
+    /// that *run* concurrently, not of those that wait: a job takes a few microseconds of cached
+    /// system calls.
+    pub(crate) fn start(delay: Duration, workers: usize) -> std::io::Result<DelayQueue> {
+        let queue = Arc::new(JobQueue::default());
         for index in 0..workers {
-            let shared = Arc::clone(&shared);
-            thread::Builder::new().name(format!("delay-{index}")).spawn(move || shared.work())?;
+            let queue = Arc::clone(&queue);
+            thread::Builder::new().name(format!("delay-{index}")).spawn(move || queue.run_worker())?;
         }
-        Ok(Delay { delay, shared })
+        Ok(DelayQueue { delay, queue })
     }
 
-    /// Runs `job` once the delay has passed, on a worker.
+    /// Runs `job` on a worker once the delay has passed.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
-        let mut queue = self.shared.lock();
-        // The deadline is taken under the lock, or a later one could be queued in front of it.
+        let mut queue = self.queue.lock();
+        // Read the clock under the lock: otherwise a job with a later deadline could be queued
+        // first.
         queue.push_back((Instant::now() + self.delay, Box::new(job)));
         drop(queue);
-        self.shared.not_empty.notify_one();
+        self.queue.not_empty.notify_one();
     }
 }
 
-impl Shared {
-    fn work(&self) -> ! {
-        // A sleep of 1 ms otherwise ends up to 50 us late, which would be the benchmark's noise.
+impl JobQueue {
+    fn run_worker(&self) -> ! {
+        // The default timer slack of 50 us (prctl(2), PR_SET_TIMERSLACK) would delay each wake-up
+        // and add noise to the benchmark.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         loop {
             let (deadline, job) = self.next();
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn no_job_runs_early() {
         let delay = Duration::from_millis(20);
-        let queue = Delay::start(delay, 2).expect("two threads");
+        let queue = DelayQueue::start(delay, 2).expect("two threads");
         let (sender, receiver) = mpsc::channel();
         for _ in 0..8 {
             let sender = sender.clone();
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn waits_overlap_whatever_the_number_of_workers() {
-        let queue = Delay::start(Duration::from_millis(50), 1).expect("one thread");
+        let queue = DelayQueue::start(Duration::from_millis(50), 1).expect("one thread");
         let (sender, receiver) = mpsc::channel();
         let start = Instant::now();
         for index in 0..400 {
@@ -103,7 +106,7 @@ mod tests {
         }
         drop(sender);
         assert!(receiver.iter().eq(0..400), "one worker keeps the order");
-        // One after another they would take 20 s.
+        // One after another, the jobs would take 20 s.
         assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

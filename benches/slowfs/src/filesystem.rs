@@ -1,8 +1,8 @@
-//! The FUSE side: each request becomes one delayed job that asks [`Source`] and replies. Owns node numbers and open
-//! handles; holds no policy but "read only".
+//! The FUSE filesystem: each request becomes one delayed job that calls [`Source`] and replies.
+//! Owns node numbers and open handles.
 //!
-//! Every request that is answered is delayed, errors too. `forget` has no answer, and `init` is not an operation on
-//! the tree.
+//! Every request with a reply is delayed, including those that fail. `forget` has no reply, and
+//! `init` is not an operation on the tree.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -19,82 +19,83 @@ use fuser::{
 };
 use rustix::fs::{OFlags, Stat};
 
-use crate::delay::Delay;
+use crate::delay_queue::DelayQueue;
 use crate::nodes::{Nodes, ROOT};
 use crate::source::{self, DirEntry, Source};
 
-const LOCKED: &str = "no code panics while it holds this lock";
+const LOCK_HELD: &str = "no code panics while it holds this lock";
 
-/// The filesystem that the kernel talks to.
-pub(crate) struct View {
-    delay: Delay,
-    tree: Arc<Tree>,
+/// The filesystem of the mount.
+pub(crate) struct SlowFilesystem {
+    delay: DelayQueue,
+    state: Arc<FilesystemState>,
 }
 
-/// What the delayed jobs share.
-struct Tree {
+/// State that the delayed jobs share.
+struct FilesystemState {
     source: Source,
     ttl: Duration,
     nodes: Mutex<Nodes>,
-    handles: Mutex<HashMap<u64, Arc<Handle>>>,
+    handles: Mutex<HashMap<u64, Arc<OpenHandle>>>,
     next_handle: AtomicU64,
 }
 
-struct Handle {
+struct OpenHandle {
     fd: OwnedFd,
-    /// A directory's entries, read again whenever the reader starts over.
+    /// Entries of a directory, read again when a client rewinds.
     entries: Mutex<Vec<DirEntry>>,
 }
 
-impl View {
-    /// Shows `source`, whose names and attributes the kernel may keep for `ttl`.
-    pub(crate) fn new(source: Source, delay: Delay, ttl: Duration) -> View {
+impl SlowFilesystem {
+    /// Mounts `source`. The kernel may cache names and attributes for `ttl`.
+    pub(crate) fn new(source: Source, delay: DelayQueue, ttl: Duration) -> SlowFilesystem {
         let (nodes, handles) = (Mutex::default(), Mutex::default());
-        let tree = Tree { source, ttl, nodes, handles, next_handle: AtomicU64::new(1) };
-        View { delay, tree: Arc::new(tree) }
+        let state = FilesystemState { source, ttl, nodes, handles, next_handle: AtomicU64::new(1) };
+        SlowFilesystem { delay, state: Arc::new(state) }
     }
 
-    fn later(&self, job: impl FnOnce(&Tree) + Send + 'static) {
-        let tree = Arc::clone(&self.tree);
-        self.delay.run(move || job(&tree));
+    fn run_delayed(&self, job: impl FnOnce(&FilesystemState) + Send + 'static) {
+        let state = Arc::clone(&self.state);
+        self.delay.run(move || job(&state));
     }
 }
 
-impl Filesystem for View {
+impl Filesystem for SlowFilesystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Else the kernel sends one lookup or readdir of a directory at a time, and no walker can do better.
+        // Without this capability the kernel serialises lookups and readdirs of a directory, which
+        // no walker could make up for.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
-        self.later(move |tree| match tree.lookup(parent.0, &name) {
-            Ok(attr) => reply.entry(&tree.ttl, &attr, Generation(0)),
+        self.run_delayed(move |state| match state.lookup(parent.0, &name) {
+            Ok(attr) => reply.entry(&state.ttl, &attr, Generation(0)),
             Err(error) => reply.error(error.into()),
         });
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, lookups: u64) {
-        self.tree.nodes().forget(ino.0, lookups);
+        self.state.nodes().forget(ino.0, lookups);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.later(move |tree| match tree.stat(ino.0) {
-            Ok(stat) => reply.attr(&tree.ttl, &attributes(&stat)),
+        self.run_delayed(move |state| match state.stat(ino.0) {
+            Ok(stat) => reply.attr(&state.ttl, &attributes(&stat)),
             Err(error) => reply.error(error.into()),
         });
     }
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        self.later(move |tree| match tree.with_names(ino.0, |names| tree.source.read_link(names)) {
+        self.run_delayed(move |state| match state.with_names(ino.0, |names| state.source.read_link(names)) {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error.into()),
         });
     }
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.later(move |tree| answer_open(tree.open(ino.0, OFlags::empty()), reply));
+        self.run_delayed(move |state| reply_open(state.open(ino.0, OFlags::empty()), reply));
     }
 
     fn read(
@@ -108,7 +109,7 @@ impl Filesystem for View {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.later(move |tree| match tree.read(fh.0, offset, size) {
+        self.run_delayed(move |state| match state.read(fh.0, offset, size) {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(error.into()),
         });
@@ -124,26 +125,26 @@ impl Filesystem for View {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        self.later(move |tree| tree.close(fh.0, reply));
+        self.run_delayed(move |state| state.close(fh.0, reply));
     }
 
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.later(move |tree| answer_open(tree.open(ino.0, OFlags::DIRECTORY), reply));
+        self.run_delayed(move |state| reply_open(state.open(ino.0, OFlags::DIRECTORY), reply));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        self.later(move |tree| match tree.fill(fh.0, offset, &mut reply) {
+        self.run_delayed(move |state| match state.list(fh.0, offset, &mut reply) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error.into()),
         });
     }
 
     fn releasedir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
-        self.later(move |tree| tree.close(fh.0, reply));
+        self.run_delayed(move |state| state.close(fh.0, reply));
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        self.later(move |tree| match tree.source.statvfs() {
+        self.run_delayed(move |state| match state.source.statvfs() {
             Ok(s) => reply.statfs(
                 s.f_blocks,
                 s.f_bfree,
@@ -159,22 +160,23 @@ impl Filesystem for View {
     }
 }
 
-fn answer_open(opened: io::Result<u64>, reply: ReplyOpen) {
+fn reply_open(opened: io::Result<u64>, reply: ReplyOpen) {
     match opened {
         Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
         Err(error) => reply.error(error.into()),
     }
 }
 
-impl Tree {
+impl FilesystemState {
     fn lookup(&self, parent: u64, name: &OsStr) -> io::Result<FileAttr> {
         let stat = self.with_names(parent, |names| self.source.stat(&[names, &[name]].concat()))?;
-        // The source's inode number doubles as FUSE's node number, and 1 is taken.
+        // Node numbers are the source's inode numbers, and number 1 is FUSE's root.
         if stat.st_ino == ROOT {
             return Err(io::Error::from_raw_os_error(Errno::EIO.code()));
         }
-        // Before the reply: the kernel may forget the node as soon as it has heard of it.
-        self.nodes().looked_up(stat.st_ino, parent, name);
+        // Record the lookup before the reply: the kernel may send `forget` as soon as it has the
+        // reply.
+        self.nodes().add_lookup(stat.st_ino, parent, name);
         Ok(attributes(&stat))
     }
 
@@ -189,7 +191,7 @@ impl Tree {
     fn open(&self, number: u64, kind: OFlags) -> io::Result<u64> {
         let fd = self.with_names(number, |names| self.source.open_at(names, kind))?;
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
-        self.handles().insert(handle, Arc::new(Handle { fd, entries: Mutex::default() }));
+        self.handles().insert(handle, Arc::new(OpenHandle { fd, entries: Mutex::default() }));
         Ok(handle)
     }
 
@@ -197,10 +199,11 @@ impl Tree {
         source::read(&self.handle(handle)?.fd, offset, size as usize)
     }
 
-    /// Entries from the one numbered `offset` on, as many as the reply holds.
-    fn fill(&self, handle: u64, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
+    /// Adds entries to the reply, from index `offset`, until it is full.
+    fn list(&self, handle: u64, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
         let handle = self.handle(handle)?;
-        let mut entries = handle.entries.lock().expect(LOCKED);
+        // Held across the system calls: concurrent requests on one handle share one listing.
+        let mut entries = handle.entries.lock().expect(LOCK_HELD);
         if offset == 0 {
             *entries = source::list(&handle.fd)?;
         }
@@ -218,27 +221,27 @@ impl Tree {
         reply.ok();
     }
 
-    /// Calls `deed` with the names that lead to `number`. The system call runs outside the lock.
-    fn with_names<T>(&self, number: u64, deed: impl FnOnce(&[&OsStr]) -> io::Result<T>) -> io::Result<T> {
+    /// Calls `call` with the names that lead to `number`, without holding the lock.
+    fn with_names<T>(&self, number: u64, call: impl FnOnce(&[&OsStr]) -> io::Result<T>) -> io::Result<T> {
         let names: Vec<_> = {
             let nodes = self.nodes();
             let names = nodes.names(number).ok_or_else(stale)?;
             names.into_iter().map(OsStr::to_owned).collect()
         };
-        deed(&names.iter().map(|name| name.as_os_str()).collect::<Vec<_>>())
+        call(&names.iter().map(|name| name.as_os_str()).collect::<Vec<_>>())
     }
 
-    fn handle(&self, handle: u64) -> io::Result<Arc<Handle>> {
+    fn handle(&self, handle: u64) -> io::Result<Arc<OpenHandle>> {
         let found = self.handles().get(&handle).cloned();
         found.ok_or_else(|| io::Error::from_raw_os_error(Errno::EBADF.code()))
     }
 
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        self.nodes.lock().expect(LOCKED)
+        self.nodes.lock().expect(LOCK_HELD)
     }
 
-    fn handles(&self) -> MutexGuard<'_, HashMap<u64, Arc<Handle>>> {
-        self.handles.lock().expect(LOCKED)
+    fn handles(&self) -> MutexGuard<'_, HashMap<u64, Arc<OpenHandle>>> {
+        self.handles.lock().expect(LOCK_HELD)
     }
 }
 
