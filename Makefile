@@ -37,6 +37,8 @@ fmt:
 clippy:
 	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-serve --features http3-test --lib --test http3 $(LOCKED) -- -D warnings
+	$(cargo) clippy -p fathom-io -p fathom-walk --lib $(LOCKED) -- -D warnings
+	$(cargo) clippy -p fathom-io --lib --features uring $(LOCKED) -- -D warnings
 
 doc:
 	RUSTDOCFLAGS=-Dwarnings $(cargo) doc --workspace --no-deps $(LOCKED)
@@ -46,17 +48,16 @@ rust-build:
 	$(cargo) test --workspace --no-run $(LOCKED)
 
 rust-test: ## The Rust tests alone
-	$(cargo) test --workspace --no-fail-fast $(LOCKED) -- --show-output
+	if command -v python3 >/dev/null; then tools/run-tests.py --workspace $(LOCKED); \
+	else $(cargo) test --workspace --no-fail-fast $(LOCKED) -- --show-output; fi
 
 # The profile without optimisation, as compiling is most of the time.
 http3-test: ## The tests of HTTP/3, with a client of its own and with Chromium
 	$(cargo) test -p fathom-serve --features http3-test --lib --test http3 --profile dev --no-fail-fast $(LOCKED) \
 		-- --show-output $(http3_tests)
 
-# Other flags, so a directory of its own: the two builds would throw each other out.
 posix-test: ## The tests of crates/io with POSIX calls alone
-	RUSTFLAGS='$(RUSTFLAGS) --cfg fathom_posix' $(cargo) test -p fathom-io --no-fail-fast $(LOCKED) \
-		--target-dir $(target)/posix -- --show-output
+	$(cargo) test -p fathom-io --features posix --no-fail-fast $(LOCKED) -- --show-output
 
 # The compiler has sanitizers, but calls them unstable. They do not see what the kernel writes: the tests look for that.
 sanitize: ## The tests of the data models, with every use of memory checked

@@ -1,9 +1,9 @@
-"""Every program of the playground, built and held to README.md: the bytes of its files, its rows, its refusals.
+"""Tests of every program of the playground against README.md: file contents, rows, errors.
 
     python3 playground/test_playground.py [LANGUAGE...] [unittest's options]
 
-A language that is named and cannot be built fails; without names, all whose toolchain is here are tested and the others
-skipped, each with the reason. The pattern is made anew here, from README.md alone.
+A named language that cannot be built fails. Without names, languages without a toolchain are
+skipped, each with the reason. The pattern is implemented here independently, from README.md alone.
 """
 
 import collections
@@ -36,16 +36,19 @@ MASK = 2**64 - 1
 
 @dataclass(frozen=True)
 class Language:
-    """A toolchain is there if each of `needs` succeeds. `{out}` is the build's directory, `{python}` one that has Zig."""
+    """A language, available if each of `needs` succeeds.
+
+    `{out}` is the build directory, `{python}` a Python with the Zig package.
+    """
 
     source: str
     methods: tuple
     needs: tuple
     build: tuple
     run: tuple
-    # Sizes that pass the page cache by are multiples of this.
+    # Sizes with O_DIRECT are multiples of this.
     direct_bytes: int = 512
-    # Methods whose buffers are the language's own, and not aligned.
+    # Methods with internal, unaligned buffers.
     buffered: tuple = ()
 
 
@@ -97,11 +100,11 @@ LANGUAGES = {
         ("{out}/playground-zig",),
     ),
 }  # fmt: skip
-ASKED = set(LANGUAGES) & set(sys.argv[1:]) if __name__ == "__main__" else set()
+REQUESTED = set(LANGUAGES) & set(sys.argv[1:]) if __name__ == "__main__" else set()
 
 
 class Unavailable(Exception):
-    """Why a language cannot be tested here."""
+    """The reason why a language cannot be tested on this machine."""
 
 
 def run(command, **options):
@@ -110,7 +113,7 @@ def run(command, **options):
 
 @functools.cache
 def python_with_packages():
-    """The Python of the tests' own environment (tools/test-python.sh), if it has been made."""
+    """Returns the Python of the tests' environment (tools/test-python.sh), if it exists."""
     own = BUILDS.parent / "python-env/bin/python3"
     return str(own) if own.exists() else sys.executable
 
@@ -121,7 +124,7 @@ def expand(command, out):
 
 @functools.cache
 def built(name):
-    """The command that runs a language's program."""
+    """Builds a language's program and returns the command that runs it."""
     language, out = LANGUAGES[name], BUILDS / name
     if not (HERE / language.source).exists():
         raise Unavailable(f"{name}: there is no playground/{language.source}")
@@ -176,7 +179,7 @@ def form(key):
 
 @dataclass(frozen=True)
 class Case:
-    """One run's options."""
+    """The options of a run."""
 
     method: str
     size: int
@@ -211,13 +214,17 @@ BATCHES = ((1, "wait"), (16, "wait"), (1, "spin"), (16, "spin"))
 
 
 def sizes(block, step):
-    """Many blocks, many and a part, fewer than threads, and one; parts are multiples of `step`."""
+    """Returns the sizes of many blocks, with and without a partial block, of fewer blocks than
+    threads, and of one block. Partial blocks are multiples of `step`.
+    """
     many, part = (200 if block <= PAGE else 24), max(step, block // 2 // step * step)
     return sorted({many * block, many * block + part, 2 * block + part, block})
 
 
 def cases(method, direct):
-    """What a method's options make of every size and block. A ring's last two take turns: they meet every depth and thread."""
+    """Yields every combination of a method's options, sizes and blocks. The values of --batch and
+    --wait alternate, so that they meet every depth and number of threads.
+    """
     blocks, step = ((512, 4096, 65536), 512) if direct else ((512, 4096, 65536, 1000), 1)
     threads = (1,) if method in ("blocking", "stream", "promises") else THREADS
     depths = DEPTHS if method in ("uring", "promises") else (1,)
@@ -229,7 +236,9 @@ def cases(method, direct):
 
 
 def without_io_uring():
-    """In a child: io_uring_setup (425 on every machine) fails with EPERM, as under the seccomp filters of containers."""
+    """Installs, in a child, a filter that makes io_uring_setup (425 on every machine) fail with
+    EPERM, as the seccomp filters of containers do.
+    """
     code = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
     filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
     program = struct.pack("HP", len(code), ctypes.addressof(filters))
@@ -247,14 +256,14 @@ def can_trace():
 # Tests
 
 
-class Held(unittest.TestCase):
-    """What all tests need. `name` is the language's."""
+class ProgramTest(unittest.TestCase):
+    """The common part of all tests. `name` is the language."""
 
     def setUp(self):
         try:
             self.command = built(self.name)
         except Unavailable as why:
-            self.fail(str(why)) if self.name in ASKED else self.skipTest(str(why))
+            self.fail(str(why)) if self.name in REQUESTED else self.skipTest(str(why))
         self.scratch = Path(self.enterContext(tempfile.TemporaryDirectory(dir=BUILDS)))
         self.path, self.trace = self.scratch / "file", self.scratch / "trace"
 
@@ -262,7 +271,7 @@ class Held(unittest.TestCase):
         return run([*before, *self.command, *map(str, words)], **options)
 
     def row(self, op, case, path=None, **options):
-        """The row of a run that succeeds; whatever must be so for all of them is checked."""
+        """Returns the row of a successful run, after the checks that apply to every run."""
         answer = self.call(*case.words(op, path or self.path), **options)
         self.assertEqual((answer.returncode, answer.stderr), (0, ""), case)
         lines = answer.stdout.split("\n")
@@ -274,8 +283,8 @@ class Held(unittest.TestCase):
         self.check(op, case, row)
         return row
 
-    def traced(self, calls, op, case):
-        """What strace saw of the calls of a run that succeeds."""
+    def strace_output(self, calls, op, case):
+        """Returns the strace output of a successful run."""
         if not can_trace():
             self.skipTest("no strace that may trace")
         self.row(op, case, before=["strace", "-f", "-e", f"trace={calls}", "-o", str(self.trace)])
@@ -298,8 +307,9 @@ class Held(unittest.TestCase):
         self.assertRegex(answer.stderr, rf"^[^\n]+: [^\n]*{cause}[^\n]*\n$")
 
 
-class Method(Held):
-    """A method writes and reads the right bytes, and says so when it cannot. `method` is its name."""
+class Method(ProgramTest):
+    """Tests of a method: the bytes that it writes and reads, and its errors. `method` is its name.
+    """
 
     def setUp(self):
         super().setUp()
@@ -311,7 +321,7 @@ class Method(Held):
         row = self.row("write", case)
         self.assertTrue(self.path.read_bytes() == pattern(case.size, case.seed, case.generation), case)
         again = self.row("read", case)
-        # A buffered file object gathers blocks, or takes a larger one apart.
+        # A buffered file object merges or splits blocks.
         if case.method != "stream":
             self.assertEqual((int(row["ops"]), int(again["ops"])), (case.blocks, case.blocks), case)
         if case.method == "uring":
@@ -319,7 +329,7 @@ class Method(Held):
             self.assertGreaterEqual(int(row["in_flight_max"]), at_once, case)
 
     def test_files_have_the_pattern_and_are_read_back(self):
-        # What is left of a larger file would show.
+        # Remains of a larger file would show.
         self.path.write_bytes(b"\xff" * (2 << 20))
         for case in cases(self.method, direct=False):
             self.write_and_read(case)
@@ -347,7 +357,7 @@ class Method(Held):
         self.need_direct()
         for direct in ("no", "yes"):
             for op in ("write", "read"):
-                opened = self.traced("open,openat", op, Case(self.method, 65536, direct=direct))
+                opened = self.strace_output("open,openat", op, Case(self.method, 65536, direct=direct))
                 flags = re.findall(rf'"{self.path}", ([A-Z_|]+)', opened)
                 self.assertEqual(["O_DIRECT" in given for given in flags], [direct == "yes"], (op, direct))
 
@@ -355,11 +365,11 @@ class Method(Held):
         self.write_and_read(Case(self.method, 1))
         self.write_and_read(Case(self.method, 5000, 7, threads=10, depth=128, batch=16))
         self.write_and_read(Case(self.method, 5000, 1 << 20, seed=MASK, generation=MASK))
-        # These two make a state of 0, from which no other number comes.
+        # These two seeds yield the initial state 0, which xorshift64* must avoid.
         self.write_and_read(Case(self.method, 5000, seed=0x9E3779B97F4A7C15, generation=1))
 
     def test_a_wrong_byte_of_a_stamp_is_noticed(self):
-        # With blocks of 1,000 bytes, two share the stamp of page 52: 8 bytes each.
+        # With blocks of 1,000 bytes, two blocks share the stamp of page 52: 8 bytes each.
         shared = 52 * PAGE
         for block, offset in [(4096, 0), (4096, 7 * PAGE + 15), (65536, 59 * PAGE + 8), (1000, shared + 7), (1000, shared + 8)]:
             case = Case(self.method, 60 * PAGE, block, threads=3, depth=7)
@@ -385,7 +395,7 @@ class Method(Held):
         self.refused(1, "cannot (write|sync|close) '/dev/full': No space left on device", answer)
 
     def test_a_disk_that_is_full_inside_the_last_block_is_an_error(self):
-        # The last write is short; only one that goes on with its rest meets the error.
+        # The last write is short. Only a program that continues with its rest encounters the error.
         if run(["unshare", "-rm", "true"]).returncode != 0:
             self.skipTest("no namespaces for a mount of our own")
         mount = f"mount -t tmpfs -o size={16 * 65536 + 5 * PAGE} none {self.scratch} && exec \"$@\""
@@ -416,20 +426,24 @@ class Method(Held):
 
 
 class Pipes:
-    """Pipes move less than they are asked to. A ring or a single thread's calls can use them, for they need no offsets."""
+    """Pipes transfer less than requested. Rings and single-threaded calls can use pipes, without
+    offsets.
+    """
 
     CASE = dict(size=400_000, block=65536)
 
     def test_short_reads_go_on_with_the_rest(self):
         os.mkfifo(self.path)
         case = Case(self.method, **self.CASE)
-        with self.fed(pattern(case.size)):
+        with self.feed_pipe(pattern(case.size)):
             row = self.row("read", case)
         self.assertGreater(int(row["ops"]), case.blocks)
 
     @contextlib.contextmanager
-    def fed(self, data, once=lambda: True, each=lambda: None):
-        """Writes to the pipe in small pieces, as soon as `once` is so, and calls `each` after each of them."""
+    def feed_pipe(self, data, once=lambda: True, each=lambda: None):
+        """Writes to the pipe in small pieces once `once` returns true, and calls `each` after every
+        piece.
+        """
 
         def feed():
             with open(self.path, "wb", buffering=0) as pipe:
@@ -439,7 +453,7 @@ class Pipes:
                     pipe.write(data[at : at + 1000])
                     each()
 
-        # A program that fails before it opens the pipe leaves the other end waiting: a test does not wait with it.
+        # A daemon thread: the writer blocks forever if the program fails before it opens the pipe.
         writer = threading.Thread(target=feed, daemon=True)
         writer.start()
         yield
@@ -447,7 +461,7 @@ class Pipes:
 
 
 class RingPipes(Pipes):
-    """A ring's write to a pipe is short when the pipe is full, and a signal ends its sleep."""
+    """A ring's write to a full pipe is short, and a signal interrupts its wait."""
 
     def test_short_writes_go_on_with_the_rest(self):
         os.mkfifo(self.path)
@@ -455,7 +469,7 @@ class RingPipes(Pipes):
         reader = threading.Thread(target=lambda: got.append(self.path.read_bytes()), daemon=True)
         reader.start()
         answer = self.call(*case.words("write", self.path))
-        # A pipe has nothing to be synced: the error comes when all is written.
+        # A pipe cannot be synced: the error follows after all data is written.
         self.refused(1, f"cannot sync '{self.path}': Invalid argument", answer)
         reader.join()
         self.assertTrue(got[0] == pattern(case.size))
@@ -465,36 +479,39 @@ class RingPipes(Pipes):
         case = Case(self.method, **self.CASE)
         streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         child = subprocess.Popen([*self.command, *case.words("read", self.path)], **streams)
-        with self.fed(pattern(case.size), each=lambda: [child.send_signal(n) for n in (signal.SIGSTOP, signal.SIGCONT)]):
+        with self.feed_pipe(pattern(case.size), each=lambda: [child.send_signal(n) for n in (signal.SIGSTOP, signal.SIGCONT)]):
             out, problems = child.communicate(timeout=60)
         self.assertEqual((child.returncode, problems), (0, ""))
         self.assertIn(f"\tbytes={case.size}\tpages_ok={-(-case.size // PAGE)}\t", out)
 
 
 class Ring:
-    """A ring sleeps, or looks; it submits in batches; and it is not always allowed."""
+    """The system calls of a ring: waiting or spinning, batches, and a forbidden io_uring."""
 
-    def entered(self, case, op="write"):
-        """What each io_uring_enter of a run was asked: operations to submit, completions to wait for."""
-        asked = re.findall(r"io_uring_enter\(\d+, (\d+), (\d+), ", self.traced("io_uring_enter", op, case))
+    def enter_calls(self, case, op="write"):
+        """Returns the arguments of each io_uring_enter: operations to submit, completions to wait
+        for.
+        """
+        asked = re.findall(r"io_uring_enter\(\d+, (\d+), (\d+), ", self.strace_output("io_uring_enter", op, case))
         return [tuple(map(int, pair)) for pair in asked]
 
     def test_submissions_are_batches_and_the_rest(self):
         for batch, depth, most in [(1, 7, 1), (3, 7, 3), (16, 7, 7)]:
-            calls = self.entered(Case(self.method, 100 * 4096, depth=depth, batch=batch))
+            calls = self.enter_calls(Case(self.method, 100 * 4096, depth=depth, batch=batch))
             submitted = [count for count, _ in calls if count > 0]
             self.assertEqual(submitted, [most] * (100 // most) + [100 % most] * (100 % most > 0))
 
     def test_each_call_that_submits_nothing_sleeps(self):
         for threads in (1, 3):
-            for submitted, awaited in self.entered(Case(self.method, 300 * 4096, threads=threads, depth=7)):
+            for submitted, awaited in self.enter_calls(Case(self.method, 300 * 4096, threads=threads, depth=7)):
                 self.assertGreater(submitted + awaited, 0)
 
     def test_one_that_spins_makes_no_call_but_to_submit(self):
-        # Nothing is in the pipe before the operation is under way, so that there is time to look in vain.
+        # The pipe is empty until the operation is in flight, so that the program polls in vain for
+        # a while.
         os.mkfifo(self.path)
-        with self.fed(pattern(100_000), once=lambda: "io_uring_enter" in self.trace.read_text()):
-            calls = self.entered(Case(self.method, 100_000, 100_000, wait="spin"), op="read")
+        with self.feed_pipe(pattern(100_000), once=lambda: "io_uring_enter" in self.trace.read_text()):
+            calls = self.enter_calls(Case(self.method, 100_000, 100_000, wait="spin"), op="read")
         self.assertEqual(set(calls), {(1, 0)})
 
     def test_without_rings_it_cannot_run_and_leaves_the_file(self):
@@ -506,8 +523,8 @@ class Ring:
         self.assertRegex(listed, r"(?m)^uring\t.*Operation not permitted")
 
 
-class Program(Held):
-    """A program lists its methods and refuses what makes no sense."""
+class Program(ProgramTest):
+    """The list of methods, and errors of the command line."""
 
     def test_the_list_has_every_method(self):
         answer = self.call("--list")
@@ -551,9 +568,9 @@ class Program(Held):
 
 
 def load_tests(loader, _tests, _pattern):
-    """A class for each language and for each of its methods."""
+    """Creates a test class for each language and for each of its methods."""
     suite = unittest.TestSuite()
-    for name in sorted(ASKED or LANGUAGES):
+    for name in sorted(REQUESTED or LANGUAGES):
         kinds = [(Program,)] + [(kind, method) for method in LANGUAGES[name].methods for kind in [kind_of(method)]]
         for kind, *method in kinds:
             members = dict(name=name, method=method[0] if method else None, __doc__=kind.__doc__)

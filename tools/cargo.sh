@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Runs cargo, also where HOME is empty or unset: rustup then finds no toolchain, though one is installed beside
-# the cargo in PATH or in the account's own home. Installs nothing.
+# Runs cargo even if HOME is empty or unset. rustup then finds no toolchain, so this script looks for
+# one beside the cargo in PATH and in the home directory of the account. Installs nothing.
 set -u
 [ -n "${HOME-}" ] || unset HOME
 
 runs() { cargo --version >/dev/null 2>&1; }
 
-# Points cargo and rustup at the installation below a home directory, unless they are told where to look.
+# Points cargo and rustup at the installation below a home directory, unless the environment already
+# names another one.
 use() {
   [ -x "$1/.cargo/bin/cargo" ] || return 1
   export PATH="$1/.cargo/bin:$PATH"
   [ ! -d "$1/.rustup" ] || export RUSTUP_HOME="${RUSTUP_HOME:-$1/.rustup}"
-  # Its downloads and its settings (a mirror of the registry) are needed too where they can be written to.
+  # CARGO_HOME also holds downloads and settings (a registry mirror), but must be writable.
   [ ! -w "$1/.cargo" ] || export CARGO_HOME="${CARGO_HOME:-$1/.cargo}"
   runs
 }

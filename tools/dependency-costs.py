@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Prints what each direct dependency costs in build time, the numbers of docs/dependencies.md.
+"""Prints the build time of each direct dependency, for docs/dependencies.md.
 
-A cost is processor time of the compiler, which does not depend on what else the machine does. This program is
-also the compiler's wrapper: cargo starts it in rustc's place, and it notes what rustc used. It compiles into a
-temporary directory (TMPDIR says where); a build script's own run is not counted.
+The measure is CPU time of the compiler, which is largely independent of the load of the machine.
+This program is also the compiler wrapper (RUSTC_WRAPPER): cargo starts it instead of rustc, and it
+logs the CPU time of rustc. It compiles into a temporary directory below TMPDIR. The execution of
+build scripts is not counted.
 """
 
 import json
@@ -15,12 +16,12 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CARGO = os.path.join(TOP, "tools", "cargo.sh")
-# Names the file of notes to the wrapper.
+# Environment variable with the path of the wrapper's log.
 NOTES = "FATHOM_COMPILER_NOTES"
 
 
 def rustc(command, notes):
-    """Runs the compiler and notes name, version and seconds of the package it worked on."""
+    """Runs the compiler and logs name, version and CPU seconds of the compiled package."""
     _, status, usage = os.wait4(os.posix_spawnp(command[0], command, os.environ), 0)
     package = os.environ.get("CARGO_PKG_NAME"), os.environ.get("CARGO_PKG_VERSION")
     with open(notes, "a", encoding="utf-8") as file:
@@ -29,14 +30,14 @@ def rustc(command, notes):
 
 
 def cargo(*arguments, **environment):
-    """What cargo prints for these arguments."""
+    """Returns the output of cargo for these arguments."""
     environment = {**os.environ, **environment}
     done = subprocess.run([CARGO, *arguments], cwd=TOP, check=True, stdout=subprocess.PIPE, env=environment)
     return done.stdout.decode()
 
 
 def durations(directory, manifest, build):
-    """Seconds by (name, version) of everything that this build compiles."""
+    """Returns (name, version) -> CPU seconds for every package that this build compiles."""
     os.makedirs(directory)
     notes = os.path.join(directory, "notes")
     wrapper = {"RUSTC_WRAPPER": os.path.abspath(__file__), NOTES: notes}
@@ -49,7 +50,7 @@ def durations(directory, manifest, build):
 
 
 class Graph:
-    """The packages that cargo resolved for a workspace on this machine."""
+    """The resolved packages of a workspace on this machine."""
 
     def __init__(self, manifest):
         host = re.search(r"^host: (.*)$", cargo("-vV"), re.M).group(1)
@@ -61,18 +62,18 @@ class Graph:
         self.nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
 
     def edges(self, package, kinds):
-        """What this package depends on, in one of these ways."""
+        """Yields the dependencies of a package of these kinds."""
         for edge in self.nodes[package]["deps"]:
             if any(kind["kind"] in kinds for kind in edge["dep_kinds"]):
                 yield edge["pkg"]
 
     def direct(self, kinds):
-        """What the workspace's own crates depend on."""
+        """Returns the direct external dependencies of the workspace's crates."""
         found = {edge for member in self.members for edge in self.edges(member, kinds)}
         return found - self.ours
 
-    def below(self, starts):
-        """These packages and all that they bring."""
+    def closure(self, starts):
+        """Returns these packages and all their transitive dependencies."""
         found, queue = set(), list(starts)
         while queue:
             package = queue.pop()
@@ -82,20 +83,20 @@ class Graph:
         return found
 
     def key(self, package):
-        """Name and version."""
+        """Returns name and version of a package."""
         return self.packages[package]["name"], self.packages[package]["version"]
 
 
 def row(graph, package, others, seconds):
-    """Its own seconds, those of all that it brings, and those of what nobody else brings."""
+    """Formats the seconds of a package, with its dependencies, and with those that only it requires."""
 
     def total(packages):
         return sum(seconds.get(graph.key(each), 0) for each in packages)
 
-    brought = graph.below({package})
-    only = brought - graph.below(others - {package})
+    required = graph.closure({package})
+    only = required - graph.closure(others - {package})
     name, version = graph.key(package)
-    return f"| `{name}` {version} | {total({package}):.1f} | {total(brought):.1f} | {total(only):.1f} |"
+    return f"| `{name}` {version} | {total({package}):.1f} | {total(required):.1f} | {total(only):.1f} |"
 
 
 def table(graph, manifest, directory, packages, others, build):

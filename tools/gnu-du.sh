@@ -1,9 +1,10 @@
 #!/bin/sh
-# Puts the newest GNU du that Debian offers into DIR, as the wrapper DIR/du, for tests to compare with.
+# Unpacks the newest GNU du of Debian into DIR, with the wrapper DIR/du, as a reference for tests.
 #
-# Uses the mirror this machine's apt is configured with, but private lists, cache and state below DIR: nothing is
-# installed, and apt's own state is not touched. du comes with its own C library and dynamic linker, for the
-# machine's may be older. Does nothing when DIR/du works. Says one line and exits 1 when it cannot; details: DIR/log.
+# Uses the package mirrors of this machine's apt configuration, but private lists, cache and state below
+# DIR: nothing is installed, and apt's own state does not change. du comes with its own C library and
+# dynamic linker, because the machine's may be older. Does nothing if DIR/du works. On failure prints one
+# line and exits with 1; DIR/log has the details.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -25,8 +26,8 @@ case $dir in *[!A-Za-z0-9_./+-]*) fail "apt needs a directory name without speci
 [ -w "$dir" ] || fail "$dir is not writable"
 : >"$dir/log"
 
-# Prints "URI KEYRING" for each configured archive, KEYRING being "-" when none is named. Security and other
-# by-suite archives have no sid; what fails to be one is passed over later.
+# Prints "URI KEYRING" for each configured archive, where KEYRING is "-" if none is named. Some archives,
+# such as the security archive, have no sid suite; the caller skips them.
 mirrors() {
     sources=/etc/apt/sources.list.d
     cat $sources/*.sources 2>/dev/null | awk -v RS= '
@@ -51,7 +52,7 @@ mirrors() {
         }'
 }
 
-# Hooks are cleared because the machine's own may empty its package cache.
+# Clears the hooks: those of the machine may delete cached packages.
 configure() {
     mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/debs" "$dir/root"
     : >"$dir/apt/status"
@@ -96,7 +97,7 @@ unpack() {
     [ -n "$linker" ] && [ -n "$libc" ] && [ -x "$dir/root/usr/bin/du" ]
 }
 
-# Written last and moved into place: a run that was interrupted leaves no DIR/du.
+# Written last and renamed: an interrupted run leaves no DIR/du.
 write_wrapper() {
     printf '#!/bin/sh\nexec %s --argv0 du --library-path %s %s "$@"\n' \
         "$linker" "${libc%/*}" "$dir/root/usr/bin/du" >"$dir/du.new"
@@ -104,7 +105,7 @@ write_wrapper() {
     "$dir/du.new" --version >>"$dir/log" 2>&1 && mv "$dir/du.new" "$dir/du"
 }
 
-# coreutils, and what its du or a neighbour in the same library set may be linked to.
+# coreutils, and the libraries that its programs may be linked with.
 packages="coreutils libc6 libselinux1 libpcre2-8-0 libacl1 libattr1 libcap2"
 
 configure

@@ -1,35 +1,35 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Rust, and says so when it cannot: the tests concerned then skip, and say
-# that too. Asks nothing, changes nothing when all is there.
+# Installs the programs that tests require beyond Rust and reports those that it cannot install; the
+# tests that need them are then skipped with a message. Not interactive; does nothing if all are present.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-# program  Debian package  what for
+# program  Debian package  purpose
 needed='
 cc           gcc         the linker
 c++          g++         the fuzz targets
-git          git         the list of files that are checked
-unshare      util-linux  mounts that only a test sees
+git          git         the list of checked files
+unshare      util-linux  private mounts in tests
 fusermount3  fuse3       the slow filesystem
-python3      python3     the benchmarks, DuckDB, a browser
+python3      python3     the benchmarks, DuckDB, the browser tests
 groff        groff-base  the man pages
-bash         bash        completions
-fish         fish        completions
-zsh          zsh         completions
-fdfind       fd-find     what it leaves out, to compare
-ncdu         ncdu        what it reads of an export
-sqlite3      sqlite3     the same
-strace       strace      which calls the programs of the playground make
+bash         bash        the completions
+fish         fish        the completions
+zsh          zsh         the completions
+fdfind       fd-find     the comparison of ignore rules
+ncdu         ncdu        the test of exports
+sqlite3      sqlite3     the test of exports
+strace       strace      the system calls of the playground programs
 go           golang-go   the playground
-javac        default-jdk-headless  the same
-node         nodejs      the same
-chromium     chromium    reports of benchmarks, and what the server lists
-chromedriver chromium-driver  the same
-curl         curl        clients of the server
-wget         wget        the same
-openssl      openssl     the same, and certificates
-h2load       nghttp2-client  the same, over HTTP/2
-slowhttptest slowhttptest  the same, slow on purpose
+javac        default-jdk-headless  the playground
+node         nodejs      the playground
+chromium     chromium    the browser tests of reports and listings
+chromedriver chromium-driver  the browser tests of reports and listings
+curl         curl        client tests of the server
+wget         wget        client tests of the server
+openssl      openssl     client tests of the server, and certificates
+h2load       nghttp2-client  HTTP/2 client tests of the server
+slowhttptest slowhttptest  slow client tests of the server
 '
 
 packages=
@@ -43,7 +43,7 @@ if ! [ -e /usr/include/liburing.h ]; then
   echo 'setup: liburing.h is missing (liburing-dev, for the playground)'
   packages="$packages liburing-dev"
 fi
-# Debian has a part of Python's standard library in a package of its own.
+# Debian packages a part of Python's standard library separately.
 if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then
   echo 'setup: python3 cannot make environments (python3-venv, for DuckDB)'
   packages="$packages python3-venv"
@@ -66,10 +66,10 @@ if ! command -v apt-get >/dev/null; then
 elif [ -n "$root" ] && ! $root true 2>/dev/null; then
   failed="$packages, being neither root nor allowed to sudo without a password"
 else
-  # A machine that is fresh has no list of packages, and an old list names files that are gone.
+  # A fresh machine has no package lists, and outdated lists name files that no longer exist.
   $root timeout 300 apt-get update -qq </dev/null
   failed=
-  # One by one: what one archive lacks must not keep the others away.
+  # One by one: a package that is missing from the archive must not prevent the others.
   for package in $packages; do
     install "$package" && echo "setup: installed $package" || failed="$failed $package"
   done

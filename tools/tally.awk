@@ -1,7 +1,7 @@
-# Sums the logs of test steps into a last line, `N passed, N failed, N skipped`, names before it what failed or was
-# skipped, and fails if anything failed. A step's log ends with `step NAME STATUS`. A step that runs no test binary
-# counts as one test; so does a break that no test explains (a build that failed, or the end of the step's time, 124).
-# A test that passed, but printed `skipped: ..`, is skipped.
+# Sums up the logs of test steps. Prints the failed and the skipped tests, then `N passed, N failed, N
+# skipped`, and exits with 1 if a test failed. The log of a step ends with `step NAME STATUS`. A step
+# without a test binary counts as one test. So does a failure that no test explains (a failed build, or a
+# timeout, status 124). A test that passed but printed `skipped: ..` counts as skipped.
 
 /^successes:$/ { in_successes = 1; next }
 /^failures:$/ { in_successes = 0; next }
@@ -20,7 +20,7 @@ in_successes && /^skipped: / {
     suites++; broken += $6; in_successes = hidden = 0
 }
 
-# Python's: `Ran 7 tests in 0.1s`, then `OK (skipped=1)` or `FAILED (failures=1, errors=1)`.
+# Python's unittest: `Ran 7 tests in 0.1s`, then `OK (skipped=1)` or `FAILED (failures=1, errors=1)`.
 /^Ran [0-9]+ tests? in / { ran = $2; next }
 ran != "" && /^(OK|FAILED)( \(.*\))?$/ {
     bad = count("failures") + count("errors"); left_out = count("skipped")

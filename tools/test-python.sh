@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the Python environment that tests of `fathom query` and `fathom bench` use in the directory $1, unless it is there
-# already. Only wheels: nothing of a package runs while it is installed.
+# Creates the Python environment of the tests of `fathom query` and `fathom bench` in the directory $1,
+# unless it exists. Installs wheels only, so that no code of a package runs during the installation.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 dir=$1
@@ -9,7 +9,7 @@ wanted=tools/test-requirements.txt
 cmp -s "$wanted" "$dir/requirements.txt" && exit 0
 command -v python3 >/dev/null || { echo 'setup: no python3 for DuckDB, Polars, pyarrow, scipy and Selenium' >&2; exit 1; }
 
-# Puts the program itself where the package has a script, which would stand between it and its signals.
+# Replaces the package's wrapper script by the program itself, so that signals reach the program.
 link_program() {
   "$dir/bin/python3" - "$dir/bin/duckdb" <<'END'
 import os, sys
@@ -26,7 +26,7 @@ if timeout 120 python3 -m venv "$dir" >/dev/null &&
   timeout 600 "$dir/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
     --requirement "$wanted" </dev/null &&
   link_program; then
-  # Last: what was interrupted is made anew.
+  # Written last: an interrupted installation is repeated.
   cp "$wanted" "$dir/requirements.txt"
 else
   rm -rf "$dir"

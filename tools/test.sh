@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests and checks of a fresh clone, one after the other. Needs no terminal and no input. A step that fails
-# does not stop the next; the last line is the sum, `N passed, N failed, N skipped`.
+# Runs all tests and checks of a fresh clone, one after the other, without a terminal and without input.
+# A failed step does not stop the next one. The last line is the sum, `N passed, N failed, N skipped`.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 exec </dev/null
@@ -11,26 +11,27 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$logs/all"
 export CARGO_TERM_COLOR=never MAKEFLAGS=--no-print-directory LOCKED=--locked
-# A run builds everything once: what a later build would reuse is half of the disk it fills.
+# Everything is built once, so incremental data would never be reused; it takes half of the disk space.
 export CARGO_INCREMENTAL=0
 
-# What is free where the build goes: a full disk fails every step, each with other words.
+# Free space of the target directory. A full disk fails every step with a different message.
 free_mib() { df -Pm "$target" | awk 'END { print $4 }'; }
 
-# Runs a command under a name and keeps what it prints, and its status, for the sum. After STEP_SECONDS it hangs, and is ended:
-# more is needed beside other work on the machine.
+# Runs a command under a name and logs its output and status for the sum. Kills it after STEP_SECONDS,
+# which has to be longer on a busy machine.
 step() {
   local name=$1 start=$SECONDS status
   shift
   printf '\n== %s: %s\n' "$name" "$*"
   timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee -a "$logs/all"
   status=${PIPESTATUS[0]}
-  # Programs may leave the last line open.
+  # The last line of the output may lack its line end.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/all"
+  printf '%d\t%s\n' $((SECONDS - start)) "$name" >>"$logs/steps.tsv"
   echo "== $name: exit $status after $((SECONDS - start)) s, $(free_mib) MiB of disk left"
 }
 
-# What only enables tests: those that miss it skip and are counted then.
+# Optional programs: tests that require a missing one are counted as skipped.
 tools/setup-test.sh || true
 if timeout 300 tools/gnu-du.sh "$target/gnu-du"; then
   export FATHOM_GNU_DU=${FATHOM_GNU_DU:-$target/gnu-du/du}
@@ -46,6 +47,13 @@ else
   step bench-test sh -c 'echo "skipped: no python3, for benches/ and playground/"; exit 77'
 fi
 step fuzz tools/fuzz.sh 10
+
+printf '\nSeconds of each step:\n'
+sort -rn "$logs/steps.tsv"
+if [ -s "$logs/tests.tsv" ]; then
+  printf '\nThe ten slowest tests, in seconds:\n'
+  head -n 10 "$logs/tests.tsv"
+fi
 
 echo
 awk -f tools/tally.awk "$logs/all"

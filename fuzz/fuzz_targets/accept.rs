@@ -1,12 +1,13 @@
-//! Accept and Accept-Encoding as any bytes: what is chosen is available, and asking for something else in addition changes nothing for it.
+//! Accept and Accept-Encoding headers of arbitrary bytes: the chosen coding is available, and
+//! additional elements for other types do not change the choice.
 
 #![no_main]
 
-use fathom_serve::negotiate::{Accepted, Coding, prefers_json};
+use fathom_serve::negotiate::{AcceptedCodings, Coding, prefers_json};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|header: &[u8]| {
-    let accepted = Accepted::parse(Some(header));
+    let accepted = AcceptedCodings::parse(Some(header));
     let best = accepted.best(&Coding::ALL);
     for coding in Coding::ALL {
         let alone = accepted.best(&[coding]);
@@ -16,9 +17,9 @@ fuzz_target!(|header: &[u8]| {
             assert_eq!(alone, best);
         }
     }
-    // In front, where no quote is open.
+    // Prepended, because the header may end within a quoted string.
     let more = [b"deflate;q=0.7, image/png,", header].concat();
-    assert_eq!(Accepted::parse(Some(&more)), accepted);
+    assert_eq!(AcceptedCodings::parse(Some(&more)), accepted);
     assert_eq!(prefers_json(Some(&more)), prefers_json(Some(header)));
     let names = |name: &[u8]| header.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name));
     assert!(best != Some(Coding::Br) || names(b"br") || names(b"*"));

@@ -1,17 +1,18 @@
-//! Conditions as any bytes, each line a header: what they come to is what their tags and dates say, and one that names what is there holds.
+//! Conditional requests whose headers are lines of arbitrary bytes: the outcome follows from the
+//! entity tags and dates, and a condition that names the current entity tag holds.
 
 #![no_main]
 
-use fathom_serve::conditional::{Conditions, Outcome, Validators, evaluate, ranges_apply};
+use fathom_serve::conditional::{PreconditionOutcome, Preconditions, Validators, evaluate, ranges_apply};
 use fathom_serve::date;
-use fathom_serve::etag::{Tag, Tags};
+use fathom_serve::etag::{EntityTag, EntityTags};
 use http::Method;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| Some(line).filter(|line| !line.is_empty()));
     let mut line = || lines.next().flatten();
-    let conditions = Conditions {
+    let conditions = Preconditions {
         if_match: line(),
         if_unmodified_since: line(),
         if_none_match: line(),
@@ -23,20 +24,23 @@ fuzz_target!(|bytes: &[u8]| {
     let validators = Validators { etag, last_modified_s, date_is_strong: true };
 
     let outcome = evaluate(&Method::GET, &conditions, &validators);
-    let writes = evaluate(&Method::PUT, &Conditions { if_modified_since: None, ..conditions }, &validators);
-    assert_ne!(writes, Outcome::NotModified);
+    let writes =
+        evaluate(&Method::PUT, &Preconditions { if_modified_since: None, ..conditions }, &validators);
+    assert_ne!(writes, PreconditionOutcome::NotModified);
     assert_eq!(evaluate(&Method::HEAD, &conditions, &validators), outcome);
-    let only_read = Conditions { if_match: None, if_unmodified_since: None, ..conditions };
-    assert_ne!(evaluate(&Method::GET, &only_read, &validators), Outcome::PreconditionFailed);
+    let only_read = Preconditions { if_match: None, if_unmodified_since: None, ..conditions };
+    assert_ne!(evaluate(&Method::GET, &only_read, &validators), PreconditionOutcome::PreconditionFailed);
 
-    // A list that begins with what is there holds, whatever comes after it.
+    // A list that begins with the current entity tag matches, regardless of the rest.
     if let (Some(etag), Some(rest)) = (etag, conditions.if_none_match)
-        && let Some(tag) = Tag::parse(etag)
+        && let Some(tag) = EntityTag::parse(etag)
     {
         let list = [etag, b",", rest].concat();
-        assert!(Tags::new(&list).next() == Some(tag));
-        let same = Conditions { if_match: Some(&list), if_none_match: Some(&list), ..Conditions::default() };
-        let expected = if tag.weak { Outcome::PreconditionFailed } else { Outcome::NotModified };
+        assert!(EntityTags::new(&list).next() == Some(tag));
+        let same =
+            Preconditions { if_match: Some(&list), if_none_match: Some(&list), ..Preconditions::default() };
+        let expected =
+            if tag.weak { PreconditionOutcome::PreconditionFailed } else { PreconditionOutcome::NotModified };
         assert_eq!(evaluate(&Method::GET, &same, &validators), expected);
     }
     if ranges_apply(&Method::GET, &conditions, &validators)

@@ -1,4 +1,5 @@
-//! The dirent parser on any bytes: it must not panic, and must find what the buffer means.
+//! The dirent parser on arbitrary bytes: it must not panic, and its records must agree with an
+//! independent parser.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! The files of a real inventory with any bytes in any places, as if their hashes agreed: reading one is an error or gives rows.
+//! Files of a real inventory with arbitrary bytes at arbitrary offsets, as if their hashes matched:
+//! reading such a file yields an error or rows.
 
 #![no_main]
 
@@ -9,20 +10,20 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use fathom_inventory::Owners;
-use fathom_inventory::scan::{Problem, Scan, Watch, scan};
-use fathom_inventory::store::{Also, Inventory, Table, check_bytes};
+use fathom_inventory::scan::{Observer, Problem, Scan, scan};
+use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
 use libfuzzer_sys::fuzz_target;
 
-struct Deaf;
+struct SilentWatch;
 
-impl Watch for Deaf {
+impl Observer for SilentWatch {
     fn progress(&mut self, _progress: Progress) {}
     fn problem(&mut self, _problem: &Problem) {}
 }
 
-/// Makes a tree and its inventory below `top`.
-fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
+/// Creates a tree and its inventory below `top`.
+fn create_inventory(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
     let tree = top.join("tree");
     for number in 0..9 {
         let directory = tree.join(format!("d{}", number % 3));
@@ -31,15 +32,15 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
     }
     fs::hard_link(tree.join("d0/file-0.txt"), tree.join("link"))?;
     std::os::unix::fs::symlink("d0", tree.join("symlink"))?;
-    let asked = Scan {
+    let options = Scan {
         leaps: Leaps::default(),
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,
         mode: None,
-        left_out: Default::default(),
+        exclusions: Default::default(),
         selector: |_| None,
-        also: Also { project: true, xattrs: true, acl: true },
+        optional_columns: OptionalColumns { project: true, xattrs: true, acl: true },
         owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
         choice: Choice::Sync,
@@ -50,12 +51,12 @@ fn make(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         options: Default::default(),
         stop: Default::default(),
     };
-    let made = top.join("made.inv");
-    scan(&asked, &made, &mut Deaf).map_err(std::io::Error::other)?;
-    let inventory = Inventory::open(&made).map_err(std::io::Error::other)?;
+    let inventory_dir = top.join("made.inv");
+    scan(&options, &inventory_dir, &mut SilentWatch).map_err(std::io::Error::other)?;
+    let inventory = Inventory::open(&inventory_dir).map_err(std::io::Error::other)?;
     let files = inventory.manifest().files.iter().filter_map(|file| {
         let table = Table::ALL.into_iter().find(|table| table.name() == file.table)?;
-        Some(fs::read(made.join(&file.name)).map(|bytes| (table, bytes)))
+        Some(fs::read(inventory_dir.join(&file.name)).map(|bytes| (table, bytes)))
     });
     files.collect()
 }
@@ -64,13 +65,14 @@ fn files() -> &'static [(Table, Vec<u8>)] {
     static FILES: OnceLock<Vec<(Table, Vec<u8>)>> = OnceLock::new();
     FILES.get_or_init(|| {
         let top = env::temp_dir().join(format!("fathom-fuzz-{}", process::id()));
-        let files = fs::create_dir(&top).and_then(|()| make(&top));
+        let files = fs::create_dir(&top).and_then(|()| create_inventory(&top));
         let _ = fs::remove_dir_all(&top);
-        files.expect("a small inventory can be made")
+        files.expect("a small inventory can be created")
     })
 }
 
-// The first byte says which file, then come places, counted from the end, and what is there instead.
+// The first byte selects the file. Each further group of three bytes is an offset from the end (16
+// bits) and the new byte.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, changes)) = bytes.split_first() else { return };
     let (table, file) = &files()[usize::from(*which) % files().len()];

@@ -3,19 +3,19 @@
 
 #![no_main]
 
-use fathom_serve::proxies::{HEADER_BYTES_MAX, Parsed, forwarded, parse, x_forwarded_for};
+use fathom_serve::proxies::{HEADER_BYTES_MAX, ProxyHeader, forwarded, parse, x_forwarded_for};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     match parse(bytes) {
-        Parsed::Header { len, client } => {
+        ProxyHeader::Complete { len, client } => {
             assert!(len <= bytes.len() && len <= HEADER_BYTES_MAX);
-            assert_eq!(parse(&bytes[..len]), Parsed::Header { len, client });
-            assert_eq!(parse(&bytes[..len - 1]), Parsed::Short);
+            assert_eq!(parse(&bytes[..len]), ProxyHeader::Complete { len, client });
+            assert_eq!(parse(&bytes[..len - 1]), ProxyHeader::Incomplete);
         }
-        Parsed::Short => assert!(bytes.len() < HEADER_BYTES_MAX),
+        ProxyHeader::Incomplete => assert!(bytes.len() < HEADER_BYTES_MAX),
         // More bytes do not turn a malformed header into a valid one.
-        Parsed::Malformed => assert_eq!(parse(&[bytes, b"\r\n"].concat()), Parsed::Malformed),
+        ProxyHeader::Malformed => assert_eq!(parse(&[bytes, b"\r\n"].concat()), ProxyHeader::Malformed),
     }
     let commas = bytes.iter().filter(|byte| **byte == b',').count();
     assert_eq!(x_forwarded_for(bytes).len(), commas + 1);

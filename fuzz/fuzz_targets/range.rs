@@ -1,9 +1,10 @@
-//! A Range header as any bytes, on a file of any size: no range is empty or ends after the file, all are no longer than it, and a body of
-//! several is as long as it says.
+//! Range headers of arbitrary bytes, on files of any size: no range is empty or exceeds the file,
+//! all ranges together are no longer than the file, and the length of a multipart body is announced
+//! correctly.
 
 #![no_main]
 
-use fathom_serve::multipart::{Multipart, Piece};
+use fathom_serve::multipart::{Multipart, MultipartSegment};
 use fathom_serve::range::{Selection, content_range, select};
 use libfuzzer_sys::fuzz_target;
 
@@ -28,8 +29,8 @@ fuzz_target!(|input: (u64, u8, &[u8])| {
     let announced = multipart.remaining_bytes();
     let sent: u128 = multipart
         .map(|piece| match piece {
-            Piece::Head(bytes) | Piece::End(bytes) => bytes.len() as u128,
-            Piece::Range(range) => u128::from(range.end - range.start),
+            MultipartSegment::Head(bytes) | MultipartSegment::End(bytes) => bytes.len() as u128,
+            MultipartSegment::Range(range) => u128::from(range.end - range.start),
         })
         .sum();
     assert_eq!(announced, u64::try_from(sent).ok());

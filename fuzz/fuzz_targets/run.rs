@@ -1,5 +1,5 @@
-//! A saved run of somebody else, as any bytes, and as a run with any of its values changed: it is refused, or everything that is done with a
-//! run can be done with it.
+//! A saved run from an untrusted source, as arbitrary bytes and as a valid run with changed values:
+//! it is rejected, or every operation on runs succeeds on it.
 
 #![no_main]
 
@@ -12,13 +12,13 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 const KNOWN: &str = include_str!("../seeds/run/four-arms.json");
-/// All of them are finite, as JSON has no others, but what is made of them may not be.
+/// All numbers are finite, as JSON requires, but results computed from them may not be.
 const NUMBERS: &str =
     "[0, -0.0, 5e-324, 1e-12, 0.1, 1, 1e18, 1.7976931348623157e308, -1.7976931348623157e308]";
 const COUNTS: &str = "[0, 1, 2, 64, 4294967295, 18446744073709551615]";
 const TEXTS: &str = r#"["", " ", ",", "\"", "</script>", "\u0000\u001b[2J", "read", "read, cold", "warm", "cold", "blocking"]"#;
 
-/// The places of all values in `value` that have no others in them, as JSON pointers.
+/// Collects the JSON pointers of all values that are neither objects nor arrays.
 fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -31,34 +31,35 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-struct Known {
+struct KnownRun {
     run: Run,
     value: Value,
-    places: Vec<String>,
-    /// What numbers, counts and texts become.
-    odd: [Vec<Value>; 3],
+    pointers: Vec<String>,
+    /// Replacements for numbers, counts and texts.
+    replacements: [Vec<Value>; 3],
 }
 
-fn known() -> &'static Known {
-    static KEPT: OnceLock<Known> = OnceLock::new();
-    KEPT.get_or_init(|| {
+fn known() -> &'static KnownRun {
+    static KNOWN_RUN: OnceLock<KnownRun> = OnceLock::new();
+    KNOWN_RUN.get_or_init(|| {
         let value: Value = serde_json::from_str(KNOWN).expect("the known run is JSON");
-        let mut places = Vec::new();
-        leaves(&value, "", &mut places);
-        let odd =
+        let mut pointers = Vec::new();
+        leaves(&value, "", &mut pointers);
+        let replacements =
             [NUMBERS, COUNTS, TEXTS].map(|list| serde_json::from_str(list).expect("the lists are JSON"));
         let run = from_json(KNOWN.as_bytes(), "known").expect("the known run is one");
-        Known { run, value, places, odd }
+        KnownRun { run, value, pointers, replacements }
     })
 }
 
-/// The known run, where each three bytes are a place and what is there instead.
+/// Returns the known run with changes. Each three bytes are the number of a value and the index of
+/// its replacement.
 fn changed(changes: &[u8]) -> Vec<u8> {
-    let Known { value, places, odd: [numbers, counts, texts], .. } = known();
+    let KnownRun { value, pointers, replacements: [numbers, counts, texts], .. } = known();
     let mut value = value.clone();
     for change in changes.chunks_exact(3) {
-        let place = usize::from(u16::from_le_bytes([change[0], change[1]])) % places.len();
-        let Some(value) = value.pointer_mut(&places[place]) else { continue };
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]])) % pointers.len();
+        let Some(value) = value.pointer_mut(&pointers[place]) else { continue };
         let from = |list: &[Value]| list[usize::from(change[2]) % list.len()].clone();
         *value = match value {
             Value::Bool(yes) => Value::Bool(!*yes),
@@ -71,8 +72,8 @@ fn changed(changes: &[u8]) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Everything that `fathom bench` does with a saved run.
-fn use_all_of(text: &[u8]) {
+/// Applies every operation of `fathom bench` on a saved run.
+fn check_all_operations(text: &[u8]) {
     let Ok(run) = from_json(text, "fuzzed") else { return };
     assert!(table(&run).ends_with('\n'));
     let lines = csv(&run.rows).expect("a run that was read has rows that can be written");
@@ -92,6 +93,6 @@ fn use_all_of(text: &[u8]) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    use_all_of(bytes);
-    use_all_of(&changed(bytes));
+    check_all_operations(bytes);
+    check_all_operations(&changed(bytes));
 });

@@ -1,12 +1,13 @@
-//! The path of a request's target, as any bytes: it is refused, or it names a file below the root, by one path only.
+//! Request targets of arbitrary bytes: the target is rejected, or its path names a file below the
+//! root and has exactly one encoding.
 
 #![no_main]
 
-use fathom_serve::path::{NAME_BYTES, Target, encode, hidden, location};
+use fathom_serve::path::{NAME_BYTES, RequestTarget, encode, is_hidden, location};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(Target { path, is_dir }) = Target::parse(bytes) else { return };
+    let Ok(RequestTarget { path, is_dir }) = RequestTarget::parse(bytes) else { return };
     let mut names = path.split(|byte| *byte == b'/');
     assert!(!path.contains(&0));
     assert!(
@@ -15,20 +16,20 @@ fuzz_target!(|bytes: &[u8]| {
         path.escape_ascii()
     );
     if bytes.starts_with(b"/") {
-        // Decoded once: each percent sign was an encoded one.
+        // Percent signs are decoded once: each one in the path was encoded as `%25`.
         let encoded = bytes.windows(3).filter(|window| *window == b"%25").count();
         assert_eq!(path.iter().filter(|byte| **byte == b'%').count(), encoded);
     }
     let slash = if is_dir && !path.is_empty() { "/" } else { "" };
     let url = encode(&path) + slash;
     assert!(!url.starts_with("//"));
-    // The way to the directory names neither a host nor a scheme (RFC 3986, section 4.2).
+    // A redirect location contains neither a host nor a scheme (RFC 3986, section 4.2).
     let way = location(&path, &[&path, &b"/"[..]].concat(), None);
     let first = way.split('/').next().unwrap_or_default();
     assert!(!first.is_empty() && !first.contains(':'), "{way}");
-    assert_eq!(Target::parse(url.as_bytes()), Ok(Target { path: path.clone(), is_dir }));
+    assert_eq!(RequestTarget::parse(url.as_bytes()), Ok(RequestTarget { path: path.clone(), is_dir }));
     assert_eq!(
-        hidden(&path),
+        is_hidden(&path),
         path.split(|byte| *byte == b'/')
             .enumerate()
             .any(|(index, name)| { name.first() == Some(&b'.') && (index > 0 || name != b".well-known") })

@@ -1,9 +1,11 @@
 /*
- * Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+ * Writes or reads one file once, with one I/O method, and prints one row. The contract is
+ * ../README.md.
  *
- * A worker is a thread with its own partition of the file. It has slots: a slot is one operation that is under way, or could
- * be. Calls need one slot; a ring has as many as --depth allows, and a block is only begun when there is a free one. That is
- * the bound; the submission queue is none, for the kernel empties it at each submission.
+ * A worker is a thread with its own partition of the file. A slot holds one operation and its
+ * buffer. System calls need one slot; a ring has --depth slots, and a block starts only when a slot
+ * is free. The slots bound the operations in flight. The submission queue does not, because the
+ * kernel empties it at each submission.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -27,7 +29,7 @@ enum { PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, RING_MAX = 32768 };
 enum exit_status { FAILED = 1, MISUSED = 2, UNAVAILABLE = 3 };
 
 struct slot {
-    unsigned char *buffer; /* begins where the block's first page does, so the page's stamp is at its start */
+    unsigned char *buffer; /* starts with the page that contains the start of the block */
     uint64_t offset;
     uint32_t length, moved;
     uint64_t start_ns; /* 0: not timed */
@@ -55,9 +57,9 @@ static atomic_uint_fast64_t in_flight, in_flight_max;
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 __attribute__((format(printf, 2, 3))) static _Noreturn void quit(enum exit_status status, const char *format, ...) {
-    /* Never unlocked: of threads that fail together, one speaks. */
-    static pthread_mutex_t speaking = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&speaking);
+    /* Never unlocked: if several threads fail, only the first prints its error. */
+    static pthread_mutex_t quitting = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&quitting);
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "%s: ", program_invocation_short_name);
@@ -66,7 +68,7 @@ __attribute__((format(printf, 2, 3))) static _Noreturn void quit(enum exit_statu
     exit(status);
 }
 
-static _Noreturn void fail(const char *deed, int error) { quit(FAILED, "%s '%s': %s", deed, options.path, strerror(error)); }
+static _Noreturn void fail(const char *action, int error) { quit(FAILED, "%s '%s': %s", action, options.path, strerror(error)); }
 
 static void *allocated(void *memory) {
     if (!memory) quit(FAILED, "cannot allocate buffers: %s", strerror(ENOMEM));
@@ -79,7 +81,8 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Operations are counted before they can begin and until their end is known: what is under way is never more than that. */
+/* Operations are counted before their submission and until their completion is known. The count is
+ * therefore an upper bound of the operations in flight. */
 static void count_begun(uint64_t operations) {
     uint64_t now = atomic_fetch_add(&in_flight, operations) + operations, max = atomic_load(&in_flight_max);
     while (now > max && !atomic_compare_exchange_weak(&in_flight_max, &max, now)) {}
@@ -105,7 +108,8 @@ static void stamp(const struct slot *slot) {
         memcpy(at, (uint64_t[]){htole64(page), htole64(options.generation)}, STAMP);
 }
 
-/* Gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part. */
+/* Verifies the stamps of the block and returns the number of pages that start in it. If two blocks
+ * share a stamp, each verifies its part. */
 static uint64_t verify(const struct slot *slot) {
     uint64_t page = slot->offset / PAGE * PAGE, end = slot->offset + slot->length, begun = 0;
     for (unsigned char *at = slot->buffer; page < end; page += PAGE, at += PAGE) {
@@ -118,7 +122,7 @@ static uint64_t verify(const struct slot *slot) {
     return begun;
 }
 
-/* One block, whatever makes the calls */
+/* Blocks, common to all methods */
 
 static struct slot *begin(struct worker *w) {
     struct slot *slot = w->free[--w->free_count];
@@ -133,12 +137,13 @@ static struct slot *begin(struct worker *w) {
 
 static unsigned char *rest(const struct slot *slot) { return slot->buffer + slot->offset % PAGE + slot->moved; }
 
-/* Takes what a system call or an operation gave (bytes, or minus the errno); whether the block is done with it. */
+/* Processes the result of an operation (bytes, or a negative errno). Returns whether the block is
+ * complete. */
 static bool advance(struct worker *w, struct slot *slot, int64_t result) {
     if (result == -EINTR || result == -EAGAIN) return false;
-    const char *deed = options.writes ? "cannot write" : "cannot read";
-    if (result < 0) fail(deed, -result);
-    if (result == 0) quit(FAILED, "%s '%s': unexpected end of file", deed, options.path);
+    const char *action = options.writes ? "cannot write" : "cannot read";
+    if (result < 0) fail(action, -result);
+    if (result == 0) quit(FAILED, "%s '%s': unexpected end of file", action, options.path);
     w->ops++;
     w->bytes += result;
     slot->moved += result;
@@ -171,12 +176,14 @@ static void run_calls(struct worker *w) {
 
 /* Method: uring */
 
-/* Entries are --depth so that the kernel may use as many workers; its completion queue is twice that and cannot overflow. */
+/* With --depth entries the kernel may use as many workers. The completion queue has twice as many
+ * and cannot overflow. */
 static int make_ring(struct io_uring *ring) {
-    /* Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do. */
+    /* Deferred task work only runs when the thread enters the kernel to wait, which a spinning
+     * thread does not. */
     struct io_uring_params params = {.flags = options.spins ? 0 : IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN};
     int error = io_uring_queue_init_params(options.depth, ring, &params);
-    /* Linux before 6.1 does not know these flags. */
+    /* Linux before 6.1 rejects these flags. */
     return error == -EINVAL ? io_uring_queue_init(options.depth, ring, 0) : error;
 }
 
@@ -186,13 +193,14 @@ static void need_ring(struct io_uring *ring) {
 }
 
 static void queue(struct io_uring *ring, struct slot *slot) {
-    struct io_uring_sqe *sqe = io_uring_get_sqe(ring); /* there is one: no slot is queued twice */
+    struct io_uring_sqe *sqe = io_uring_get_sqe(ring); /* never NULL: no slot is queued twice */
     uint64_t offset = slot->offset + slot->moved, length = slot->length - slot->moved;
     io_uring_prep_rw(options.writes ? IORING_OP_WRITE : IORING_OP_READ, sqe, file, rest(slot), length, offset);
     io_uring_sqe_set_data(sqe, slot);
 }
 
-/* The blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free. */
+/* Returns the number of blocks to start now: a batch, or the rest if that is less; 0 while too few
+ * slots are free. */
 static uint64_t startable(const struct worker *w) {
     uint64_t batch = least(least(options.batch, w->slot_count), w->end - w->next);
     return batch <= w->free_count ? batch : 0;
@@ -203,7 +211,8 @@ static void submit(struct io_uring *ring, bool wait) {
     int result = io_uring_submit_and_wait(ring, wait);
     if (result >= 0 || result == -EINTR) return;
     if (result != -EAGAIN && result != -EBUSY) fail("cannot submit operations on", -result);
-    /* The kernel has no memory for more. What it did not take stays queued until it has ended some. */
+    /* The kernel is out of memory for requests. Entries that it did not consume stay queued until
+     * some requests complete. */
     io_uring_get_events(ring);
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
@@ -235,7 +244,8 @@ static void run_ring(struct worker *w, struct io_uring *ring) {
 
 static void prepare(struct worker *w) {
     uint64_t blocks = w->end - w->first;
-    /* A block that begins inside a page is preceded by that page's begin, and may end inside one more. */
+    /* A block that starts inside a page needs space for the start of that page, and may end inside
+     * another. */
     uint64_t span = options.block % PAGE ? (options.block / PAGE + 2) * PAGE : options.block;
     w->slot_count = w->free_count = least(options.rings ? options.depth : 1, blocks);
     w->slots = allocated(calloc(w->slot_count + 1, sizeof *w->slots));
@@ -254,8 +264,8 @@ static void *work(void *argument) {
     struct io_uring ring;
     prepare(w);
     if (options.rings) need_ring(&ring);
-    pthread_barrier_wait(&barrier); /* everybody is ready */
-    pthread_barrier_wait(&barrier); /* the clock runs */
+    pthread_barrier_wait(&barrier); /* all workers are ready */
+    pthread_barrier_wait(&barrier); /* the clock has started */
     if (options.rings) run_ring(w, &ring);
     else run_calls(w);
     pthread_barrier_wait(&barrier); /* the last operation has ended */
@@ -316,7 +326,7 @@ static void print_row(const uint64_t clocks_ns[3], const struct rusage usage[2],
 static const struct setting {
     const char *name;
     uint64_t *number, from, to;
-    const char **word, *words[4]; /* without words: any */
+    const char **word, *words[4]; /* words: the accepted values; empty: any value */
 } settings[] = {
     {"--op", .word = &options.op, .words = {"write", "read"}},
     {"--method", .word = &options.method, .words = {"blocking", "pwrite", "uring"}},
@@ -377,7 +387,7 @@ static void list(void) {
 
 static void open_file(void) {
     struct io_uring ring;
-    /* Before the file is truncated: a method that cannot run leaves everything as it is. */
+    /* Check before the file is truncated: an unavailable method must not change it. */
     if (options.rings) need_ring(&ring), io_uring_queue_exit(&ring);
     int flags = options.writes ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
     file = open(options.path, flags | O_CLOEXEC | (options.direct[0] == 'y' ? O_DIRECT : 0), 0666);

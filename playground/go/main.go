@@ -1,9 +1,11 @@
-// Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+// Writes or reads one file once, with one I/O method, and prints one row. The contract is
+// ../README.md.
 //
-// A worker is a goroutine with its own partition of the file; for every method but `goroutines` it has a thread of its own too.
-// It has slots: a slot is one operation that is under way, or could be. Calls need one slot; a ring has as many as --depth
-// allows, and a block is only begun when there is a free one. That is the bound; the submission queue is none, for the kernel
-// empties it at each submission.
+// A worker is a goroutine with its own partition of the file; except with the method `goroutines`
+// it is locked to a thread. A slot holds one operation and its buffer. System calls need one slot;
+// a ring has --depth slots, and a block starts only when a slot is free. The slots bound the
+// operations in flight. The submission queue does not, because the kernel empties it at each
+// submission.
 package main
 
 import (
@@ -52,22 +54,22 @@ func (o *options) writes() bool { return o.op == "write" }
 func (o *options) rings() bool  { return o.method == "uring" }
 func (o *options) spins() bool  { return o.wait == "spin" }
 
-// speaking is never unlocked: of goroutines that fail together, one speaks.
-var speaking sync.Mutex
+// quitting is never unlocked: if several goroutines fail, only the first prints its error.
+var quitting sync.Mutex
 
 func quit(status int, format string, arguments ...any) {
-	speaking.Lock()
+	quitting.Lock()
 	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), fmt.Sprintf(format, arguments...))
 	os.Exit(status)
 }
 
-// words gives an errno's text as the C library has it, which begins with a capital.
+// words returns an errno's text as the C library spells it, with a capital letter.
 func words(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// job is what all workers share.
+// job is the state that all workers share.
 type job struct {
 	options
 	file                  int
@@ -75,10 +77,10 @@ type job struct {
 	inFlight, inFlightMax atomic.Int64
 }
 
-func (j *job) fail(deed string, err error) { quit(failed, "%s '%s': %s", deed, j.path, words(err)) }
+func (j *job) fail(action string, err error) { quit(failed, "%s '%s': %s", action, j.path, words(err)) }
 
-// countBegun counts operations before they can begin. As they are counted until their end is known, what is under way is never
-// more than that.
+// countBegun counts operations before their submission. They are counted until their completion is
+// known, so the count is an upper bound of the operations in flight.
 func (j *job) countBegun(operations int) {
 	now := j.inFlight.Add(int64(operations))
 	for most := j.inFlightMax.Load(); now > most && !j.inFlightMax.CompareAndSwap(most, now); {
@@ -109,14 +111,14 @@ func (j *job) stampOf(offset uint64) (stamp [stampBytes]byte) {
 
 type slot struct {
 	number         uint64
-	buffer         []byte // begins where the block's first page does, so the page's stamp is at its start
+	buffer         []byte // starts with the page that contains the start of the block
 	offset, length uint64
 	moved          uint64
 	timed          bool
 	start          time.Time
 }
 
-// rest is what of the block is still to be moved.
+// rest returns the part of the block that has not been transferred.
 func (s *slot) rest() []byte { return s.buffer[s.offset%page+s.moved : s.offset%page+s.length] }
 
 func (s *slot) stamp(j *job) {
@@ -127,7 +129,8 @@ func (s *slot) stamp(j *job) {
 	}
 }
 
-// verify gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part.
+// verify checks the stamps of the block and returns the number of pages that start in it. If two
+// blocks share a stamp, each checks its part.
 func (s *slot) verify(j *job) (begun uint64) {
 	base, end := s.offset-s.offset%page, s.offset+s.length
 	for at := uint64(0); base+at < end; at += page {
@@ -153,11 +156,12 @@ type worker struct {
 	latencies           []time.Duration
 }
 
-// prepare maps the buffers outside Go's heap: pages of their own, which the kernel may write to at any time.
+// prepare maps the buffers outside Go's heap, because the kernel may write to them at any time.
 func (w *worker) prepare() {
 	span := w.block
 	if w.block%page != 0 {
-		// A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+		// A block that starts inside a page needs space for the start of that page, and may end
+		// inside another.
 		span = (w.block/page + 2) * page
 	}
 	blocks := w.end - w.first
@@ -181,7 +185,7 @@ func (w *worker) prepare() {
 	}
 }
 
-// begin takes a free slot for the next block.
+// begin assigns the next block to a free slot.
 func (w *worker) begin() *slot {
 	s := w.free[len(w.free)-1]
 	w.free = w.free[:len(w.free)-1]
@@ -198,7 +202,7 @@ func (w *worker) begin() *slot {
 	return s
 }
 
-// advance takes what a system call or an operation gave; it tells whether the block is done with it.
+// advance processes the result of an operation and returns whether the block is complete.
 func (w *worker) advance(s *slot, moved int, err error) bool {
 	switch {
 	case err == unix.EINTR || err == unix.EAGAIN:
@@ -247,7 +251,7 @@ func (w *worker) runCalls() {
 	}
 }
 
-// The ring's structures are linux/io_uring.h's.
+// The ring's structures follow linux/io_uring.h.
 type (
 	sqOffsets struct{ head, tail, mask, entries, flags, dropped, array, _, _, _ uint32 }
 	cqOffsets struct{ head, tail, mask, entries, overflow, cqes, flags, _, _, _ uint32 }
@@ -284,22 +288,23 @@ const (
 
 type ring struct {
 	fd int
-	// Shared with the kernel. Only this side moves sqTail and cqHead.
+	// Shared with the kernel, which writes sqHead and cqTail. This side writes sqTail and cqHead.
 	sqHead, sqTail, cqHead, cqTail *uint32
 	sqes                           []sqe
 	cqes                           []cqe
 	shared, entries                []byte
 }
 
-// at gives the thing that the kernel keeps at an offset of the memory that it shares.
+// at returns a pointer into the shared memory.
 func at[T any](memory []byte, offset uint32) *T { return (*T)(unsafe.Pointer(&memory[offset])) }
 
-// makeRing makes one of --depth entries, so that the kernel may use as many workers; its completion queue is twice that and
-// cannot overflow.
+// makeRing creates a ring with --depth entries, so that the kernel may use as many workers. The
+// completion queue has twice as many and cannot overflow.
 func makeRing(depth uint32, spins bool) (*ring, error) {
 	setup := ringSetup{flags: setupSingleIssuer | setupDeferTaskrun}
 	if spins {
-		// Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do.
+		// Deferred task work only runs when the thread enters the kernel to wait, which a spinning
+		// thread does not.
 		setup.flags = 0
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&setup)), 0)
@@ -318,7 +323,7 @@ func makeRing(depth uint32, spins bool) (*ring, error) {
 	return r, nil
 }
 
-// share maps the two queues, which have one mapping together since Linux 5.4, and the submission entries.
+// share maps the two queues (one common mapping since Linux 5.4) and the submission entries.
 func (r *ring) share(setup *ringSetup) (err error) {
 	if setup.features&featSingleMmap == 0 {
 		return unix.ENOSYS
@@ -337,7 +342,7 @@ func (r *ring) share(setup *ringSetup) (err error) {
 	r.cqHead, r.cqTail = at[uint32](r.shared, setup.cq.head), at[uint32](r.shared, setup.cq.tail)
 	r.sqes = unsafe.Slice(at[sqe](r.entries, 0), setup.sqEntries)
 	r.cqes = unsafe.Slice(at[cqe](r.shared, setup.cq.cqes), setup.cqEntries)
-	// The indirection between the queue and the entries is not used: place i always means entry i.
+	// The indirection array is not used: index i always refers to entry i.
 	for i, array := uint32(0), unsafe.Slice(at[uint32](r.shared, setup.sq.array), setup.sqEntries); i < setup.sqEntries; i++ {
 		array[i] = i
 	}
@@ -353,27 +358,30 @@ func (r *ring) close() {
 	unix.Close(r.fd)
 }
 
-// push has always room, for no slot is queued twice.
+// push queues an entry. The queue has space for every slot, and no slot is queued twice.
 func (r *ring) push(e sqe) {
 	tail := *r.sqTail
 	r.sqes[tail&uint32(len(r.sqes)-1)] = e
+	// Publishes the entry to the kernel, which loads the tail with acquire ordering.
 	atomic.StoreUint32(r.sqTail, tail+1)
 }
 
-// pop gives the next completion. It makes no system call.
+// pop returns the next completion without a system call.
 func (r *ring) pop() (c cqe, found bool) {
 	head := *r.cqHead
+	// Pairs with the kernel's release store: the completion is written before the tail.
 	if head == atomic.LoadUint32(r.cqTail) {
 		return c, false
 	}
 	c = r.cqes[head&uint32(len(r.cqes)-1)]
+	// The kernel may overwrite the entry from here on: the copy must be made before.
 	atomic.StoreUint32(r.cqHead, head+1)
 	return c, true
 }
 
 func (r *ring) queued() uint32 { return *r.sqTail - atomic.LoadUint32(r.sqHead) }
 
-// enter submits what is queued, or nothing, and sleeps until there are some completions.
+// enter submits `submit` queued entries and waits for `completions` completions.
 func (r *ring) enter(submit, completions uint32, flags uintptr) unix.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(completions), flags, 0, 0)
 	return errno
@@ -397,7 +405,8 @@ func (w *worker) queue(r *ring, s *slot) {
 		length: uint32(len(rest)), userData: s.number})
 }
 
-// startable gives the blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free.
+// startable returns the number of blocks to start now: a batch, or the rest if that is less; 0
+// while too few slots are free.
 func (w *worker) startable() int {
 	batch := int(min(w.batch, uint64(len(w.slots)), w.end-w.next))
 	if batch > len(w.free) {
@@ -417,7 +426,8 @@ func (w *worker) submit(r *ring, wait bool) {
 	switch errno {
 	case 0, unix.EINTR:
 	case unix.EAGAIN, unix.EBUSY:
-		// The kernel has no memory for more. What it did not take stays queued until it has ended some.
+		// The kernel is out of memory for requests. Entries that it did not consume stay queued
+		// until some complete.
 		r.enter(0, 0, enterGetevents)
 		time.Sleep(time.Millisecond)
 	default:
@@ -458,7 +468,8 @@ func (w *worker) runRing(r *ring) {
 	}
 }
 
-// work runs one worker; `ready` and `ended` are told when it is, and `start` is closed when the clock runs.
+// work runs one worker. It signals `ready` and `ended`, and begins when `start` is closed, after
+// the clock has started.
 func (w *worker) work(ready, ended *sync.WaitGroup, start <-chan struct{}) {
 	if w.method != "goroutines" {
 		runtime.LockOSThread()
@@ -623,7 +634,7 @@ func main() {
 		quit(misused, "cannot use the command line: %v", err)
 	}
 	if j.rings() {
-		// Before the file is truncated: a method that cannot run leaves everything as it is.
+		// Check before the file is truncated: an unavailable method must not change it.
 		(&worker{job: j}).makeRing().close()
 	}
 	j.makePattern()

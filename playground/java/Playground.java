@@ -1,8 +1,10 @@
 /*
- * Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+ * Writes or reads one file once, with one I/O method, and prints one row. The contract is
+ * ../README.md.
  *
- * A worker is a thread with its own partition of the file and one buffer: a method of Java's NIO has one operation under way in
- * each thread. Nothing here needs more than JDK 17; virtual threads are found by reflection, where the JDK has them.
+ * A worker is a thread with its own partition of the file and one buffer, because Java's NIO has
+ * one operation in flight for each thread. JDK 17 suffices; virtual threads are looked up by
+ * reflection.
  */
 import com.sun.nio.file.ExtendedOpenOption;
 import java.io.IOException;
@@ -34,21 +36,24 @@ public final class Playground {
     private static final int THREADS_MAX = 32768;
     private static final List<String> METHODS = List.of("blocking", "pwrite", "virtual");
 
-    /** Ends the process from any thread. Never unlocked: of threads that fail together, one speaks. */
-    private static synchronized Error stop(int status, String deed, String thing, String cause) {
-        System.err.println("Playground: " + deed + (thing.isEmpty() ? "" : " '" + thing + "'") + ": " + cause);
+    /**
+     * Exits the process from any thread. The lock is never released: if several threads fail, only
+     * the first prints its error.
+     */
+    private static synchronized Error stop(int status, String action, String thing, String cause) {
+        System.err.println("Playground: " + action + (thing.isEmpty() ? "" : " '" + thing + "'") + ": " + cause);
         System.err.flush();
         Runtime.getRuntime().halt(status);
         return new AssertionError("halted");
     }
 
-    private static Error failed(String deed, Options options, Throwable error) {
+    private static Error failed(String action, Options options, Throwable error) {
         if (error instanceof OutOfMemoryError) return stop(FAILED, "cannot allocate buffers", "", "Cannot allocate memory");
-        if (error instanceof IOException) return stop(FAILED, deed, options.path(), words((IOException) error));
+        if (error instanceof IOException) return stop(FAILED, action, options.path(), words((IOException) error));
         return stop(FAILED, "stopped by a defect", "", error.toString());
     }
 
-    /** The errno's words, which NIO has only for errors without a class of their own. */
+    /** Returns the errno's text. NIO omits it for errors that have a class of their own. */
     private static String words(IOException error) {
         if (error instanceof NoSuchFileException) return "No such file or directory";
         if (error instanceof AccessDeniedException) return "Permission denied";
@@ -82,7 +87,7 @@ public final class Playground {
         for (String name : known) {
             if (!given.containsKey(name)) throw stop(MISUSED, "cannot start", "", name + " is missing");
         }
-        // Of no consequence for these methods, but nonsense is not to go unnoticed.
+        // These options do not affect the methods of this program, but invalid values are rejected.
         count(given, "--depth", THREADS_MAX);
         count(given, "--batch", THREADS_MAX);
         word(given, "--wait", "wait", "spin");
@@ -104,13 +109,13 @@ public final class Playground {
         throw stop(MISUSED, "cannot use", text, name + " is one of " + String.join(", ", words));
     }
 
-    /** A number of 64 bits without sign. */
+    /** Parses an unsigned 64-bit number. */
     private static long number(Map<String, String> given, String name) {
         String text = given.get(name);
         try {
             if (text.matches("[0-9]+")) return Long.parseUnsignedLong(text);
         } catch (NumberFormatException tooLarge) {
-            // said below
+            // reported below
         }
         throw stop(MISUSED, "cannot use", text, name + " is a number below 2^64");
     }
@@ -121,7 +126,7 @@ public final class Playground {
         throw stop(MISUSED, "cannot use", given.get(name), name + " is a number from 1 to " + most);
     }
 
-    // Methods: what starts a thread, and which call moves bytes
+    // Methods: how threads are started, and which call transfers bytes
 
     private interface Starter {
         void start(Runnable work) throws ReflectiveOperationException;
@@ -137,7 +142,7 @@ public final class Playground {
         return work -> start.invoke(null, work);
     }
 
-    /** Why the method cannot run here; null if it can. */
+    /** Returns the reason why the method cannot run on this machine; null if it can. */
     private static String unavailable(String method) {
         try {
             starter(method).start(() -> {});
@@ -175,7 +180,10 @@ public final class Playground {
         }
     }
 
-    /** NIO refuses what is no multiple of the filesystem's block, even where the kernel would take it. */
+    /**
+     * Rejects sizes that are not a multiple of the filesystem's block: NIO does so even if the
+     * kernel would not.
+     */
     private static void needAlignment(Options options) throws IOException {
         if (!options.direct) return;
         long unit = Files.getFileStore(Path.of(options.path).toAbsolutePath().getParent()).getBlockSize();
@@ -185,9 +193,13 @@ public final class Playground {
 
     // The pattern
 
-    /** A buffer that begins at a page, as O_DIRECT needs it, and in which each page has the pattern but for its stamp. */
+    /**
+     * Returns a page-aligned buffer (required by O_DIRECT) that is filled with the pattern except
+     * for the stamps.
+     */
     private static ByteBuffer filled(Options options) {
-        // A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+        // A block that starts inside a page needs space for the start of that page, and may end
+        // inside another.
         long span = options.block % PAGE == 0 ? options.block : (options.block / PAGE + 2) * PAGE;
         ByteBuffer buffer = ByteBuffer.allocateDirect((int) span + PAGE).alignedSlice(PAGE).order(ByteOrder.LITTLE_ENDIAN);
         long x = options.seed ^ options.generation * 0x9E3779B97F4A7C15L;
@@ -202,7 +214,10 @@ public final class Playground {
         return buffer;
     }
 
-    /** Operations under way: each is counted before it can begin and until its end is known. */
+    /**
+     * Operations in flight. Each is counted before its submission and until its completion is
+     * known.
+     */
     private static final AtomicInteger inFlight = new AtomicInteger(), inFlightMax = new AtomicInteger();
 
     private static void countBegun() {
@@ -229,8 +244,8 @@ public final class Playground {
         void work(CyclicBarrier barrier) {
             try {
                 buffer = filled(options);
-                barrier.await(); // everybody is ready
-                barrier.await(); // the clock runs
+                barrier.await(); // all workers are ready
+                barrier.await(); // the clock has started
                 for (long number = first; number < end; number++) move(number);
                 barrier.await(); // the last operation has ended
             } catch (Throwable error) {
@@ -270,7 +285,10 @@ public final class Playground {
             }
         }
 
-        /** Counts the pages that begin in the block. Of a stamp that two blocks share, each compares its part. */
+        /**
+         * Verifies the stamps and counts the pages that start in the block. If two blocks share a
+         * stamp, each verifies its part.
+         */
         private void verify(long offset, int length) {
             buffer.clear();
             int at = 0;
@@ -308,10 +326,14 @@ public final class Playground {
         return workers;
     }
 
-    /** User's and system's processor time in seconds. The JDK itself tells only their sum, and counts the same ticks. */
+    /**
+     * Returns user and system CPU time in seconds. The JDK only offers their sum, with the same
+     * resolution.
+     */
     private static double[] processorTime() throws IOException {
         String stat = Files.readString(Path.of("/proc/self/stat"));
-        // After the name, which may have spaces, the 14th and 15th of proc(5); user space's ticks are 10 ms.
+        // Fields 14 and 15 of proc_pid_stat(5), counted after the name, which may contain spaces. A
+        // tick is 10 ms.
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
         return new double[] {Long.parseLong(fields[11]) / 100.0, Long.parseLong(fields[12]) / 100.0};
     }
@@ -327,16 +349,16 @@ public final class Playground {
         barrier.await();
         long seconds = System.nanoTime() - start, sync = seconds;
         double[] after = processorTime();
-        String deed = "cannot sync";
+        String action = "cannot sync";
         try {
             if (options.writes()) {
                 file.force(false);
                 sync = System.nanoTime() - start;
             }
-            deed = "cannot close";
+            action = "cannot close";
             file.close();
         } catch (IOException error) {
-            throw failed(deed, options, error);
+            throw failed(action, options, error);
         }
         long[] clocks = {seconds, sync, System.nanoTime() - start};
         return row(clocks, new double[] {after[0] - before[0], after[1] - before[1]}, workers);
@@ -352,7 +374,7 @@ public final class Playground {
         columns.add("pages_ok=" + workers.stream().mapToLong(w -> w.pagesOk).sum());
         columns.add("in_flight_max=" + inFlightMax);
         columns.add(String.format(Locale.ROOT, "cpu_user_s=%.6f\tcpu_sys_s=%.6f", cpu[0], cpu[1]));
-        columns.add("switches=-1\tswitches_forced=-1"); // which the JDK does not tell
+        columns.add("switches=-1\tswitches_forced=-1"); // not available in the JDK
         for (int percent : new int[] {50, 95, 99, 100}) {
             long latency = latencies[(latencies.length * percent + 99) / 100 - 1];
             columns.add(String.format(Locale.ROOT, "%s_us=%.3f", percent == 100 ? "max" : "p" + percent, latency / 1e3));
@@ -369,7 +391,7 @@ public final class Playground {
             return;
         }
         Options options = parse(words);
-        // Before the file is truncated: a method that cannot run leaves everything as it is.
+        // Check before the file is truncated: an unavailable method must not change it.
         String reason = unavailable(options.method);
         if (reason != null) throw stop(UNAVAILABLE, "cannot run", options.method, reason);
         try {

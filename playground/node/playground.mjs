@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 /*
- * Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+ * Writes or reads one file once, with one I/O method, and prints one row. The contract is
+ * ../README.md.
  *
- * A partition of the file belongs to one thread. It has slots: a slot is one operation that is under way, or could be. Calls
- * that block need one slot; promises have as many as --depth allows, and each slot is one chain of awaited operations.
+ * A partition of the file belongs to one thread. A slot holds one operation and its buffer.
+ * Blocking calls need one slot; promises have --depth slots, and each slot is a chain of awaited
+ * operations.
  */
 import fs from "node:fs";
 import { basename } from "node:path";
@@ -17,35 +19,41 @@ const FAILED = 1, MISUSED = 2, UNAVAILABLE = 3;
 const THREADS_MAX = 32768, UINT64_MAX = 2n ** 64n - 1n;
 const METHODS = ["blocking", "promises", "workers"];
 
-/** What ends the program with a status; `thing` may be empty. */
+/** An error that exits the program with a status; `thing` may be empty. */
 class Stop extends Error {
-  constructor(status, deed, thing, cause) {
-    super(`${deed}${thing && ` '${thing}'`}: ${cause}`);
+  constructor(status, action, thing, cause) {
+    super(`${action}${thing && ` '${thing}'`}: ${cause}`);
     this.status = status;
   }
 }
 
-/** The words for an errno alone, as others write them: what Node makes of an error names the call and the code as well. */
+/**
+ * Returns the errno's text as the C library spells it. Node's own message also contains the call
+ * and the code.
+ */
 function words(error) {
   const known = getSystemErrorMap().get(error.errno)?.[1] ?? error.message;
   return known[0].toUpperCase() + known.slice(1);
 }
 
-function failed(deed, path) {
+function failed(action, path) {
   return (error) => {
-    throw error instanceof Stop ? error : new Stop(FAILED, deed, path, words(error));
+    throw error instanceof Stop ? error : new Stop(FAILED, action, path, words(error));
   };
 }
 
-function attempt(deed, path, act) {
+function attempt(action, path, act) {
   try {
     return act();
   } catch (error) {
-    return failed(deed, path)(error);
+    return failed(action, path)(error);
   }
 }
 
-/** Nothing moved, if a signal interrupted the call: for reads, Node leaves it to the caller to make it again. */
+/**
+ * Returns null (no bytes transferred) for an interrupted call. Node does not restart interrupted
+ * reads.
+ */
 function unlessInterrupted(error) {
   if (error.code !== "EINTR") throw error;
   return null;
@@ -59,7 +67,10 @@ function uninterrupted(move) {
   }
 }
 
-/** Counts operations under way, of all threads: before they can begin, and until their end is known. */
+/**
+ * Operations in flight, over all threads. Each is counted before its submission and until its
+ * completion is known.
+ */
 class InFlight {
   constructor(counts) {
     this.counts = counts;
@@ -95,8 +106,8 @@ function filledPage(seed, generation) {
 }
 
 /**
- * Memory for all slots, in which each page has the pattern but for its stamp. WebAssembly's memory is the one that begins at a
- * page, as O_DIRECT needs it, and threads can share it.
+ * Allocates the memory of all slots, filled with the pattern except for the stamps. WebAssembly
+ * memory is page-aligned, as O_DIRECT requires, and can be shared between threads.
  */
 function makeMemory(options, bytes) {
   const pages = Math.max(1, Math.ceil(bytes / WASM_PAGE));
@@ -114,12 +125,12 @@ function makeMemory(options, bytes) {
 // One partition
 
 class Partition {
-  /** `slots` begin where the first page of their block does, so that the page's stamp is at its start. */
+  /** Each of `slots` starts with the page that contains the start of its block. */
   constructor(options, slots, first, end, inFlight) {
     Object.assign(this, { options, slots, first, next: first, end, inFlight });
     Object.assign(this, { ops: 0, bytes: 0, pages_ok: 0, latencies: [] });
     this.writes = options.op === "write";
-    this.deed = `cannot ${options.op}`;
+    this.action = `cannot ${options.op}`;
     this.stamp = Buffer.alloc(STAMP);
     this.stamp.writeBigUInt64LE(options.generation, 8);
   }
@@ -146,7 +157,10 @@ class Partition {
     }
   }
 
-  /** Counts the pages that begin in the block. Of a stamp that two blocks share, each compares its part. */
+  /**
+   * Verifies the stamps and counts the pages that start in the block. If two blocks share a stamp,
+   * each verifies its part.
+   */
   verify({ buffer, offset, length }) {
     const first = offset - (offset % PAGE);
     for (let page = first; page < offset + length; page += PAGE) {
@@ -159,10 +173,10 @@ class Partition {
     }
   }
 
-  /** Takes the bytes that one call moved; whether the block is done with them. */
+  /** Processes the number of bytes of one call. Returns whether the block is complete. */
   advance(block, moved) {
     if (moved === null) return false;
-    if (moved === 0) throw new Stop(FAILED, this.deed, this.options.path, "unexpected end of file");
+    if (moved === 0) throw new Stop(FAILED, this.action, this.options.path, "unexpected end of file");
     this.ops++;
     this.bytes += moved;
     block.moved += moved;
@@ -176,11 +190,11 @@ class Partition {
   /** blocking and workers: the thread waits in each call. */
   runCalls(fd) {
     const call = this.writes ? fs.writeSync : fs.readSync, positioned = this.options.method === "workers";
-    attempt(this.deed, this.options.path, () => {
+    attempt(this.action, this.options.path, () => {
       while (this.next < this.end) {
         const block = this.begin(this.slots[0]), start = block.offset % PAGE;
         const move = () => {
-          const position = positioned ? block.offset + block.moved : null; // null: where the file is
+          const position = positioned ? block.offset + block.moved : null; // null: the file position
           return call(fd, block.buffer, start + block.moved, block.length - block.moved, position);
         };
         while (!this.advance(block, uninterrupted(move))) {}
@@ -188,7 +202,7 @@ class Partition {
     });
   }
 
-  /** promises: each slot's next block begins when its last one has ended. */
+  /** promises: each slot starts its next block when its previous one is complete. */
   async runPromises(handle) {
     const chain = async (slot) => {
       while (this.next < this.end) {
@@ -201,7 +215,7 @@ class Partition {
         while (!this.advance(block, await move().catch(unlessInterrupted))) {}
       }
     };
-    await Promise.all(this.slots.map(chain)).catch(failed(this.deed, this.options.path));
+    await Promise.all(this.slots.map(chain)).catch(failed(this.action, this.options.path));
   }
 
   get counts() {
@@ -210,10 +224,11 @@ class Partition {
   }
 }
 
-/** The partitions of the file, with their memory. */
+/** Computes the partitions of the file and allocates their memory. */
 function layOut(options) {
   const { size, block, threads } = options, blocks = Math.ceil(size / block);
-  // A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+  // A block that starts inside a page needs space for the start of that page, and may end inside
+  // another.
   const span = block % PAGE ? (Math.floor(block / PAGE) + 2) * PAGE : block;
   const bound = (i) => Number((BigInt(i) * BigInt(blocks)) / BigInt(threads));
   const parts = Array.from({ length: threads }, (_, i) => ({ first: bound(i), end: bound(i + 1) }));
@@ -233,7 +248,10 @@ function makePartition({ options, span, memory, counts }, part) {
 
 // The clocks
 
-/** Runs `work` and gives the clocks (nanoseconds since the first one's start) and the processor's time. */
+/**
+ * Runs `work` and returns the clocks (nanoseconds since the start of the first) and the resource
+ * usage.
+ */
 async function measure(options, file, work) {
   const before = process.resourceUsage(), start = process.hrtime.bigint();
   const since = () => Number(process.hrtime.bigint() - start);
@@ -268,12 +286,13 @@ async function runOne(options, file) {
   return { ...(await measure(options, file, work)), all: [partition.counts], max: layout.counts[1] };
 }
 
-// Workers wait for counts[2], then all begin. Each tells when it has ended: a message takes its time to arrive.
+// All workers wait until counts[2] becomes 1. Each reports its own end time, because messages
+// arrive late.
 
 async function runWorkers(options, file) {
   const layout = layOut(options), { parts, ...common } = layout;
   const threads = parts.map((part) => new Worker(new URL(import.meta.url), { workerData: { ...common, part, fd: file.fd } }));
-  const message = async (thread) => (await once(thread, "message").catch(failedWorker))[0]; // an error comes instead of it
+  const message = async (thread) => (await once(thread, "message").catch(failedWorker))[0]; // or an error event
   await Promise.all(threads.map(message));
   let results;
   const measured = await measure(options, file, async () => {
@@ -386,7 +405,7 @@ if (isMainThread) {
     (text) => fs.writeSync(1, text),
     (error) => {
       fs.writeSync(2, `${basename(process.argv[1])}: ${error.status ? error.message : error.stack}\n`);
-      process.exit(error.status ?? FAILED); // whatever its threads still do
+      process.exit(error.status ?? FAILED); // without waiting for its threads
     },
   );
 } else {

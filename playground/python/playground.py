@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+"""Writes or reads one file once, with one I/O method, and prints one row. The contract is
+../README.md.
 
-A worker is a thread with its own partition of the file. It has slots: a slot is one operation that is under way, or
-could be. Calls need one slot; a ring has as many as --depth allows, and a block is only begun when there is a free one.
+A worker is a thread with its own partition of the file. A slot holds one operation and its buffer.
+System calls need one slot; a ring has --depth slots, and a block starts only when a slot is free.
 """
 
 import argparse
@@ -31,19 +32,21 @@ UINT64_MAX = 2**64 - 1
 FAILED, MISUSED, UNAVAILABLE = 1, 2, 3
 METHODS = ("blocking", "pwrite", "uring", "stream")
 
-speaking = threading.Lock()
+quitting = threading.Lock()
 
 
-def stop(status, deed, thing, cause):
-    """Ends the process from any thread: SystemExit would only end the thread."""
-    speaking.acquire()  # never released: of threads that fail together, one speaks
+def stop(status, action, thing, cause):
+    """Exits the process from any thread; SystemExit would only end the thread."""
+    quitting.acquire()  # never released: if several threads fail, only the first prints its error
     named = f" '{thing}'" if thing else ""
-    print(f"{os.path.basename(sys.argv[0])}: {deed}{named}: {cause}", file=sys.stderr, flush=True)
+    print(f"{os.path.basename(sys.argv[0])}: {action}{named}: {cause}", file=sys.stderr, flush=True)
     os._exit(status)
 
 
 class InFlight:
-    """Operations under way: each is counted before it can begin and until its end is known."""
+    """Operations in flight. Each is counted before its submission and until its completion is
+    known.
+    """
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -72,7 +75,9 @@ def page_words(seed, generation):
 
 
 def filled(options, size):
-    """Memory that begins at a page, as O_DIRECT needs it, and in which each page has the pattern but for its stamp."""
+    """Returns page-aligned memory (required by O_DIRECT), filled with the pattern except for the
+    stamps.
+    """
     memory = mmap.mmap(-1, max(size, PAGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     words = tuple(page_words(options.seed, options.generation))
     page = bytes(STAMP.size) + struct.pack(f"<{len(words)}Q", *words)
@@ -82,7 +87,7 @@ def filled(options, size):
 
 
 class Slot:
-    """One block: `view` begins where the block's first page does, so that the page's stamp is at its start."""
+    """An operation. `view` starts with the page that contains the start of the block."""
 
     __slots__ = ("index", "view", "offset", "length", "moved", "start_ns", "iovec")
 
@@ -101,7 +106,10 @@ class Slot:
             STAMP.pack_into(self.view, i * PAGE, page, generation)
 
     def verify(self, options):
-        """Gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part."""
+        """Verifies the stamps and returns the number of pages that start in the block.
+
+        If two blocks share a stamp, each verifies its part.
+        """
         begun = 0
         for i, page in self.pages():
             begin, end = max(self.offset - page, 0), min(STAMP.size, self.offset + self.length - page)
@@ -119,13 +127,14 @@ class Worker:
         self.options, self.file, self.in_flight = options, file, in_flight
         self.first, self.next, self.end = first, first, end
         self.writes = options.op == "write"
-        self.deed = f"cannot {options.op}"
+        self.action = f"cannot {options.op}"
         self.ops = self.bytes = self.pages_ok = 0
         self.latencies_ns = []
 
     def prepare(self):
         block, count = self.options.block, min(slots_of(self.options), self.end - self.first)
-        # A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+        # A block that starts inside a page needs space for the start of that page, and may end
+        # inside another.
         span = (block // PAGE + 2) * PAGE if block % PAGE else block
         memory = filled(self.options, count * span)
         self.slots = [Slot(i, memory[i * span : (i + 1) * span]) for i in range(count)]
@@ -149,9 +158,9 @@ class Worker:
         return slot
 
     def advance(self, slot, moved):
-        """Takes the bytes that a call or an operation moved; whether the block is done with them."""
+        """Processes the number of bytes of an operation. Returns whether the block is complete."""
         if moved == 0:
-            stop(FAILED, self.deed, self.options.path, "unexpected end of file")
+            stop(FAILED, self.action, self.options.path, "unexpected end of file")
         self.ops += 1
         self.bytes += moved
         slot.moved += moved
@@ -188,27 +197,31 @@ class Worker:
         with open(self.file, "wb" if self.writes else "rb", closefd=False) as stream:
             if self.writes:
                 self.run_blocks(lambda view, _: stream.write(view))
-                stream.flush()  # the last blocks are written when they have left the buffer
+                stream.flush()  # the last blocks may still be in the buffer
             else:
                 self.run_blocks(lambda view, _: stream.readinto(view))
 
     # Method: uring
 
     def queue(self, slot):
-        sqe = liburing.io_uring_get_sqe(self.ring)  # there is one: no slot is queued twice
+        sqe = liburing.io_uring_get_sqe(self.ring)  # never NULL: no slot is queued twice
         prepare = liburing.io_uring_prep_writev if self.writes else liburing.io_uring_prep_readv
-        slot.iovec = liburing.Iovec([slot.rest()])  # kept: the kernel reads it when it is submitted
+        slot.iovec = liburing.Iovec([slot.rest()])  # keeps the object alive: the kernel reads it at submission
         prepare(sqe, self.file, slot.iovec, offset=slot.offset + slot.moved)
         sqe.user_data = slot.index
 
     def startable(self):
-        """The blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free."""
+        """Returns the number of blocks to start now: a batch, or the rest if that is less.
+
+        Returns 0 while too few slots are free.
+        """
         batch = min(self.options.batch, len(self.slots), self.end - self.next)
         return batch if batch <= len(self.free) else 0
 
     def submit(self, wait):
         try:
-            # The library keeps Python's lock while it waits: with other rings, poll(2) waits, which lets go of it.
+            # The library holds the GIL while it waits. poll(2), which releases it, replaces that
+            # wait if other threads have rings.
             if wait and self.options.threads == 1:
                 liburing.io_uring_submit_and_wait(self.ring, 1)
             elif wait:
@@ -221,7 +234,7 @@ class Worker:
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EBUSY):
                 raise
-            time.sleep(0.001)  # the kernel has no memory for more; what it did not take stays queued
+            time.sleep(0.001)  # the kernel is out of memory for requests; unconsumed entries stay queued
 
     def reap(self):
         ended = seen = 0
@@ -229,7 +242,7 @@ class Worker:
             slot = self.slots[self.cqe[0].user_data]
             seen += 1
             try:
-                done = self.advance(slot, self.cqe[0].res)  # raises what the kernel gave as an error
+                done = self.advance(slot, self.cqe[0].res)  # raises OSError for a negative result
             except (InterruptedError, BlockingIOError):
                 done = False
             if done:
@@ -255,14 +268,17 @@ class Worker:
 
 
 def make_ring(depth):
-    """A ring with as many entries as operations: its completion queue, twice that, cannot overflow."""
+    """Returns a ring with `depth` entries. The completion queue, twice as long, cannot overflow."""
     ring = liburing.Ring()
     liburing.io_uring_queue_init(depth, ring)
     return ring
 
 
 def death_of_ring():
-    """The signal that making a ring ends a process with: a module built for another processor is killed, not refused."""
+    """Returns the signal that kills a process which creates a ring, or None.
+
+    A module built for another processor is killed by a signal instead of raising an error.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -274,7 +290,7 @@ def death_of_ring():
 
 
 def unavailable(method, direct=False):
-    """Why the method cannot run here; None if it can."""
+    """Returns the reason why the method cannot run on this machine; None if it can."""
     if method == "stream" and direct:
         return "the buffer of a file object is not aligned as O_DIRECT needs it"
     if method != "uring":
@@ -341,11 +357,11 @@ def list_methods():
 # One run
 
 
-def attempt(options, deed, function, *arguments):
+def attempt(options, action, function, *arguments):
     try:
         return function(*arguments)
     except OSError as error:
-        stop(FAILED, deed, options.path, error.strerror or error)
+        stop(FAILED, action, options.path, error.strerror or error)
     except MemoryError:
         stop(FAILED, "cannot allocate buffers", "", os.strerror(errno.ENOMEM))
 
@@ -358,9 +374,9 @@ def open_file(options):
 def start(options, file, in_flight, barrier):
     def work(worker):
         attempt(options, "cannot prepare for", worker.prepare)
-        barrier.wait()  # everybody is ready
-        barrier.wait()  # the clock runs
-        attempt(options, worker.deed, worker.run)
+        barrier.wait()  # all workers are ready
+        barrier.wait()  # the clock has started
+        attempt(options, worker.action, worker.run)
         barrier.wait()  # the last operation has ended
 
     blocks, count = -(-options.size // options.block), options.threads
@@ -408,7 +424,7 @@ def row(clocks_ns, before, after, workers, in_flight):
 
 
 def stop_on_exception(raised):
-    """A thread that dies unheard would leave the others waiting for it."""
+    """Exits the process: the other threads would wait forever for a thread that died."""
     stop(FAILED, "stopped by a defect", "", repr(raised.exc_value))
 
 
@@ -417,7 +433,7 @@ def main():
     if sys.argv[1:] == ["--list"]:
         return list_methods()
     options = parse(sys.argv[1:])
-    # Before the file is truncated: a method that cannot run leaves everything as it is.
+    # Check before the file is truncated: an unavailable method must not change it.
     if reason := unavailable(options.method, options.direct == "yes"):
         stop(UNAVAILABLE, "cannot run", options.method, reason)
     print("\t".join(f"{key}={value}" for key, value in run(options).items()))

@@ -1,8 +1,10 @@
-//! Writes or reads one file once, with one I/O method, and prints one row. The contract is ../README.md.
+//! Writes or reads one file once, with one I/O method, and prints one row. The contract is
+//! ../README.md.
 //!
-//! A worker is a thread with its own partition of the file. It has slots: a slot is one operation that is under way, or could
-//! be. Calls need one slot; a ring has as many as --depth allows, and a block is only begun when there is a free one. That is
-//! the bound; the submission queue is none, for the kernel empties it at each submission.
+//! A worker is a thread with its own partition of the file. A slot holds one operation and its
+//! buffer. System calls need one slot; a ring has --depth slots, and a block starts only when a
+//! slot is free. The slots bound the operations in flight. The submission queue does not, because
+//! the kernel empties it at each submission.
 //!
 //! For Zig 0.15.
 
@@ -18,7 +20,8 @@ const Op = enum { write, read };
 const Method = enum { blocking, pwrite, uring };
 const Status = enum(u8) { failed = 1, misused = 2, unavailable = 3 };
 
-/// What each field is called on the command line, with two dashes before it; a field without a default must be given.
+/// The command line options. Each field name is the option name without the dashes; fields without
+/// a default are required.
 const Options = struct {
     op: Op,
     method: Method,
@@ -48,11 +51,11 @@ var in_flight = std.atomic.Value(u64).init(0);
 var in_flight_max = std.atomic.Value(u64).init(0);
 const allocator = std.heap.page_allocator;
 
-/// Never unlocked: of threads that fail together, one speaks.
-var speaking: std.Thread.Mutex = .{};
+/// Never unlocked: if several threads fail, only the first prints its error.
+var quitting: std.Thread.Mutex = .{};
 
 fn quit(status: Status, comptime format: []const u8, arguments: anytype) noreturn {
-    speaking.lock();
+    quitting.lock();
     std.debug.print("{s}: " ++ format ++ "\n", .{program} ++ arguments);
     std.process.exit(@intFromEnum(status));
 }
@@ -63,14 +66,14 @@ fn words(errno: linux.E) [*:0]const u8 {
     return strerror(@intFromEnum(errno));
 }
 
-fn fail(deed: []const u8, errno: linux.E) noreturn {
-    quit(.failed, "cannot {s} '{s}': {s}", .{ deed, options.path, words(errno) });
+fn fail(action: []const u8, errno: linux.E) noreturn {
+    quit(.failed, "cannot {s} '{s}': {s}", .{ action, options.path, words(errno) });
 }
 
-/// Gives what a system call gave, or ends the program.
-fn must(deed: []const u8, result: usize) usize {
+/// Returns the result of a system call, or exits the program on an error.
+fn must(action: []const u8, result: usize) usize {
     const errno = linux.E.init(result);
-    return if (errno == .SUCCESS) result else fail(deed, errno);
+    return if (errno == .SUCCESS) result else fail(action, errno);
 }
 
 fn allocate(comptime T: type, count: u64) []T {
@@ -78,10 +81,11 @@ fn allocate(comptime T: type, count: u64) []T {
         quit(.failed, "cannot allocate buffers: {s}", .{words(.NOMEM)});
 }
 
-/// Operations are counted before they can begin and until their end is known: what is under way is never more than that.
+/// Counts operations before their submission. They are counted until their completion is known, so
+/// the count is an upper bound of the operations in flight.
 fn countBegun(operations: u64) void {
     const current = in_flight.fetchAdd(operations, .monotonic) + operations;
-    // Most of the time nothing is to be written, and a read does not take the line from the other threads.
+    // The maximum rarely changes, and a load leaves the cache line shared between the threads.
     if (current > in_flight_max.load(.monotonic)) _ = in_flight_max.fetchMax(current, .monotonic);
 }
 
@@ -112,15 +116,15 @@ fn stampOf(offset: u64) Stamp {
 }
 
 const Slot = struct {
-    /// Begins where the block's first page does, so the page's stamp is at its start.
+    /// Starts with the page that contains the start of the block.
     buffer: []u8,
     offset: u64,
     length: u64,
     moved: u64,
-    /// When it began, if it is timed.
+    /// The time of submission, if the operation is timed.
     start: ?std.time.Instant,
 
-    /// What of the block is still to be moved.
+    /// Returns the part of the block that has not been transferred.
     fn rest(slot: *const Slot) []u8 {
         return slot.buffer[slot.offset % page ..][slot.moved..slot.length];
     }
@@ -132,7 +136,8 @@ const Slot = struct {
             slot.buffer[at..][0..@sizeOf(Stamp)].* = stampOf(base + at);
     }
 
-    /// Gives the number of pages that begin in the block. Of a stamp that two blocks share, each compares its part.
+    /// Verifies the stamps of the block and returns the number of pages that start in it. If two
+    /// blocks share a stamp, each verifies its part.
     fn verify(slot: *const Slot) u64 {
         const base = slot.offset - slot.offset % page;
         const end = slot.offset + slot.length;
@@ -149,8 +154,8 @@ const Slot = struct {
     }
 };
 
-/// Where the workers and `main` wait for one another.
-const Gates = struct {
+/// Synchronises the workers with `main`.
+const StartBarrier = struct {
     ready: std.Thread.WaitGroup = .{},
     start: std.Thread.ResetEvent = .{},
     ended: std.Thread.WaitGroup = .{},
@@ -158,7 +163,7 @@ const Gates = struct {
 
 const Worker = struct {
     thread: std.Thread = undefined,
-    /// Blocks.
+    /// Block numbers of the partition.
     first: u64,
     next: u64,
     end: u64,
@@ -169,7 +174,7 @@ const Worker = struct {
     bytes: u64 = 0,
     pages_ok: u64 = 0,
 
-    fn run(w: *Worker, gates: *Gates) void {
+    fn run(w: *Worker, gates: *StartBarrier) void {
         w.prepare();
         var ring = if (options.method == .uring) needRing() else undefined;
         gates.ready.finish();
@@ -181,7 +186,8 @@ const Worker = struct {
 
     fn prepare(w: *Worker) void {
         const blocks = w.end - w.first;
-        // A block that begins inside a page is preceded by that page's begin, and may end inside one more.
+        // A block that starts inside a page needs space for the start of that page, and may end
+        // inside another.
         const span = if (options.block % page == 0) options.block else (options.block / page + 2) * page;
         w.slots = allocate(Slot, @min(if (options.method == .uring) options.depth else 1, blocks));
         w.free = .initBuffer(allocate(*Slot, w.slots.len));
@@ -194,7 +200,7 @@ const Worker = struct {
         }
     }
 
-    /// Takes a free slot for the next block.
+    /// Assigns the next block to a free slot.
     fn begin(w: *Worker) *Slot {
         const slot = w.free.pop().?;
         slot.offset = w.next * options.block;
@@ -206,7 +212,7 @@ const Worker = struct {
         return slot;
     }
 
-    /// Takes what a system call or an operation gave; whether the block is done with it.
+    /// Processes the result of an operation. Returns whether the block is complete.
     fn advance(w: *Worker, slot: *Slot, result: usize) bool {
         const errno = linux.E.init(result);
         if (errno == .INTR or errno == .AGAIN) return false;
@@ -241,7 +247,8 @@ const Worker = struct {
         }
     }
 
-    /// The blocks that can be begun now: a batch, the rest if that is less, or none while too few slots are free.
+    /// Returns the number of blocks to start now: a batch, or the rest if that is less; 0 while too
+    /// few slots are free.
     fn startable(w: *const Worker) u64 {
         const batch = @min(options.batch, w.slots.len, w.end - w.next);
         return if (batch <= w.free.items.len) batch else 0;
@@ -253,7 +260,7 @@ const Worker = struct {
         for (0..ready) |i| {
             const cqe = &ring.cq.cqes[(ring.cq.head.* +% @as(u32, @intCast(i))) & ring.cq.mask];
             const slot: *Slot = @ptrFromInt(cqe.user_data);
-            // A negative result is minus an errno, as system calls give it.
+            // A negative result is a negated errno, as for raw system calls.
             if (w.advance(slot, @bitCast(@as(isize, cqe.res)))) ended += 1 else queue(ring, slot);
         }
         ring.cq_advance(ready);
@@ -274,13 +281,15 @@ fn call(slot: *const Slot) usize {
     };
 }
 
-/// Entries are --depth so that the kernel may use as many workers; its completion queue is twice that and cannot overflow.
+/// Creates a ring with --depth entries, so that the kernel may use as many workers. The completion
+/// queue has twice as many and cannot overflow.
 fn makeRing(depth: u64, spins: bool) !linux.IoUring {
     const entries = std.math.ceilPowerOfTwoAssert(u16, @intCast(depth));
-    // Work that is put off is done when the thread enters the kernel to wait, which one that spins does not do.
+    // Deferred task work only runs when the thread enters the kernel to wait, which a spinning
+    // thread does not.
     const flags: u32 = if (spins) 0 else linux.IORING_SETUP_SINGLE_ISSUER | linux.IORING_SETUP_DEFER_TASKRUN;
     return linux.IoUring.init(entries, flags) catch |problem| switch (problem) {
-        // Linux before 6.1 does not know these flags.
+        // Linux before 6.1 rejects these flags.
         error.ArgumentsInvalid => linux.IoUring.init(entries, 0),
         else => problem,
     };
@@ -291,7 +300,7 @@ fn needRing() linux.IoUring {
         quit(.unavailable, "cannot make a ring: {s}", .{ringProblem(problem)});
 }
 
-/// The words of the errno that `IoUring` has made an error of.
+/// Returns the text of the errno that `IoUring` converted to an error.
 fn ringProblem(problem: anyerror) []const u8 {
     return std.mem.span(words(switch (problem) {
         error.ArgumentsInvalid => .INVAL,
@@ -305,7 +314,7 @@ fn ringProblem(problem: anyerror) []const u8 {
 }
 
 fn queue(ring: *linux.IoUring, slot: *Slot) void {
-    const sqe = ring.get_sqe() catch unreachable; // there is one: no slot is queued twice
+    const sqe = ring.get_sqe() catch unreachable; // never full: no slot is queued twice
     const opcode: linux.IORING_OP = if (options.op == .write) .WRITE else .READ;
     sqe.prep_rw(opcode, file, @intFromPtr(slot.rest().ptr), slot.rest().len, slot.offset + slot.moved);
     sqe.user_data = @intFromPtr(slot);
@@ -316,7 +325,8 @@ fn submit(ring: *linux.IoUring, wait: bool) void {
     _ = ring.submit_and_wait(@intFromBool(wait)) catch |problem| switch (problem) {
         error.SignalInterrupt => {},
         error.SystemResources, error.CompletionQueueOvercommitted => {
-            // The kernel has no memory for more. What it did not take stays queued until it has ended some.
+            // The kernel is out of memory for requests. Entries that it did not consume stay queued
+            // until some complete.
             _ = ring.enter(0, 0, linux.IORING_ENTER_GETEVENTS) catch {};
             std.Thread.sleep(std.time.ns_per_ms);
         },
@@ -328,7 +338,7 @@ fn now() std.time.Instant {
     return std.time.Instant.now() catch unreachable; // Linux always has a monotonic clock
 }
 
-fn startWorkers(gates: *Gates) []Worker {
+fn startWorkers(gates: *StartBarrier) []Worker {
     const workers = allocate(Worker, if (options.method == .blocking) 1 else options.threads);
     const blocks = std.math.divCeil(u64, options.size, options.block) catch unreachable; // a block is not empty
     gates.ready.startMany(workers.len);
@@ -344,7 +354,7 @@ fn startWorkers(gates: *Gates) []Worker {
 }
 
 fn transfer() !void {
-    var gates: Gates = .{};
+    var gates: StartBarrier = .{};
     const workers = startWorkers(&gates);
     const before = std.posix.getrusage(linux.rusage.SELF);
     const began = now();
@@ -392,7 +402,7 @@ fn printRow(clocks: [3]u64, before: linux.rusage, after: linux.rusage, workers: 
     try out.flush();
 }
 
-/// The value of a field from its text, or nothing if it has no such value.
+/// Parses the value of a field; null if the text is not valid.
 fn valueOf(comptime T: type, comptime name: []const u8, text: [:0]const u8) ?T {
     if (T == [:0]const u8) return text;
     if (@typeInfo(T) == .@"enum") return std.meta.stringToEnum(T, text);
@@ -447,7 +457,7 @@ pub fn main() !void {
     program = std.fs.path.basename(arguments[0]);
     if (arguments.len == 2 and std.mem.eql(u8, arguments[1], "--list")) return list();
     options = parse(arguments[1..]);
-    // Before the file is truncated: a method that cannot run leaves everything as it is.
+    // Check before the file is truncated: an unavailable method must not change it.
     if (options.method == .uring) {
         var ring = needRing();
         ring.deinit();

@@ -1,72 +1,74 @@
-//! Two saved runs side by side.
+//! Comparison of two saved runs.
 //!
-//! They were not interleaved, so no ratio within blocks can be made of them: only medians are compared, and whether the
-//! intervals overlap.
+//! The samples of two runs are not interleaved, so ratios within blocks do not exist: only medians
+//! are compared, and whether the intervals overlap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::report::{Align, aligned, interval, plain, significant};
-use crate::{Interval, Run, Summary};
+use crate::report::{Align, aligned, escape_line, interval, significant};
+use crate::{ArmSummary, Interval, Run};
 
-/// What two runs have in common, and what not.
+/// The result of comparing two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Comparison {
-    /// What is not the same about machine and program. If there is anything, a difference may come from there.
-    pub conditions: Vec<Difference>,
-    /// Arms of both, in the order of the first.
-    pub arms: Vec<Compared>,
-    /// Arms that only the first has.
-    pub only_first: Vec<Key>,
-    /// Arms that only the second has.
-    pub only_second: Vec<Key>,
+pub struct RunComparison {
+    /// Properties of the machine or the program that differ. Each may be the cause of a difference
+    /// in time.
+    pub conditions: Vec<ConditionDifference>,
+    /// Arms that both runs have, in the order of the first run.
+    pub arms: Vec<ArmComparison>,
+    /// Arms that only the first run has.
+    pub only_first: Vec<ArmKey>,
+    /// Arms that only the second run has.
+    pub only_second: Vec<ArmKey>,
 }
 
-/// A condition that differs; `None` where a run does not say.
+/// A condition that differs between two runs. `None`: the run does not record it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// What it is, as in [`Run::machine`], or `program`.
+pub struct ConditionDifference {
+    /// A name of [`Run::machine`], or `program`.
     pub name: String,
-    /// In the first run.
+    /// The value in the first run.
     pub first: Option<String>,
-    /// In the second.
+    /// The value in the second run.
     pub second: Option<String>,
 }
 
-/// An arm of a cell.
+/// Identifies an arm within a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Key {
-    /// As in [`Summary::cell`].
+pub struct ArmKey {
+    /// See [`ArmSummary::cell`].
     pub cell: String,
-    /// As in [`Summary::lang`].
+    /// See [`ArmSummary::lang`].
     pub lang: String,
-    /// As in [`Summary::method`].
+    /// See [`ArmSummary::method`].
     pub method: String,
 }
 
-/// An arm that both runs have.
+/// The times of an arm in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
-    /// Which.
+pub struct ArmComparison {
+    /// The arm.
     #[serde(flatten)]
-    pub arm: Key,
-    /// Its seconds in the first run.
+    pub arm: ArmKey,
+    /// Seconds in the first run.
     pub first: Interval,
-    /// And in the second.
+    /// Seconds in the second run.
     pub second: Interval,
-    /// The second median by the first; `None` where there is none.
+    /// The second median divided by the first; `None` if a run has no median.
     pub ratio: Option<f64>,
-    /// Whether the intervals have a value in common: then nothing shows that there is a difference.
+    /// Whether the intervals overlap, in which case no difference is shown.
     pub overlap: bool,
 }
 
-/// Compares `first` with `second`. Of arms with the same name in one run, the first is taken.
+/// Compares `first` with `second`. If a run has several arms of the same name, the first of them is
+/// used.
 #[must_use]
-pub fn compare(first: &Run, second: &Run) -> Comparison {
-    let (mine, theirs) = (by_key(first), by_key(second));
-    let missing = |run: &Run, other: &BTreeMap<Key, &Summary>| {
+pub fn compare(first: &Run, second: &Run) -> RunComparison {
+    let (of_first, of_second) = (by_key(first), by_key(second));
+    let missing = |run: &Run, other: &BTreeMap<ArmKey, &ArmSummary>| {
         let keys = run.arms.iter().map(key).filter(|key| !other.contains_key(key));
         let mut seen = BTreeSet::new();
         keys.filter(|key| seen.insert(key.clone())).collect()
@@ -74,40 +76,44 @@ pub fn compare(first: &Run, second: &Run) -> Comparison {
     let mut seen = BTreeSet::new();
     let keys = first.arms.iter().map(key).filter(|key| seen.insert(key.clone()));
     let arms = keys.filter_map(|key| {
-        let (one, other) = (mine.get(&key)?, theirs.get(&key)?);
+        let (one, other) = (of_first.get(&key)?, of_second.get(&key)?);
         Some(compared(key, &one.seconds, &other.seconds))
     });
-    Comparison {
+    RunComparison {
         conditions: conditions(first, second),
         arms: arms.collect(),
-        only_first: missing(first, &theirs),
-        only_second: missing(second, &mine),
+        only_first: missing(first, &of_second),
+        only_second: missing(second, &of_first),
     }
 }
 
-fn key(arm: &Summary) -> Key {
-    Key { cell: arm.cell.clone(), lang: arm.lang.clone(), method: arm.method.clone() }
+fn key(arm: &ArmSummary) -> ArmKey {
+    ArmKey { cell: arm.cell.clone(), lang: arm.lang.clone(), method: arm.method.clone() }
 }
 
-fn by_key(run: &Run) -> BTreeMap<Key, &Summary> {
-    // Backwards, so that the first of a name stays.
+fn by_key(run: &Run) -> BTreeMap<ArmKey, &ArmSummary> {
+    // In reverse, so that the first of several arms of the same name is the one that remains.
     run.arms.iter().rev().map(|arm| (key(arm), arm)).collect()
 }
 
-fn compared(arm: Key, first: &Interval, second: &Interval) -> Compared {
+fn compared(arm: ArmKey, first: &Interval, second: &Interval) -> ArmComparison {
     let ratio = (first.median > 0.0 && second.median > 0.0).then(|| second.median / first.median);
     let ratio = ratio.filter(|ratio| ratio.is_finite());
     let overlap = first.low <= second.high && second.low <= first.high;
-    Compared { arm, first: *first, second: *second, ratio, overlap }
+    ArmComparison { arm, first: *first, second: *second, ratio, overlap }
 }
 
-fn conditions(first: &Run, second: &Run) -> Vec<Difference> {
-    let (mine, theirs) = (named(first), named(second));
-    let names: BTreeSet<&str> = mine.keys().chain(theirs.keys()).copied().collect();
+fn conditions(first: &Run, second: &Run) -> Vec<ConditionDifference> {
+    let (of_first, of_second) = (named(first), named(second));
+    let names: BTreeSet<&str> = of_first.keys().chain(of_second.keys()).copied().collect();
     let of = |all: &BTreeMap<&str, &str>, name: &str| all.get(name).map(|value| (*value).to_owned());
     names
         .into_iter()
-        .map(|name| Difference { name: name.to_owned(), first: of(&mine, name), second: of(&theirs, name) })
+        .map(|name| ConditionDifference {
+            name: name.to_owned(),
+            first: of(&of_first, name),
+            second: of(&of_second, name),
+        })
         .filter(|difference| difference.first != difference.second)
         .collect()
 }
@@ -117,21 +123,26 @@ fn named(run: &Run) -> BTreeMap<&str, &str> {
     machine.chain([("program", run.program.as_str())]).collect()
 }
 
-impl Comparison {
-    /// As a table for a terminal.
+impl RunComparison {
+    /// Formats the comparison as a table for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.conditions_text();
         for arms in self.arms.chunk_by(|one, next| one.arm.cell == next.arm.cell) {
-            let _ = writeln!(text, "{}\n\n{}", plain(&arms[0].arm.cell), arms_text(arms));
+            let _ = writeln!(text, "{}\n\n{}", escape_line(&arms[0].arm.cell), arms_text(arms));
         }
         if self.arms.is_empty() {
             text += "the two runs have no arm in common\n";
         }
         for (which, keys) in [("first", &self.only_first), ("second", &self.only_second)] {
-            for Key { cell, lang, method } in keys {
-                let _ =
-                    writeln!(text, "only in the {which}: {} {}, {}", plain(lang), plain(method), plain(cell));
+            for ArmKey { cell, lang, method } in keys {
+                let _ = writeln!(
+                    text,
+                    "only in the {which}: {} {}, {}",
+                    escape_line(lang),
+                    escape_line(method),
+                    escape_line(cell)
+                );
             }
         }
         text
@@ -139,9 +150,10 @@ impl Comparison {
 
     fn conditions_text(&self) -> String {
         let mut text = String::new();
-        let shown = |value: &Option<String>| value.as_deref().map_or("not said".to_owned(), plain);
-        for Difference { name, first, second } in &self.conditions {
-            let _ = writeln!(text, "  {}: {}, then {}", plain(name), shown(first), shown(second));
+        let value_text = |value: &Option<String>| value.as_deref().map_or("not said".to_owned(), escape_line);
+        for ConditionDifference { name, first, second } in &self.conditions {
+            let _ =
+                writeln!(text, "  {}: {}, then {}", escape_line(name), value_text(first), value_text(second));
         }
         let machine = self.conditions.iter().any(|condition| condition.name != "program");
         match (text.is_empty(), machine) {
@@ -152,14 +164,14 @@ impl Comparison {
     }
 }
 
-fn arms_text(arms: &[Compared]) -> String {
+fn arms_text(arms: &[ArmComparison]) -> String {
     let head =
         ["lang", "arm", "first, seconds", "second, seconds", "ratio", "intervals"].map(String::from).to_vec();
     let rows = arms.iter().map(|compared| {
         let ratio = compared.ratio.map_or("-".to_owned(), |ratio| significant(ratio, 3));
         vec![
-            plain(&compared.arm.lang),
-            plain(&compared.arm.method),
+            escape_line(&compared.arm.lang),
+            escape_line(&compared.arm.method),
             interval(&compared.first),
             interval(&compared.second),
             ratio,

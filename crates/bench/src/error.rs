@@ -1,26 +1,26 @@
-//! Why a benchmark cannot be run, or a saved one not be read.
+//! The error of this crate: the operation, its object and the cause.
 
 use std::error::Error as Source;
 use std::fmt;
 
-/// The deed that failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Getting what an arm needs of the machine. Such an arm is left out, and the others go on.
+    /// Acquiring a resource that an arm needs. The arm is left out, and the run continues.
     Start,
-    /// Bringing files and the page cache into the state a sample finds them in.
+    /// Bringing files and the page cache into the state required before a sample.
     Prepare,
     /// Executing a sample.
     Execute,
-    /// Reading back what a sample should have written, or checking what it read.
+    /// Verifying the data that a sample wrote or read.
     Verify,
-    /// Reading a saved run.
+    /// Reading a saved run or a profile.
     Read,
-    /// Making the text of a run.
+    /// Writing a run or a profile.
     Write,
 }
 
-/// Why a benchmark cannot be run, or a saved one not be read.
+/// A failed operation of a benchmark, with its object and its cause.
 #[derive(Debug)]
 pub struct Error {
     op: Op,
@@ -29,36 +29,37 @@ pub struct Error {
 }
 
 impl Error {
-    /// `op` failed on `thing`, an arm or a file, because of `source`.
+    /// Reports that `op` failed on `thing`, an arm or a file, because of `source`.
     #[must_use]
     pub fn new(op: Op, thing: impl Into<String>, source: impl Into<Box<dyn Source + Send + Sync>>) -> Self {
         Self { op, thing: thing.into(), source: source.into() }
     }
 
-    /// The deed that failed.
+    /// Returns the operation that failed.
     #[must_use]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The arm or file it failed on.
+    /// Returns the arm or file that the operation failed on.
     #[must_use]
     pub fn thing(&self) -> &str {
         &self.thing
     }
 
-    /// Whether an arm cannot run here at all, which is no failure of the run.
+    /// Returns whether an arm cannot run on this machine. The run continues without it.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.op == Op::Start
     }
 
-    /// The cause alone, in the system's words if it was the system's.
+    /// Returns the cause alone. For an OS error: the text of its errno (strerror(3)) without the
+    /// number.
     #[must_use]
     pub fn cause(&self) -> String {
         match self.source.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
             Some(code) => {
-                String::from_utf8_lossy(&fathom_text::words(std::io::Error::from_raw_os_error(code)))
+                String::from_utf8_lossy(&fathom_text::strerror(std::io::Error::from_raw_os_error(code)))
                     .into_owned()
             }
             None => self.source.to_string(),
@@ -68,7 +69,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deed = match self.op {
+        let verb = match self.op {
             Op::Start => "start",
             Op::Prepare => "prepare",
             Op::Execute => "execute",
@@ -76,7 +77,7 @@ impl fmt::Display for Error {
             Op::Read => "read",
             Op::Write => "write",
         };
-        write!(f, "cannot {deed} '{}': {}", self.thing, self.cause())
+        write!(f, "cannot {verb} '{}': {}", self.thing, self.cause())
     }
 }
 
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_systems_words_come_without_its_number() {
+    fn os_errors_are_printed_without_their_number() {
         let error = Error::new(Op::Read, "a.json", std::io::Error::from_raw_os_error(2));
         assert_eq!(error.to_string(), "cannot read 'a.json': No such file or directory");
         let error = Error::new(Op::Start, "uring", "io_uring is forbidden here");

@@ -1,19 +1,22 @@
 //! Benchmarks of I/O models: the same work under every model, on the user's machine and filesystem.
 //!
-//! A *sample* is one execution of an *arm* (a method with its parameters) on a *cell* (a workload with its size, block, cache state and
-//! flags), in a process of its own; it gives one [`Row`]. A *block* is one repetition: every arm of the cell once, in shuffled order.
-//! A [`Run`] is all of it: rows, what the statistics make of them, and what was not available and why.
+//! The terms are those of a randomised block design. An *arm* is a method with its parameters. A
+//! *cell* is a workload with its size, block size, cache state and flags. A *sample* is one
+//! execution of an arm on a cell, in a process of its own; it yields one [`Row`]. A *block* is one
+//! repetition: it runs every arm of the cell once, in shuffled order. A [`Run`] holds the rows, the
+//! statistics computed from them, and the arms that were unavailable, with the reason.
 //!
-//! Owns: workloads, their data pattern and its verification, the certificate of the cache's state, the order of samples, statistics,
-//! advice, and reports as text. Does not own: system calls and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
+//! Owns: workloads, their data pattern and its verification, the page cache state and the check of
+//! it, the order of samples, statistics, advice, and reports as text. Does not own: system calls
+//! and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
 
 pub mod advise;
-mod arm;
+mod arm_name;
 pub mod arms;
 mod compare;
-mod desk;
 mod error;
-pub mod lab;
+mod executor;
+pub mod fixture;
 pub mod lang;
 pub mod machine;
 pub mod pattern;
@@ -26,9 +29,9 @@ pub mod sample;
 pub mod stats;
 pub mod summary;
 
-pub use arm::ArmName;
-pub use compare::{Compared, Comparison, Difference, Key, compare};
-pub use desk::{Desk, Programs};
+pub use arm_name::ArmName;
+pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, compare};
 pub use error::{Error, Op};
+pub use executor::{ProcessExecutor, Programs};
 pub use row::Row;
-pub use run::{Interval, Noise, Run, Summary, Unavailable};
+pub use run::{ArmSummary, Interval, Noise, Run, UnavailableArm};

@@ -1,4 +1,4 @@
-//! The fingerprint of the conditions under which a run holds: the kernel, processors, memory, the filesystem and its device.
+//! The fingerprint of a machine: kernel, processors, memory, the filesystem and its block device.
 
 use std::fs::read_to_string;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use fathom_io::mounts;
 use rustix::fs::{major, minor};
 
-/// Names and values, of what is known about the machine and the directory `dir`.
+/// Returns names and values of the known properties of the machine and of the filesystem of `dir`.
 #[must_use]
 pub fn fingerprint(dir: &Path) -> Vec<(String, String)> {
     let mut facts = vec![
@@ -28,7 +28,7 @@ fn line(path: &str) -> String {
     read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// The kernel's release and the machine's architecture, as `6.18.44 x86_64`.
+/// Returns the kernel release and the machine architecture, as in `6.18.44 x86_64`.
 #[must_use]
 pub fn kernel() -> String {
     let uname = rustix::system::uname();
@@ -49,7 +49,7 @@ fn memory() -> String {
     value_of("/proc/meminfo", "MemTotal").unwrap_or_default()
 }
 
-/// The last mount over `dir`, of those that stand for its device.
+/// Reports type and options of the last mount, in the mount table, of the device that `dir` is on.
 fn filesystem(dir: &Path) -> Vec<(String, String)> {
     let Ok(meta) = dir.metadata() else { return Vec::new() };
     let Some(mount) = mounts::of(meta.dev()) else { return Vec::new() };
@@ -60,7 +60,7 @@ fn filesystem(dir: &Path) -> Vec<(String, String)> {
 fn device(dir: &Path) -> Vec<(String, String)> {
     let Ok(meta) = dir.metadata() else { return Vec::new() };
     let base = format!("/sys/dev/block/{}:{}", major(meta.dev()), minor(meta.dev()));
-    // A partition has no queue of its own: its disk, above it, has.
+    // A partition has no request queue. The queue belongs to its disk, the parent directory.
     let queue = ["queue", "../queue"].map(|part| format!("{base}/{part}"));
     let Some(queue) = queue.iter().find(|path| Path::new(path).is_dir()) else { return Vec::new() };
     let name =

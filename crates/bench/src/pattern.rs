@@ -1,20 +1,23 @@
-//! What stands in the files of a benchmark, byte by byte (playground/README.md): every page begins with its offset and the sample's
-//! generation, and is noise of the seed and the generation otherwise. Misplaced, stale, missing or torn data shows, and nothing compresses.
+//! The content of benchmark files (playground/README.md). Every page begins with a stamp: its
+//! offset and the generation of the sample. The rest is noise derived from the seed and the
+//! generation. Misplaced, stale, missing and torn data are detectable, and the data does not
+//! compress.
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
-/// Offset and generation.
+/// Bytes of the stamp: a 64-bit offset and a 64-bit generation, little-endian.
 const STAMP_BYTES: usize = 16;
 
-/// The contents of one file.
+/// The content of one file.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// A page with the generation, and room for the offset.
+    /// A page with the generation in place. `fill` writes the offset.
     page: Box<[u8; PAGE_BYTES]>,
 }
 
-/// The parts of pages that `len` bytes from `offset` are: the page's offset, the first byte in it, and where that is in the bytes.
-fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+/// Splits `len` bytes at `offset` at page boundaries. Each item has the offset of the page, the
+/// position of the first byte within the page, and the range of the bytes.
+fn split_at_pages(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let here = offset + at as u64;
@@ -27,14 +30,15 @@ fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops:
 }
 
 impl Pattern {
-    /// That of a seed and a generation.
+    /// Builds the pattern of a seed and a generation.
     #[must_use]
     pub fn new(seed: u64, generation: u64) -> Self {
         let mut page = Box::new([0; PAGE_BYTES]);
         page[8..STAMP_BYTES].copy_from_slice(&generation.to_le_bytes());
         let mut x = (seed ^ generation.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1);
         for word in page[STAMP_BYTES..].chunks_exact_mut(8) {
-            // xorshift64* (Vigna 2016, An experimental exploration of Marsaglia's xorshift generators, scrambled).
+            // xorshift64* (Vigna 2016, An experimental exploration of Marsaglia's xorshift
+            // generators, scrambled).
             x ^= x >> 12;
             x ^= x << 25;
             x ^= x >> 27;
@@ -43,18 +47,20 @@ impl Pattern {
         Self { page }
     }
 
-    /// Writes what stands from `offset` on.
+    /// Fills `bytes` with the content of the file at `offset`.
     pub fn fill(&self, offset: u64, bytes: &mut [u8]) {
-        for (_, within, range) in parts(offset, bytes.len()) {
+        for (_, within, range) in split_at_pages(offset, bytes.len()) {
             let len = range.len();
             bytes[range].copy_from_slice(&self.page[within..within + len]);
         }
         self.stamp(offset, bytes);
     }
 
-    /// The same where `bytes` were filled for another offset that is as far from a page's beginning: only the stamps change.
+    /// Rewrites only the page offsets. `bytes` must have been filled for an offset that is
+    /// congruent to `offset` modulo the page size.
     pub fn stamp(&self, offset: u64, bytes: &mut [u8]) {
-        for (page, within, range) in parts(offset, bytes.len()).filter(|(_, within, _)| *within < 8) {
+        for (page, within, range) in split_at_pages(offset, bytes.len()).filter(|(_, within, _)| *within < 8)
+        {
             if let (0, Some(stamp)) = (within, bytes[range.clone()].first_chunk_mut()) {
                 *stamp = page.to_le_bytes();
                 continue;
@@ -65,10 +71,11 @@ impl Pattern {
         }
     }
 
-    /// How many whole pages among `bytes` from `offset` have the right stamp; or the offset of the first that has not.
+    /// Checks the stamps of `bytes`, the content of the file at `offset`, and returns the number of
+    /// whole pages with a correct stamp.
     ///
     /// # Errors
-    /// That offset.
+    /// The offset of the first page with a wrong stamp.
     pub fn check_stamps(&self, offset: u64, bytes: &[u8]) -> Result<u64, u64> {
         let mut page = offset.next_multiple_of(PAGE_BYTES as u64);
         let skipped = (page - offset) as usize;
@@ -84,10 +91,11 @@ impl Pattern {
         Ok(right)
     }
 
-    /// The first byte of `bytes`, which stand from `offset` on, that is wrong.
+    /// Returns the offset of the first wrong byte of `bytes`, the content of the file at `offset`;
+    /// `None` if all bytes are correct.
     #[must_use]
-    pub fn first_wrong(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
-        parts(offset, bytes.len()).find_map(|(page, within, range)| {
+    pub fn first_mismatch(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
+        split_at_pages(offset, bytes.len()).find_map(|(page, within, range)| {
             let mut expected = [0; PAGE_BYTES];
             let expected = &mut expected[..range.len()];
             self.fill(page + within as u64, expected);
@@ -118,17 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn any_part_is_that_part_of_the_whole() {
+    fn any_range_equals_that_range_of_the_whole() {
         let whole = bytes(0, 5 * PAGE_BYTES);
         for (offset, len) in [(0, 0), (1, 1), (3, 9), (7, 4100), (4095, 2), (4090, 9000), (8192, 4096)] {
             let part = bytes(offset, len);
             assert_eq!(part, whole[offset as usize..][..len], "{len} from {offset}");
-            assert_eq!(Pattern::new(1, 1).first_wrong(offset, &part), None);
+            assert_eq!(Pattern::new(1, 1).first_mismatch(offset, &part), None);
         }
     }
 
     #[test]
-    fn a_stamp_makes_it_that_of_another_page() {
+    fn stamping_moves_a_page_to_another_offset() {
         let pattern = Pattern::new(1, 1);
         for (from, to, len) in [(0, 1 << 40, 8192), (5, 8197, 5000), (1000, 5096, 1000)] {
             let mut part = bytes(from, len);
@@ -143,13 +151,13 @@ mod tests {
         for wrong in [0, 7, 8, 15, 16, 4095, 4096, 4103, 9999] {
             let mut part = bytes(4096, 10_000);
             part[wrong] ^= 1;
-            assert_eq!(pattern.first_wrong(4096, &part), Some(4096 + wrong as u64));
+            assert_eq!(pattern.first_mismatch(4096, &part), Some(4096 + wrong as u64));
             let stamped = wrong % PAGE_BYTES < STAMP_BYTES;
             assert_eq!(pattern.check_stamps(4096, &part).is_err(), stamped, "byte {wrong}");
         }
         assert_eq!(pattern.check_stamps(4096, &bytes(4096, 10_000)), Ok(3));
         assert_eq!(pattern.check_stamps(0, &bytes(4096, 4096)), Err(0));
         assert_eq!(Pattern::new(1, 2).check_stamps(0, &bytes(0, 4096)), Err(0), "an earlier generation");
-        assert!(Pattern::new(2, 1).first_wrong(0, &bytes(0, 4096)).is_some(), "another seed");
+        assert!(Pattern::new(2, 1).first_mismatch(0, &bytes(0, 4096)).is_some(), "another seed");
     }
 }

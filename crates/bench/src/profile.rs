@@ -1,8 +1,9 @@
-//! The profile: what paid best on this machine's filesystems when that was measured, for later runs to start from. It is a file
-//! of JSON with an entry for each filesystem.
+//! The profile: the measured best settings for each filesystem of a machine, from which later runs
+//! start. It is a JSON file with one entry for each filesystem.
 //!
-//! Owns: the format, reading and writing it, and which entry holds here and now. Does not own: where the file is, how its
-//! numbers are measured, what is made of them. A profile may come from anywhere: whatever it says, its numbers are bounded.
+//! Owns: the format, reading and writing it, and the choice of the valid entry. Does not own: the
+//! path of the file, the measurements, and the use of the settings. The file is untrusted: its
+//! numbers are clamped to their limits.
 
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
@@ -19,85 +20,87 @@ use crate::machine;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
-/// Most workers and threads that an entry can ask for.
+/// The largest number of workers or threads in an entry.
 pub const WORKERS_MAX: u32 = 256;
-/// How long an entry holds after it was measured.
+/// The time from measurement to expiry of an entry.
 pub const VALID: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// A longer file is no profile.
+/// The longest file that is accepted as a profile, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What is known of filesystems: one entry each.
+/// Measured settings of filesystems, one entry for each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     schema: u32,
-    entries: Vec<Entry>,
+    entries: Vec<ProfileEntry>,
 }
 
-/// What paid best on one filesystem, and under which conditions.
+/// The best settings on one filesystem, and the conditions of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Where it was measured.
+pub struct ProfileEntry {
+    /// The filesystem of the measurement.
     pub filesystem: Filesystem,
-    /// The kernel's release and the architecture, as [`machine::kernel`] has them.
+    /// Kernel release and architecture, as [`machine::kernel`] returns them.
     pub kernel: String,
-    /// Processors the process might use.
+    /// Processors available to the process.
     pub cpus: u32,
-    /// Program and version that measured it.
+    /// Name and version of the program that measured it.
     pub program: String,
-    /// When it was measured.
+    /// Time of the measurement.
     pub measured: Timestamp,
-    /// From when on it does not hold.
+    /// The time from which the entry is stale.
     pub expires: Timestamp,
-    /// Workers of a walk that paid best once calls waited for the storage, 1 to [`WORKERS_MAX`]; none if that was not measured.
+    /// The best number of workers for a walk whose calls wait for the storage, 1 to
+    /// [`WORKERS_MAX`]; `None` if it was not measured.
     pub walk_in_flight: Option<u32>,
-    /// How to serve files from there; none if that was not measured.
-    pub serve: Option<Serve>,
+    /// The best settings of a server; `None` if they were not measured.
+    pub serve: Option<ServeSettings>,
     /// The finding in one sentence.
     pub verdict: String,
 }
 
-/// How to read what is served.
+/// Settings of a server of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Serve {
-    /// The I/O model, as `sync`, `nowait` or `pool`.
+pub struct ServeSettings {
+    /// The I/O model: `sync`, `nowait` or `pool`.
     pub model: String,
-    /// Threads of the pool, 1 to [`WORKERS_MAX`], where the model has one.
+    /// Threads of the pool, 1 to [`WORKERS_MAX`], if the model has a pool.
     pub pool_threads: u32,
 }
 
-/// A filesystem, as the mount table has it (proc_pid_mountinfo(5)).
+/// A filesystem as the mount table names it (proc_pid_mountinfo(5)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filesystem {
-    /// Its type, as `ext4`.
+    /// The type, as in `ext4`.
     pub kind: String,
-    /// What it is on, as `/dev/vda1` or `server:/export`.
+    /// The source, as in `/dev/vda1` or `server:/export`.
     pub source: String,
 }
 
-/// The conditions that an entry must have been measured under to hold.
+/// The conditions that decide whether an entry is valid.
 #[derive(Clone, Debug)]
-pub struct Here {
-    /// The kernel's release and the architecture.
+pub struct HostConditions {
+    /// Kernel release and architecture.
     pub kernel: String,
-    /// Processors this process may use.
+    /// Processors available to this process.
     pub cpus: u32,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// What a profile has of a filesystem.
+/// The result of looking up a filesystem in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'p> {
-    /// Nothing.
-    None,
-    /// An entry that does not hold any more, and why.
-    Stale(&'p Entry, &'static str),
-    /// An entry that holds.
-    Entry(&'p Entry),
+pub enum ProfileLookup<'p> {
+    /// The profile has no entry of the filesystem.
+    Missing,
+    /// The entry is stale, for the given reason.
+    Stale(&'p ProfileEntry, &'static str),
+    /// The entry is valid.
+    Valid(&'p ProfileEntry),
 }
 
 impl Filesystem {
-    /// That of a directory; none if the mount table does not have its device, as that of a btrfs subvolume.
+    /// Returns the filesystem of a directory; `None` if the mount table lacks its device (as for a
+    /// btrfs subvolume).
     #[must_use]
     pub fn of(dir: &Path) -> Option<Self> {
         mounts::of(dir.metadata().ok()?.dev()).as_ref().map(Self::from)
@@ -111,8 +114,8 @@ impl From<&Mount> for Filesystem {
     }
 }
 
-impl Here {
-    /// The conditions of this process.
+impl HostConditions {
+    /// Returns the conditions of this process.
     #[must_use]
     pub fn now() -> Self {
         let cpus = u32::try_from(fathom_io::sys::cpus_allowed()).unwrap_or(u32::MAX);
@@ -120,9 +123,9 @@ impl Here {
     }
 }
 
-impl Entry {
-    /// Why it does not hold `here`, if it does not.
-    fn staleness(&self, here: &Here) -> Option<&'static str> {
+impl ProfileEntry {
+    /// Returns the reason why the entry is stale under `here`, if it is.
+    fn staleness(&self, here: &HostConditions) -> Option<&'static str> {
         match self {
             _ if self.kernel != here.kernel => Some("it was measured under another kernel"),
             _ if self.cpus != here.cpus => Some("it was measured with another number of CPUs"),
@@ -139,17 +142,18 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Reads the profile at `path`; none if there is no file that this user may look for and read.
+    /// Reads the profile at `path`. Returns `None` if the file does not exist or is not accessible
+    /// to this user.
     ///
     /// # Errors
-    /// If it cannot be read for another reason, or is no profile of this version.
+    /// If the file cannot be read for another reason, or is not a profile of this version.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let failed = |cause: std::io::Error| Error::new(Op::Read, path.display().to_string(), cause);
-        // Nobody is waited for, should it be a FIFO.
+        // `O_NONBLOCK`: opening a FIFO must not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::open(path, flags, Mode::empty()).map_err(std::io::Error::from) {
             Ok(fd) => File::from(fd),
-            Err(error) if is_absence(error.kind()) => return Ok(None),
+            Err(error) if is_missing(error.kind()) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
         let mut bytes = Vec::new();
@@ -159,78 +163,81 @@ impl Profile {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        /// What every version has.
+        /// The field that every version of the format has.
         #[derive(Deserialize)]
-        struct Head {
+        struct SchemaVersion {
             schema: u32,
         }
         if bytes.len() as u64 > BYTES_MAX {
             return Err("it is too long to be a profile".into());
         }
         match serde_json::from_slice(bytes)? {
-            Head { schema: SCHEMA } => {}
-            Head { schema } => {
+            SchemaVersion { schema: SCHEMA } => {}
+            SchemaVersion { schema } => {
                 return Err(format!("its format is {schema}, and this program knows {SCHEMA}").into());
             }
         }
         let mut profile: Self = serde_json::from_slice(bytes)?;
-        profile.entries.iter_mut().for_each(bound);
+        profile.entries.iter_mut().for_each(clamp_numbers);
         Ok(profile)
     }
 
-    /// Puts the profile at `path`, in place of what is there, or fails and leaves that as it is. A missing directory is made.
+    /// Replaces the profile at `path` atomically. On failure the previous file remains. Missing
+    /// directories are created.
     ///
     /// # Errors
-    /// If the directory cannot be made, or the file not be written.
+    /// If the directory cannot be created or the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let failed = |cause: std::io::Error| Error::new(Op::Write, path.display().to_string(), cause);
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        // The mode is that of the XDG base directories.
+        // Mode 0700, as the XDG Base Directory Specification requires.
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let now = Timestamp::now().as_nanosecond();
         let temporary = dir.join(format!(".io-profile.{}.{now}", std::process::id()));
-        let written = put_whole(&temporary, &text).and_then(|()| std::fs::rename(&temporary, path));
+        let written = write_synced(&temporary, &text).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|error| {
-            // It may never have been there.
+            // The file may not exist: its creation may be what failed.
             let _ = std::fs::remove_file(&temporary);
             failed(error)
         })
     }
 
-    /// Takes in an entry, in place of the one of the same filesystem.
-    pub fn put(&mut self, mut entry: Entry) {
-        bound(&mut entry);
+    /// Inserts an entry. An entry of the same filesystem is replaced.
+    pub fn put(&mut self, mut entry: ProfileEntry) {
+        clamp_numbers(&mut entry);
         match self.entries.iter_mut().find(|known| known.filesystem == entry.filesystem) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
         }
     }
 
-    /// What there is of `filesystem`, and whether it holds `here`.
+    /// Looks up the entry of `filesystem` and checks whether it is valid under `here`.
     #[must_use]
-    pub fn find(&self, filesystem: &Filesystem, here: &Here) -> Found<'_> {
+    pub fn find(&self, filesystem: &Filesystem, here: &HostConditions) -> ProfileLookup<'_> {
         let Some(entry) = self.entries.iter().find(|entry| entry.filesystem == *filesystem) else {
-            return Found::None;
+            return ProfileLookup::Missing;
         };
-        entry.staleness(here).map_or(Found::Entry(entry), |why| Found::Stale(entry, why))
+        entry.staleness(here).map_or(ProfileLookup::Valid(entry), |why| ProfileLookup::Stale(entry, why))
     }
 }
 
-/// Whether a file is not there for this user: where HOME is another's, or no directory, nobody has put a profile.
-fn is_absence(kind: ErrorKind) -> bool {
+/// Returns whether the error means that this user has no profile. HOME may belong to another user,
+/// or may not be a directory.
+fn is_missing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
 }
 
-fn bound(entry: &mut Entry) {
+fn clamp_numbers(entry: &mut ProfileEntry) {
     let numbers =
         entry.walk_in_flight.iter_mut().chain(entry.serve.as_mut().map(|serve| &mut serve.pool_threads));
     numbers.for_each(|number| *number = (*number).clamp(1, WORKERS_MAX));
 }
 
-/// Writes a new file, and has the disk have it: the name it is going to get must never be one of half a file.
-fn put_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
+/// Writes and syncs a new file. `rename` must not give the final name to a file whose data is not
+/// on disk.
+fn write_synced(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(text)?;
     file.sync_all()

@@ -1,80 +1,84 @@
-//! What one sample gave. The names of the fields are the columns of CSV and the keys of JSON, in this order.
+//! The result of one sample. The field names are the CSV columns and the JSON keys, in this order.
 
 use serde::{Deserialize, Serialize};
 
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve` or `copy`.
+    /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve` or
+    /// `copy`.
     pub workload: String,
-    /// `rust`, `c`, `go`, `java`, `node`, `python`, `zig`, or `control` for a program of others.
+    /// `rust`, `c`, `go`, `java`, `node`, `python`, `zig`, or `control` for a program that is not
+    /// part of this project.
     pub lang: String,
-    /// The arm, as in `10_threads_pwrite`.
+    /// The name of the arm, as in `10_threads_pwrite`.
     pub method: String,
-    /// The I/O model behind it, as in `threads`.
+    /// The I/O model of the arm, as in `threads`.
     pub model: String,
-    /// Threads that make calls.
+    /// Threads that issue operations.
     pub threads: u32,
-    /// Most operations each of them has in flight.
+    /// Limit of operations in flight for each thread.
     pub depth: u32,
     /// Bytes of one operation.
     pub block_bytes: u64,
-    /// Bytes of all operations; for workloads of files, their number is `ops`.
+    /// Bytes of all operations. 0 for workloads on trees, whose size is `ops` entries.
     pub size_bytes: u64,
-    /// `warm`, `cold`, or `none` where it makes no difference.
+    /// `warm`, `cold`, or `none` if the cache state makes no difference.
     pub cache: String,
-    /// Whether the page cache is passed by.
+    /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// What is synced within `seconds`: `none`, `data` at the end, or `each` operation.
+    /// The fdatasync calls within `seconds`: `none`, `data` (once at the end), or `each` (after
+    /// every operation).
     pub sync: String,
     /// The repetition, from 1.
     pub block: u32,
-    /// From the first operation's start to the last one's end.
+    /// From the start of the first operation to the end of the last.
     pub seconds: f64,
-    /// Bytes of the work by `seconds`.
+    /// Bytes divided by `seconds`.
     pub bytes_per_s: f64,
-    /// Processor time, of user and system, kernel workers included.
+    /// CPU time of user and system, including kernel workers.
     pub cpu_s: f64,
     /// Operations submitted at once.
     pub batch: u32,
-    /// How completions are waited for: `wait`, `spin` or `adaptive`.
+    /// The way of waiting for completions: `wait`, `spin` or `adaptive`.
     pub wait: String,
-    /// That of the user.
+    /// User CPU time.
     pub cpu_user_s: f64,
-    /// That of the system.
+    /// System CPU time.
     pub cpu_sys_s: f64,
-    /// From the start to the end of an fdatasync after it.
+    /// From the start of the first operation to the end of the fdatasync that follows the last.
     pub sync_s: Option<f64>,
-    /// From the start to the end of the close after that.
+    /// From the start of the first operation to the end of the close that follows the fdatasync.
     pub close_s: Option<f64>,
-    /// Operations made.
+    /// Operations completed.
     pub ops: u64,
-    /// Operations by `seconds`.
+    /// Operations divided by `seconds`.
     pub ops_per_s: f64,
-    /// Most operations under way at once, counted.
+    /// Highest observed number of operations in flight.
     pub in_flight_max: u32,
-    /// Latency of timed operations: the median.
+    /// Median latency of the timed operations.
     pub p50_us: Option<f64>,
-    /// The 95th percentile.
+    /// 95th percentile of the latency.
     pub p95_us: Option<f64>,
-    /// The 99th percentile.
+    /// 99th percentile of the latency.
     pub p99_us: Option<f64>,
-    /// The longest.
+    /// Maximum latency.
     pub max_us: Option<f64>,
     /// Voluntary context switches.
     pub switches: Option<u64>,
-    /// Involuntary ones.
+    /// Involuntary context switches.
     pub switches_forced: Option<u64>,
-    /// The share of operations that the kernel handed to a worker of its own; `None` where that cannot be told.
+    /// Fraction of operations that io_uring punted to a kernel worker (io-wq); `None` if it is
+    /// unknown.
     pub punted: Option<f64>,
-    /// The share of the file's pages in the page cache right before the first operation.
+    /// Fraction of the file's pages in the page cache immediately before the first operation.
     pub cached_before: Option<f64>,
-    /// The same right after the last one.
+    /// Fraction of the file's pages in the page cache immediately after the last operation.
     pub cached_after: Option<f64>,
-    /// The share of processor time that the hypervisor gave to others during the sample.
+    /// Fraction of CPU time stolen by the hypervisor during the sample (`steal` in proc_stat(5)).
     pub steal: f64,
-    /// Whether an independent reader found every byte right.
+    /// Whether an independent reader verified every byte.
     pub verified: bool,
-    /// Why this sample is not counted; empty if it is.
+    /// The reason why this sample is not counted; empty if it is counted.
     pub discarded: String,
 }

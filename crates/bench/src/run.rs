@@ -1,10 +1,10 @@
-//! A whole run, as it is saved: samples, what the statistics make of them, and the conditions under which they hold.
+//! A whole run as it is saved: samples, statistics, and the conditions of the measurement.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Row;
 
-/// A number with its 95 % confidence interval.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimate.
@@ -15,76 +15,79 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What the samples of one arm on one cell come to. Discarded samples are not in it.
+/// Statistics of the samples of one arm on one cell. Discarded samples are excluded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// The cell, as in `write 1 GiB in 4 KiB blocks, warm`.
+pub struct ArmSummary {
+    /// The label of the cell, as in `write 1 GiB in 4 KiB blocks, warm`.
     pub cell: String,
-    /// Language and method of the arm.
+    /// See [`Row::lang`].
     pub lang: String,
-    /// As in [`Row::method`].
+    /// See [`Row::method`].
     pub method: String,
-    /// As in [`Row::model`].
+    /// See [`Row::model`].
     pub model: String,
-    /// As in [`Row::threads`].
+    /// See [`Row::threads`].
     pub threads: u32,
-    /// As in [`Row::depth`].
+    /// See [`Row::depth`].
     pub depth: u32,
-    /// As in [`Row::cache`].
+    /// See [`Row::cache`].
     pub cache: String,
-    /// Samples counted.
+    /// Number of counted samples.
     pub runs: u32,
-    /// Samples not counted.
+    /// Number of discarded samples.
     pub discarded: u32,
-    /// The median of [`Row::seconds`], with its interval.
+    /// The median of [`Row::seconds`] with its interval.
     pub seconds: Interval,
-    /// Time in relation to the cell's baseline: the median of ratios within a block. `None` for the baseline itself.
+    /// Time divided by the time of the cell's baseline: the median of the ratios within blocks.
+    /// `None` for the baseline itself.
     pub ratio: Option<Interval>,
-    /// The same in relation to the fastest arm of the cell.
+    /// Time divided by the time of the fastest arm of the cell, estimated in the same way.
     pub ratio_to_best: Option<Interval>,
-    /// The same in relation to the `blocking` arm of the same language.
+    /// Time divided by the time of the `blocking` arm of the same language, estimated in the same
+    /// way.
     pub ratio_to_own: Option<Interval>,
-    /// Whether nothing shows that any other arm of the cell is faster.
+    /// Whether the arm is not shown to be slower than the fastest by more than the margin.
     pub among_best: bool,
-    /// Medians of the columns of that name.
+    /// Median of [`Row::bytes_per_s`].
     pub bytes_per_s: f64,
-    /// Operations a second.
+    /// Median of [`Row::ops_per_s`].
     pub ops_per_s: f64,
-    /// Processor seconds for 10^9 bytes; `None` where no bytes are moved.
+    /// CPU seconds for 10^9 bytes; `None` if the workload moves no bytes.
     pub cpu_s_per_gb: Option<f64>,
-    /// Processor seconds for 10^6 operations.
+    /// CPU seconds for 10^6 operations.
     pub cpu_s_per_million_ops: f64,
-    /// Medians of the latencies.
+    /// Median, over the samples, of the median latency.
     pub p50_us: Option<f64>,
-    /// The 95th percentile.
+    /// Median, over the samples, of the 95th percentile.
     pub p95_us: Option<f64>,
-    /// The 99th percentile.
+    /// Median, over the samples, of the 99th percentile.
     pub p99_us: Option<f64>,
-    /// Context switches an operation.
+    /// Context switches for each operation.
     pub switches_per_op: Option<f64>,
-    /// The share of operations handed to kernel workers.
+    /// Median of [`Row::punted`].
     pub punted: Option<f64>,
 }
 
-/// What two copies of the same arm differ by: less than this is no difference.
+/// The measured difference between two copies of the same arm. Smaller differences are not ranked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// The cell.
+    /// The label of the cell.
     pub cell: String,
-    /// The arm that ran twice a block.
+    /// The arm that ran twice in each block.
     pub method: String,
-    /// Its second copy in relation to its first; covers 1 if all is well.
+    /// The time of the second copy divided by the time of the first. The interval contains 1 if the
+    /// measurement is unbiased.
     pub ratio: Interval,
     /// Half the width of that interval: the smallest difference that is ranked.
     pub floor: f64,
 }
 
-/// An arm that could not run, and why.
+/// An arm that could not run, with the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unavailable {
-    /// Language of the arm.
+pub struct UnavailableArm {
+    /// The language of the arm.
     pub lang: String,
-    /// The arm.
+    /// The name of the arm.
     pub method: String,
     /// The reason.
     pub reason: String,
@@ -93,28 +96,28 @@ pub struct Unavailable {
 /// A whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The format's version, 1.
+    /// The version of the format, 1.
     pub schema: u32,
-    /// Program and version.
+    /// Name and version of the program.
     pub program: String,
-    /// The command line, to run it again.
+    /// The command line, for repetition.
     pub command: String,
-    /// When it began, in UTC, as RFC 3339 has it.
+    /// Start time in UTC, formatted as in RFC 3339.
     pub started: String,
-    /// The seed of the order, of the data and of the intervals.
+    /// The seed of the sample order, of the data and of the intervals.
     pub seed: u64,
-    /// Repetitions asked for.
+    /// Number of repetitions requested.
     pub blocks: u32,
-    /// What the machine, the filesystem and its device are, as name and value.
+    /// Names and values of properties of the machine, the filesystem and its device.
     pub machine: Vec<(String, String)>,
-    /// Whatever the reader should know, a sentence each.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
-    /// Arms, cell by cell, the fastest first.
-    pub arms: Vec<Summary>,
-    /// One a cell.
+    /// Statistics of all arms, grouped by cell, the fastest first.
+    pub arms: Vec<ArmSummary>,
+    /// The noise of each cell.
     pub noise: Vec<Noise>,
-    /// What did not run.
-    pub unavailable: Vec<Unavailable>,
-    /// Every sample, in the order they were made.
+    /// Arms that could not run.
+    pub unavailable: Vec<UnavailableArm>,
+    /// Every sample, in order of execution.
     pub rows: Vec<Row>,
 }

@@ -1,30 +1,31 @@
-//! What a command says about itself, in one place for `--help`, the man pages and the completions. Here are
-//! `fathom` and `fathom io`; the bigger commands keep theirs beside their option tables.
+//! The description of a command, in one place for `--help`, the man pages and the completions. This
+//! module has those of `fathom` and `fathom io`; the larger commands have theirs beside their
+//! option tables.
 
 use crate::flag::{Flag, long};
 
-/// A command's description. Texts mark `code` with backticks.
+/// The description of a command. Texts mark `code` with backticks.
 #[derive(Debug)]
 pub(crate) struct Command<K: 'static> {
-    /// As it is typed: `fathom du`.
+    /// The name as typed: `fathom du`.
     pub(crate) name: &'static str,
     /// One line for lists of commands.
     pub(crate) brief: &'static str,
-    /// What may follow the name, one form an item.
+    /// The synopsis behind the name, one form per item.
     pub(crate) usage: &'static [&'static str],
-    /// What it does: paragraphs.
+    /// The description, in paragraphs.
     pub(crate) about: &'static [&'static str],
-    /// Headings of the options, in the order in which they are shown.
+    /// Headings of the options, in display order.
     pub(crate) sections: &'static [&'static str],
     /// The options, in the order in which messages list them.
     pub(crate) flags: &'static [Flag<K>],
-    /// The commands below it.
+    /// The subcommands, with their briefs.
     pub(crate) commands: &'static [(&'static str, &'static str)],
-    /// What is explained after the options.
+    /// Sections behind the options.
     pub(crate) notes: &'static [Note],
     /// Command lines and what they do.
     pub(crate) examples: &'static [(&'static str, &'static str)],
-    /// Man pages that go further, without the section: all are in section 1.
+    /// Related man pages, without the section number, which is always 1.
     pub(crate) see_also: &'static [&'static str],
 }
 
@@ -35,28 +36,29 @@ pub(crate) struct Note {
     pub(crate) title: &'static str,
     /// The paragraphs.
     pub(crate) text: &'static [&'static str],
-    /// `--help` leaves it to the man page.
+    /// Whether `--help` omits the note.
     pub(crate) man_only: bool,
 }
 
-/// What the options of `fathom` and `fathom io` ask for.
+/// The options of `fathom` and `fathom io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
-    /// A report for programs.
+pub(crate) enum FathomOption {
+    /// Print JSON.
     Json,
-    /// The help text.
+    /// Print the help text.
     Help,
-    /// The version.
+    /// Print the version.
     Version,
 }
 
 pub(crate) const OPTIONS: &str = "Options";
 
-const HELP: Flag<Key> = long(Key::Help, "help", OPTIONS, "show this help and end");
-const VERSION: Flag<Key> = long(Key::Version, "version", OPTIONS, "show the version and end");
+const HELP: Flag<FathomOption> = long(FathomOption::Help, "help", OPTIONS, "show this help and end");
+const VERSION: Flag<FathomOption> =
+    long(FathomOption::Version, "version", OPTIONS, "show the version and end");
 
 /// `fathom` itself.
-pub(crate) const FATHOM: Command<Key> = Command {
+pub(crate) const FATHOM: Command<FathomOption> = Command {
     name: "fathom",
     brief: "measure, list and serve file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
@@ -108,7 +110,7 @@ pub(crate) const FATHOM: Command<Key> = Command {
 };
 
 /// `fathom io`.
-pub(crate) const IO: Command<Key> = Command {
+pub(crate) const IO: Command<FathomOption> = Command {
     name: "fathom io",
     brief: "show which I/O models this machine and a path offer",
     usage: &["[OPTION]... [PATH]"],
@@ -118,7 +120,7 @@ pub(crate) const IO: Command<Key> = Command {
          can run here or why it cannot.",
     ],
     sections: &[OPTIONS],
-    flags: &[long(Key::Json, "json", OPTIONS, "one JSON object instead of text"), HELP, VERSION],
+    flags: &[long(FathomOption::Json, "json", OPTIONS, "one JSON object instead of text"), HELP, VERSION],
     commands: &[],
     notes: &[MODELS],
     examples: &[
@@ -139,12 +141,12 @@ pub(crate) const MODELS: Note = Note {
         "`uring` or `uring=DEPTH`: calls through io_uring, with up to DEPTH operations in flight in each \
          ring. Reading a directory is not among io_uring's operations and is done by a direct call.",
         "`auto`: one thread a CPU at the start, and more while they mostly wait for the storage and that \
-         makes the work faster. The default. How many more at first, a saved profile says for the file systems that were \
-         measured, if it has not expired and kernel and number of CPUs are those of then.",
+         makes the work faster. The default. The number it starts with on a measured file system comes from a saved profile, if that has not expired \
+         and kernel and number of CPUs are unchanged.",
         "The profile is `fathom/io-profile.json` in XDG_CONFIG_HOME or else in `~/.config`, or the file that \
-         FATHOM_PROFILE names; if that is empty, none is read. One that is damaged is ignored with a warning.",
-        "All of them give the same output. A model that is named but cannot run here ends the command with \
-         the likely cause; only `auto` falls back to another.",
+         FATHOM_PROFILE names; if that is empty, none is read. A damaged profile is ignored with a warning.",
+        "All of them give the same output. If a named model cannot run here, the command ends with the likely cause; only `auto` falls back to \
+         another model.",
     ],
     man_only: true,
 };

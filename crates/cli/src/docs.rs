@@ -1,5 +1,6 @@
-//! The man pages and shell completions, written from the commands' descriptions. Returns text; where it goes
-//! is the caller's. `docs/man` and `docs/completions` hold what comes out of here, and a test compares them.
+//! The man pages and shell completions, generated from the commands' descriptions. Returns text;
+//! the caller writes it. A test compares `docs/man` and `docs/completions` with this module's
+//! output.
 
 mod bash;
 mod fish;
@@ -11,7 +12,7 @@ use crate::command::{FATHOM, IO};
 use crate::diff::table::DIFF;
 use crate::du::table::DU;
 use crate::export::table::EXPORT;
-use crate::flag::{Flag, Kind, Value};
+use crate::flag::{Flag, ValueKind, ValueSpec};
 use crate::list::table::LIST;
 use crate::merge::table::MERGE;
 use crate::query::table::QUERY;
@@ -19,7 +20,7 @@ use crate::scan::table::SCAN;
 use crate::serve::table::SERVE;
 use crate::top::table::TOP;
 
-/// The man pages that exist, by name.
+/// The names of all man pages.
 pub(crate) const MAN_PAGES: [&str; 12] = [
     "fathom",
     "fathom-du",
@@ -35,10 +36,10 @@ pub(crate) const MAN_PAGES: [&str; 12] = [
     "fathom-io",
 ];
 
-/// The shells that completions exist for.
+/// The shells with a completion script.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
 
-/// The man page `name`, as roff.
+/// Renders the man page `name` as roff. `None` for an unknown name.
 pub(crate) fn man_page(name: &str) -> Option<String> {
     match name {
         "fathom" => Some(roff::page(&FATHOM)),
@@ -57,22 +58,22 @@ pub(crate) fn man_page(name: &str) -> Option<String> {
     }
 }
 
-/// The completion script for `shell`.
+/// Renders the completion script for `shell`. `None` for an unknown shell.
 pub(crate) fn completions(shell: &str) -> Option<String> {
     let commands = [
-        Completed::new("du", DU.brief, DU.flags),
-        Completed::new("list", LIST.brief, LIST.flags),
-        Completed::new("scan", SCAN.brief, SCAN.flags),
-        Completed::new("top", TOP.brief, TOP.flags),
-        Completed::new("diff", DIFF.brief, DIFF.flags),
-        Completed::new("query", QUERY.brief, QUERY.flags),
-        Completed::new("export", EXPORT.brief, EXPORT.flags),
-        Completed::new("merge", MERGE.brief, MERGE.flags),
-        Completed::new("serve", SERVE.brief, SERVE.flags),
-        Completed::new("bench", BENCH.brief, BENCH.flags),
-        Completed::new("io", IO.brief, IO.flags),
+        CompletionCommand::new("du", DU.brief, DU.flags),
+        CompletionCommand::new("list", LIST.brief, LIST.flags),
+        CompletionCommand::new("scan", SCAN.brief, SCAN.flags),
+        CompletionCommand::new("top", TOP.brief, TOP.flags),
+        CompletionCommand::new("diff", DIFF.brief, DIFF.flags),
+        CompletionCommand::new("query", QUERY.brief, QUERY.flags),
+        CompletionCommand::new("export", EXPORT.brief, EXPORT.flags),
+        CompletionCommand::new("merge", MERGE.brief, MERGE.flags),
+        CompletionCommand::new("serve", SERVE.brief, SERVE.flags),
+        CompletionCommand::new("bench", BENCH.brief, BENCH.flags),
+        CompletionCommand::new("io", IO.brief, IO.flags),
     ];
-    let global: Vec<_> = FATHOM.flags.iter().map(Choice::new).collect();
+    let global: Vec<_> = FATHOM.flags.iter().map(CompletionOption::new).collect();
     match shell {
         "bash" => Some(bash::script(&global, &commands)),
         "fish" => Some(fish::script(&global, &commands)),
@@ -81,30 +82,30 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
     }
 }
 
-/// A command as a shell sees it.
-struct Completed {
+/// The part of a command's description that completion scripts need.
+struct CompletionCommand {
     name: &'static str,
     brief: &'static str,
-    choices: Vec<Choice>,
+    options: Vec<CompletionOption>,
 }
 
-/// An option as a shell sees it.
-struct Choice {
+/// The part of an option's description that completion scripts need.
+struct CompletionOption {
     short: Option<char>,
     long: Option<&'static str>,
-    value: Value,
+    value: ValueSpec,
     brief: String,
 }
 
-impl Completed {
+impl CompletionCommand {
     fn new<K: Copy>(name: &'static str, brief: &'static str, flags: &'static [Flag<K>]) -> Self {
-        Completed { name, brief, choices: flags.iter().map(Choice::new).collect() }
+        CompletionCommand { name, brief, options: flags.iter().map(CompletionOption::new).collect() }
     }
 }
 
-impl Choice {
+impl CompletionOption {
     fn new<K: Copy>(flag: &Flag<K>) -> Self {
-        Choice {
+        CompletionOption {
             short: flag.short.map(char::from),
             long: flag.long,
             value: flag.value,
@@ -112,24 +113,26 @@ impl Choice {
         }
     }
 
-    /// `-d` and `--max-depth`, those that exist.
+    /// Returns the spellings that exist: `-d`, `--max-depth`.
     fn spellings(&self) -> Vec<String> {
         let short = self.short.map(|short| format!("-{short}"));
         short.into_iter().chain(self.long.map(|long| format!("--{long}"))).collect()
     }
 
-    /// The words the value may be; none if there is no value or it may be anything.
+    /// Returns the valid words of the value; empty if there is no value or any text is valid.
     fn words(&self) -> &'static [&'static str] {
         match self.kind() {
-            Some(Kind::Words(words)) => words,
+            Some(ValueKind::Words(words)) => words,
             _ => &[],
         }
     }
 
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<ValueKind> {
         match self.value {
-            Value::None => None,
-            Value::Required(meta) | Value::Optional(meta) | Value::Attached(meta) => Some(meta.kind),
+            ValueSpec::None => None,
+            ValueSpec::Required(meta) | ValueSpec::Optional(meta) | ValueSpec::Attached(meta) => {
+                Some(meta.kind)
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `FATHOM_FAULT=POINT[:COUNT[:SIGNAL]]` has the process send itself SIGNAL (`KILL`, `INT`, `TERM`,
-//! `HUP` or `STOP`) when it passes POINT for the COUNTth time. Tests end scans by it at the step
-//! they mean, on a machine of any speed.
+//! Fault injection for tests: `FATHOM_FAULT=POINT[:COUNT[:SIGNAL]]` makes the process send itself
+//! SIGNAL (`KILL`, `INT`, `TERM`, `HUP` or `STOP`) when it passes POINT for the COUNTth time. Tests
+//! thereby end scans at an exact step, whatever the speed of the machine.
 //!
-//! In builds with debug assertions only: a release build does not look at the variable.
+//! Only in builds with debug assertions: a release build ignores the variable.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ struct Fault {
 
 static FAULT: OnceLock<Fault> = OnceLock::new();
 
-/// Has the variable obeyed, if it is set.
+/// Installs the hook if the variable is set.
 pub(crate) fn install() {
     let Some(text) = std::env::var("FATHOM_FAULT").ok() else { return };
     match parse(&text) {
@@ -27,7 +27,7 @@ pub(crate) fn install() {
             let _ = FAULT.set(fault);
             fathom_inventory::fault::set_hook(pass);
         }
-        None => crate::output::complain(b"fathom: invalid FATHOM_FAULT\n"),
+        None => crate::output::write_stderr(b"fathom: invalid FATHOM_FAULT\n"),
     }
 }
 

@@ -1,70 +1,72 @@
-//! A row of a command's option table. The parser, `--help`, the man pages and the shells' completions are all
-//! read off the same rows, so none of them can forget or misname an option. What an option does is not here:
-//! its `key` tells the command's own reader.
+//! One row of a command's option table. The parser, `--help`, the man pages and the completions all
+//! read the same rows, so none of them can omit or misname an option. The effect of an option is
+//! not described here: the command's parser matches on its `key`.
 
-/// One option, in all its spellings.
+/// One option with all its spellings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag<K: 'static> {
-    /// What the command's reader matches on; two spellings that cannot be one row share a key.
+    /// The key that the command's parser matches on. Two spellings that do not fit into one row
+    /// share a key.
     pub(crate) key: K,
-    /// The letter after a single dash.
+    /// The letter behind a single dash.
     pub(crate) short: Option<u8>,
-    /// The name after two dashes.
+    /// The name behind two dashes.
     pub(crate) long: Option<&'static str>,
     /// Whether a value follows.
-    pub(crate) value: Value,
-    /// The heading it is listed under.
+    pub(crate) value: ValueSpec,
+    /// The heading under which it is listed.
     pub(crate) section: &'static str,
-    /// One sentence without a final dot; `code` stands between backticks.
+    /// One sentence without a final dot, with `code` between backticks.
     pub(crate) brief: &'static str,
-    /// What the man page adds to `brief`; may be empty.
+    /// Text that the man page adds to `brief`. May be empty.
     pub(crate) more: &'static str,
-    /// Not in the program this command stands in for: never gets in the way of that program's abbreviations.
+    /// Whether the option does not exist in the program that this command replaces (GNU du).
+    /// Abbreviations are resolved among that program's options first.
     pub(crate) added: bool,
 }
 
-/// Which rows of a table exist.
+/// The set of rows in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of them.
+    /// All rows.
     Full,
-    /// Those of the program that the command stands in for.
+    /// The rows of the program that this command replaces.
     Original,
 }
 
 impl Scope {
-    /// Whether `flag` exists.
+    /// Returns whether `flag` is in the set.
     pub(crate) fn covers<K>(self, flag: &Flag<K>) -> bool {
         self == Scope::Full || !flag.added
     }
 }
 
-/// Whether an option takes a value, and how the value is written.
+/// Whether an option takes a value, and its syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum ValueSpec {
     /// No value.
     None,
     /// `--name=VALUE`, `--name VALUE`, `-nVALUE` or `-n VALUE`.
-    Required(Meta),
+    Required(Placeholder),
     /// `--name` or `--name=VALUE`.
-    Optional(Meta),
-    /// `--name=VALUE` only: `--name` alone already means something else.
-    Attached(Meta),
+    Optional(Placeholder),
+    /// `--name=VALUE` only, because `--name` alone already has another meaning.
+    Attached(Placeholder),
 }
 
-/// A value's placeholder and what a shell may offer for it.
+/// The placeholder of a value, and its kind for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meta {
+pub(crate) struct Placeholder {
     /// The placeholder, in capitals.
     pub(crate) name: &'static str,
-    /// What the value is.
-    pub(crate) kind: Kind,
+    /// The kind of the value.
+    pub(crate) kind: ValueKind,
 }
 
-/// What a value is, as far as completion is concerned.
+/// The kind of a value, as far as completions distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Anything.
+pub(crate) enum ValueKind {
+    /// Any text.
     Text,
     /// The path of a file.
     File,
@@ -72,7 +74,7 @@ pub(crate) enum Kind {
     Words(&'static [&'static str]),
 }
 
-/// An option with a letter and a name.
+/// Creates an option with a letter and a name.
 pub(crate) const fn both<K>(
     key: K,
     short: u8,
@@ -84,7 +86,7 @@ pub(crate) const fn both<K>(
         key,
         short: Some(short),
         long: Some(long),
-        value: Value::None,
+        value: ValueSpec::None,
         section,
         brief,
         more: "",
@@ -92,67 +94,86 @@ pub(crate) const fn both<K>(
     }
 }
 
-/// An option that has only a name.
+/// Creates an option with a name only.
 pub(crate) const fn long<K>(
     key: K,
     long: &'static str,
     section: &'static str,
     brief: &'static str,
 ) -> Flag<K> {
-    Flag { key, short: None, long: Some(long), value: Value::None, section, brief, more: "", added: false }
+    Flag {
+        key,
+        short: None,
+        long: Some(long),
+        value: ValueSpec::None,
+        section,
+        brief,
+        more: "",
+        added: false,
+    }
 }
 
-/// An option that has only a letter.
+/// Creates an option with a letter only.
 pub(crate) const fn short<K>(key: K, short: u8, section: &'static str, brief: &'static str) -> Flag<K> {
-    Flag { key, short: Some(short), long: None, value: Value::None, section, brief, more: "", added: false }
+    Flag {
+        key,
+        short: Some(short),
+        long: None,
+        value: ValueSpec::None,
+        section,
+        brief,
+        more: "",
+        added: false,
+    }
 }
 
 impl<K: Copy> Flag<K> {
-    /// The same option with a value that must follow.
-    pub(crate) const fn required(mut self, name: &'static str, kind: Kind) -> Self {
-        self.value = Value::Required(Meta { name, kind });
+    /// Makes the value required.
+    pub(crate) const fn required(mut self, name: &'static str, kind: ValueKind) -> Self {
+        self.value = ValueSpec::Required(Placeholder { name, kind });
         self
     }
 
-    /// The same option with a value that may follow after `=`.
-    pub(crate) const fn optional(mut self, name: &'static str, kind: Kind) -> Self {
-        self.value = Value::Optional(Meta { name, kind });
+    /// Makes the value optional, behind `=`.
+    pub(crate) const fn optional(mut self, name: &'static str, kind: ValueKind) -> Self {
+        self.value = ValueSpec::Optional(Placeholder { name, kind });
         self
     }
 
-    /// The same option with a value that must follow after `=`.
-    pub(crate) const fn attached(mut self, name: &'static str, kind: Kind) -> Self {
-        self.value = Value::Attached(Meta { name, kind });
+    /// Makes the value required, behind `=`.
+    pub(crate) const fn attached(mut self, name: &'static str, kind: ValueKind) -> Self {
+        self.value = ValueSpec::Attached(Placeholder { name, kind });
         self
     }
 
-    /// The same option with a longer description in the man page.
+    /// Adds text for the man page.
     pub(crate) const fn more(mut self, more: &'static str) -> Self {
         self.more = more;
         self
     }
 
-    /// The same option, marked as fathom's own.
+    /// Marks the option as an addition of fathom.
     pub(crate) const fn added(mut self) -> Self {
         self.added = true;
         self
     }
 
-    /// What stands behind the long name, or the letter if that is all there is: `=SIZE`, `[=WORD]`, nothing.
+    /// Returns the placeholder with its punctuation, for the long name or else the letter: `=SIZE`,
+    /// `[=WORD]`, or an empty text.
     pub(crate) fn placeholder(&self) -> String {
         match self.value {
-            Value::None => String::new(),
-            Value::Required(meta) if self.long.is_none() => format!(" {}", meta.name),
-            Value::Required(meta) | Value::Attached(meta) => format!("={}", meta.name),
-            Value::Optional(meta) => format!("[={}]", meta.name),
+            ValueSpec::None => String::new(),
+            ValueSpec::Required(meta) if self.long.is_none() => format!(" {}", meta.name),
+            ValueSpec::Required(meta) | ValueSpec::Attached(meta) => format!("={}", meta.name),
+            ValueSpec::Optional(meta) => format!("[={}]", meta.name),
         }
     }
 
-    /// The value's placeholder and kind, if there is a value.
-    pub(crate) fn meta(&self) -> Option<Meta> {
+    /// Returns the placeholder and kind of the value; `None` if the option takes no value.
+    pub(crate) fn meta(&self) -> Option<Placeholder> {
         match self.value {
-            Value::None => None,
-            Value::Required(meta) | Value::Optional(meta) | Value::Attached(meta) => Some(meta),
+            ValueSpec::None => None,
+            ValueSpec::Required(meta) | ValueSpec::Optional(meta) | ValueSpec::Attached(meta) => Some(meta),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Owners that no file of this machine has: users of LDAP, SSSD or systemd, as getent(1) tells
-//! them.
+//! Names of owners that are not in this machine's files: users of LDAP, SSSD or systemd, as
+//! reported by getent(1).
 //!
-//! The program is linked statically, so it cannot load the modules that nsswitch.conf(5) names.
-//! getent can, and is asked: a few times a run, for a few seconds altogether, and never again about
-//! the same owner.
+//! The program is linked statically, so it cannot load the modules of nsswitch.conf(5), but getent
+//! can. It is called a limited number of times per run, for a few seconds in total, and at most
+//! once for each owner.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -17,20 +17,20 @@ use fathom_inventory::{NameService, OwnerKind, Owners};
 use fathom_text::owners::names;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Where it is, on every system that has it.
+/// The paths of getent, on all systems that have it.
 const PROGRAMS: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
-/// The time that all calls of a run may take together. [`CALLS`] bounds their number.
+/// The time limit for all calls of a run together. [`CALLS`] limits their number.
 const TIME: Duration = Duration::from_secs(5);
 const CALLS: usize = 256;
-/// Owners asked for in one call.
+/// The maximum number of owners in one call.
 const IDS: usize = 500;
-/// More is no answer about so many owners.
+/// The maximum size of a plausible answer for that number of owners.
 const ANSWER_BYTES: usize = 1 << 20;
 
-/// Names of owners, as far as they can be had.
+/// Returns the resolver for owner names: the files of this machine, then getent.
 pub(crate) fn owners() -> Owners {
     match PROGRAMS.into_iter().find(|program| Path::new(program).exists()) {
-        Some(program) => Owners::read().or(Arc::new(Getent::new(program.into(), TIME))),
+        Some(program) => Owners::read().with_service(Arc::new(Getent::new(program.into(), TIME))),
         None => Owners::read(),
     }
 }
@@ -38,29 +38,29 @@ pub(crate) fn owners() -> Owners {
 #[derive(Debug)]
 struct Getent {
     program: std::path::PathBuf,
-    left: Mutex<Left>,
+    budget: Mutex<CallBudget>,
 }
 
 /// The time and the number of calls that remain for the run.
 #[derive(Debug)]
-struct Left {
+struct CallBudget {
     time: Duration,
     calls: usize,
 }
 
 impl Getent {
     fn new(program: std::path::PathBuf, time: Duration) -> Self {
-        Self { program, left: Mutex::new(Left { time, calls: CALLS }) }
+        Self { program, budget: Mutex::new(CallBudget { time, calls: CALLS }) }
     }
 
-    fn ask(&self, kind: OwnerKind, ids: &[u32], left: &mut Left) -> Vec<u8> {
-        if left.time.is_zero() || left.calls == 0 {
+    fn query(&self, kind: OwnerKind, ids: &[u32], budget: &mut CallBudget) -> Vec<u8> {
+        if budget.time.is_zero() || budget.calls == 0 {
             return Vec::new();
         }
-        left.calls -= 1;
+        budget.calls -= 1;
         let start = Instant::now();
-        let answer = self.run(kind, ids, start + left.time).unwrap_or_default();
-        left.time = left.time.saturating_sub(start.elapsed());
+        let answer = self.run(kind, ids, start + budget.time).unwrap_or_default();
+        budget.time = budget.time.saturating_sub(start.elapsed());
         answer
     }
 
@@ -73,15 +73,17 @@ impl Getent {
         command.arg(database).args(ids.iter().map(u32::to_string)).env_clear();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let answer = answer(&mut child, deadline);
-        // One that has not ended by now is not waited for.
+        // Do not wait for a process that has not exited by now.
         let _ = child.kill();
         child.wait()?;
         answer
     }
 }
 
-/// Reads the standard output of `child` up to its end or [`ANSWER_BYTES`]; fails with `TimedOut` at
-/// the deadline.
+/// Reads the standard output of `child` up to its end or [`ANSWER_BYTES`].
+///
+/// # Errors
+/// `TimedOut` at the deadline.
 fn answer(child: &mut Child, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
@@ -105,11 +107,11 @@ fn answer(child: &mut Child, deadline: Instant) -> io::Result<Vec<u8>> {
 
 impl NameService for Getent {
     fn names(&self, kind: OwnerKind, ids: &[u32]) -> HashMap<u32, Vec<u8>> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = HashMap::new();
         for ids in ids.chunks(IDS) {
-            let mut told = names(&self.ask(kind, ids, &mut left));
-            found.extend(ids.iter().filter_map(|id| told.remove_entry(id)));
+            let mut answer = names(&self.query(kind, ids, &mut budget));
+            found.extend(ids.iter().filter_map(|id| answer.remove_entry(id)));
         }
         found
     }
@@ -121,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in the place of getent.
+    /// A getent that runs this script.
     fn getent(script: &str, time: Duration) -> (tempfile::TempDir, Getent) {
         let temp = tempfile::tempdir().unwrap();
         let program = temp.path().join("getent");
@@ -133,7 +135,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     #[test]
-    fn names_are_those_that_getent_tells() {
+    fn names_come_from_getent() {
         let script =
             "test $1 = passwd || exit 2; shift; for id; do echo \"u$id:x:$id:7::/:\"; done; echo other:x:9:9";
         let (_temp, getent) = getent(script, LONG);
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_says_nothing_sensible_is_not_believed() {
+    fn implausible_answers_are_ignored() {
         for script in ["head -c 3000000 /dev/zero", "echo :::; echo a:b; echo x:x:-1:", "exit 1"] {
             let (_temp, getent) = getent(script, LONG);
             assert_eq!(getent.names(OwnerKind::User, &[5]), HashMap::new(), "{script}");
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_is_ended_and_not_asked_again() {
+    fn a_hanging_getent_is_killed_and_not_called_again() {
         let (temp, getent) = getent("echo >>$0.calls; exec sleep 1000", Duration::from_millis(300));
         (0..50).for_each(|id| assert_eq!(getent.names(OwnerKind::User, &[id]), HashMap::new()));
         let calls = std::fs::read(temp.path().join("getent.calls")).unwrap_or_default();
@@ -163,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn it_is_not_called_without_end() {
+    fn the_number_of_calls_is_limited() {
         let (temp, getent) = getent("echo >>$0.calls", LONG);
-        getent.left.lock().unwrap().calls = 3;
+        getent.budget.lock().unwrap().calls = 3;
         (0..20).for_each(|id| drop(getent.names(OwnerKind::User, &[id])));
         assert_eq!(std::fs::read(temp.path().join("getent.calls")).unwrap().len(), 3);
     }

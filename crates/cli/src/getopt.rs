@@ -1,40 +1,41 @@
-//! GNU `getopt_long`: what is an option, what is its value, what is an operand, and the words for each
-//! mistake. Knows no option by name (the table does) and gives no value a meaning (the command's reader
-//! does).
+//! Command-line parsing with the rules of GNU `getopt_long`: separates options, their values and
+//! operands, and words the error messages. Knows no option by name (the table does) and interprets
+//! no value (the command's parser does).
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::flag::{Flag, Value};
+use crate::flag::{Flag, ValueSpec};
 
-/// Reads a command line, one option a step, and keeps the operands for the end.
+/// A command-line parser: yields one option at a time and collects the operands.
 pub(crate) struct Getopt<K: 'static> {
     table: Vec<&'static Flag<K>>,
     words: std::vec::IntoIter<Vec<u8>>,
-    /// Letters of a bundle such as `-sh` that are still to be read.
+    /// Letters of a bundle such as `-sh` that remain to be parsed.
     bundle: VecDeque<u8>,
     operands: Vec<OsString>,
-    order: Order,
-    /// Words of another program that would be bundles here, and the options that are meant.
+    order: OperandOrder,
+    /// Options of another program that would parse as bundles here, each with the option to
+    /// suggest.
     foreign: &'static [(&'static str, &'static str)],
 }
 
 /// Whether options may follow operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// They may.
+pub(crate) enum OperandOrder {
+    /// Options and operands may be mixed.
     Permute,
     /// The first operand ends the options (POSIXLY_CORRECT).
-    OperandsLast,
+    RequireOrder,
 }
 
-/// An option that was found, and its value.
+/// An option on the command line, and its value.
 #[derive(Debug)]
-pub(crate) struct Match<K: 'static> {
-    /// The table's row.
+pub(crate) struct ParsedOption<K: 'static> {
+    /// The row of the table.
     pub(crate) flag: &'static Flag<K>,
-    /// How messages name it: `-d`, or `--max-depth` even if it was abbreviated.
+    /// The spelling for messages: `-d`, or `--max-depth` even if it was abbreviated.
     pub(crate) spelling: String,
     /// The value, if the option takes one and has it.
     pub(crate) value: Option<Vec<u8>>,
@@ -42,39 +43,39 @@ pub(crate) struct Match<K: 'static> {
 
 /// A command line that the table does not allow.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Misuse {
-    /// An abbreviation of several options, all listed.
+pub(crate) enum GetoptError {
+    /// An abbreviation of several options, which are all listed.
     Ambiguous { typed: Vec<u8>, possibilities: Vec<&'static str> },
-    /// A name that begins no option's.
+    /// A name that is not a prefix of any option's name.
     Unrecognized { typed: Vec<u8> },
-    /// `--name=value` of an option that takes none.
+    /// `--name=value` for an option without a value.
     UnwantedValue { long: &'static str },
-    /// A long option at the end without its value.
+    /// A long option without its required value at the end.
     NoValue { long: &'static str },
-    /// A letter at the end without its value.
+    /// A letter without its required value at the end.
     NoShortValue { short: u8 },
-    /// A letter of no option.
+    /// An unknown letter.
     Invalid { short: u8 },
-    /// A word of another program.
+    /// An option of another program.
     Foreign { typed: &'static str, meant: &'static str },
 }
 
-impl Misuse {
-    /// GNU's words, without the program's name. Always in ASCII quotes, unlike other messages; what was typed
-    /// is repeated as it is.
+impl GetoptError {
+    /// Returns GNU's message, without the program name. It always uses ASCII quotes, unlike other
+    /// messages, and repeats the typed bytes unchanged.
     pub(crate) fn message(&self) -> Vec<u8> {
         let parts: [&[u8]; 3] = match self {
-            Misuse::Ambiguous { typed, possibilities } => return ambiguous(typed, possibilities),
-            Misuse::Unrecognized { typed } => [b"unrecognized option '--", typed, b"'"],
-            Misuse::UnwantedValue { long } => {
+            GetoptError::Ambiguous { typed, possibilities } => return ambiguous(typed, possibilities),
+            GetoptError::Unrecognized { typed } => [b"unrecognized option '--", typed, b"'"],
+            GetoptError::UnwantedValue { long } => {
                 [b"option '--", long.as_bytes(), b"' doesn't allow an argument"]
             }
-            Misuse::NoValue { long } => [b"option '--", long.as_bytes(), b"' requires an argument"],
-            Misuse::NoShortValue { short } => {
+            GetoptError::NoValue { long } => [b"option '--", long.as_bytes(), b"' requires an argument"],
+            GetoptError::NoShortValue { short } => {
                 [b"option requires an argument -- '", std::slice::from_ref(short), b"'"]
             }
-            Misuse::Invalid { short } => [b"invalid option -- '", std::slice::from_ref(short), b"'"],
-            Misuse::Foreign { typed, meant } => {
+            GetoptError::Invalid { short } => [b"invalid option -- '", std::slice::from_ref(short), b"'"],
+            GetoptError::Foreign { typed, meant } => {
                 return format!("unrecognized option '{typed}', perhaps '{meant}' is meant").into_bytes();
             }
         };
@@ -91,11 +92,11 @@ fn ambiguous(typed: &[u8], possibilities: &[&str]) -> Vec<u8> {
 }
 
 impl<K> Getopt<K> {
-    /// Starts on `words`, the command line without the program's name.
+    /// Creates a parser of `words`, the command line without the program name.
     pub(crate) fn new(
         table: impl Iterator<Item = &'static Flag<K>>,
         words: impl Iterator<Item = OsString>,
-        order: Order,
+        order: OperandOrder,
     ) -> Self {
         let words: Vec<_> = words.map(OsString::into_vec).collect();
         Getopt {
@@ -108,19 +109,19 @@ impl<K> Getopt<K> {
         }
     }
 
-    /// The same, but these words of another program are mistakes, with the options that are meant.
+    /// Rejects these options of another program, and suggests the option that replaces each.
     pub(crate) fn with_foreign(self, foreign: &'static [(&'static str, &'static str)]) -> Self {
         Self { foreign, ..self }
     }
 
-    /// The operands, in their order; complete when the iterator has ended.
+    /// Returns the operands in their order. They are complete when the iterator has ended.
     pub(crate) fn into_operands(self) -> Vec<OsString> {
         self.operands
     }
 
     fn take_operand(&mut self, word: Vec<u8>) {
         self.operands.push(OsString::from_vec(word));
-        if self.order == Order::OperandsLast {
+        if self.order == OperandOrder::RequireOrder {
             self.take_rest();
         }
     }
@@ -129,46 +130,47 @@ impl<K> Getopt<K> {
         self.operands.extend(self.words.by_ref().map(OsString::from_vec));
     }
 
-    fn short(&mut self, letter: u8) -> Result<Match<K>, Misuse> {
+    fn short(&mut self, letter: u8) -> Result<ParsedOption<K>, GetoptError> {
         let flag = self.table.iter().copied().find(|flag| flag.short == Some(letter));
-        let flag = flag.ok_or(Misuse::Invalid { short: letter })?;
+        let flag = flag.ok_or(GetoptError::Invalid { short: letter })?;
         let value = match flag.value {
-            Value::Required(_) => Some(self.short_value(letter)?),
-            Value::None | Value::Optional(_) | Value::Attached(_) => None,
+            ValueSpec::Required(_) => Some(self.short_value(letter)?),
+            ValueSpec::None | ValueSpec::Optional(_) | ValueSpec::Attached(_) => None,
         };
-        Ok(Match { flag, spelling: format!("-{}", char::from(letter)), value })
+        Ok(ParsedOption { flag, spelling: format!("-{}", char::from(letter)), value })
     }
 
-    fn short_value(&mut self, letter: u8) -> Result<Vec<u8>, Misuse> {
+    fn short_value(&mut self, letter: u8) -> Result<Vec<u8>, GetoptError> {
         if !self.bundle.is_empty() {
             return Ok(self.bundle.drain(..).collect());
         }
-        self.words.next().ok_or(Misuse::NoShortValue { short: letter })
+        self.words.next().ok_or(GetoptError::NoShortValue { short: letter })
     }
 
-    fn long(&mut self, typed: Vec<u8>) -> Result<Match<K>, Misuse> {
+    fn long(&mut self, typed: Vec<u8>) -> Result<ParsedOption<K>, GetoptError> {
         let equals = typed.iter().position(|&byte| byte == b'=');
         let attached = equals.map(|at| typed[at + 1..].to_vec());
         let (flag, long) = self.look_up(typed, equals)?;
         let value = match (flag.value, attached) {
-            (Value::None, Some(_)) => return Err(Misuse::UnwantedValue { long }),
-            (Value::Required(_), None) => Some(self.words.next().ok_or(Misuse::NoValue { long })?),
-            (Value::Attached(_), None) => return Err(Misuse::NoValue { long }),
+            (ValueSpec::None, Some(_)) => return Err(GetoptError::UnwantedValue { long }),
+            (ValueSpec::Required(_), None) => Some(self.words.next().ok_or(GetoptError::NoValue { long })?),
+            (ValueSpec::Attached(_), None) => return Err(GetoptError::NoValue { long }),
             (_, attached) => attached,
         };
-        Ok(Match { flag, spelling: format!("--{long}"), value })
+        Ok(ParsedOption { flag, spelling: format!("--{long}"), value })
     }
 
-    /// The row that `typed`, up to its `=`, names: exactly, or else as the beginning of one name only. Rows
-    /// that are `added` are asked last, so that each abbreviation keeps the meaning it has without them.
+    /// Finds the row with the long name `typed`, up to its `=`: an exact match, or else an
+    /// unambiguous prefix. Rows that are `added` are searched last, so that they do not change the
+    /// meaning of any abbreviation.
     fn look_up(
         &self,
         typed: Vec<u8>,
         equals: Option<usize>,
-    ) -> Result<(&'static Flag<K>, &'static str), Misuse> {
+    ) -> Result<(&'static Flag<K>, &'static str), GetoptError> {
         let name = &typed[..equals.unwrap_or(typed.len())];
         let rows = || self.table.iter().filter_map(|&flag| Some((flag, flag.long?)));
-        let usable = |flag: &Flag<K>| equals.is_some() || !matches!(flag.value, Value::Attached(_));
+        let usable = |flag: &Flag<K>| equals.is_some() || !matches!(flag.value, ValueSpec::Attached(_));
         if let Some(exact) = rows().find(|(flag, long)| long.as_bytes() == name && usable(flag)) {
             return Ok(exact);
         }
@@ -179,17 +181,20 @@ impl<K> Getopt<K> {
             found = begun(true).collect();
         }
         match found[..] {
-            [] => Err(Misuse::Unrecognized { typed }),
+            [] => Err(GetoptError::Unrecognized { typed }),
             [only] => Ok(only),
-            _ => Err(Misuse::Ambiguous { typed, possibilities: found.iter().map(|row| row.1).collect() }),
+            _ => {
+                Err(GetoptError::Ambiguous { typed, possibilities: found.iter().map(|row| row.1).collect() })
+            }
         }
     }
 }
 
 impl<K> Iterator for Getopt<K> {
-    type Item = Result<Match<K>, Misuse>;
+    type Item = Result<ParsedOption<K>, GetoptError>;
 
-    /// The next option. A mistake does not end the reading: GNU reports all of them.
+    /// Returns the next option. An error does not end the iteration, because GNU programs report
+    /// all of them.
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(letter) = self.bundle.pop_front() {
             return Some(self.short(letter));
@@ -200,7 +205,7 @@ impl<K> Iterator for Getopt<K> {
                 [b'-', b'-', ..] => return Some(self.long(word.split_off(2))),
                 [b'-', letter, letters @ ..] => {
                     if let Some((typed, meant)) = self.foreign.iter().find(|row| row.0.as_bytes() == word) {
-                        return Some(Err(Misuse::Foreign { typed, meant }));
+                        return Some(Err(GetoptError::Foreign { typed, meant }));
                     }
                     self.bundle.extend(letters);
                     return Some(self.short(*letter));
@@ -215,23 +220,23 @@ impl<K> Iterator for Getopt<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flag::{Kind, both, long, short};
+    use crate::flag::{ValueKind, both, long, short};
 
     const TABLE: &[Flag<u8>] = &[
         both(b'a', b'a', "all", "", ""),
         long(b'A', "apparent", "", ""),
-        both(b'd', b'd', "depth", "", "").required("N", Kind::Text),
+        both(b'd', b'd', "depth", "", "").required("N", ValueKind::Text),
         long(b'b', "bytes", "", ""),
-        long(b't', "time", "", "").optional("WORD", Kind::Text),
-        long(b'T', "time-style", "", "").required("STYLE", Kind::Text),
+        long(b't', "time", "", "").optional("WORD", ValueKind::Text),
+        long(b'T', "time-style", "", "").required("STYLE", ValueKind::Text),
         short(b'x', b'x', "", ""),
-        long(b'B', "by", "", "").attached("KEY", Kind::Text).added(),
+        long(b'B', "by", "", "").attached("KEY", ValueKind::Text).added(),
         long(b'r', "tree", "", "").added(),
         long(b'o', "allocate", "", "").added(),
     ];
 
-    /// The keys and values read, mistakes as messages, then the operands: `a d=1 | x y`.
-    fn read_as(line: &[&[u8]], order: Order, additions: bool) -> String {
+    /// Formats the parsed keys and values, errors as messages, then the operands: `a d=1 | x y`.
+    fn read_as(line: &[&[u8]], order: OperandOrder, additions: bool) -> String {
         let table = TABLE.iter().filter(|flag| additions || !flag.added);
         let words = line.iter().map(|word| OsString::from_vec(word.to_vec()));
         let mut getopt = Getopt::new(table, words, order);
@@ -239,8 +244,8 @@ mod tests {
         for step in getopt.by_ref() {
             read += &match step {
                 Err(misuse) => format!("({})", String::from_utf8_lossy(&misuse.message())),
-                Ok(Match { flag, value: None, .. }) => char::from(flag.key).to_string(),
-                Ok(Match { flag, value: Some(value), .. }) => {
+                Ok(ParsedOption { flag, value: None, .. }) => char::from(flag.key).to_string(),
+                Ok(ParsedOption { flag, value: Some(value), .. }) => {
                     format!("{}={}", char::from(flag.key), String::from_utf8_lossy(&value))
                 }
             };
@@ -253,12 +258,12 @@ mod tests {
 
     fn read(line: &str) -> String {
         let words: Vec<_> = line.split(' ').filter(|word| !word.is_empty()).map(str::as_bytes).collect();
-        read_as(&words, Order::Permute, false)
+        read_as(&words, OperandOrder::Permute, false)
     }
 
     fn read_with_additions(line: &str) -> String {
         let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
-        read_as(&words, Order::Permute, true)
+        read_as(&words, OperandOrder::Permute, true)
     }
 
     #[test]
@@ -305,9 +310,9 @@ mod tests {
         assert_eq!(read("x -a y -x"), "a x | x y");
         assert_eq!(read("x -a -- -x --"), "a | x -x --");
         assert_eq!(read("- -a"), "a | -");
-        assert_eq!(read_as(&[b"", b"-a"], Order::Permute, false), "a | ");
-        assert_eq!(read_as(&[b"-a", b"x", b"-x", b"--"], Order::OperandsLast, false), "a | x -x --");
-        assert_eq!(read_as(&[b"--", b"-a", b"x"], Order::OperandsLast, false), " | -a x".trim_start());
+        assert_eq!(read_as(&[b"", b"-a"], OperandOrder::Permute, false), "a | ");
+        assert_eq!(read_as(&[b"-a", b"x", b"-x", b"--"], OperandOrder::RequireOrder, false), "a | x -x --");
+        assert_eq!(read_as(&[b"--", b"-a", b"x"], OperandOrder::RequireOrder, false), " | -a x".trim_start());
     }
 
     #[test]
@@ -324,9 +329,9 @@ mod tests {
 
     #[test]
     fn bytes_are_repeated_as_they_are() {
-        let misuse = Misuse::Unrecognized { typed: b"f\xff\n".to_vec() };
+        let misuse = GetoptError::Unrecognized { typed: b"f\xff\n".to_vec() };
         assert_eq!(misuse.message(), b"unrecognized option '--f\xff\n'");
-        assert_eq!(Misuse::Invalid { short: 0xff }.message(), b"invalid option -- '\xff'");
+        assert_eq!(GetoptError::Invalid { short: 0xff }.message(), b"invalid option -- '\xff'");
     }
 
     #[test]
@@ -349,7 +354,7 @@ mod tests {
     #[test]
     fn messages_name_a_long_option_in_full() {
         let words = ["--dep=1", "-d2"].map(OsString::from);
-        let spellings: Vec<_> = Getopt::new(TABLE.iter(), words.into_iter(), Order::Permute)
+        let spellings: Vec<_> = Getopt::new(TABLE.iter(), words.into_iter(), OperandOrder::Permute)
             .map(|step| step.unwrap().spelling)
             .collect();
         assert_eq!(spellings, ["--depth", "-d"]);

@@ -1,13 +1,14 @@
-//! `--help` and `--version` from a command's description. Returns text; printing it is the caller's.
+//! The texts of `--help` and `--version`, from a command's description. Returns text; the caller
+//! prints it.
 
 use crate::command::Command;
 use crate::flag::{Flag, Scope};
 
 const WIDTH: usize = 80;
-/// Column where the descriptions of options begin.
+/// The column of the descriptions of options.
 const COLUMN: usize = 30;
 
-/// The help text of `command`, which was called as `name`.
+/// Renders the help text of `command`, which was called as `name`.
 pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
     let mut text = String::new();
     for (at, usage) in command.usage.iter().enumerate() {
@@ -29,7 +30,7 @@ pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) ->
     text + &examples(command, name, scope)
 }
 
-/// The answer to `--version`.
+/// Renders the text of `--version`.
 pub(crate) fn version(name: &str) -> String {
     format!("{name} {}\n", env!("CARGO_PKG_VERSION"))
 }
@@ -61,7 +62,7 @@ fn spellings<K: Copy>(flag: &Flag<K>) -> String {
     }
 }
 
-/// `left`, and `right` wrapped beside it; below it if `left` is too wide.
+/// Puts `right`, wrapped, beside `left`, or below it if `left` is too wide.
 fn two_columns(left: &str, right: &str) -> String {
     let indent = " ".repeat(COLUMN);
     if left.len() + 2 > COLUMN {
@@ -70,7 +71,8 @@ fn two_columns(left: &str, right: &str) -> String {
     wrap(right, &format!("{left:COLUMN$}"), COLUMN)
 }
 
-/// Fills lines with the words of `text`: the first after `start`, the others after `indent` blanks.
+/// Wraps `text` to [`WIDTH`] columns. The first line begins with `start`, the others with `indent`
+/// spaces.
 pub(crate) fn wrap(text: &str, start: &str, indent: usize) -> String {
     let mut wrapped = String::from(start);
     let mut column = start.len();

@@ -1,16 +1,17 @@
-//! Which characters the user's locale knows, as far as messages and patterns depend on it. Languages are not
-//! looked at: messages are in English, numbers and times as in the C locale.
+//! The charset of the user's locale, for messages and patterns. Languages are not supported:
+//! messages are in English, numbers and times as in the C locale.
 
 use std::path::Path;
 
 use fathom_text::quote::Charset;
 
-/// The character set that the environment asks for.
+/// Returns the charset that the environment selects.
 pub(crate) fn charset(env: &dyn Fn(&str) -> Option<Vec<u8>>) -> Charset {
     charset_below(Path::new("/usr/lib/locale"), env)
 }
 
-/// As setlocale(3): a locale that is not installed under `installed` is the C locale.
+/// Behaves like setlocale(3): a locale that is not installed under `installed` is treated as the C
+/// locale.
 fn charset_below(installed: &Path, env: &dyn Fn(&str) -> Option<Vec<u8>>) -> Charset {
     let set = |name: &&str| env(name).filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
@@ -18,7 +19,8 @@ fn charset_below(installed: &Path, env: &dyn Fn(&str) -> Option<Vec<u8>>) -> Cha
     let (language, codeset) = locale.split_once('.').unwrap_or((&locale, ""));
     let codeset = codeset.split('@').next().unwrap_or_default().to_ascii_lowercase().replace('-', "");
     let known = || {
-        // The C library has this one built in. An archive holds an unknown number of locales: trust the user.
+        // C.UTF-8 is built into the C library. The contents of an archive are not examined: trust
+        // the user.
         language == "C"
             || !installed.is_dir()
             || installed.join("locale-archive").exists()

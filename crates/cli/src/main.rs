@@ -1,6 +1,7 @@
-//! The `fathom` binary: finds out which command is meant. Only this crate reads the command line, the environment and
-//! the terminal, and only this file ends the process.
+//! The `fathom` binary: selects the command. Only this crate reads the command line, the
+//! environment and the terminal, and only this file ends the process.
 
+mod availability;
 mod bench;
 mod command;
 mod diff;
@@ -17,7 +18,6 @@ mod interrupt;
 mod list;
 mod locale;
 mod merge;
-mod offer;
 mod output;
 mod query;
 mod scan;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         b"du" => du::main(program.as_bytes(), Scope::Original, words),
         _ => dispatch(words),
     };
-    // Workers may sit in slow calls: nobody waits for them.
+    // Exit without joining the workers, which may be blocked in slow system calls.
     std::process::exit(i32::from(output::status(status)))
 }
 
@@ -68,7 +68,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
         b"merge" => merge::main(words),
         b"serve" => serve::main(words),
         b"bench" => bench::main(words),
-        b"io" => offer::main(words),
+        b"io" => availability::main(words),
         b"man" => document(words.next(), "page", &docs::MAN_PAGES, docs::man_page),
         b"completions" => document(words.next(), "shell", &docs::SHELLS, docs::completions),
         b"--help" | b"help" => print(&help::render(&command::FATHOM, "fathom", Scope::Full)),
@@ -78,7 +78,7 @@ fn dispatch(mut words: std::env::ArgsOs) -> u8 {
 }
 
 fn misuse(message: &[u8]) -> u8 {
-    output::complain(&[b"fathom: ", message, b"\nTry 'fathom --help' for more information.\n"].concat());
+    output::write_stderr(&[b"fathom: ", message, b"\nTry 'fathom --help' for more information.\n"].concat());
     2
 }
 
@@ -88,7 +88,7 @@ fn print(text: &str) -> u8 {
     out.finish("fathom")
 }
 
-/// Prints a page or a script that packages ship.
+/// Prints a man page or a completion script, for packagers.
 fn document(name: Option<OsString>, kind: &str, names: &[&str], render: fn(&str) -> Option<String>) -> u8 {
     let name = name.unwrap_or_default().into_vec();
     match std::str::from_utf8(&name).ok().and_then(render) {

@@ -1,9 +1,8 @@
-//! Standard output and standard error, written to without the standard library's buffers: a failing
-//! write has to become GNU's message and status, and lines have to come out while a walk is still
-//! running.
+//! Standard output and standard error without the standard library's buffers: a failed write must
+//! become GNU's message and exit status, and lines must appear while a walk is still running.
 //!
-//! Nothing from a file tree controls a terminal: whatever goes to one has its control characters
-//! escaped, unless it is written by [`draw`] or [`Output::of_quoted`].
+//! Names from a file tree cannot control the terminal: control characters in all terminal output
+//! are escaped, except in output of [`draw`] and [`Output::with_quoted_names`].
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -12,47 +11,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_io::{Errno, sys};
 use fathom_text::quote::escape_controls;
-use fathom_text::time::Out;
+use fathom_text::time::TimeSink;
 
-/// Written out past this many bytes, so that a pipe is filled in one call.
-const FULL_BYTES: usize = 64 * 1024;
+/// A buffer of whole lines is written out past this many bytes. A pipe holds 64 KiB (pipe(7)): a
+/// write of one byte more would sleep until the reader has taken all of them, so the last line has
+/// room for a path of `PATH_MAX`.
+pub(crate) const FULL_BYTES: usize = 60 * 1024;
 
-/// Whether standard output is a terminal. Asked once: it takes a system call.
+/// Returns whether standard output is a terminal. Cached, because the check takes a system call.
 pub(crate) fn stdout_is_terminal() -> bool {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
     *TERMINAL.get_or_init(|| io::stdout().is_terminal())
 }
 
-/// `text` as it may be written to a stream that is a terminal or not.
+/// Escapes the control characters of `text` if it is written to a terminal.
 fn shown(text: &[u8], terminal: bool) -> Cow<'_, [u8]> {
     if terminal { escape_controls(text) } else { Cow::Borrowed(text) }
 }
 
-/// Prints a text that was asked for, help or a version; the exit status.
+/// Prints a help or version text. Returns the exit status.
 pub(crate) fn print(name: &str, text: &str) -> u8 {
     let mut out = Output::new();
     out.buffer().extend_from_slice(text.as_bytes());
     out.finish(name)
 }
 
-/// Says something on standard error, after the command's name.
-pub(crate) fn say(name: &str, message: &[u8]) {
-    complain(&[name.as_bytes(), b": ", message, b"\n"].concat());
+/// Prints an error message behind the command's name.
+pub(crate) fn print_error(name: &str, message: &[u8]) {
+    write_stderr(&[name.as_bytes(), b": ", message, b"\n"].concat());
 }
 
-/// Says what is wrong with a command line.
-pub(crate) fn say_misuse(name: &str, message: &[u8]) {
+/// Prints an error about the command line, with a reference to `--help`.
+pub(crate) fn print_usage_error(name: &str, message: &[u8]) {
     let hint = format!("\nTry '{name} --help' for more information.");
-    say(name, &[message, hint.as_bytes()].concat());
+    print_error(name, &[message, hint.as_bytes()].concat());
 }
 
 /// Buffered standard output.
 #[derive(Debug)]
 pub(crate) struct Output {
     buffer: Vec<u8>,
-    /// The first write that failed; nothing is written after it.
+    /// The error of the first failed write. Later output is discarded.
     failed: Option<Errno>,
-    /// Names in the text are quoted, and other control characters are meant.
+    /// Whether names in the text are already quoted. Control characters are then kept.
     is_quoted: bool,
 }
 
@@ -61,25 +62,26 @@ impl Output {
         Self { buffer: Vec::with_capacity(FULL_BYTES + 4096), failed: None, is_quoted: false }
     }
 
-    /// For text in which every name is in the style for standard output already: it may have
-    /// colours.
-    pub(crate) fn of_quoted() -> Self {
+    /// Creates an output for text whose names are already in the style for standard output. It may
+    /// contain colours.
+    pub(crate) fn with_quoted_names() -> Self {
         Self { is_quoted: true, ..Self::new() }
     }
 
-    /// Where text is put; [`Output::relieve`] after every few lines keeps it small.
+    /// Returns the buffer for appending text. Call [`Output::flush_if_full`] after every few lines
+    /// to bound its size.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Writes if there is enough to write.
-    pub(crate) fn relieve(&mut self) {
+    /// Flushes the buffer if it is full.
+    pub(crate) fn flush_if_full(&mut self) {
         if self.buffer.len() >= FULL_BYTES {
             self.flush();
         }
     }
 
-    /// Writes everything.
+    /// Writes the whole buffer.
     pub(crate) fn flush(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         self.write_out(&buffer);
@@ -94,32 +96,32 @@ impl Output {
         }
     }
 
-    /// Writes `bytes` at once, after what is in the buffer.
+    /// Writes `bytes` immediately, behind the contents of the buffer.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.flush();
         self.write_out(bytes);
     }
 
-    /// Whether a write has failed.
+    /// Returns whether a write has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Writes what is left; exit status 0, or 1 with a message if not everything could be written.
+    /// Flushes the buffer. Returns exit status 0, or 1 with an error message if any write failed.
     pub(crate) fn finish(mut self, name: &str) -> u8 {
         self.flush();
         match self.failed {
             None => 0,
             Some(errno) => {
-                let cause = fathom_text::words(errno);
-                complain(&[name.as_bytes(), b": write error: ", &cause, b"\n"].concat());
+                let cause = fathom_text::strerror(errno);
+                write_stderr(&[name.as_bytes(), b": write error: ", &cause, b"\n"].concat());
                 1
             }
         }
     }
 }
 
-impl Out for Output {
+impl TimeSink for Output {
     fn text(&mut self, text: &[u8]) {
         self.buffer.extend_from_slice(text);
     }
@@ -128,33 +130,33 @@ impl Out for Output {
         while count > 0 && !self.has_failed() {
             let part = count.min(FULL_BYTES);
             self.buffer.resize(self.buffer.len() + part, byte);
-            self.relieve();
+            self.flush_if_full();
             count -= part;
         }
     }
 }
 
-/// A message could not be written.
-static LOST: AtomicBool = AtomicBool::new(false);
+/// Whether a write to standard error has failed.
+static STDERR_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Writes to standard error. A failure can only be told by the exit status: see [`status`].
-pub(crate) fn complain(text: &[u8]) {
+/// Writes to standard error. A failure affects the exit status only: see [`status`].
+pub(crate) fn write_stderr(text: &[u8]) {
     if !text.is_empty()
         && write_all(rustix::stdio::stderr(), &shown(text, io::stderr().is_terminal())).is_err()
     {
-        LOST.store(true, Ordering::Relaxed);
+        STDERR_FAILED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Writes text of this program's own to standard error, with the control characters that are in it.
+/// Writes the program's own text to standard error, including its control characters.
 pub(crate) fn draw(text: &[u8]) {
     let _ = write_all(rustix::stdio::stderr(), text);
 }
 
-/// The exit status of a program that would end with `status`: as GNU's, it fails if a message could
-/// not be written.
+/// Returns the exit status of a program that would exit with `status`: like GNU programs, it fails
+/// if a message could not be written.
 pub(crate) fn status(status: u8) -> u8 {
-    if status == 0 && LOST.load(Ordering::Relaxed) { 1 } else { status }
+    if status == 0 && STDERR_FAILED.load(Ordering::Relaxed) { 1 } else { status }
 }
 
 fn write_all(fd: std::os::fd::BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
@@ -177,10 +179,10 @@ fn write_all(fd: std::os::fd::BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Er
     Ok(())
 }
 
-/// The system's words for an error, without the number Rust adds.
+/// Returns the system's message for an error, without the number that Rust appends.
 pub(crate) fn reason(error: &io::Error) -> Vec<u8> {
     match error.raw_os_error() {
-        Some(code) => fathom_text::words(Errno::from_raw_os_error(code)),
+        Some(code) => fathom_text::strerror(Errno::from_raw_os_error(code)),
         None => error.to_string().into_bytes(),
     }
 }

@@ -1,5 +1,6 @@
-//! The three small du's: each sums the lengths of regular files under one I/O model and no other, so that the
-//! difference in their times is the model's. Owns their command line and their lines; all else is `fathom-du`'s.
+//! The three small du programs: each sums the lengths of regular files with one fixed I/O model, so
+//! that their times differ by the model only. Owns their command line and output; `fathom-du` does
+//! the rest.
 
 #[allow(dead_code, reason = "shared with the other binaries of this crate, which use more of it")]
 #[path = "output.rs"]
@@ -10,14 +11,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fathom_du::again::Operands;
-use fathom_du::options::{Follow, Links, Measure, Options};
+use fathom_du::dedup::KnownOperands;
+use fathom_du::options::{Follow, HardLinks, Measure, Options};
 use fathom_du::problem::Problem;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::{Charset, NameStyle};
 use fathom_walk::Choice;
-use output::{Output, complain, stdout_is_terminal};
+use output::{Output, stdout_is_terminal, write_stderr};
 
 const HELP: &str = "[-hs] [DIR]...
 Shows how long the regular files below each DIR (or the current directory) are
@@ -30,14 +31,14 @@ together: the size, a tab, the directory.
 Hard links count each time, directories and links nothing. `fathom du` does more.
 ";
 
-/// Exit status of a command line that means nothing.
+/// Exit status for an invalid command line.
 const MISUSE: u8 = 2;
 
 /// Runs the program called `name` with one I/O model.
 pub(crate) fn main(name: &'static str, choice: Choice) -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     let status = match read(std::env::args_os().skip(1)) {
-        Ok(Some(asked)) => measure(name, choice, asked),
+        Ok(Some(args)) => measure(name, choice, args),
         Ok(None) => {
             let mut out = Output::new();
             out.buffer().extend_from_slice(format!("Usage: {name} {HELP}").as_bytes());
@@ -45,64 +46,67 @@ pub(crate) fn main(name: &'static str, choice: Choice) -> ExitCode {
         }
         Err(word) => {
             let hint = format!("'\nTry '{name} --help' for more information.\n");
-            complain(&[name.as_bytes(), b": unknown option '", &word, hint.as_bytes()].concat());
+            write_stderr(&[name.as_bytes(), b": unknown option '", &word, hint.as_bytes()].concat());
             MISUSE
         }
     };
     ExitCode::from(output::status(status))
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct RduArgs {
     human: bool,
     summarize: bool,
     paths: Vec<OsString>,
 }
 
-/// Reads a command line; `None` asks for help, an error is the option that there is not.
-fn read(mut words: impl Iterator<Item = OsString>) -> Result<Option<Asked>, Vec<u8>> {
-    let mut asked = Asked::default();
+/// Parses a command line. `None` requests the help text.
+///
+/// # Errors
+/// Returns the unknown option.
+fn read(mut words: impl Iterator<Item = OsString>) -> Result<Option<RduArgs>, Vec<u8>> {
+    let mut args = RduArgs::default();
     while let Some(word) = words.next() {
         match word.as_encoded_bytes() {
-            b"--" => asked.paths.extend(words.by_ref()),
+            b"--" => args.paths.extend(words.by_ref()),
             b"--help" => return Ok(None),
             [b'-', letters @ ..] if !letters.is_empty() => {
                 if !letters.iter().all(|letter| b"hs".contains(letter)) {
                     return Err(word.into_vec());
                 }
-                asked.human |= letters.contains(&b'h');
-                asked.summarize |= letters.contains(&b's');
+                args.human |= letters.contains(&b'h');
+                args.summarize |= letters.contains(&b's');
             }
-            _ => asked.paths.push(word),
+            _ => args.paths.push(word),
         }
     }
-    if asked.paths.is_empty() {
-        asked.paths.push(".".into());
+    if args.paths.is_empty() {
+        args.paths.push(".".into());
     }
-    Ok(Some(asked))
+    Ok(Some(args))
 }
 
-fn measure(name: &'static str, choice: Choice, asked: Asked) -> u8 {
+fn measure(name: &'static str, choice: Choice, args: RduArgs) -> u8 {
     let options = Options {
         measure: Measure::Lengths,
-        links: Links::EachTime,
+        links: HardLinks::EachTime,
         follow: Follow::Operands,
-        depth_max: asked.summarize.then_some(0),
+        depth_max: args.summarize.then_some(0),
         ..Options::default()
     };
-    let block_size = if asked.human { BlockSize::HUMAN } else { BlockSize::BYTES };
-    let mut lines =
-        Lines { name, block_size, paths: asked.paths.into_iter(), out: Output::new(), failed: false };
+    let block_size = if args.human { BlockSize::HUMAN } else { BlockSize::BYTES };
+    let mut report =
+        RduReport { name, block_size, paths: args.paths.into_iter(), out: Output::new(), failed: false };
     let engine = Engine { choice, ..Engine::default() };
-    if let Err(error) = scan(Arc::new(options), engine, &Operands::One, &mut lines, &mut |_| ()) {
-        lines.complain(error.to_string().as_bytes());
+    if let Err(error) = scan(Arc::new(options), engine, &KnownOperands::AtMostOne, &mut report, &mut |_| ()) {
+        report.print_error(error.to_string().as_bytes());
     }
-    lines.out.finish(name).max(u8::from(lines.failed))
+    report.out.finish(name).max(u8::from(report.failed))
 }
 
-/// Writes a line for each directory.
-struct Lines {
+/// Prints a line for each directory.
+struct RduReport {
     name: &'static str,
     block_size: BlockSize,
     paths: std::vec::IntoIter<OsString>,
@@ -110,15 +114,15 @@ struct Lines {
     failed: bool,
 }
 
-impl Lines {
-    fn complain(&mut self, message: &[u8]) {
+impl RduReport {
+    fn print_error(&mut self, message: &[u8]) {
         self.failed = true;
         self.out.flush();
-        complain(&[self.name.as_bytes(), b": ", message, b"\n"].concat());
+        write_stderr(&[self.name.as_bytes(), b": ", message, b"\n"].concat());
     }
 }
 
-impl Report for Lines {
+impl Report for RduReport {
     fn next_operand(&mut self, _wait: bool) -> Operand {
         match self.paths.next().map(|path| CString::new(path.into_vec())) {
             None => Operand::End,
@@ -133,15 +137,15 @@ impl Report for Lines {
         buffer.push(b'\t');
         NameStyle::of(stdout_is_terminal(), false, Charset::Ascii).write(line.path, buffer);
         buffer.push(b'\n');
-        self.out.relieve();
+        self.out.flush_if_full();
     }
 
     fn problem(&mut self, problem: &Problem<'_>) {
-        self.complain(&problem.message(Charset::Ascii));
+        self.print_error(&problem.message(Charset::Ascii));
     }
 
     fn message(&mut self, message: &[u8]) {
-        self.complain(message);
+        self.print_error(message);
     }
 
     fn stopped(&mut self) -> bool {
@@ -153,23 +157,23 @@ impl Report for Lines {
 mod tests {
     use super::*;
 
-    fn read_words(words: &str) -> Result<Option<Asked>, Vec<u8>> {
+    fn read_words(words: &str) -> Result<Option<RduArgs>, Vec<u8>> {
         read(words.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn letters_bundle_and_two_dashes_end_them() {
-        let asked = |human, summarize, paths: &[&str]| {
-            Ok(Some(Asked { human, summarize, paths: paths.iter().map(OsString::from).collect() }))
+        let args = |human, summarize, paths: &[&str]| {
+            Ok(Some(RduArgs { human, summarize, paths: paths.iter().map(OsString::from).collect() }))
         };
-        assert_eq!(read_words(""), asked(false, false, &["."]));
-        assert_eq!(read_words("-hs d"), asked(true, true, &["d"]));
-        assert_eq!(read_words("d -s e"), asked(false, true, &["d", "e"]));
-        assert_eq!(read_words("-h -- -s -"), asked(true, false, &["-s", "-"]));
+        assert_eq!(read_words(""), args(false, false, &["."]));
+        assert_eq!(read_words("-hs d"), args(true, true, &["d"]));
+        assert_eq!(read_words("d -s e"), args(false, true, &["d", "e"]));
+        assert_eq!(read_words("-h -- -s -"), args(true, false, &["-s", "-"]));
     }
 
     #[test]
-    fn what_there_is_not_is_named() {
+    fn unknown_options_are_named() {
         assert_eq!(read_words("-hx d"), Err(b"-hx".to_vec()));
         assert_eq!(read_words("--human"), Err(b"--human".to_vec()));
         assert_eq!(read_words("-s --help -x"), Ok(None));

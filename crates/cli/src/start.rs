@@ -1,136 +1,149 @@
-//! Where `--io auto` starts, of walks and of the server: at the numbers of the profile that was saved on this machine, if one there
-//! holds here and now. Without a profile that costs one failed open.
+//! The starting point of `--io auto`, for walks and for the server: the numbers in the profile that
+//! was saved on this machine, if they apply to its current state. Without a profile it costs one
+//! failed open.
 //!
-//! Owns: where the profile is, and what is said of it. Does not own: what is in it.
+//! Owns the location of the profile and the messages about it. Does not own its contents.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use fathom_bench::profile::{Entry, Filesystem, Found, Here, Profile, Serve};
+use fathom_bench::profile::{
+    Filesystem, HostConditions, Profile, ProfileEntry, ProfileLookup, ServeSettings,
+};
 use fathom_io::Choice;
 use fathom_io::mounts::{self, Mount};
 use fathom_text::quote::{Charset, quoteaf, quotef};
 use fathom_walk::Leaps;
 
-use crate::output::complain;
+use crate::output::write_stderr;
 
-/// Names a file instead of the usual one; if empty, none is read.
+/// The variable that names another profile file. If it is empty, no profile is read.
 const VARIABLE: &str = "FATHOM_PROFILE";
-/// Below the directory for the user's settings.
+/// The path below the user's configuration directory.
 const FILE: &str = "fathom/io-profile.json";
 
-/// Models of servers with a pool; where another one paid best, the number of its threads says nothing about that of a pool.
+/// Server models with a thread pool. If another model was the best, its number of threads does not
+/// apply to a pool.
 const POOLED: [&str; 3] = ["nowait", "pool", "tokio"];
 
-/// What is known before a walk.
+/// Data from the profile for a walk.
 #[derive(Debug, Default)]
-pub(crate) struct Start {
-    /// What the walk is told.
-    pub(crate) leaps: Leaps,
-    /// What there is to say, by device.
+pub(crate) struct AutoStart {
+    /// Concurrency hints by device.
+    pub(crate) hints: Leaps,
+    /// Notes for `--verbose`, by device.
     notes: Vec<(u64, String)>,
 }
 
-impl Start {
-    /// For a command called `name`. Other models than `auto`, and a fixed number of threads, have no use for a profile. One that
-    /// cannot be read is ignored with a warning.
+impl AutoStart {
+    /// Reads the profile for the command `name`. Models other than `auto`, and a `fixed` number of
+    /// threads, do not use it. An unreadable profile is ignored with a warning.
     pub(crate) fn read(name: &[u8], charset: Charset, choice: Choice, fixed: bool) -> Self {
         if choice != Choice::Auto || fixed {
             return Self::default();
         }
-        let of =
-            |profile: Profile| Self::of(&profile, &mounts::read().unwrap_or_default(), &Here::now(), charset);
+        let of = |profile: Profile| {
+            Self::of(&profile, &mounts::read().unwrap_or_default(), &HostConditions::now(), charset)
+        };
         profile(name, charset).map(of).unwrap_or_default()
     }
 
-    fn of(profile: &Profile, mounts: &[Mount], here: &Here, charset: Charset) -> Self {
-        let (mut leaps, mut notes) = (Vec::new(), Vec::new());
+    fn of(profile: &Profile, mounts: &[Mount], here: &HostConditions, charset: Charset) -> Self {
+        let (mut hints, mut notes) = (Vec::new(), Vec::new());
         for mount in mounts {
             let note = match profile.find(&Filesystem::from(mount), here) {
-                Found::None => None,
-                Found::Stale(entry, why) => Some(format!("not from {}: {why}", origin(entry, charset))),
-                Found::Entry(entry) => entry.walk_in_flight.map(|workers| {
-                    leaps.push((mount.dev, workers as usize));
-                    format!("{}, from {}", number(workers, here), origin(entry, charset))
+                ProfileLookup::Missing => None,
+                ProfileLookup::Stale(entry, why) => {
+                    Some(format!("not from {}: {why}", origin(entry, charset)))
+                }
+                ProfileLookup::Valid(entry) => entry.walk_in_flight.map(|workers| {
+                    hints.push((mount.dev, workers as usize));
+                    format!("{}, from {}", describe_workers(workers, here), origin(entry, charset))
                 }),
             };
             notes.extend(note.map(|note| (mount.dev, format!("start: {note}"))));
         }
-        Self { leaps: leaps.into_iter().collect(), notes }
+        Self { hints: hints.into_iter().collect(), notes }
     }
 
-    /// What `--verbose` says where these devices were met.
+    /// Returns the notes about these devices, for `--verbose`.
     pub(crate) fn notes(&self, devices: &[u64]) -> impl Iterator<Item = &str> {
         let noted = |dev: &u64| self.notes.iter().find(|(known, _)| known == dev);
         devices.iter().filter_map(noted).map(|(_, note)| note.as_str())
     }
 }
 
-/// What the profile says of a server's pool.
+/// The size of the server's pool, from the profile.
 #[derive(Debug)]
-pub(crate) struct Threads {
-    /// Threads that may wait for the device; none if the entry does not hold.
+pub(crate) struct PoolThreads {
+    /// The number of threads that may wait for the device; `None` if the entry does not apply.
     pub(crate) number: Option<usize>,
-    /// Where that is from, or why not.
+    /// The origin of the number, or the reason why there is none.
     pub(crate) note: String,
 }
 
-/// How many threads a server called `name` is to have for files in `dir`, if the profile has an entry for its filesystem.
-pub(crate) fn threads(name: &[u8], charset: Charset, dir: &Path) -> Option<Threads> {
-    threads_of(&profile(name, charset)?, &Filesystem::of(dir)?, &Here::now(), charset)
+/// Returns the size of the thread pool for the server `name` with files in `dir`. `None` if the
+/// profile has no entry for the filesystem.
+pub(crate) fn pool_threads(name: &[u8], charset: Charset, dir: &Path) -> Option<PoolThreads> {
+    pool_threads_of(&profile(name, charset)?, &Filesystem::of(dir)?, &HostConditions::now(), charset)
 }
 
-fn threads_of(profile: &Profile, filesystem: &Filesystem, here: &Here, charset: Charset) -> Option<Threads> {
+fn pool_threads_of(
+    profile: &Profile,
+    filesystem: &Filesystem,
+    here: &HostConditions,
+    charset: Charset,
+) -> Option<PoolThreads> {
     match profile.find(filesystem, here) {
-        Found::None => None,
-        Found::Stale(entry, why) => {
-            Some(Threads { number: None, note: format!("not from {}: {why}", origin(entry, charset)) })
+        ProfileLookup::Missing => None,
+        ProfileLookup::Stale(entry, why) => {
+            Some(PoolThreads { number: None, note: format!("not from {}: {why}", origin(entry, charset)) })
         }
-        Found::Entry(entry) => {
-            let pooled = |serve: &&Serve| POOLED.contains(&serve.model.as_str());
+        ProfileLookup::Valid(entry) => {
+            let pooled = |serve: &&ServeSettings| POOLED.contains(&serve.model.as_str());
             let number = Some(entry.serve.as_ref().filter(pooled)?.pool_threads as usize);
-            Some(Threads { number, note: format!("from {}", origin(entry, charset)) })
+            Some(PoolThreads { number, note: format!("from {}", origin(entry, charset)) })
         }
     }
 }
 
-/// The profile, if there is one; it is said if it cannot be read.
+/// Reads the profile, if there is one. Prints a warning if it cannot be read.
 fn profile(name: &[u8], charset: Charset) -> Option<Profile> {
     let path = path(|name| std::env::var_os(name))?;
     Profile::read(&path).unwrap_or_else(|error| {
         let path = quoteaf(path.as_os_str().as_bytes(), charset);
         let cause = error.cause().into_bytes();
-        complain(&[name, b": ignoring profile ", &path, b": ", &cause, b"\n"].concat());
+        write_stderr(&[name, b": ignoring profile ", &path, b": ", &cause, b"\n"].concat());
         None
     })
 }
 
-fn number(workers: u32, here: &Here) -> String {
+fn describe_workers(workers: u32, here: &HostConditions) -> String {
     match workers > here.cpus {
         true => format!("{workers} workers once calls wait"),
         false => "one worker a CPU, also once calls wait".to_owned(),
     }
 }
 
-fn origin(entry: &Entry, charset: Charset) -> String {
+fn origin(entry: &ProfileEntry, charset: Charset) -> String {
     let Filesystem { kind, source } = &entry.filesystem;
     let [kind, source] = [kind, source].map(|text| quotef(text.as_bytes(), charset));
     let [kind, source] = [&kind, &source].map(|text| String::from_utf8_lossy(text));
     format!("the profile of {} ({kind} on {source})", entry.measured.strftime("%Y-%m-%d"))
 }
 
-/// Where the profile is, if there is to be one.
+/// Returns the path of the profile; `None` if none is to be read.
 pub(crate) fn path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     match env(VARIABLE) {
         Some(path) if path.is_empty() => None,
         Some(path) => Some(path.into()),
-        None => usual(env),
+        None => default_path(env),
     }
 }
 
-/// As the XDG base directories have it, where a relative path counts for none.
-fn usual(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// Follows the XDG Base Directory Specification, in which relative paths are ignored.
+fn default_path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let settings = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
     Some(settings?.join(FILE))
@@ -164,9 +177,9 @@ mod tests {
         Mount { point: c"/".to_owned(), dev, kind, source, options, is_part: false }
     }
 
-    fn entry(source: &str, walk_in_flight: Option<u32>, kernel: &str) -> Entry {
+    fn entry(source: &str, walk_in_flight: Option<u32>, kernel: &str) -> ProfileEntry {
         let measured = "2026-08-24T10:00:00Z".parse().expect("it is a time");
-        Entry {
+        ProfileEntry {
             filesystem: Filesystem::from(&mount(0, source)),
             kernel: kernel.to_owned(),
             cpus: 2,
@@ -180,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_is_known_by_device_and_all_of_it_is_said() {
+    fn valid_entries_give_hints_by_device_and_all_entries_give_notes() {
         let mut profile = Profile::default();
         for entry in [
             entry("/dev/a", Some(32), "k"),
@@ -191,12 +204,12 @@ mod tests {
             profile.put(entry);
         }
         let now = "2026-09-01T00:00:00Z".parse().expect("it is a time");
-        let here = Here { kernel: "k".to_owned(), cpus: 2, now };
+        let here = HostConditions { kernel: "k".to_owned(), cpus: 2, now };
         let sources = ["/dev/a", "/dev/b c", "/dev/old", "/dev/unmeasured", "/dev/unknown", "/dev/a"];
         let mounts = [10, 20, 30, 40, 50, 10].into_iter().zip(sources);
         let mounts: Vec<_> = mounts.map(|(dev, source)| mount(dev, source)).collect();
-        let start = Start::of(&profile, &mounts, &here, Charset::Utf8);
-        let known = [10, 20, 30, 40, 50].map(|dev| start.leaps.of(dev));
+        let start = AutoStart::of(&profile, &mounts, &here, Charset::Utf8);
+        let known = [10, 20, 30, 40, 50].map(|dev| start.hints.of(dev));
         assert_eq!(known, [Some(32), Some(2), None, None, None]);
         let notes: Vec<_> = start.notes(&[50, 40, 30, 20, 10]).collect();
         let expected = [

@@ -1,5 +1,6 @@
-//! Command lines, right and wrong ones, read as GNU du reads them: the same standard output, standard error
-//! and exit status, in both kinds of locale. What is measured hardly matters here; the tree is tiny.
+//! Command lines, valid and invalid, parsed as GNU du parses them: the same standard output,
+//! standard error and exit status, in a UTF-8 locale and in the C locale. The sizes hardly matter
+//! here, so the tree is tiny.
 
 #[allow(unused_imports, reason = "some of what it offers is for other tests")]
 mod support;
@@ -10,10 +11,11 @@ use std::os::unix::ffi::OsStringExt;
 use support::program::Program;
 use support::{Tree, du, needs_gnu};
 
-/// The forms compared: as `du`, and as `fathom du`, where the additions must not get in the way.
+/// The forms compared: called as `du`, and as `fathom du`, whose additional options must not change
+/// the parsing of GNU du's.
 const FORMS: [Program; 2] = [Program::AsDu, Program::Engine(&["--threads=2"])];
 
-/// Letters: bundles, values, and letters that are no option's.
+/// Short options: bundles, values, and letters that are not options.
 const LETTERS: &[&str] = &[
     "-s",
     "-sh",
@@ -74,7 +76,7 @@ const LETTERS: &[&str] = &[
     "-s -- d -- f",
 ];
 
-/// Names: exact, cut short, ambiguous, unknown; values behind `=` or in the next word.
+/// Long options: exact, abbreviated, ambiguous, unknown; values after `=` or in the next argument.
 const NAMES: &[&str] = &[
     "--all",
     "--al",
@@ -150,7 +152,7 @@ const NAMES: &[&str] = &[
     "--total --sum d f",
 ];
 
-/// fathom's own options, which are none of GNU du's.
+/// Options of fathom that GNU du does not have.
 const ADDED: &[&str] = &[
     "--tree",
     "--top=3",
@@ -168,7 +170,7 @@ const ADDED: &[&str] = &[
     "--io sync d",
 ];
 
-/// Values of `--max-depth`, and what does not go with `--summarize`.
+/// Values of `--max-depth`, and its conflicts with `--summarize`.
 const DEPTHS: &[&str] = &[
     "-d0",
     "-d 2 d",
@@ -260,7 +262,7 @@ const SIZES: &[&str] = &[
     "-t x -y",
 ];
 
-/// Times and their styles; the style does not matter without times.
+/// Times and their styles. A style has no effect without times.
 const TIMES: &[&str] = &[
     "--time=bad",
     "--time=",
@@ -296,7 +298,7 @@ const TIMES: &[&str] = &[
     "TIME_STYLE=bad --time --time-style=iso d",
 ];
 
-/// Files of patterns and of operands; measures; the order in which all of it is looked at.
+/// Files of patterns and of operands, measures, and the order in which errors are found.
 const REST: &[&str] = &[
     "-X missing",
     "-X missing -X other -q",
@@ -345,7 +347,7 @@ const REST: &[&str] = &[
     "DU_BLOCK_SIZE=si f",
 ];
 
-/// The two kinds of locale there are.
+/// A UTF-8 locale and the C locale.
 const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
 
 #[test]
@@ -359,11 +361,12 @@ fn names() {
 }
 
 #[test]
-fn called_as_du_it_has_no_options_of_its_own() {
+fn called_as_du_fathom_has_no_additional_options() {
     compare_forms(ADDED, &FORMS[..1]);
 }
 
-/// Their text is fathom's own; when they are obeyed, what is said before and the status are not.
+/// The text of help and version differs from GNU du's. The messages before it and the exit status
+/// must not.
 #[test]
 fn help_and_version() {
     if !needs_gnu(9, 10) {
@@ -403,7 +406,7 @@ fn times() {
 }
 
 #[test]
-fn the_rest() {
+fn other_options() {
     compare(REST);
 }
 
@@ -416,7 +419,7 @@ fn compare_forms(lines: &[&str], forms: &[Program]) {
         return;
     }
     let tree = tree();
-    // Reading a directory for the first time may change its access time, which some lines show.
+    // Reading a directory for the first time may change its atime, which some of the lines print.
     du(&tree, "-a").run(Program::Gnu);
     for line in lines {
         for locale in LOCALES {
@@ -440,7 +443,7 @@ fn tree() -> Tree {
     tree
 }
 
-/// Leading `NAME=value` words.
+/// Returns the leading `NAME=value` arguments.
 fn variables(line: &str) -> Vec<(&str, OsString)> {
     let pairs = line.split(' ').map_while(|word| word.split_once('='));
     let named = |name: &&str| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
@@ -451,7 +454,7 @@ fn words(line: &str) -> Vec<OsString> {
     line.split(' ').skip(variables(line).len()).map(unescape).collect()
 }
 
-/// `\s`, `\t`, `\n` and `\xff` stand for bytes, `''` for an empty word.
+/// Replaces `\s`, `\t`, `\n` and `\xff` by bytes, and `''` by an empty argument.
 fn unescape(word: &str) -> OsString {
     if word == "''" {
         return OsString::new();

@@ -1,5 +1,5 @@
-//! The man pages and completions in `docs/` are those that the program writes, and their readers take them.
-//! `UPDATE_DOCS=1` writes them anew.
+//! The man pages and completions in `docs/` are those that the program prints, and their consumers
+//! (man, bash, fish, zsh) accept them. `UPDATE_DOCS=1` regenerates them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ const PAGES: [&str; 12] = [
 ];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
-/// `docs/`, after it was written anew if that is wanted.
+/// Returns the path of `docs/`. Regenerates the files first if `UPDATE_DOCS` is set.
 fn docs() -> &'static Path {
     static DOCS: OnceLock<PathBuf> = OnceLock::new();
     DOCS.get_or_init(|| {
@@ -38,7 +38,7 @@ fn docs() -> &'static Path {
     })
 }
 
-/// Each file below `docs/`, and the command that prints it.
+/// Returns each generated file below `docs/`, and the arguments that print it.
 fn made() -> Vec<(String, [&'static str; 2])> {
     let pages = PAGES.iter().map(|page| (format!("man/{page}.1"), ["man", page]));
     let scripts = SCRIPTS.iter().map(|(shell, file)| (format!("completions/{file}"), ["completions", shell]));
@@ -60,7 +60,8 @@ fn all_files_are_current() {
     }
 }
 
-/// Nothing if the program is not installed, which the test says.
+/// Runs a program that checks a document. Returns `None` and prints a skip message if it is not
+/// installed.
 fn checker(program: &str, words: &[&str]) -> Option<Output> {
     let output = Command::new(program).args(words).output();
     if output.is_err() {
@@ -82,7 +83,7 @@ fn man_pages_are_valid_roff() {
 #[test]
 fn bash_completes() {
     let script = docs().join("completions/fathom.bash");
-    // What readline sets for the line, and then what it would be offered.
+    // Sets the variables that readline sets for a line, then prints the completions.
     let ask = r#"
         source "$1"
         COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDS=($2)

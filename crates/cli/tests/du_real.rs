@@ -1,4 +1,5 @@
-//! `fathom du` beside GNU du on trees that nobody made for a test: the system's own, and sources if there are any.
+//! Compares `fathom du` with GNU du on existing trees: the system's own files, and sources if any
+//! are installed.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +25,7 @@ const LINES: [&str; 12] = [
     "-aX /dev/null --exclude=*.h",
 ];
 
-/// Compares each command line called as `du` and with one of the I/O models, which take turns.
+/// Compares each command line called as `du`, and with one of the I/O models in turn.
 fn compare(path: &Path) {
     let elsewhere = Tree::new();
     let mut engines = ENGINES.iter().filter(|engine| engine.is_allowed()).cycle();

@@ -1,4 +1,4 @@
-//! `fathom scan --estimate` says what there is, exactly if there is time, and what it does not know.
+//! `fathom scan --estimate` prints exact numbers if it has enough time, otherwise ranges.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -25,14 +25,14 @@ fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// The objects written, the total last.
+/// Returns the objects of the output; the last one is the total.
 fn objects(output: &Output) -> Vec<Value> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What GNU du and find say.
-fn told(tree: &Tree, command: &str) -> u64 {
+/// Returns the first number that the shell command prints.
+fn count_with(tree: &Tree, command: &str) -> u64 {
     let output = run(Command::new("sh").args(["-c", command]).current_dir(tree.path()));
     String::from_utf8(output.stdout).unwrap().split_whitespace().next().unwrap().parse().unwrap()
 }
@@ -41,7 +41,7 @@ const MIXED: &str =
     "d/a 5000, d/b 1, d/e/f 70000, d/e/g = d/a, d/l -> a, d/p |, d/empty/, o/x 9, o/s %, d/hole ~1M";
 
 #[test]
-fn with_time_for_all_it_says_what_find_and_du_say() {
+fn a_complete_estimate_equals_find_and_du() {
     let tree = Tree::parse(MIXED);
     for model in ["sync", "threads=3", "async-par", "auto"] {
         let output = run(&mut scan(&tree, &format!("--estimate 60s --json --io {model} .")));
@@ -52,13 +52,13 @@ fn with_time_for_all_it_says_what_find_and_du_say() {
             let range = &last["total"][name];
             assert_eq!([&range["estimate"], &range["low"], &range["high"]], [number; 3], "{model}: {name}");
         };
-        exact("entries", told(&tree, "find . | wc -l"));
-        exact("dirs", told(&tree, "find . -type d | wc -l"));
-        exact("files", told(&tree, "find . ! -type d | wc -l"));
-        exact("bytes", told(&tree, "du -s -B1 ."));
+        exact("entries", count_with(&tree, "find . | wc -l"));
+        exact("dirs", count_with(&tree, "find . -type d | wc -l"));
+        exact("files", count_with(&tree, "find . ! -type d | wc -l"));
+        exact("bytes", count_with(&tree, "du -s -B1 ."));
         exact(
             "apparent",
-            told(&tree, "find . ! -type d ! -path './d/e/g' -printf '%s\n' | paste -sd+ | bc || true"),
+            count_with(&tree, "find . ! -type d ! -path './d/e/g' -printf '%s\n' | paste -sd+ | bc || true"),
         );
         assert_eq!(
             (&last["exact"], &last["complete"], &last["errors"]),
@@ -74,7 +74,7 @@ fn with_time_for_all_it_says_what_find_and_du_say() {
 }
 
 #[test]
-fn without_time_there_are_ranges() {
+fn an_incomplete_estimate_has_ranges() {
     let tree = Tree::new();
     for top in 0..30 {
         for sub in 0..30 {
@@ -84,7 +84,7 @@ fn without_time_there_are_ranges() {
         }
     }
     let output = run(&mut scan(&tree, "--estimate 0s --json ."));
-    // A second is always there, which may be too short.
+    // The second may suffice for the whole tree or not, so both statuses are possible.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     let objects = objects(&output);
     let last = objects.last().unwrap();
@@ -111,9 +111,9 @@ fn odd_names_and_operands() {
     fs::create_dir(tree.path().join(odd)).unwrap();
     let output = run(scan(&tree, "--estimate 9s --json f . missing").arg(odd));
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    let stderr = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(
-        said,
+        stderr,
         "fathom scan: cannot access 'missing': No such file or directory\n\
          fathom scan: 1 entry that was met is missing in the estimate\n"
     );
@@ -124,7 +124,7 @@ fn odd_names_and_operands() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_counted() {
+fn unreadable_directories_are_reported_and_counted() {
     let tree = Tree::parse("d/e/f 1, g 1");
     let closed = tree.path().join("d/e");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
@@ -133,14 +133,14 @@ fn what_cannot_be_read_is_said_and_counted() {
     let output = run(&mut command);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(said.starts_with("fathom scan: cannot read './d/e': Permission denied\n"), "{said}");
+    let stderr = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(stderr.starts_with("fathom scan: cannot read './d/e': Permission denied\n"), "{stderr}");
     let last = objects(&output).pop().unwrap();
     assert_eq!((&last["errors"], &last["total"]["entries"]["low"]), (&1.into(), &4.into()), "{last}");
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_there_is() {
+fn an_interrupt_prints_the_estimate_so_far() {
     let tree = Tree::new();
     for dir in 0..2_000 {
         let dir = tree.path().join(format!("t{}/d{dir}", dir % 20));
@@ -149,7 +149,7 @@ fn an_interrupt_ends_it_with_what_there_is() {
     }
     let mut command = scan(&tree, "--estimate 1h --rate 200 --json --progress .");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The first progress line comes when the handler is in place.
+    // fathom prints its first progress line after it has installed the signal handler.
     let mut stderr = child.stderr.take().unwrap();
     std::io::Read::read_exact(&mut stderr, &mut [0]).unwrap();
     std::thread::sleep(Duration::from_millis(10));
@@ -176,7 +176,7 @@ fn wrong_command_lines_are_refused() {
     ] {
         let output = run(&mut scan(&tree, words));
         assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said.lines().next(), Some(&*format!("fathom scan: {message}")), "{words}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().next(), Some(&*format!("fathom scan: {message}")), "{words}");
     }
 }

@@ -1,5 +1,5 @@
-//! The commands that the README and `--help` show work as they are written: run by a shell, in a tree of their own
-//! that stands for the places they name.
+//! The commands in the README, the guides and `--help` work as they are written. A shell runs them
+//! in a tree that stands for the places that they name.
 
 #[allow(unused_imports, reason = "some of what it offers is for other tests")]
 mod support;
@@ -11,10 +11,10 @@ use std::process::{Command, Output};
 use support::Tree;
 use support::program::Program;
 
-/// A home directory with what the examples look for in the current one.
+/// A home directory with the files that the examples expect in the current directory.
 const HOME: &str = "disk.iso 4096, projects/p 7, src/a.rs 5000, src/b/c.log 100, d.log 3, srv/big 20000, srv/sub/small 1, mnt/nfs/f 1, usr/h 1, var/log/g.log 1";
 
-/// The blocks of the document `name` that are in `language`.
+/// Returns the code blocks of the document `name` that are in `language`.
 fn blocks(name: &str, language: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let text = fs::read_to_string(path).expect("the document is there");
@@ -23,7 +23,7 @@ fn blocks(name: &str, language: &str) -> Vec<String> {
     blocks.map(str::to_string).collect()
 }
 
-/// The commands that the document `name` shows.
+/// Returns the commands in the document `name`.
 fn shown(name: &str) -> Vec<String> {
     let shell = blocks(name, "sh");
     let lines = shell.iter().flat_map(|block| block.lines()).filter(|line| line.starts_with("fathom "));
@@ -38,7 +38,7 @@ fn help(words: &[&str]) -> Vec<String> {
     examples.lines().filter(is_command).map(|line| line.trim().to_string()).collect()
 }
 
-/// The places of a whole machine, moved below `home`.
+/// Moves the absolute paths of a command below `home`.
 fn moved(line: &str, home: &Path) -> String {
     let move_word = |word: &str| match word.strip_prefix('/') {
         Some(rest) => home.join(rest).to_str().expect("made by this test").to_string(),
@@ -56,7 +56,7 @@ fn run(line: &str, home: &Path) -> Output {
     shell.output().expect("a shell runs")
 }
 
-/// Where `tools/test-python.sh` puts DuckDB.
+/// Returns the directory into which `tools/test-python.sh` installs DuckDB.
 fn python_bin() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin")
 }
@@ -111,7 +111,7 @@ fn every_example_works_as_written() {
             );
         }
         if line.contains("--resume") {
-            // Ends before it has read anything.
+            // A scan with this deadline ends before it has read anything.
             let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
             let inventory = inventory.expect("an example names the inventory to go on with");
             run(&format!("fathom scan --deadline 0s -o {inventory} srv"), home.path());
@@ -120,7 +120,7 @@ fn every_example_works_as_written() {
             let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
             run(&format!("fathom scan -o {previous} srv"), home.path());
         }
-        // A server does not end by itself: what it would do is checked.
+        // A server does not exit by itself, so check its configuration instead.
         let stays = line.starts_with("fathom serve")
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
         let line = if stays { line + " --check" } else { line };
@@ -131,7 +131,7 @@ fn every_example_works_as_written() {
         assert!(ended_well && is_quiet, "{line}: {output:?}");
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
         let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
-        // Nothing in the tree is as large as an example's threshold, or called like that.
+        // The tree has no entry as large as the example's threshold, or with the example's name.
         let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
         let makes_files = line.contains(" -o ") || line.contains("--parquet");
         assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");

@@ -1,5 +1,6 @@
-//! `fathom du --from` says of an inventory what `fathom du` says of the tree, which other tests compare with GNU du: the same
-//! lines, messages and exit status. Where files get lines, these may be in another order.
+//! `fathom du --from` prints for an inventory what `fathom du` prints for the tree: the same lines,
+//! messages and exit status. Other tests compare the latter with GNU du. Where files get lines,
+//! their order may differ.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -27,8 +28,8 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// What a run says: its lines, its messages, its status.
-fn said(output: &Output, sorted: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Option<i32>) {
+/// Returns the lines, the messages and the exit status of a run.
+fn result_of(output: &Output, sorted: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Option<i32>) {
     let lines =
         |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
     let (mut out, mut err) = (lines(&output.stdout), lines(&output.stderr));
@@ -39,21 +40,23 @@ fn said(output: &Output, sorted: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Option<i3
     (out, err, output.status.code())
 }
 
-/// Scans `roots` and compares for each of `asked` (options and operands).
+/// Scans the roots `scanned` and compares both commands for each of `options`, which may include
+/// operands.
 #[track_caller]
-fn same(tree: &Tree, scanned: &str, asked: &[&str]) -> PathBuf {
+fn compare(tree: &Tree, scanned: &str, options: &[&str]) -> PathBuf {
     let inventory = tree.path().parent().unwrap().join("inv");
     fs::remove_dir_all(&inventory).ok();
     let mut scan = fathom(tree, "scan -o");
     output(scan.arg(&inventory).args(scanned.split_whitespace()));
     assert!(inventory.exists(), "{scanned}");
-    for words in asked {
+    for words in options {
         let operands = !words.split_whitespace().any(|word| !word.starts_with('-'));
         let live = output(&mut fathom(tree, &format!("du {words} {}", if operands { scanned } else { "" })));
-        let told = output(fathom(tree, "du").arg("--from").arg(&inventory).args(words.split_whitespace()));
+        let recorded =
+            output(fathom(tree, "du").arg("--from").arg(&inventory).args(words.split_whitespace()));
         let sorted = words.contains("a") && !words.contains("apparent") || words.contains("--by");
-        let (live, told) = (said(&live, sorted), said(&told, sorted));
-        if live != told {
+        let (live, recorded) = (result_of(&live, sorted), result_of(&recorded, sorted));
+        if live != recorded {
             let show = |lines: &[Vec<u8>]| {
                 lines.iter().map(|line| String::from_utf8_lossy(line)).collect::<String>()
             };
@@ -62,16 +65,16 @@ fn same(tree: &Tree, scanned: &str, asked: &[&str]) -> PathBuf {
                 live.2,
                 show(&live.0),
                 show(&live.1),
-                told.2,
-                show(&told.0),
-                show(&told.1),
+                recorded.2,
+                show(&recorded.0),
+                show(&recorded.1),
             );
         }
     }
     inventory
 }
 
-/// Options that are answered from rows of directories, and those that are not.
+/// Options that are answered from the rows of directories, and options that need the rows of files.
 const ALL: [&str; 26] = [
     "",
     "-s",
@@ -117,27 +120,27 @@ fn varied() -> Tree {
 }
 
 #[test]
-fn one_tree_reads_as_it_was() {
+fn one_tree_reads_like_the_scanned_one() {
     let tree = varied();
     for scanned in ["d", "d/", ".", "./e", "single"] {
-        same(&tree, scanned, &ALL);
+        compare(&tree, scanned, &ALL);
     }
-    same(&tree, ".", &["--by=ext", "--by=type", "--by=user", "--top=5", "--tree", "--tree --json"]);
+    compare(&tree, ".", &["--by=ext", "--by=type", "--by=user", "--top=5", "--tree", "--tree --json"]);
 }
 
 #[test]
 fn several_trees_count_each_inode_once() {
     let tree = varied();
     for scanned in ["d e", "e d single", "d d/sub", "d/sub d", "d e d/a", "d/a e d", "d d"] {
-        same(&tree, scanned, &ALL);
+        compare(&tree, scanned, &ALL);
     }
 }
 
 #[test]
-fn a_part_is_what_it_would_be_by_itself() {
+fn a_subtree_equals_a_scan_of_that_subtree() {
     let tree = varied();
     for options in ["", "-s", "-c", "-b", "--inodes", "-l", "-S", "-d1", "-a"] {
-        let asked = |operands: &str| format!("{options} {operands}");
+        let words = |operands: &str| format!("{options} {operands}");
         for operands in [
             "./d",
             "./d/sub",
@@ -149,17 +152,17 @@ fn a_part_is_what_it_would_be_by_itself() {
             "./d/none",
             "./d/l",
         ] {
-            same(&tree, ".", &[&asked(operands)]);
+            compare(&tree, ".", &[&words(operands)]);
         }
     }
-    let inventory = same(&tree, ".", &[]);
-    let told = output(fathom(&tree, "du -s --from").arg(&inventory).args(["d/sub", "d/none"]));
+    let inventory = compare(&tree, ".", &[]);
+    let recorded = output(fathom(&tree, "du -s --from").arg(&inventory).args(["d/sub", "d/none"]));
     let live = output(&mut fathom(&tree, "du -s d/sub d/none"));
-    assert_eq!(said(&told, false), said(&live, false), "relative to what was scanned");
+    assert_eq!(result_of(&recorded, false), result_of(&live, false), "relative to what was scanned");
 }
 
 #[test]
-fn random_trees_read_as_they_were() {
+fn random_trees_read_like_the_scanned_ones() {
     let mut random = Random::new(11);
     for _ in 0..12 {
         let tree = Tree::new();
@@ -184,19 +187,19 @@ fn random_trees_read_as_they_were() {
             }
         }
         let part = dirs[random.below(dirs.len())].display().to_string();
-        same(&tree, "r", &ALL);
-        same(&tree, "r", &[&part, &format!("-s {part}"), &format!("-b {part} r"), &format!("-S {part}")]);
+        compare(&tree, "r", &ALL);
+        compare(&tree, "r", &[&part, &format!("-s {part}"), &format!("-b {part} r"), &format!("-S {part}")]);
     }
 }
 
 #[test]
-fn what_was_not_there_or_could_not_be_read_is_said_as_du_says_it() {
+fn recorded_errors_are_printed_as_du_prints_them() {
     let tree = varied();
-    same(&tree, "d none e", &["", "-s", "-c", "-a"]);
+    compare(&tree, "d none e", &["", "-s", "-c", "-a"]);
     if !needs_mounts() {
         return;
     }
-    // Root reads everything: a process without that right scans and measures.
+    // Root can read every directory, so scan and measure without that privilege.
     let script = "mount -t tmpfs none d/empty && touch d/empty/in && \
          \"$0\" scan -x -o ../inv d; \"$0\" du -x d >../live; \"$0\" du --from ../inv >../told; cmp ../live ../told";
     let mut command = Command::new("unshare");
@@ -210,7 +213,7 @@ fn what_was_not_there_or_could_not_be_read_is_said_as_du_says_it() {
 }
 
 #[test]
-fn unreadable_directories_are_counted_as_far_as_they_are_known() {
+fn unreadable_directories_count_their_recorded_entries() {
     let tree = varied();
     let (closed, out) = (tree.path().join("d/sub"), tree.path().parent().unwrap().join("out"));
     fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
@@ -222,41 +225,45 @@ fn unreadable_directories_are_counted_as_far_as_they_are_known() {
     };
     assert_eq!(run("scan -o ../out/inv d").status.code(), Some(1));
     for options in ["", "-s", "-a"] {
-        let (live, told) = (run(&format!("du {options} d")), run(&format!("du {options} --from ../out/inv")));
+        let (live, recorded) =
+            (run(&format!("du {options} d")), run(&format!("du {options} --from ../out/inv")));
         assert!(
-            String::from_utf8_lossy(&told.stderr)
+            String::from_utf8_lossy(&recorded.stderr)
                 .contains("cannot read directory 'd/sub': Permission denied")
         );
-        assert_eq!(said(&live, options == "-a"), said(&told, options == "-a"), "{options}");
+        assert_eq!(result_of(&live, options == "-a"), result_of(&recorded, options == "-a"), "{options}");
     }
     fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
-fn an_empty_file_of_operands_asks_for_nothing() {
+fn an_empty_file_of_operands_prints_nothing() {
     let tree = varied();
-    let inventory = same(&tree, "d e", &[]);
+    let inventory = compare(&tree, "d e", &[]);
     for options in ["", "-s", "-c", "-a"] {
         let live = output(&mut fathom(&tree, &format!("du {options} --files0-from=/dev/null")));
         let mut command = fathom(&tree, &format!("du {options} --files0-from=/dev/null --from"));
-        assert_eq!(said(&output(command.arg(&inventory)), false), said(&live, false), "{options}");
+        assert_eq!(result_of(&output(command.arg(&inventory)), false), result_of(&live, false), "{options}");
     }
 }
 
 #[test]
 fn operands_need_not_be_spelled_as_they_were_scanned() {
     let tree = varied();
-    let inventory = same(&tree, "./d//sub/. single", &[]);
+    let inventory = compare(&tree, "./d//sub/. single", &[]);
     for operand in ["d/sub", "./d/sub/", "d//./sub", "./single", "single"] {
-        let told = output(fathom(&tree, "du -s --from").arg(&inventory).arg(operand));
-        assert_eq!(said(&told, false), said(&output(&mut fathom(&tree, &format!("du -s {operand}"))), false));
+        let recorded = output(fathom(&tree, "du -s --from").arg(&inventory).arg(operand));
+        assert_eq!(
+            result_of(&recorded, false),
+            result_of(&output(&mut fathom(&tree, &format!("du -s {operand}"))), false)
+        );
     }
 }
 
 #[test]
-fn what_cannot_be_answered_is_refused() {
+fn unsupported_options_are_refused() {
     let tree = varied();
-    let inventory = same(&tree, "d", &["-s"]);
+    let inventory = compare(&tree, "d", &["-s"]);
     let refused = |words: &[&str], inventory: &Path| {
         let output = output(fathom(&tree, "du").args(words).arg("--from").arg(inventory));
         assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{words:?}: {output:?}");

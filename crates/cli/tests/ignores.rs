@@ -1,4 +1,5 @@
-//! `fathom list --ignore-vcs` leaves out what fd and git leave out, wherever and however it walks.
+//! `fathom list --ignore-vcs` ignores the entries that fd and git ignore, in every directory and
+//! with every traversal.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -14,7 +15,8 @@ use support::Tree;
 use support::program::Program;
 use support::random::Random;
 
-/// A program that runs in `dir` of `tree`, and takes `home` beside it for the user's directory.
+/// Returns a command that runs in `dir` of `tree`, with the directory `home` beside the tree as
+/// `$HOME`.
 fn program(name: impl AsRef<std::ffi::OsStr>, tree: &Tree, dir: &str) -> Command {
     let mut command = Command::new(name);
     let home = tree.path().with_file_name("home");
@@ -22,7 +24,7 @@ fn program(name: impl AsRef<std::ffi::OsStr>, tree: &Tree, dir: &str) -> Command
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_GLOBAL", "GIT_INDEX_FILE"] {
         command.env_remove(name);
     }
-    // Nobody's settings but those of the test.
+    // Keep the settings of the machine and of its user away from git.
     command.env("GIT_CONFIG_SYSTEM", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("LC_ALL", "C.UTF-8");
     command
 }
@@ -32,7 +34,7 @@ fn fathom(tree: &Tree, dir: &str, words: &[&str]) -> Output {
     command.args(["list", "--ignore-vcs"]).args(words).output().unwrap()
 }
 
-/// What it lists below `dir`, without the directory itself.
+/// Returns the entries that fathom lists below `dir`, without `dir` itself.
 #[track_caller]
 fn listed(tree: &Tree, dir: &str, words: &[&str]) -> BTreeSet<String> {
     let output = fathom(tree, dir, &[&["-0", "--min-depth=1"], words].concat());
@@ -45,7 +47,7 @@ fn records(output: &Output, prefix: &str) -> BTreeSet<String> {
     paths.map(|path| path.strip_prefix(prefix).unwrap_or(path).trim_end_matches('/').to_owned()).collect()
 }
 
-/// Fails unless exactly these entries are listed, in both orders.
+/// Asserts that exactly these entries are listed, in both orders.
 #[track_caller]
 fn lists(tree: &Tree, dir: &str, words: &[&str], expected: &str) {
     let expected: BTreeSet<String> = expected.split_whitespace().map(String::from).collect();
@@ -54,7 +56,7 @@ fn lists(tree: &Tree, dir: &str, words: &[&str], expected: &str) {
     }
 }
 
-/// A tree with files of rules: `path: line|line`, one to a line of `files`.
+/// Returns a tree with ignore files. Each line of `files` is `path: line|line`.
 fn ruled(spec: &str, files: &str) -> Tree {
     let tree = Tree::parse(spec);
     for file in files.lines().map(str::trim).filter(|file| !file.is_empty()) {
@@ -65,7 +67,7 @@ fn ruled(spec: &str, files: &str) -> Tree {
 }
 
 #[test]
-fn what_gitignore_says_in_a_repository_and_below_it() {
+fn gitignore_files_apply_in_a_repository_and_below_it() {
     let tree = ruled(
         "r/.git/, r/a.o, r/b.c, r/sub/a.o, r/sub/keep.o, r/target/x/y, r/sub/target, r/x/deep/b.c",
         "r/.gitignore: *.o|target/|/b.c
@@ -90,7 +92,7 @@ fn outside_repositories_only_ignore_files_count() {
 }
 
 #[test]
-fn ignore_files_weigh_more_than_gitignore_files_below_them() {
+fn ignore_files_override_gitignore_files_below_them() {
     let tree = ruled(
         ".git/, a/x, a/y",
         ".ignore: !x|y
@@ -101,7 +103,7 @@ fn ignore_files_weigh_more_than_gitignore_files_below_them() {
 }
 
 #[test]
-fn what_a_repository_and_its_user_exclude() {
+fn info_exclude_and_the_users_ignore_file_apply() {
     let tree = ruled(
         "r/.git/, r/a, r/b, r/c, r/d/e, r/d/f, r/in/.git/, r/in/a, r/in/b, outside/b",
         "r/.git/info/exclude: a|/d/e
@@ -129,7 +131,7 @@ fn a_work_tree_that_keeps_its_repository_elsewhere() {
 }
 
 #[test]
-fn what_is_asked_for_is_listed_and_rules_above_it_count() {
+fn operands_are_listed_and_rules_above_them_apply() {
     let tree = ruled(
         ".git/, a/b/x.o, a/b/x.c, c.o",
         ".gitignore: *.o|b
@@ -159,16 +161,16 @@ fn rules_are_found_in_a_directory_of_several_batches() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_once_and_the_rest_counts() {
+fn an_error_in_an_ignore_file_is_reported_once_and_the_rest_applies() {
     let tree = ruled("r/.git/, r/d/, r/x, r/y, r/loop/.ignore -> ../x", "r/.gitignore: {a|x|b[z-a]");
     for order in ["path", "any"] {
         let output = fathom(&tree, "", &["--order", order, "--no-hidden", "r"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        let said: Vec<&str> = said.lines().collect();
-        assert_eq!(said.len(), 2, "{said:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stderr: Vec<&str> = stderr.lines().collect();
+        assert_eq!(stderr.len(), 2, "{stderr:?}");
         let rule = "fathom list: warning: line 1 of 'r/.gitignore' (and 1 more) has no effect: ";
-        assert!(said[0].starts_with(rule), "{said:?}");
-        assert_eq!(said[1], "fathom list: cannot read 'r/loop/.ignore': Too many levels of symbolic links");
+        assert!(stderr[0].starts_with(rule), "{stderr:?}");
+        assert_eq!(stderr[1], "fathom list: cannot read 'r/loop/.ignore': Too many levels of symbolic links");
         assert_eq!(output.status.code(), Some(1));
         let listed: BTreeSet<&[u8]> = output.stdout.split(|byte| *byte == b'\n').collect();
         assert_eq!(listed, BTreeSet::from([&b""[..], b"r", b"r/d", b"r/y", b"r/loop"]));
@@ -178,12 +180,12 @@ fn what_is_wrong_with_a_file_is_said_once_and_the_rest_counts() {
 }
 
 #[test]
-fn what_is_no_file_of_rules_is_none() {
+fn an_ignore_file_that_is_not_a_regular_file_has_no_effect() {
     let tree = ruled("r/.git/, r/a, r/.gitignore/x, r/p/.ignore |, r/p/a", "r/.git/info/exclude: a");
     lists(&tree, "r", &["--no-hidden"], "p");
 }
 
-/// Names and patterns are made of few letters, so that they meet.
+/// Names and patterns are made of few letters, so that patterns often match.
 const NAMES: [&str; 12] = ["a", "b", "ab", "a.o", "b.o", "foo", "foo.c", ".h", "a b", "#c", "!d", "ba"];
 const PARTS: [&str; 19] = [
     "a", "b", "ab", "a.o", "foo", "*", "?", "*.o", "[ab]", "[!a]*", "[a-c]?", "**", "a*", "*b", ".*",
@@ -229,12 +231,12 @@ fn rules(random: &mut Random) -> String {
     (0..1 + random.below(4)).map(|_| pattern(random) + "\n").collect()
 }
 
-/// Whether a rule is about names wherever they are.
+/// Whether a rule applies to names in every directory.
 fn is_anywhere(line: &str) -> bool {
     !line.trim_end().trim_end_matches('/').contains('/')
 }
 
-/// Puts files called `names` into some of the directories.
+/// Puts ignore files called `names` into `percent` of the directories.
 fn make_rules(random: &mut Random, tree: &Tree, names: &[&str], percent: usize) {
     let mut dirs = listed_dirs(tree);
     dirs.insert(0, String::new());
@@ -255,7 +257,7 @@ fn listed_dirs(tree: &Tree) -> Vec<String> {
     records(&output.unwrap(), "").into_iter().filter(|dir| !dir.starts_with(".git")).collect()
 }
 
-/// Seeds to try: `FATHOM_SEED` alone if it is set.
+/// Returns the seeds to try: only `FATHOM_SEED` if it is set.
 fn seeds(all: Range<u64>) -> Range<u64> {
     let one: Option<u64> = std::env::var("FATHOM_SEED").ok().and_then(|seed| seed.parse().ok());
     one.map_or(all, |seed| seed..seed + 1)
@@ -278,7 +280,7 @@ fn assert_same(tree: &Tree, seed: u64, expected: &BTreeSet<String>, found: &BTre
 }
 
 #[test]
-fn git_leaves_out_the_same() {
+fn git_ignores_the_same_entries() {
     if !support::needs_tool("git") {
         return;
     }
@@ -295,7 +297,8 @@ fn git_leaves_out_the_same() {
             let output = program("git", &tree, &dir).args(ask).output().unwrap();
             assert!(output.status.success(), "{output:?}");
             let expected = records(&output, "");
-            // What is below a directory that is left out is not, if that directory is what was asked for.
+            // git reports nothing for an ignored directory that is queried itself, whereas fathom
+            // lists an operand.
             if !dir.is_empty() && expected.is_empty() {
                 continue;
             }
@@ -310,7 +313,7 @@ fn fd() -> Option<PathBuf> {
 }
 
 #[test]
-fn fd_leaves_out_the_same() {
+fn fd_ignores_the_same_entries() {
     let Some(fd) = fd() else { return support::skip("needs fdfind") };
     for seed in seeds(0..40) {
         let (tree, mut random) = (Tree::new(), Random::new(seed));
@@ -319,7 +322,8 @@ fn fd_leaves_out_the_same() {
         if random.chance(80) {
             tree.holding(".git/info/exclude", rules(&mut random));
         }
-        // fd takes the user's rules as relative to where it runs, git and fathom to the top of the repository.
+        // fd resolves the user's rules against its current directory; git and fathom against the
+        // top of the repository.
         let global: String =
             rules(&mut random).split_inclusive('\n').filter(|line| is_anywhere(line)).collect();
         tree.holding("../home/.config/git/ignore", global);

@@ -1,4 +1,5 @@
-//! `fathom io` and `fathom serve --io-report`: what they show of a path, and what they say of one that is not there.
+//! `fathom io` and `fathom serve --io-report`: the properties that they print of a path, and their
+//! errors.
 
 use std::process::{Command, Output};
 
@@ -36,7 +37,7 @@ fn keys_stand_before_values_that_are_below_each_other() {
 }
 
 #[test]
-fn the_object_says_what_the_text_says() {
+fn the_object_has_the_values_of_the_text() {
     let object: Value = serde_json::from_slice(&io(&["--json", "/"]).stdout).expect("it is JSON");
     let shown = io(&["/"]);
     let shown = text(&shown.stdout);
@@ -63,14 +64,14 @@ fn the_file_system_is_that_of_the_path() {
 }
 
 #[test]
-fn a_path_that_is_not_there_is_status_1() {
+fn a_missing_path_is_status_1() {
     let output = io(&["/no such"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     assert_eq!(text(&output.stderr), "fathom io: cannot look at '/no such': No such file or directory\n");
 }
 
 #[test]
-fn a_command_line_that_means_nothing_is_status_2() {
+fn an_invalid_command_line_is_status_2() {
     for (words, message) in [
         (&["-x"][..], "invalid option -- 'x'"),
         (&["--jsn"], "unrecognized option '--jsn'"),
@@ -135,9 +136,9 @@ fn a_server_reports_what_it_would_do_with_a_directory() {
     let object: Value = serde_json::from_slice(&object.stdout).expect("it is JSON");
     assert_eq!((&object["tried_on"], &object["cache"]["files"]), (&Value::from("file"), &Value::from(9)));
     for case in object["plan"].as_array().expect("it is a list") {
-        let said = case["what"].as_str().expect("each has one");
-        let differs = said.contains("kept");
-        assert!(differs || text(&shown.stdout).contains(said), "{said}");
+        let stderr = case["what"].as_str().expect("each has one");
+        let differs = stderr.contains("kept");
+        assert!(differs || text(&shown.stdout).contains(stderr), "{stderr}");
     }
 }
 

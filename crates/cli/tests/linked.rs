@@ -1,4 +1,5 @@
-//! The programs need no dynamic loader, whose work would be a third of a short run, and still lie at random addresses.
+//! The programs have no dynamic loader, which would take a third of the time of a short run, and
+//! are position-independent, so that the kernel loads them at random addresses.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
@@ -8,9 +9,9 @@ mod support;
 use std::fs;
 use std::process::Command;
 
-/// elf(5): a shared object, which is what a position-independent program is.
+/// The type of a shared object (elf(5)), which a position-independent executable has.
 const ET_DYN: u16 = 3;
-/// The segment with the loader's name.
+/// The type of the segment that names the dynamic loader.
 const PT_INTERP: u32 = 3;
 
 fn has_archives() -> bool {
@@ -19,7 +20,7 @@ fn has_archives() -> bool {
 }
 
 #[test]
-fn programs_are_linked_statically_and_independent_of_their_position() {
+fn programs_are_static_and_position_independent() {
     if !has_archives() || std::env::var_os("FATHOM_LINK").is_some() {
         return support::skip("needs the C library's archive, and FATHOM_LINK unset");
     }

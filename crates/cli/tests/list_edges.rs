@@ -1,4 +1,4 @@
-//! Where `fathom list` could part from find(1), or be taken for it.
+//! Cases in which `fathom list` differs from find(1), and options of find that users may try.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -28,7 +28,7 @@ fn out(tree: &Tree, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a command line that must fail with status 2; returns the message.
+/// Runs a command line that must fail with status 2. Returns the message.
 fn refused(tree: &Tree, words: &[&str]) -> String {
     let output = list(tree, words);
     assert_eq!((output.stdout.len(), output.status.code()), (0, Some(2)), "{words:?}: {output:?}");
@@ -36,7 +36,7 @@ fn refused(tree: &Tree, words: &[&str]) -> String {
 }
 
 #[test]
-fn objects_tell_when_a_file_was_made() {
+fn objects_have_the_btime() {
     let tree = Tree::parse("a/f 1, a/l -> f");
     for order in ["path", "any"] {
         let objects = out(&tree, &["-j", "a", "--order", order]);
@@ -48,7 +48,7 @@ fn objects_tell_when_a_file_was_made() {
             })
             .collect();
         let shown = out(&tree, &["a", "--order", order, "-f", "%p %BY-%Bm-%BdT%BT\\n"]);
-        // As many digits as RFC 3339 has here, and its zone.
+        // RFC 3339 allows any number of digits of a second, and `Z` for UTC.
         let mut expected: Vec<_> =
             shown.lines().map(|line| format!("{}Z", line.trim_end_matches('0'))).collect();
         births.sort_unstable();
@@ -113,8 +113,8 @@ fn a_link_that_may_not_be_followed_is_listed_where_its_name_is_enough() {
             };
             assert_eq!(sorted(&output.stdout), sorted(&expected.stdout), "{words}: {output:?}");
             assert_eq!(output.status.code(), expected.status.code(), "{words}: {output:?}");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(said, "fathom list: cannot access 'd/l': Permission denied\n", "{words}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(stderr, "fathom list: cannot access 'd/l': Permission denied\n", "{words}");
         }
     }
 }
@@ -128,7 +128,7 @@ fn expressions_are_bytes_in_the_c_locale() {
 }
 
 #[test]
-fn words_of_find_are_refused_with_what_is_meant() {
+fn options_of_find_are_refused_with_their_equivalents() {
     let tree = Tree::parse("x 1");
     for (word, meant) in [
         ("-name", "--name"),
@@ -141,29 +141,30 @@ fn words_of_find_are_refused_with_what_is_meant() {
         ("-printf", "--format"),
         ("-print0", "--null"),
     ] {
-        let said = refused(&tree, &[".", word, "x"]);
+        let stderr = refused(&tree, &[".", word, "x"]);
         assert!(
-            said.contains(&format!("unrecognized option '{word}', perhaps '{meant}' is meant")),
-            "{said}"
+            stderr.contains(&format!("unrecognized option '{word}', perhaps '{meant}' is meant")),
+            "{stderr}"
         );
     }
     assert_eq!(out(&tree, &["--name", "-name"]), "", "a value is none of them");
 }
 
 #[test]
-fn a_wrong_value_is_told_what_is_valid() {
+fn an_invalid_value_lists_the_valid_ones() {
     let tree = Tree::new();
     for words in [["--newer", "x1h"], ["--older", "x"]] {
-        let said = refused(&tree, &words);
-        assert!(said.contains("a time is like 90s, 1h30m (ago), 2026-01-31"), "{words:?}: {said}");
+        let stderr = refused(&tree, &words);
+        assert!(stderr.contains("a time is like 90s, 1h30m (ago), 2026-01-31"), "{words:?}: {stderr}");
     }
     for word in ["uring=32768", "threads=4097", "uring=0"] {
-        let said = refused(&tree, &["--io", word]);
-        assert!(said.contains("N and DEPTH are numbers from 1 to 4096"), "{said}");
+        let stderr = refused(&tree, &["--io", word]);
+        assert!(stderr.contains("N and DEPTH are numbers from 1 to 4096"), "{stderr}");
     }
 }
 
-/// As find's `-newer` with `-L`: what a link leads to, whether or not links are followed otherwise.
+/// As find's `-newer` with `-L`: the reference time is that of the link's target, whether or not
+/// links are followed otherwise.
 #[test]
 fn the_time_of_a_link_is_that_of_its_target() {
     let tree =

@@ -13,7 +13,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use support::Tree;
-use support::commands::{fathom, whole};
+use support::commands::{fathom, stdout_of};
 
 fn varied() -> Tree {
     let tree = Tree::parse(
@@ -21,11 +21,11 @@ fn varied() -> Tree {
          s/b/.dot 10, s/b/build/x.o 3, other 9",
     );
     fs::write(tree.path().join(OsStr::from_bytes(b"s/\xff\n")), "odd").unwrap();
-    whole(&tree, &["scan", "-o", "i", "s", "other"]);
+    stdout_of(&tree, &["scan", "-o", "i", "s", "other"]);
     tree
 }
 
-/// Lines in no order.
+/// Returns the lines as a set, without their order.
 fn lines(text: &[u8], end: u8) -> BTreeSet<Vec<u8>> {
     let lines: Vec<_> = text.split(|byte| *byte == end).filter(|line| !line.is_empty()).collect();
     let set: BTreeSet<_> = lines.iter().map(|line| line.to_vec()).collect();
@@ -56,31 +56,34 @@ fn filters_and_formats_are_those_of_list() {
         &["-f", "%p %y %s %b %m %U %G %n %i %D %d %P %f %h %H %l %u %g %T@ %C@ %M\\0"],
     ] {
         for operands in [&["s", "other"][..], &["s"], &["s/a/b", "other"], &["./s//b/", "s/a/f.c"]] {
-            let live = whole(&tree, &[&["list"], words, operands].concat());
-            let told = whole(&tree, &[&["list", "--from", "i"], words, operands].concat());
-            assert_eq!(lines(&told, 0), lines(&live, 0), "{words:?} {operands:?}");
+            let live = stdout_of(&tree, &[&["list"], words, operands].concat());
+            let recorded = stdout_of(&tree, &[&["list", "--from", "i"], words, operands].concat());
+            assert_eq!(lines(&recorded, 0), lines(&live, 0), "{words:?} {operands:?}");
         }
-        let live = whole(&tree, &[&["list"], words, &["s", "other"]].concat());
-        assert_eq!(lines(&whole(&tree, &[&["list", "--from", "i"], words].concat()), 0), lines(&live, 0));
+        let live = stdout_of(&tree, &[&["list"], words, &["s", "other"]].concat());
+        assert_eq!(lines(&stdout_of(&tree, &[&["list", "--from", "i"], words].concat()), 0), lines(&live, 0));
     }
-    assert_eq!(whole(&tree, &["list", "-c", "--from", "i"]), whole(&tree, &["list", "-c", "s", "other"]));
+    assert_eq!(
+        stdout_of(&tree, &["list", "-c", "--from", "i"]),
+        stdout_of(&tree, &["list", "-c", "s", "other"])
+    );
 }
 
 #[test]
-fn objects_have_what_the_inventory_knows() {
+fn objects_have_the_columns_of_the_inventory() {
     let tree = varied();
-    let told = whole(&tree, &["list", "--json", "--from", "i", "--name=l"]);
-    let object: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    let recorded = stdout_of(&tree, &["list", "--json", "--from", "i", "--name=l"]);
+    let object: serde_json::Value = serde_json::from_slice(&recorded).unwrap();
     assert_eq!((&object["path"], &object["link_target"]), (&"s/a/b/l".into(), &"../nowhere".into()));
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_operands_are_reported() {
     let tree = varied();
-    let told = fathom(&tree, ["list", "--from", "i", "nothing", "other"]);
-    assert_eq!((told.status.code(), &told.stdout[..]), (Some(1), &b"other\n"[..]));
+    let recorded = fathom(&tree, ["list", "--from", "i", "nothing", "other"]);
+    assert_eq!((recorded.status.code(), &recorded.stdout[..]), (Some(1), &b"other\n"[..]));
     let live = fathom(&tree, ["list", "nothing", "other"]);
-    assert_eq!(told.stderr, live.stderr);
+    assert_eq!(recorded.stderr, live.stderr);
     for words in
         [&["list", "-L", "--from", "i"][..], &["list", "--ignore-vcs", "--from", "i"], &["list", "--from="]]
     {

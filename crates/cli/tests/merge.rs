@@ -1,5 +1,5 @@
-//! `fathom merge` makes one inventory of several: what is asked of it is answered as of an
-//! inventory of all trees.
+//! `fathom merge` makes one inventory of several. Commands answer from it as from one scan of all
+//! trees.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 use support::Tree;
-use support::commands::{fathom, program, whole};
+use support::commands::{fathom, program, stdout_of};
 
 fn trees() -> Tree {
     let tree = Tree::parse(
@@ -24,7 +24,7 @@ fn trees() -> Tree {
     tree.wide("r/wide", 3000)
 }
 
-/// A scan changes the time of last access of what it reads.
+/// Removes the atime, which a scan changes by reading.
 fn without_atime(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let line = |line: &str| match line.split_once("\"atime\":") {
@@ -35,20 +35,24 @@ fn without_atime(text: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_asked_is_answered_as_of_one_scan() {
+fn a_merged_inventory_answers_like_one_scan() {
     let tree = trees();
-    whole(&tree, &["scan", "-o", "one", "p", "lone"]);
-    whole(&tree, &["scan", "-o", "two", "q"]);
-    whole(&tree, &["scan", "-o", "three", "r"]);
-    whole(&tree, &["scan", "-o", "all", "p", "lone", "q", "r"]);
-    whole(&tree, &["merge", "-o", "merged", "one", "two", "three"]);
+    stdout_of(&tree, &["scan", "-o", "one", "p", "lone"]);
+    stdout_of(&tree, &["scan", "-o", "two", "q"]);
+    stdout_of(&tree, &["scan", "-o", "three", "r"]);
+    stdout_of(&tree, &["scan", "-o", "all", "p", "lone", "q", "r"]);
+    stdout_of(&tree, &["merge", "-o", "merged", "one", "two", "three"]);
     for by in ["dir", "file", "user", "ext", "size", "type", "depth"] {
-        let asked = |inventory| whole(&tree, &["top", "--json", "--by", by, "-n", "10000", inventory]);
-        assert_eq!(String::from_utf8_lossy(&asked("merged")), String::from_utf8_lossy(&asked("all")), "{by}");
+        let answer = |inventory| stdout_of(&tree, &["top", "--json", "--by", by, "-n", "10000", inventory]);
+        assert_eq!(
+            String::from_utf8_lossy(&answer("merged")),
+            String::from_utf8_lossy(&answer("all")),
+            "{by}"
+        );
     }
     for words in [&["du", "-a", "--from"][..], &["export", "--to", "jsonl"], &["export", "--to", "nul"]] {
-        let asked = |inventory| without_atime(&whole(&tree, &[words, &[inventory]].concat()));
-        assert!(asked("merged") == asked("all"), "{words:?}");
+        let answer = |inventory| without_atime(&stdout_of(&tree, &[words, &[inventory]].concat()));
+        assert!(answer("merged") == answer("all"), "{words:?}");
     }
     assert_eq!(fathom(&tree, ["diff", "all", "merged"]).status.code(), Some(0));
     let manifest = |name: &str| -> Value {
@@ -61,24 +65,24 @@ fn what_is_asked_is_answered_as_of_one_scan() {
 }
 
 #[test]
-fn what_is_missing_in_one_is_missing_in_all() {
+fn errors_of_every_inventory_are_kept() {
     let tree = trees();
     assert_eq!(fathom(&tree, ["scan", "-o", "one", "p", "missing"]).status.code(), Some(1));
-    whole(&tree, &["scan", "-o", "two", "q"]);
+    stdout_of(&tree, &["scan", "-o", "two", "q"]);
     let merged = fathom(&tree, ["merge", "-o", "merged", "one", "two"]);
-    let said = String::from_utf8(merged.stderr).unwrap();
+    let stderr = String::from_utf8(merged.stderr).unwrap();
     assert!(
-        merged.status.success() && said.starts_with("fathom merge: warning: the inventory is incomplete"),
-        "{said}"
+        merged.status.success() && stderr.starts_with("fathom merge: warning: the inventory is incomplete"),
+        "{stderr}"
     );
-    let told = fathom(&tree, ["du", "-s", "--from", "merged"]);
-    assert!(String::from_utf8(told.stderr).unwrap().contains("cannot access 'missing': No such file"));
+    let output = fathom(&tree, ["du", "-s", "--from", "merged"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot access 'missing': No such file"));
 }
 
 #[test]
-fn nothing_is_left_of_what_cannot_be_made() {
+fn a_failed_merge_leaves_no_files() {
     let tree = trees();
-    whole(&tree, &["scan", "-o", "one", "p"]);
+    stdout_of(&tree, &["scan", "-o", "one", "p"]);
     let file = tree.path().join("one/entries-00000.parquet");
     let mut bytes = fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
@@ -101,7 +105,7 @@ fn nothing_is_left_of_what_cannot_be_made() {
     }
 }
 
-/// Starts a merge into `m` that stops at a point, and waits until it has.
+/// Starts a merge into `m` that stops at a fault point, and waits until it has stopped.
 #[track_caller]
 fn halted_at(tree: &Tree, point: &str) -> Child {
     let mut command = Command::new(program());
@@ -113,26 +117,26 @@ fn halted_at(tree: &Tree, point: &str) -> Child {
     child
 }
 
-/// Sends the merge a signal, and returns how it ended.
+/// Sends the merge a signal. Returns its exit status and output.
 fn sent(child: Child, signal: Signal) -> Output {
     kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait_with_output().unwrap()
 }
 
-/// Two inventories to merge, or `None` in a build without the points to stop a merge at.
+/// Returns two inventories to merge, or `None` in a build without fault points.
 fn mergeable() -> Option<Tree> {
     if !cfg!(debug_assertions) {
         support::skip("needs a build with debug assertions, which has the points to stop a merge at");
         return None;
     }
     let tree = trees();
-    whole(&tree, &["scan", "-o", "one", "p"]);
-    whole(&tree, &["scan", "-o", "two", "q"]);
+    stdout_of(&tree, &["scan", "-o", "one", "p"]);
+    stdout_of(&tree, &["scan", "-o", "two", "q"]);
     Some(tree)
 }
 
 #[test]
-fn nothing_else_writes_to_what_is_being_merged() {
+fn a_second_merge_into_one_name_is_refused() {
     let Some(tree) = mergeable() else { return };
     for point in ["merge-locked", "segment-closed", "merge-written"] {
         let child = halted_at(&tree, point);
@@ -142,26 +146,26 @@ fn nothing_else_writes_to_what_is_being_merged() {
             (&["scan", "--resume", "-o", "m", "r"], 2),
         ] {
             let output = fathom(&tree, words);
-            let said = String::from_utf8(output.stderr).unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
             let is_new_scan = words[1] == "-o" && words[0] == "scan" && point != "merge-locked";
             let why = match is_new_scan {
                 true => "create 'm.part': File exists".to_owned(),
                 false => "lock 'm.part': another scan or merge is writing to it".to_owned(),
             };
-            assert_eq!(said, format!("fathom {}: cannot {why}\n", words[0]), "{point}");
+            assert_eq!(stderr, format!("fathom {}: cannot {why}\n", words[0]), "{point}");
             assert_eq!(output.status.code(), Some(status), "{point}: {words:?}");
         }
         let merged = sent(child, Signal::CONT);
         assert!(merged.status.success() && merged.stderr.is_empty(), "{point}: {merged:?}");
         let inventory = tree.path().join("m");
         assert!(!inventory.join("lock").exists() && !tree.path().join("m.part").exists(), "{point}");
-        whole(&tree, &["du", "-s", "--from", "m"]);
+        stdout_of(&tree, &["du", "-s", "--from", "m"]);
         fs::remove_dir_all(inventory).unwrap();
     }
 }
 
 #[test]
-fn what_is_in_the_way_is_said_in_words_of_merge() {
+fn a_leftover_of_a_killed_merge_is_reported() {
     let Some(tree) = mergeable() else { return };
     let merged = sent(halted_at(&tree, "merge-written"), Signal::KILL);
     assert!(!merged.status.success());

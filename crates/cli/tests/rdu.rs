@@ -1,4 +1,4 @@
-//! The three small du's: the same sums by each I/O model, in the form that `du -hs` has.
+//! The three small du programs: the same sums with each I/O model, in the format of `du -hs`.
 
 #![cfg(target_os = "linux")]
 
@@ -23,7 +23,7 @@ fn run(program: &str, tree: &Tree, words: &str) -> Output {
     Command::new(program).args(words.split_whitespace()).current_dir(tree.path()).output().expect("it runs")
 }
 
-/// Checks what each prints for `words`, the lines in any order.
+/// Asserts that each program prints `expected` for `words`, in any order.
 #[track_caller]
 fn all_print(tree: &Tree, words: &str, expected: &[&str]) {
     for program in PROGRAMS {
@@ -53,7 +53,7 @@ fn without_s_every_directory_has_a_line() {
 }
 
 #[test]
-fn an_error_is_said_under_the_programs_name_and_does_not_end_it() {
+fn an_error_is_reported_under_the_programs_name_and_does_not_end_it() {
     for (program, name) in PROGRAMS.iter().zip(["rdu-sync", "rdu-async-seq", "rdu-async-par"]) {
         let output = run(program, &forest(), "-s missing t");
         assert_eq!((output.status.code(), &*output.stdout), (Some(1), &b"13200\tt\n"[..]));

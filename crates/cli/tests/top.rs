@@ -1,4 +1,5 @@
-//! `fathom top` reports what is there: each kind of report is compared with what the standard library finds in the same tree.
+//! `fathom top`: each kind of report is compared with the standard library's metadata of the same
+//! tree.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -15,20 +16,21 @@ use std::time::{Duration, SystemTime};
 mod support;
 
 use serde_json::{Value, json};
-use support::commands::{fathom, program, whole};
+use support::commands::{fathom, program, stdout_of};
 use support::{Tree, needs_mounts};
 
-/// Files of many sizes and kinds, and inodes with several names: in one directory, in two, and below one another.
+/// A tree of files of many sizes and types, and of inodes with several names: in one directory, in
+/// two, and at different depths.
 const SPEC: &str = "s/a/one.rs 5000, s/a/two.RS 70000, s/a/same.rs = s/a/one.rs, s/b/c/far.txt 300000, s/b/near.txt = s/b/c/far.txt, \
     s/b/c/d/deep 1, s/top.rs = s/a/one.rs, s/empty, s/none/, s/hole.img ~3G, s/l -> a, s/pipe |, s/b/sock %, s/x/y/z/.dot 4096";
 
-/// Allocated, apparent, entries.
+/// Allocated bytes, apparent bytes, entries.
 type Sum = (u64, u64, u64);
 
-/// The objects of a report, and the last.
+/// Returns the objects of a report, and the last object, which is the total.
 #[track_caller]
 fn objects(tree: &Tree, words: &[&str]) -> (Vec<Value>, Value) {
-    let text = whole(tree, &[&["top", "--json"], words].concat());
+    let text = stdout_of(tree, &[&["top", "--json"], words].concat());
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut all: Vec<Value> = lines.map(|line| serde_json::from_slice(line).unwrap()).collect();
     let last = all.pop().unwrap();
@@ -40,7 +42,7 @@ fn sum(object: &Value) -> Sum {
     (number("bytes"), number("apparent"), number("entries"))
 }
 
-/// A report by a property: what each key comes to.
+/// Returns the sums of a report by a property, by key.
 #[track_caller]
 fn groups(tree: &Tree, words: &[&str]) -> BTreeMap<String, Sum> {
     let (rows, last) = objects(tree, words);
@@ -56,7 +58,7 @@ fn groups(tree: &Tree, words: &[&str]) -> BTreeMap<String, Sum> {
     groups
 }
 
-/// A tree and, beside it, its inventory `i`.
+/// Returns a tree with its inventory `i` beside it.
 fn scanned(spec: &str) -> Tree {
     let tree = Tree::parse(spec);
     rescan(&tree);
@@ -64,10 +66,11 @@ fn scanned(spec: &str) -> Tree {
 }
 
 fn rescan(tree: &Tree) {
-    whole(tree, &["scan", "-o", "i", "s"]);
+    stdout_of(tree, &["scan", "-o", "i", "s"]);
 }
 
-/// Everything at and below `path`, directories before what is in them, each inode once.
+/// Returns every entry at and below `path`. Directories precede their entries; each inode occurs
+/// once.
 fn entries(path: &Path) -> Vec<(PathBuf, Metadata)> {
     let (mut found, mut seen, mut left) = (Vec::new(), BTreeSet::new(), vec![path.to_owned()]);
     while let Some(path) = left.pop() {
@@ -104,7 +107,7 @@ fn kind(meta: &Metadata) -> &'static str {
 }
 
 #[test]
-fn directories_have_everything_below_and_each_inode_once() {
+fn directories_have_the_sums_of_their_subtrees_with_each_inode_once() {
     let tree = scanned(SPEC);
     let (rows, last) = objects(&tree, &["i"]);
     let mut largest: Vec<(u64, String, Sum)> = Vec::new();
@@ -121,7 +124,7 @@ fn directories_have_everything_below_and_each_inode_once() {
 }
 
 #[test]
-fn the_total_is_what_du_says() {
+fn the_total_equals_that_of_du() {
     let tree = scanned(SPEC);
     let output = Command::new("du").args(["-s", "-B1", "s"]).current_dir(tree.path()).output().unwrap();
     let bytes: u64 = String::from_utf8(output.stdout).unwrap().split('\t').next().unwrap().parse().unwrap();
@@ -131,11 +134,11 @@ fn the_total_is_what_du_says() {
 }
 
 #[test]
-fn files_are_the_largest_by_what_is_allocated() {
+fn files_are_sorted_by_allocated_bytes() {
     let tree = scanned(SPEC);
     let (rows, _) = objects(&tree, &["--by", "file", "-n", "3", "i"]);
     let paths: Vec<_> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
-    // Of names in common the one that the walk meets first.
+    // Of several names of one inode, the report has the one that the walk finds first.
     assert!(["s/b/near.txt", "s/b/c/far.txt"].contains(&paths[0]));
     assert!(
         paths[1] == "s/a/two.RS" && ["s/top.rs", "s/a/one.rs", "s/a/same.rs"].contains(&paths[2]),
@@ -146,7 +149,7 @@ fn files_are_the_largest_by_what_is_allocated() {
 }
 
 #[test]
-fn groups_are_what_their_entries_come_to() {
+fn groups_have_the_sums_of_their_entries() {
     let tree = scanned(SPEC);
     let by = |by: &str| groups(&tree, &["--by", by, "i"]);
     assert_eq!(by("type"), expected(&tree, "s", |_, meta| kind(meta).to_owned()));
@@ -184,7 +187,7 @@ fn owners_have_their_names() {
 }
 
 #[test]
-fn depths_come_in_their_order_and_inodes_where_they_were_met_first() {
+fn depths_are_in_order_and_inodes_count_at_their_first_name() {
     let tree = scanned("s/a/b/c/f 9000, s/a/b/g 5000, s/a/b/h = s/a/b/g, s/e");
     let (rows, _) = objects(&tree, &["--by", "depth", "i"]);
     assert_eq!(
@@ -217,7 +220,7 @@ fn ages_are_those_of_the_last_modification() {
 }
 
 #[test]
-fn below_a_directory_only_what_is_there_counts() {
+fn below_counts_only_entries_of_that_directory() {
     let tree = scanned(SPEC);
     for below in ["s/b", "b", "./b/", "s/b//"] {
         let words = |by| ["--below", below, "--by", by, "i"];
@@ -241,7 +244,7 @@ fn below_a_directory_only_what_is_there_counts() {
 #[test]
 fn operands_count_together_and_need_not_be_directories() {
     let tree = Tree::parse("p/d/f 5000, q/d/g 9000, q/link = p/d/f, lone 7000, other = p/d/f");
-    whole(&tree, &["scan", "-o", "i", "p", "q", "lone", "other"]);
+    stdout_of(&tree, &["scan", "-o", "i", "p", "q", "lone", "other"]);
     let all = ["d p", "d q", "d p/d", "d q/d", "f p/d/f", "f q/d/g", "f lone"].map(|word| {
         let meta = tree.path().join(&word[2..]).symlink_metadata().unwrap();
         (meta.blocks() * 512, if meta.is_dir() { 0 } else { meta.len() })
@@ -256,22 +259,21 @@ fn operands_count_together_and_need_not_be_directories() {
     assert_eq!(objects(&tree, &["--below", "q/d", "i"]).0.len(), 1);
 }
 
-/// The paths that `du -a` prints, from an inventory of everything: each inode under the name that
-/// counts.
+/// Returns the paths that `du -a` prints from an inventory of the whole tree: each inode under the
+/// name that counts.
 fn counted(tree: &Tree) -> BTreeSet<String> {
-    let text = whole(tree, &["du", "-a", "-0", "--from", "i"]);
+    let text = stdout_of(tree, &["du", "-a", "-0", "--from", "i"]);
     let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
     lines
         .map(|line| String::from_utf8(line.to_vec()).unwrap().split_once('\t').unwrap().1.to_owned())
         .collect()
 }
 
-/// The keys of reports by file, extension and depth have to be those of the names that `du --from`
-/// counts.
+/// Asserts that reports by file, extension and depth use the names that `du --from` counts.
 #[track_caller]
 fn assert_counts_as_du(tree: &Tree, scanned: &[&str]) {
     fs::remove_dir_all(tree.path().join("i")).ok();
-    whole(tree, &[&["scan", "-o", "i"], scanned].concat());
+    stdout_of(tree, &[&["scan", "-o", "i"], scanned].concat());
     let names = counted(tree);
     let is_dir = |path: &str| tree.path().join(path).symlink_metadata().unwrap().is_dir();
     let count = |key: &dyn Fn(&str) -> String| {
@@ -298,11 +300,11 @@ fn assert_counts_as_du(tree: &Tree, scanned: &[&str]) {
     assert_eq!(found("ext"), count(&ext), "{scanned:?}");
     let depth = |path: &str| {
         let root = scanned.iter().filter(|root| path == **root || path.starts_with(&format!("{root}/")));
-        // Trees that overlap: the first has it.
+        // If trees overlap, the entry belongs to the first.
         (path.matches('/').count() - root.clone().next().unwrap().matches('/').count()).to_string()
     };
     assert_eq!(found("depth"), count(&depth), "{scanned:?}");
-    let total = whole(tree, &["du", "-s", "-c", "-B1", "--from", "i"]);
+    let total = stdout_of(tree, &["du", "-s", "-c", "-B1", "--from", "i"]);
     let total =
         String::from_utf8(total).unwrap().lines().last().unwrap().split('\t').next().unwrap().to_owned();
     for by in ["dir", "file", "user", "ext", "age", "size", "type", "depth"] {
@@ -314,7 +316,8 @@ fn assert_counts_as_du(tree: &Tree, scanned: &[&str]) {
 
 #[test]
 fn a_file_of_several_names_counts_under_the_one_that_du_counts() {
-    // A name behind the subdirectories of its directory is not the first that the walk meets.
+    // A name that the directory lists after its subdirectories is not the first that the walk
+    // finds.
     let mut spec = String::from("s/z/f.first 5000, s/a.second = s/z/f.first, s/b/c/d.x 70000");
     for name in 0..30 {
         spec += &format!(", s/n{name}.top = s/b/c/d.x, s/d{name}/e.deep = s/b/c/d.x, s/d{name}/own.{name} 9");
@@ -343,7 +346,7 @@ fn overlapping_operands_count_once() {
     }
 }
 
-/// A mount point that `scan -x` passed over has a row of its own. GNU du counts none of it.
+/// A mount point that `scan -x` skipped has a row of its own, which GNU du does not count.
 #[test]
 fn directories_on_other_filesystems_count_nowhere() {
     if !needs_mounts() {
@@ -377,19 +380,19 @@ fn directories_on_other_filesystems_count_nowhere() {
 }
 
 #[test]
-fn names_come_out_as_they_are() {
+fn names_are_printed_unchanged() {
     let tree = Tree::new();
     let odd = OsStr::from_bytes(b"s/new\nline/\xff\\bytes");
     fs::create_dir_all(tree.path().join(odd)).unwrap();
     fs::write(tree.path().join(odd).join(OsStr::from_bytes(b"\xfe.\x1b")), [1; 100]).unwrap();
     rescan(&tree);
-    let text = whole(&tree, &["top", "i"]);
+    let text = stdout_of(&tree, &["top", "i"]);
     assert!(text.windows(odd.len()).any(|window| window == odd.as_bytes()), "{text:?}");
     let (rows, _) = objects(&tree, &["--by", "file", "i"]);
     let hex: String =
         [odd.as_bytes(), b"/\xfe.\x1b"].concat().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(rows[0]["path_bytes"], json!(hex));
-    assert!(!whole(&tree, &["top", "--json", "--by", "ext", "i"]).contains(&0x1b));
+    assert!(!stdout_of(&tree, &["top", "--json", "--by", "ext", "i"]).contains(&0x1b));
     let below = Command::new(program())
         .args([OsStr::new("top"), OsStr::new("--below"), odd, OsStr::new("i")])
         .current_dir(tree.path())
@@ -398,9 +401,9 @@ fn names_come_out_as_they_are() {
 }
 
 #[test]
-fn lines_have_sizes_for_people() {
+fn lines_have_human_readable_sizes() {
     let tree = scanned("s/f ~1536, s/d/");
-    let text = String::from_utf8(whole(&tree, &["top", "--by", "type", "i"])).unwrap();
+    let text = String::from_utf8(stdout_of(&tree, &["top", "--by", "type", "i"])).unwrap();
     let regular = text.lines().find(|line| line.ends_with("regular")).unwrap();
     assert_eq!(regular, "0\t1.5K\t1\t0.0%\tregular");
     assert!(text.lines().any(|line| line.ends_with("\t0\t2\t100.0%\tdirectory")), "{text}");
@@ -442,11 +445,11 @@ fn a_damaged_inventory_is_refused() {
         }
         fs::write(&file, &bytes).unwrap();
     }
-    whole(&tree, &["top", "i"]);
+    stdout_of(&tree, &["top", "i"]);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_command_lines_are_refused() {
     let tree = scanned("s/f");
     for words in [
         &["top"][..],

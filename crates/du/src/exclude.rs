@@ -1,34 +1,36 @@
-//! Names that are passed over: the patterns of `--exclude` and `--exclude-from`. A pattern is held against the whole
-//! displayed path and against what follows each of its slashes. Which entries are asked about is the caller's.
+//! Exclusion of names: the patterns of `--exclude` and `--exclude-from`. A pattern is matched
+//! against the whole displayed path and against each suffix of it that starts behind a slash. The
+//! caller decides which entries are tested.
 
 use std::collections::HashSet;
 
 use fathom_text::glob::{self, Glob};
 use fathom_text::quote::Charset;
 
-/// A set of patterns. Holding a path against it costs a hash for all patterns without wildcards, and for each of
-/// the others time in proportion to the pattern's length times the path's.
+/// A set of patterns. Testing a path takes one hash lookup for all patterns without wildcards, and
+/// for each other pattern time proportional to the product of the lengths of pattern and path.
 #[derive(Clone, Debug, Default)]
 pub struct Exclude {
     charset: Charset,
     posixly_correct: bool,
-    /// Without wildcards and slashes: they can only equal a name.
+    /// Patterns without wildcards and slashes, which can match a whole name only.
     names: HashSet<Vec<u8>>,
-    /// Without wildcards: they can equal the end of a path.
+    /// Patterns without wildcards, which can match a suffix of a path.
     paths: HashSet<Vec<u8>>,
-    /// Settled by an entry's name, once its directory is not excluded.
+    /// Patterns that depend only on the entry's name, given that its directory is not excluded.
     name_globs: Vec<Glob>,
     path_globs: Vec<Glob>,
 }
 
 impl Exclude {
-    /// An empty set for names in `charset`. With `POSIXLY_CORRECT` in the environment `[^a]` does not negate.
+    /// Returns an empty set for names in `charset`. `posixly_correct` tells whether POSIXLY_CORRECT
+    /// is set; `[^a]` does not negate then.
     pub fn new(charset: Charset, posixly_correct: bool) -> Exclude {
         Exclude { charset, posixly_correct, ..Exclude::default() }
     }
 
-    /// Adds a pattern: `*`, `?`, brackets and backslashes as in a shell, except that `*` and `?` also match slashes
-    /// and leading dots.
+    /// Adds a pattern: `*`, `?`, brackets and backslashes as in a shell, except that `*` and `?`
+    /// also match slashes and leading dots.
     pub fn add(&mut self, pattern: &[u8]) {
         if !has_wildcards(pattern) {
             let literal = unescape(pattern);
@@ -37,30 +39,31 @@ impl Exclude {
             return;
         }
         let glob = Glob::new(pattern, self.charset, self.posixly_correct);
-        if glob.is_settled_by_name() { self.name_globs.push(glob) } else { self.path_globs.push(glob) }
+        if glob.depends_on_name_only() { self.name_globs.push(glob) } else { self.path_globs.push(glob) }
     }
 
-    /// Adds the pattern on each line of a file. White space at a line's end is dropped, and so are empty lines;
-    /// there are no comments. A NUL ends a pattern.
+    /// Adds the pattern of each line of a file. Trailing white space and empty lines are ignored.
+    /// There are no comments. A NUL byte ends a pattern.
     pub fn add_file(&mut self, bytes: &[u8]) {
         patterns(bytes).for_each(|pattern| self.add(pattern));
     }
 
-    /// Whether there is nothing to hold names against.
+    /// Returns whether the set has no patterns.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && !self.needs_path() && self.name_globs.is_empty()
     }
 
-    /// Whether [`Exclude::matches_below`] looks at more than the name.
+    /// Returns whether [`Exclude::matches_below`] examines more than the name.
     pub fn needs_path(&self) -> bool {
         !self.paths.is_empty() || !self.path_globs.is_empty()
     }
 
-    /// Whether an entry displayed as `path` is excluded.
+    /// Returns whether an entry displayed as `path` is excluded.
     pub fn matches(&self, path: &[u8]) -> bool {
         let mut starts = suffixes(path);
         starts.any(|suffix| {
-            // As GNU does it: a literal may start with the slash that follows a slash, a glob may not.
+            // Like GNU du: a literal pattern may start with the second of two slashes, a glob may
+            // not.
             let after_slash = suffix.len() < path.len();
             self.names.contains(suffix)
                 || self.paths.contains(suffix)
@@ -68,8 +71,9 @@ impl Exclude {
         })
     }
 
-    /// Whether the entry `name` of the directory displayed as `dir` is excluded, given that the directory is not.
-    /// `dir` is looked at only if [`Exclude::needs_path`]; `scratch` is room for joining the two.
+    /// Returns whether the entry `name` of the directory displayed as `dir` is excluded, given that
+    /// the directory is not. `dir` is used only if [`Exclude::needs_path`]. `scratch` is a buffer
+    /// for the joined path.
     pub fn matches_below(&self, dir: &[u8], name: &[u8], scratch: &mut Vec<u8>) -> bool {
         if self.names.contains(name) || self.name_globs.iter().any(|glob| glob.matches(name)) {
             return true;
@@ -91,7 +95,7 @@ impl Exclude {
     }
 }
 
-/// The patterns in a file, as [`Exclude::add_file`] reads them.
+/// Returns the patterns in a file, with the syntax of [`Exclude::add_file`].
 pub fn patterns(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&b| b == b'\n').filter_map(|line| {
         let len = line.iter().rposition(|&b| !glob::is_ascii_space(b)).map_or(0, |last| last + 1);
@@ -99,7 +103,7 @@ pub fn patterns(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// `path`, and what follows each of its slashes.
+/// Returns `path`, and the suffix behind each of its slashes.
 fn suffixes(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|&(_, &b)| b == b'/');
     std::iter::once(path).chain(slashes.map(|(at, _)| &path[at + 1..]))
@@ -117,7 +121,7 @@ fn has_wildcards(pattern: &[u8]) -> bool {
     false
 }
 
-/// Drops the backslashes that quote something; a last one stands for itself.
+/// Removes the backslashes that quote a character. A backslash at the end is kept.
 fn unescape(pattern: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(pattern.len());
     let mut bytes = pattern.iter();
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_patterns_end() {
+    fn hostile_patterns_terminate() {
         let name = "a".repeat(250);
         let mut exclude = Exclude::default();
         exclude.add("*a".repeat(60).as_bytes());
@@ -231,7 +235,7 @@ mod tests {
         parts.prop_map(|parts| parts.concat())
     }
 
-    /// The paths a walk of `dir` shows, given that `dir` itself is shown.
+    /// The paths that a walk of `dir` shows, given that `dir` itself is shown.
     fn shown(exclude: &Exclude, root: &Path, dir: &[u8], out: &mut BTreeSet<Vec<u8>>) {
         out.insert(dir.to_vec());
         for entry in fs::read_dir(root.join(OsStr::from_bytes(dir))).unwrap() {

@@ -1,23 +1,24 @@
 //! Disk usage with GNU du's semantics: sizes, hard links, totals. Prints nothing itself.
 //!
-//! [`scan::scan`] walks the operands. `gather.rs` is its half on the walk's workers: metadata becomes sums, and runs
-//! of the entries whose turn matters. `scan.rs` is the half that sees everything in order: it decides what counts
-//! once, adds up directories and hands lines to a [`scan::Report`]. [`retold`]
-//! has the same for a tree that is told of, not walked. [`again`] knows which files could be met twice.
-//! [`top`], [`tree`] and [`by`] pick what is to be shown of more lines than anybody wants to read.
+//! [`scan::scan`] walks the operands. `visitor.rs` is the half that runs on the walk's workers: it
+//! reduces metadata to sums and selects the entries that must be processed in order. `scan.rs` is
+//! the half that processes everything in order: it decides which inodes count once, sums up
+//! directories and hands lines to a [`scan::Report`]. [`replay`] does the same for a tree that is
+//! recorded, not walked. [`dedup`] knows which files must be looked up before they count. [`top`],
+//! [`tree`] and [`groups`] select the lines to show when there are too many to read.
 
-pub mod again;
-pub mod by;
+mod accumulator;
+pub mod dedup;
 pub mod exclude;
-mod gather;
-mod ledger;
+pub mod groups;
+mod inode_set;
 mod mounts;
 pub mod options;
 pub mod problem;
-pub mod retold;
+pub mod replay;
 pub mod scan;
-mod seen;
 pub mod threshold;
 pub mod top;
 pub mod totals;
 pub mod tree;
+mod visitor;

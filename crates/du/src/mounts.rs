@@ -1,14 +1,15 @@
-//! Which directories are mount points: a directory that is one of its own ancestors is no corruption if one is.
+//! Mount points. A directory that is its own ancestor is not a corruption if the loop passes a
+//! mount point.
 
 use fathom_walk::mounts::{self, Mount};
 use fathom_walk::stat;
 
-/// Device and inode numbers of all local mount points, read when first asked for.
+/// Device and inode numbers of all local mount points, read on first use.
 #[derive(Debug, Default)]
-pub(crate) struct Mounts(Option<Vec<(u64, u64)>>);
+pub(crate) struct MountPoints(Option<Vec<(u64, u64)>>);
 
-impl Mounts {
-    pub(crate) fn has(&mut self, id: (u64, u64)) -> bool {
+impl MountPoints {
+    pub(crate) fn contains(&mut self, id: (u64, u64)) -> bool {
         let id_of = |mount: Mount| stat(&mount.point).ok().map(|meta| meta.id());
         let ids = || mounts::read().unwrap_or_default().into_iter().filter_map(id_of).collect();
         self.0.get_or_insert_with(ids).contains(&id)
@@ -21,7 +22,7 @@ mod tests {
 
     #[test]
     fn the_root_directory_is_a_mount_point() {
-        assert!(Mounts::default().has(stat(c"/").unwrap().id()));
-        assert!(!Mounts::default().has((0, 0)));
+        assert!(MountPoints::default().contains(stat(c"/").unwrap().id()));
+        assert!(!MountPoints::default().contains((0, 0)));
     }
 }

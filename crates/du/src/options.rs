@@ -1,5 +1,5 @@
-//! What a disk-usage run is asked to measure and how its lines look. Plain data: parsing command lines and
-//! environments into it is the caller's, acting on it is `scan.rs`'s and `print.rs`'s.
+//! Options of a disk-usage run: what it measures and the format of its lines. Plain data: the
+//! caller parses command lines and environments into it; `scan.rs` and `accumulator.rs` act on it.
 
 use crate::exclude::Exclude;
 use crate::scan::Line;
@@ -7,76 +7,76 @@ use crate::threshold::Threshold;
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeField, TimeStyle};
 
-/// What is added up.
+/// The quantity that is summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Measure {
     /// Bytes allocated on disk: `st_blocks` * 512.
     #[default]
     Usage,
-    /// `st_size` of regular files and symbolic links; everything else counts 0 (GNU du since 9.2).
+    /// `st_size` of regular files and symbolic links; 0 for everything else (GNU du since 9.2).
     Apparent,
-    /// `st_size` of regular files alone.
+    /// `st_size` of regular files only.
     Lengths,
-    /// One for each inode.
+    /// The number of inodes.
     Inodes,
 }
 
-/// Which symbolic links are followed.
+/// The symbolic links that are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Follow {
     /// None (`-P`).
     #[default]
     Never,
-    /// Those given as operands (`-D`, `-H`).
+    /// Operands only (`-D`, `-H`).
     Operands,
-    /// All of them (`-L`).
+    /// All (`-L`).
     Always,
 }
 
-/// How often a file with several names, or met again through another operand, counts.
+/// The accounting of a file with several links, or reached through several operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Links {
-    /// Once, where it is met first.
+pub enum HardLinks {
+    /// Once, at the first link.
     #[default]
     Once,
-    /// Every time (`-l`).
+    /// At every link (`-l`).
     EachTime,
 }
 
-/// What is measured, and which lines are wanted.
+/// The measured quantity, the entries that are measured, and the lines that are printed.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// What is added up.
+    /// The quantity that is summed up.
     pub measure: Measure,
-    /// Which symbolic links are followed.
+    /// The symbolic links that are followed.
     pub follow: Follow,
-    /// How often a file met again counts.
-    pub links: Links,
-    /// A line for every entry, not only for directories (`-a`).
+    /// The accounting of files with several links.
+    pub links: HardLinks,
+    /// Print a line for every entry, not only for directories (`-a`).
     pub all: bool,
-    /// Deepest level that gets a line; an operand is level 0 (`-d`, `-s`).
+    /// The deepest level that gets a line; an operand is level 0 (`-d`, `-s`).
     pub depth_max: Option<u64>,
-    /// A directory's line leaves its subdirectories out (`-S`).
+    /// Exclude subdirectories from a directory's line (`-S`).
     pub separate_dirs: bool,
-    /// Stay on each operand's file system (`-x`).
+    /// Stay on each operand's filesystem (`-x`).
     pub one_file_system: bool,
-    /// A last line with the total of all operands (`-c`).
+    /// Print a last line with the total of all operands (`-c`).
     pub total: bool,
-    /// Lines below (or above) it are left out (`-t`).
+    /// Omit lines below (or above) this size (`-t`).
     pub threshold: Option<Threshold>,
-    /// The newest of this time stamp in the subtree gets a column (`--time`).
+    /// Add a column with the newest of this time stamp in the subtree (`--time`).
     pub time: Option<TimeField>,
-    /// Names that are passed over.
+    /// The names that are excluded.
     pub exclude: Exclude,
 }
 
 impl Options {
-    /// Whether nothing at this depth below an operand gets a line.
+    /// Returns whether entries at this depth below an operand get no line.
     pub(crate) fn is_too_deep(&self, depth: usize) -> bool {
         self.depth_max.is_some_and(|max| depth as u64 > max)
     }
 
-    /// Whether the threshold admits a line.
+    /// Returns whether the threshold admits a line.
     pub(crate) fn shows(&self, line: &Line<'_>) -> bool {
         let value = match self.measure {
             Measure::Inodes => line.totals.inodes,
@@ -86,13 +86,13 @@ impl Options {
     }
 }
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Debug)]
-pub struct Format {
+pub struct LineFormat {
     /// Unit and suffix of the size column.
     pub block_size: BlockSize,
-    /// How `--time` prints.
+    /// The format of the time column.
     pub time_style: TimeStyle,
-    /// The byte that ends a line: `\n`, or `\0` for `-0`.
+    /// The byte at the end of a line: `\n`, or `\0` for `-0`.
     pub terminator: u8,
 }

@@ -1,24 +1,25 @@
-//! What can go wrong with an entry, in GNU du's words.
+//! Problems with entries, with GNU du's messages.
 
 use fathom_text::quote::{Charset, quoteaf, quotef};
-use fathom_text::words;
+use fathom_text::strerror;
 use fathom_walk::Errno;
 
-/// Something that could not be measured, or not all of it.
+/// An entry that could not be measured, or only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem<'a> {
-    /// No metadata of this entry. `None` where a symbolic link leads nowhere: GNU du names no cause then.
+    /// The entry's metadata is not available. `None` for a dangling symbolic link, where GNU du
+    /// names no cause.
     Access(&'a [u8], Option<Errno>),
-    /// A directory that cannot be opened, or not be read at all.
+    /// A directory cannot be opened, or not be read at all.
     ReadDirectory(&'a [u8], Errno),
-    /// Reading a directory ended before its end.
+    /// Reading a directory failed midway.
     ReadOn(&'a [u8], Errno),
-    /// A directory below itself that no mount explains.
+    /// A directory is its own descendant, and no mount point explains it.
     Cycle(&'a [u8]),
 }
 
 impl Problem<'_> {
-    /// The kind of problem, in a few words.
+    /// Returns the kind of the problem, in a few words.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -29,24 +30,27 @@ impl Problem<'_> {
         }
     }
 
-    /// The message, without the program's name before it and the newline after it.
+    /// Returns the message, without the program name and the final newline.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         match self {
             Self::Access(path, Some(errno)) => {
-                [b"cannot access ", quoteaf(path, charset).as_slice(), b": ", &words(*errno)].concat()
+                [b"cannot access ", quoteaf(path, charset).as_slice(), b": ", &strerror(*errno)].concat()
             }
             Self::Access(path, None) => [b"cannot access ", quoteaf(path, charset).as_slice()].concat(),
             Self::ReadDirectory(path, errno) => {
-                [b"cannot read directory ", quoteaf(path, charset).as_slice(), b": ", &words(*errno)].concat()
+                [b"cannot read directory ", quoteaf(path, charset).as_slice(), b": ", &strerror(*errno)]
+                    .concat()
             }
-            Self::ReadOn(path, errno) => [quotef(path, charset).as_slice(), b": ", &words(*errno)].concat(),
+            Self::ReadOn(path, errno) => {
+                [quotef(path, charset).as_slice(), b": ", &strerror(*errno)].concat()
+            }
             Self::Cycle(path) => [CYCLE, quotef(path, charset).as_slice(), b"\n"].concat(),
         }
     }
 }
 
-/// GNU du's warning, whose words scripts look for.
+/// GNU du's warning. Scripts search for its text.
 const CYCLE: &[u8] = b"WARNING: Circular directory structure.\n\
     This almost certainly means that you have a corrupted file system.\n\
     NOTIFY YOUR SYSTEM MANAGER.\n\

@@ -1,4 +1,5 @@
-//! A run: walks the operands and reports what each entry comes to, in GNU du's order and by its rules of counting.
+//! A run over operands that are walked: reports the totals of each entry in GNU du's order and by
+//! its rules of counting.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -8,35 +9,35 @@ use fathom_walk::{
     Node, Progress, Summary,
 };
 
-use crate::again::{Again, Operands};
-use crate::gather::{Gather, Item, Run};
-use crate::ledger::Ledger;
-use crate::mounts::Mounts;
+use crate::accumulator::Accumulator;
+use crate::dedup::{DedupRule, KnownOperands};
+use crate::mounts::MountPoints;
 use crate::options::{Follow, Options};
 use crate::problem::Problem;
 use crate::totals::Totals;
+use crate::visitor::{DuVisitor, FileRun, ScanItem};
 
-/// How the operands are walked.
+/// The I/O model and its parameters.
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     /// The I/O model.
     pub choice: Choice,
-    /// This many workers, whatever the model would have.
+    /// The fixed number of workers; `None` leaves it to the model.
     pub threads: Option<usize>,
-    /// What is known beforehand of devices.
-    pub leaps: Leaps,
+    /// Concurrency hints by device.
+    pub hints: Leaps,
 }
 
-/// The next operand, if there is one.
+/// The result of asking for the next operand.
 #[derive(Debug)]
 pub enum Operand {
-    /// Measure this.
+    /// Measure this path.
     Path(CString),
-    /// Report this message when its turn comes; the run has failed in part.
+    /// Report this message in the operand's place. The run has failed in part.
     Message(Vec<u8>),
-    /// None is known without waiting for it.
-    NotNow,
-    /// There are no more.
+    /// The next operand is not known yet, and waiting was not allowed.
+    Pending,
+    /// No more operands.
     End,
 }
 
@@ -47,77 +48,80 @@ pub struct Line<'a> {
     pub path: &'a [u8],
     /// Levels below the operand.
     pub depth: usize,
-    /// What it comes to; for a directory with all that is below it, unless directories are separate.
+    /// The totals of the entry. For a directory they include everything below it, unless
+    /// directories are separate.
     pub totals: &'a Totals,
-    /// What the inode itself comes to.
+    /// The totals of the inode itself.
     pub own: &'a Totals,
-    /// The inode's metadata; for files only where [`Report::wants_metas`].
+    /// The inode's metadata. For files it is set only if [`Report::wants_metas`].
     pub meta: Option<&'a Meta>,
-    /// Whether it is a directory.
+    /// Whether the entry is a directory.
     pub is_dir: bool,
 }
 
-/// Where a run gets its operands from and where its results go.
+/// The source of a run's operands and the receiver of its results.
 pub trait Report {
-    /// The next operand. Waits for it only if `wait`.
+    /// Returns the next operand. Blocks until it is known only if `wait`.
     fn next_operand(&mut self, wait: bool) -> Operand;
-    /// An entry that gets a line.
+    /// Receives an entry that gets a line.
     fn line(&mut self, line: &Line<'_>);
-    /// Something could not be measured.
+    /// Receives a problem with an entry.
     fn problem(&mut self, problem: &Problem<'_>);
-    /// The turn of an [`Operand::Message`].
+    /// Receives the message of an [`Operand::Message`], in the order of the operands.
     fn message(&mut self, message: &[u8]);
-    /// Nothing is ready to be reported: a good time to flush.
+    /// Called while no result is ready: output can be flushed without delaying anything.
     fn idle(&mut self) {}
-    /// Whether to stop now.
+    /// Returns whether the run must stop now.
     fn stopped(&mut self) -> bool {
         false
     }
-    /// Whether lines of files are to carry their metadata.
+    /// Returns whether lines of files carry metadata.
     fn wants_metas(&self) -> bool {
         false
     }
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// All operands together.
+pub struct ScanOutcome {
+    /// The total of all operands.
     pub total: Totals,
-    /// How the walk went.
+    /// The summary of the walk.
     pub summary: Summary,
 }
 
-/// Measures the operands `report` names.
+/// Measures the operands that `report` returns.
 ///
-/// `watch` is called every few milliseconds; [`Progress::measured`] is the bytes seen so far.
+/// `watch` is called every few milliseconds; [`Progress::measured`] is the number of bytes found so
+/// far.
 ///
-/// `operands` says what is known beforehand of those that [`Report::next_operand`] is going to name.
+/// `operands` describes the operands that [`Report::next_operand`] is going to return, as far as
+/// they are known.
 ///
 /// # Errors
-/// If the I/O model cannot run here or no thread can be started.
+/// Fails if the I/O model is not available here or no thread can be started.
 pub fn scan(
     options: Arc<Options>,
     engine: Engine,
-    operands: &Operands,
+    operands: &KnownOperands,
     report: &mut impl Report,
     watch: &mut dyn FnMut(Progress),
-) -> Result<Outcome, Error> {
-    let again = match options.follow {
-        Follow::Always => Again::All,
-        follow => Again::among(operands, follow != Follow::Never),
+) -> Result<ScanOutcome, Error> {
+    let dedup = match options.follow {
+        Follow::Always => DedupRule::All,
+        follow => DedupRule::for_operands(operands, follow != Follow::Never),
     };
-    let gather = Gather { options, again, metas: report.wants_metas() };
-    let walk = walk_options(&gather, engine);
-    let ledger = Ledger::new(gather.options.clone(), report);
-    let (mounts, roots) = (Mounts::default(), std::collections::VecDeque::new());
-    let mut consumer = Consumer { gather: gather.clone(), ledger, mounts, roots };
-    let summary = fathom_walk::run(walk, gather, &mut consumer, watch)?;
-    Ok(Outcome { total: consumer.ledger.end(), summary })
+    let visitor = DuVisitor { options, dedup, metas: report.wants_metas() };
+    let walk = walk_options(&visitor, engine);
+    let accumulator = Accumulator::new(visitor.options.clone(), report);
+    let (mounts, roots) = (MountPoints::default(), std::collections::VecDeque::new());
+    let mut consumer = ScanConsumer { visitor: visitor.clone(), accumulator, mounts, roots };
+    let summary = fathom_walk::run(walk, visitor, &mut consumer, watch)?;
+    Ok(ScanOutcome { total: consumer.accumulator.end(), summary })
 }
 
-fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
-    let options = &gather.options;
+fn walk_options(visitor: &DuVisitor, engine: Engine) -> fathom_walk::Options {
+    let options = &visitor.options;
     let follow = |follows| if follows { Link::Yes } else { Link::No };
     let times = if options.time.is_some() { Fields::TIMES } else { Fields::IDENTITY };
     fathom_walk::Options {
@@ -125,18 +129,18 @@ fn walk_options(gather: &Gather, engine: Engine) -> fathom_walk::Options {
         threads: engine.threads,
         roots: follow(options.follow != Follow::Never),
         links: follow(options.follow == Follow::Always),
-        fields: if gather.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
+        fields: if visitor.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
         stat_dirs: options.one_file_system,
-        once: gather.enters_once(),
-        loose: gather.is_total_only(),
+        once: visitor.enters_once(),
+        loose: visitor.is_total_only(),
         workers_max: None,
         fds_max: None,
         whole: false,
-        leaps: engine.leaps,
+        leaps: engine.hints,
     }
 }
 
-/// Leaves one of several slashes at the end; `//` alone stays, because POSIX lets it mean something else than `/`.
+/// Reduces trailing slashes to one. `//` alone is kept, because POSIX allows it to differ from `/`.
 fn trim_slashes(path: CString) -> CString {
     let mut bytes = path.into_bytes();
     if bytes.len() > 2 && bytes.ends_with(b"//") {
@@ -147,79 +151,79 @@ fn trim_slashes(path: CString) -> CString {
     CString::new(bytes).expect("was a C string before it was cut")
 }
 
-/// A root known to the walk whose turn has not come.
-enum Root {
+/// A root that was passed to the walk and has not been entered yet.
+enum QueuedRoot {
     Path(CString),
     Message(Vec<u8>),
 }
 
-struct Consumer<'r, R> {
-    gather: Gather,
-    ledger: Ledger<'r, R>,
-    mounts: Mounts,
-    roots: std::collections::VecDeque<Root>,
+struct ScanConsumer<'r, R> {
+    visitor: DuVisitor,
+    accumulator: Accumulator<'r, R>,
+    mounts: MountPoints,
+    roots: std::collections::VecDeque<QueuedRoot>,
 }
 
-impl<R: Report> Consumer<'_, R> {
-    /// Starts on the next root; the message, if it is one.
+impl<R: Report> ScanConsumer<'_, R> {
+    /// Starts the next root. Returns its message if it is one.
     fn start_root(&mut self) -> Option<Vec<u8>> {
         match self.roots.pop_front() {
-            Some(Root::Path(path)) => {
-                self.ledger.start(path.to_bytes());
+            Some(QueuedRoot::Path(path)) => {
+                self.accumulator.start_operand(path.to_bytes());
                 None
             }
-            Some(Root::Message(message)) => Some(message),
+            Some(QueuedRoot::Message(message)) => Some(message),
             None => None,
         }
     }
 
-    /// Whether the loop that `node` closes goes over a mount point.
+    /// Returns whether the loop that `node` closes passes a mount point.
     fn is_mounted_loop(&mut self, node: &Node, id: (u64, u64)) -> bool {
         let mut at = node.parent();
-        let mut found = self.mounts.has(id);
+        let mut found = self.mounts.contains(id);
         while let Some(here) = at {
             if found || here.id() == Some(id) {
                 break;
             }
-            found = here.id().is_some_and(|id| self.mounts.has(id));
+            found = here.id().is_some_and(|id| self.mounts.contains(id));
             at = here.parent();
         }
         found
     }
 
-    fn closes_loop(&mut self, node: &Node, meta: &Meta) {
-        if self.gather.options.follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
-            self.ledger.problem(Problem::Cycle);
+    fn report_loop(&mut self, node: &Node, meta: &Meta) {
+        if self.visitor.options.follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
+            self.accumulator.report_problem(Problem::Cycle);
         }
     }
 
-    fn run_of_files(&mut self, run: &Run) {
+    fn count_files(&mut self, run: &FileRun) {
         let mut names = run.names.as_slice();
         for (index, file) in run.files.iter().enumerate() {
             let (name, rest) = names.split_at(file.name_len as usize);
             names = rest;
-            self.ledger.file(name, &file.totals, file.id, run.metas.get(index));
+            self.accumulator.count_file(name, &file.totals, file.id, run.metas.get(index));
         }
     }
 }
 
-impl<R: Report> Consume<Item> for Consumer<'_, R> {
+impl<R: Report> Consume<ScanItem> for ScanConsumer<'_, R> {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         loop {
-            match self.ledger.report.next_operand(wait) {
+            match self.accumulator.report.next_operand(wait) {
                 Operand::Path(path) => {
                     let path = trim_slashes(path);
-                    if self.gather.options.exclude.matches(path.to_bytes()) {
+                    if self.visitor.options.exclude.matches(path.to_bytes()) {
                         continue;
                     }
-                    self.roots.push_back(Root::Path(path.clone()));
+                    self.roots.push_back(QueuedRoot::Path(path.clone()));
                     return NextRoot::Path(path);
                 }
                 Operand::Message(message) => {
-                    self.roots.push_back(Root::Message(message));
+                    self.roots.push_back(QueuedRoot::Message(message));
                     return NextRoot::Note;
                 }
-                Operand::NotNow => return NextRoot::NotNow,
+                Operand::Pending => return NextRoot::NotNow,
                 Operand::End => return NextRoot::End,
             }
         }
@@ -227,17 +231,19 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
 
     fn note(&mut self, _root: usize) {
         if let Some(message) = self.start_root() {
-            self.ledger.report.message(&message);
+            self.accumulator.report.message(&message);
         }
     }
 
     fn root_file(&mut self, _root: usize, meta: Result<Meta, Errno>) {
         self.start_root();
         match meta {
-            Ok(meta) => self.ledger.operand(&self.gather.totals(&meta), self.gather.id(&meta), &meta),
+            Ok(meta) => {
+                self.accumulator.count_operand(&self.visitor.totals(&meta), self.visitor.id(&meta), &meta)
+            }
             Err(errno) => {
-                let follows = self.gather.options.follow != Follow::Never;
-                self.ledger.problem(|path| {
+                let follows = self.visitor.options.follow != Follow::Never;
+                self.accumulator.report_problem(|path| {
                     let dangling = errno == Errno::NOENT
                         && follows
                         && CString::new(path).is_ok_and(|path| fathom_walk::lstat(&path).is_ok());
@@ -248,52 +254,52 @@ impl<R: Report> Consume<Item> for Consumer<'_, R> {
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
-        self.ledger.see_something();
+        self.accumulator.mark_nonempty();
         let path_len = match enter.node.parent() {
-            Some(_) => self.ledger.push_name(enter.node.name().to_bytes()),
+            Some(_) => self.accumulator.push_name(enter.node.name().to_bytes()),
             None => {
                 self.start_root();
                 0
             }
         };
-        let known = self.gather.enters_once() && !self.ledger.is_new(Some(enter.meta.id()));
+        let known = self.visitor.enters_once() && !self.accumulator.insert_id(Some(enter.meta.id()));
         if !known && enter.found == Found::Loop {
-            self.closes_loop(enter.node, enter.meta);
+            self.report_loop(enter.node, enter.meta);
         }
         if known || enter.found == Found::Loop {
-            self.ledger.path.truncate(path_len);
+            self.accumulator.path.truncate(path_len);
             return Descend::No;
         }
         if let Found::Unreadable(errno) = enter.found {
-            self.ledger.problem(|path| Problem::ReadDirectory(path, errno));
+            self.accumulator.report_problem(|path| Problem::ReadDirectory(path, errno));
         }
-        let own = self.gather.totals(enter.meta);
-        self.ledger.enter(path_len, own, enter.meta, enter.found == Found::Readable);
+        let own = self.visitor.totals(enter.meta);
+        self.accumulator.enter(path_len, own, enter.meta, enter.found == Found::Readable);
         Descend::Yes
     }
 
     fn lost(&mut self, node: &Node, errno: Errno) {
-        self.ledger.lost(node.name().to_bytes(), Some(errno));
+        self.accumulator.report_inaccessible(node.name().to_bytes(), Some(errno));
     }
 
-    fn item(&mut self, item: Item) {
-        self.ledger.see_something();
+    fn item(&mut self, item: ScanItem) {
+        self.accumulator.mark_nonempty();
         match item {
-            Item::Sum(totals) => self.ledger.count(&totals),
-            Item::Run(run) => self.run_of_files(&run),
-            Item::Lost { name, errno } => self.ledger.lost(&name, errno),
+            ScanItem::Sum(totals) => self.accumulator.count(&totals),
+            ScanItem::Files(run) => self.count_files(&run),
+            ScanItem::StatFailed { name, errno } => self.accumulator.report_inaccessible(&name, errno),
         }
     }
 
     fn leave(&mut self, error: Option<Errno>) {
-        self.ledger.leave(error);
+        self.accumulator.leave(error);
     }
 
     fn idle(&mut self) {
-        self.ledger.report.idle();
+        self.accumulator.report.idle();
     }
 
     fn stopped(&mut self) -> bool {
-        self.ledger.report.stopped()
+        self.accumulator.report.stopped()
     }
 }

@@ -1,38 +1,40 @@
-//! The size limit of `--threshold`: which lines it lets through. Which value of a line is compared is the caller's.
+//! The size limit of `--threshold`: admits or omits a line by its value. The caller chooses the
+//! value.
 
 use fathom_text::number::{self, NumberError};
 
-/// Lets through values of at least a limit, or, given a negative one, of at most its absolute value.
+/// A lower limit, or, if the argument is negative, an upper limit of its absolute value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// Values of this much or more.
+    /// Admits this value and larger ones.
     AtLeast(u64),
-    /// Values of this much or less.
+    /// Admits this value and smaller ones.
     AtMost(u64),
 }
 
-/// Why a threshold was refused.
+/// The reason why a threshold is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThresholdError {
-    /// It is no number, or none in range.
+    /// The argument is not a number, or out of range.
     Number(NumberError),
-    /// It is a zero written with a minus sign, which would let through empty entries alone.
+    /// The argument is a zero with a minus sign, which would admit empty entries only.
     NegativeZero,
 }
 
 impl ThresholdError {
-    /// The message's text without the program's name; `option` and `arg` as in [`NumberError::message`].
+    /// Returns the message without the program name. `option` and `arg` are those of
+    /// [`NumberError::message`].
     pub fn message(self, option: &str, arg: &[u8]) -> Vec<u8> {
         match self {
             ThresholdError::Number(error) => error.message(option, arg),
-            // Always the long name and always `-0`, however it was written.
+            // GNU du always prints the long name and `-0`, in whatever form the user wrote them.
             ThresholdError::NegativeZero => NumberError::Invalid.message("--threshold", b"-0"),
         }
     }
 }
 
 impl Threshold {
-    /// Reads the option's argument: a number that may be negative and may carry a unit.
+    /// Parses the option's argument: a number that may be negative and may have a unit.
     pub fn parse(arg: &[u8]) -> Result<Threshold, ThresholdError> {
         let reading = number::read(arg, i64::MIN.into(), i64::MAX.into(), b"kKmMGTPEZYRQ");
         if let Some(error) = reading.error {
@@ -45,7 +47,7 @@ impl Threshold {
         Ok(if reading.value < 0 { Threshold::AtMost(limit) } else { Threshold::AtLeast(limit) })
     }
 
-    /// Whether a line with this value is printed.
+    /// Returns whether a line with this value is printed.
     pub fn admits(&self, value: u64) -> bool {
         match *self {
             Threshold::AtLeast(limit) => value >= limit,

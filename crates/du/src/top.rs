@@ -1,5 +1,6 @@
-//! The largest entries of a run. Memory grows with how many are wanted, not with how many there are: an entry is
-//! looked at once and kept only while it is among the largest so far. Owns that choice and its order, not the look.
+//! The largest entries of a run. Memory grows with the number of entries to keep, not with the
+//! number of entries: each entry is examined once and kept only while it is among the largest so
+//! far. Owns the selection and its order; the caller formats it.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,7 +11,7 @@ use crate::options::Measure;
 use crate::scan::Line;
 use crate::totals::Totals;
 
-/// The part of `totals` that `measure` asks for.
+/// Returns the field of `totals` that `measure` selects.
 #[must_use]
 pub fn value(measure: Measure, totals: &Totals) -> u64 {
     match measure {
@@ -21,22 +22,22 @@ pub fn value(measure: Measure, totals: &Totals) -> u64 {
 
 /// An entry that was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TopEntry {
     /// Path, starting with the operand as given.
     pub path: Vec<u8>,
-    /// The operand it is below or is: the first that got a line is 0.
+    /// The index of its operand, in the order of the operands' lines.
     pub operand: usize,
     /// Levels below the operand.
     pub depth: usize,
-    /// Its type; unknown for what is no directory where the run's lines carry no metadata.
+    /// Its type. Unknown for a non-directory if the run's lines carry no metadata.
     pub file_type: FileType,
-    /// What it comes to.
+    /// The totals of the entry.
     pub totals: Totals,
-    /// What its inode alone comes to.
+    /// The totals of its inode alone.
     pub own: Totals,
 }
 
-impl Entry {
+impl TopEntry {
     fn new(line: &Line<'_>, operand: usize) -> Self {
         Self {
             path: line.path.to_vec(),
@@ -49,7 +50,7 @@ impl Entry {
     }
 }
 
-/// The type of the entry, as far as `line` tells.
+/// Returns the type of the entry, as far as `line` tells it.
 #[must_use]
 pub fn file_type(line: &Line<'_>) -> FileType {
     match line.meta {
@@ -61,84 +62,85 @@ pub fn file_type(line: &Line<'_>) -> FileType {
 
 /// Keeps the largest entries of a run.
 ///
-/// Equal ones are kept by path, the first in byte order. So whatever is kept has its directory kept, which is at
-/// least as large and has a shorter path.
+/// Among entries of equal size, the ones with the smaller paths in byte order are kept. So the
+/// directory of a kept entry is kept too: it is at least as large and has a shorter path.
 #[derive(Debug)]
 pub struct Top {
     measure: Measure,
     count_max: usize,
-    /// The one to give way to a larger one is on top.
-    kept: BinaryHeap<Ranked>,
+    /// A max-heap in output order: the top is the smallest entry, which is replaced next.
+    kept: BinaryHeap<RankedEntry>,
     operand: usize,
 }
 
 impl Top {
-    /// Keeps `count_max` entries at most.
+    /// Creates a selection of at most `count_max` entries.
     #[must_use]
     pub fn new(measure: Measure, count_max: usize) -> Self {
         Self { measure, count_max, kept: BinaryHeap::new(), operand: 0 }
     }
 
-    /// Looks at an entry. Every operand's own line has to be among those looked at.
+    /// Examines an entry. The lines of all operands must be among the examined ones, because they
+    /// count the operands.
     pub fn add(&mut self, line: &Line<'_>) {
         let operand = self.operand;
-        // An operand's line is the last of what is below it.
+        // The line of an operand follows all lines below it.
         self.operand += usize::from(line.depth == 0);
         let value = value(self.measure, line.totals);
         if self.kept.len() < self.count_max {
-            self.kept.push(Ranked { value, entry: Entry::new(line, operand) });
+            self.kept.push(RankedEntry { value, entry: TopEntry::new(line, operand) });
         } else if let Some(mut last) = self.kept.peek_mut()
             && order((value, line.path, operand), last.key()).is_lt()
         {
-            *last = Ranked { value, entry: Entry::new(line, operand) };
+            *last = RankedEntry { value, entry: TopEntry::new(line, operand) };
         }
     }
 
-    /// Gives away what was kept, the largest first.
-    pub fn take_sorted(&mut self) -> Vec<Entry> {
+    /// Removes and returns the kept entries in descending order of size.
+    pub fn take_sorted(&mut self) -> Vec<TopEntry> {
         let kept = std::mem::take(&mut self.kept);
         kept.into_sorted_vec().into_iter().map(|ranked| ranked.entry).collect()
     }
 }
 
-/// An entry and its place, the largest being the least.
+/// An entry with its value, ordered as in the output: larger entries are less.
 #[derive(Debug)]
-struct Ranked {
+struct RankedEntry {
     value: u64,
-    entry: Entry,
+    entry: TopEntry,
 }
 
-type Rank<'a> = (u64, &'a [u8], usize);
+type RankKey<'a> = (u64, &'a [u8], usize);
 
-fn order(left: Rank<'_>, right: Rank<'_>) -> Ordering {
+fn order(left: RankKey<'_>, right: RankKey<'_>) -> Ordering {
     right.0.cmp(&left.0).then_with(|| (left.1, left.2).cmp(&(right.1, right.2)))
 }
 
-impl Ranked {
-    fn key(&self) -> Rank<'_> {
+impl RankedEntry {
+    fn key(&self) -> RankKey<'_> {
         (self.value, &self.entry.path, self.entry.operand)
     }
 }
 
-impl Ord for Ranked {
+impl Ord for RankedEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         order(self.key(), other.key())
     }
 }
 
-impl PartialOrd for Ranked {
+impl PartialOrd for RankedEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ranked {
+impl PartialEq for RankedEntry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Ranked {}
+impl Eq for RankedEntry {}
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -146,12 +148,12 @@ pub(crate) mod tests {
     use fathom_walk::Stamp;
     use proptest::prelude::*;
 
-    /// Totals of so many bytes in so many inodes.
+    /// Totals of `bytes` bytes in `inodes` inodes.
     pub(crate) fn totals(bytes: u64, inodes: u64) -> Totals {
         Totals { bytes, inodes, newest: Stamp::default() }
     }
 
-    /// Shows `top` an entry; a path that ends in `/` is a directory's, and no part of the path.
+    /// Adds an entry to `top`. A trailing `/` marks a directory and is not part of the path.
     pub(crate) fn show(top: &mut Top, path: &str, depth: usize, totals: Totals, own: Totals) {
         let is_dir = path.ends_with('/');
         let path = path.trim_end_matches('/').as_bytes();
@@ -207,7 +209,7 @@ pub(crate) mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn the_same_as_sorting_everything(
+        fn equals_sorting_everything(
             count_max in 0usize..9,
             sizes in prop::collection::vec(0u64..4, 0..30),
             seed: usize,

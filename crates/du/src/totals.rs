@@ -1,26 +1,26 @@
-//! Sums over entries, as GNU du adds them up.
+//! Sums over entries, as GNU du computes them.
 
 use fathom_walk::Stamp;
 
-/// What one entry, or many together, come to.
+/// The totals of one or more entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Disk usage or apparent size; stays at `u64::MAX` once reached.
+    /// Disk usage or apparent size. Saturates at `u64::MAX`.
     pub bytes: u64,
-    /// How many inodes.
+    /// The number of inodes.
     pub inodes: u64,
-    /// The newest time stamp of the kind asked for.
+    /// The newest time stamp of the selected kind.
     pub newest: Stamp,
 }
 
 impl Totals {
-    /// Of nothing: older than any time stamp.
+    /// Zero, with a time older than any time stamp.
     pub const NONE: Self = Self { bytes: 0, inodes: 0, newest: Stamp { sec: i64::MIN, nsec: 0 } };
 
-    /// Of nothing, but not older than 1970: what GNU du starts its first sums from.
+    /// Zero, with the time 1970: the initial value of GNU du's first sums.
     pub const EPOCH: Self = Self { newest: Stamp { sec: 0, nsec: 0 }, ..Self::NONE };
 
-    /// Of one inode.
+    /// Returns the totals of one inode.
     #[must_use]
     pub fn one(bytes: u64, newest: Stamp) -> Self {
         Self { bytes, inodes: 1, newest }

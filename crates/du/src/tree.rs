@@ -1,52 +1,54 @@
-//! Rows of a tree that has to fit into so many of them: the largest entries below each other, and what is left of a
-//! directory in one row behind them. Owns which entries are shown and in which order; lines, bars and names as
-//! they look are the caller's.
+//! Selection of the rows of a tree that has to fit into a number of rows: the largest entries below
+//! each other, and the rest of a directory in one row behind them. Owns the selection and the
+//! order; the caller draws lines, bars and names.
 //!
-//! The entries come from [`Top`](crate::top::Top) and in its order, in which every entry stands behind its
-//! directory. What is left of a directory is its total less what is shown of it. So it is exact although nothing of
-//! it was kept, whatever the reason why it is not shown. It gets a row as an entry would, because it is not less
-//! than the least entry that has one, or because there is room.
+//! The entries come from [`Top`](crate::top::Top) and in its order, in which every entry follows
+//! its directory. The rest of a directory is its total minus its shown entries. So it is exact
+//! although its entries were not kept, and whatever the reason why they are not shown. The rest
+//! gets a row if it is not less than the smallest shown entry, or if there is room.
 
 use std::collections::HashMap;
 
 use crate::options::Measure;
-use crate::top::{Entry, value};
+use crate::top::{TopEntry, value};
 use crate::totals::Totals;
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// How far it stands in: an operand is at 0.
+    /// The indentation level. An operand is at level 0.
     pub level: usize,
-    /// Whether no row at its level below the same directory follows.
+    /// Whether this row is the last one at its level below its directory.
     pub is_last: bool,
-    /// What is shown.
-    pub what: What,
-    /// What that comes to.
+    /// The content of the row.
+    pub content: RowContent,
+    /// The totals of the content.
     pub totals: Totals,
 }
 
-/// What a row shows.
+/// The content of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// An entry, and where in its path the name begins that it has below the row above.
-    Entry(Entry, usize),
-    /// What else is below the same directory, or the operands there is no row for.
-    More,
+pub enum RowContent {
+    /// An entry, and the offset in its path at which the name relative to the parent row begins.
+    Entry(TopEntry, usize),
+    /// The rest of the same directory, or the operands without a row.
+    Rest,
 }
 
-/// At most `rows_max` rows that show `entries`, or else as few as there can be.
+/// Returns at most `rows_max` rows that show the largest of `entries`, or as few as possible if
+/// even one entry needs more.
 ///
-/// `total` is what all operands come to.
+/// `total` is the total of all operands.
 #[must_use]
-pub fn rows(measure: Measure, entries: &[Entry], total: &Totals, rows_max: usize) -> Vec<Row> {
-    let above = above(entries);
-    let plan = |count| Plan::new(measure, &entries[..count], &above, total);
-    // More entries take more rows, but for the odd one that takes the row of what was left: such a count may be missed.
+pub fn rows(measure: Measure, entries: &[TopEntry], total: &Totals, rows_max: usize) -> Vec<Row> {
+    let parents = parents(entries);
+    let plan = |count| RowPlan::new(measure, &entries[..count], &parents, total);
+    // More entries need more rows, with one exception: an entry may take over the row of a rest.
+    // The binary search may miss such a count.
     let (mut fitting, mut count_max) = (entries.len().min(1), entries.len());
     while fitting < count_max {
         let count = (fitting + count_max).div_ceil(2);
-        match plan(count).rows_min() {
+        match plan(count).required_rows() {
             rows if rows <= rows_max => fitting = count,
             _ => count_max = count - 1,
         }
@@ -54,64 +56,66 @@ pub fn rows(measure: Measure, entries: &[Entry], total: &Totals, rows_max: usize
     plan(fitting).rows(rows_max)
 }
 
-/// For each entry the one whose row it stands below: the nearest directory above it that is there.
-fn above(entries: &[Entry]) -> Vec<Option<usize>> {
+/// Returns for each entry the index of its parent row: the nearest of its directories that is among
+/// the entries.
+fn parents(entries: &[TopEntry]) -> Vec<Option<usize>> {
     let mut known = HashMap::new();
     let found = entries.iter().enumerate().map(|(index, entry)| {
-        let found = directories(entry).find_map(|path| known.get(&(entry.operand, path)).copied());
+        let parent = directories(entry).find_map(|path| known.get(&(entry.operand, path)).copied());
         known.insert((entry.operand, entry.path.as_slice()), index);
-        found
+        parent
     });
     found.collect()
 }
 
-/// Paths of the directories above `entry`, the nearest first, with and without a slash at the end: an operand may have one.
-fn directories(entry: &Entry) -> impl Iterator<Item = &[u8]> {
+/// Returns the paths of the directories above `entry`, the nearest first, each with and without a
+/// trailing slash, because an operand may have one.
+fn directories(entry: &TopEntry) -> impl Iterator<Item = &[u8]> {
     let slashes = entry.path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
     let below = entry.depth > 0;
     slashes.filter(move |_| below).flat_map(|(at, _)| [&entry.path[..at], &entry.path[..=at]])
 }
 
-/// Which entries are shown, and of which directory how much is not.
-struct Plan<'e> {
+/// The shown entries, and the rest of each directory.
+struct RowPlan<'e> {
     measure: Measure,
-    entries: &'e [Entry],
-    above: &'e [Option<usize>],
-    /// For each entry and, at the end, for the operands together.
-    shares: Vec<Share>,
+    entries: &'e [TopEntry],
+    parents: &'e [Option<usize>],
+    /// One node for each entry, and a last one for the operands together.
+    nodes: Vec<RowNode>,
 }
 
-struct Share {
-    left: Totals,
-    /// Whether what is left has a row.
-    has_more: bool,
-    /// Entries that have a row, in order.
-    shown: Vec<usize>,
+struct RowNode {
+    rest: Totals,
+    /// Whether the rest has a row.
+    has_rest_row: bool,
+    /// Entries with a row directly below this one, in order.
+    children: Vec<usize>,
 }
 
-impl<'e> Plan<'e> {
-    fn new(measure: Measure, entries: &'e [Entry], above: &'e [Option<usize>], total: &Totals) -> Self {
-        let left = entries.iter().map(|entry| less(&entry.totals, &entry.own)).chain([*total]);
-        let shares = left.map(|left| Share { left, has_more: false, shown: Vec::new() });
-        let mut plan = Self { measure, entries, above, shares: shares.collect() };
+impl<'e> RowPlan<'e> {
+    fn new(measure: Measure, entries: &'e [TopEntry], parents: &'e [Option<usize>], total: &Totals) -> Self {
+        let left = entries.iter().map(|entry| subtract(&entry.totals, &entry.own)).chain([*total]);
+        let nodes = left.map(|left| RowNode { rest: left, has_rest_row: false, children: Vec::new() });
+        let mut plan = Self { measure, entries, parents, nodes: nodes.collect() };
         for (index, entry) in entries.iter().enumerate() {
-            let share = &mut plan.shares[above[index].unwrap_or(entries.len())];
-            share.left = less(&share.left, &entry.totals);
-            share.shown.push(index);
+            let node = &mut plan.nodes[parents[index].unwrap_or(entries.len())];
+            node.rest = subtract(&node.rest, &entry.totals);
+            node.children.push(index);
         }
         plan
     }
 
-    /// What could have a row besides the entries, and what it comes to. Not what is in a directory of which nothing
-    /// is shown: that one's own row says it.
+    /// Returns the index and the value of each rest that can have a row. A directory without shown
+    /// entries has none: its own row shows everything.
     fn rests(&self) -> impl Iterator<Item = (usize, u64)> {
-        let shares = self.shares.iter().enumerate();
-        let rests = shares.filter(|(_, share)| !share.shown.is_empty() && share.left.inodes > 0);
-        rests.map(|(index, share)| (index, value(self.measure, &share.left)))
+        let nodes = self.nodes.iter().enumerate();
+        let rests = nodes.filter(|(_, node)| !node.children.is_empty() && node.rest.inodes > 0);
+        rests.map(|(index, node)| (index, value(self.measure, &node.rest)))
     }
 
-    /// Rows of the entries and of what is left that has to be shown with them.
-    fn rows_min(&self) -> usize {
+    /// Returns the number of rows of the entries and of the rests that must be shown with them.
+    fn required_rows(&self) -> usize {
         let least = self.entries.last().map_or(0, |entry| value(self.measure, &entry.totals));
         self.entries.len() + self.rests().filter(|(_, value)| *value >= least).count()
     }
@@ -120,18 +124,19 @@ impl<'e> Plan<'e> {
         let mut rests: Vec<_> = self.rests().collect();
         rests.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
         rests.truncate(rows_max.saturating_sub(self.entries.len()));
-        rests.iter().for_each(|(index, _)| self.shares[*index].has_more = true);
-        self.in_order()
+        rests.iter().for_each(|(index, _)| self.nodes[*index].has_rest_row = true);
+        self.in_display_order()
     }
 
-    /// Depth first, with a stack of its own: trees may be deeper than the call stack.
-    fn in_order(&self) -> Vec<Row> {
+    /// Returns the rows depth first. Uses an explicit stack, because trees may be deeper than the
+    /// call stack.
+    fn in_display_order(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut next = Vec::new();
         self.push_below(self.entries.len(), 0, &mut next);
         while let Some((index, mut row)) = next.pop() {
             let level = row.level + 1;
-            if let (Some(index), What::Entry(entry, start)) = (index, &mut row.what) {
+            if let (Some(index), RowContent::Entry(entry, start)) = (index, &mut row.content) {
                 *start = self.name_start(index, entry);
                 self.push_below(index, level, &mut next);
             }
@@ -140,33 +145,33 @@ impl<'e> Plan<'e> {
         rows
     }
 
-    /// Puts what is directly below `index` on the stack, to be taken from it in order.
+    /// Pushes the rows directly below `index`, so that they are popped in order.
     fn push_below(&self, index: usize, level: usize, next: &mut Vec<(Option<usize>, Row)>) {
-        let share = &self.shares[index];
+        let node = &self.nodes[index];
         let start = next.len();
-        if share.has_more {
-            next.push((None, Row { level, is_last: false, what: What::More, totals: share.left }));
+        if node.has_rest_row {
+            next.push((None, Row { level, is_last: false, content: RowContent::Rest, totals: node.rest }));
         }
-        next.extend(share.shown.iter().rev().map(|&index| {
+        next.extend(node.children.iter().rev().map(|&index| {
             let entry = self.entries[index].clone();
             let totals = entry.totals;
-            (Some(index), Row { level, is_last: false, what: What::Entry(entry, 0), totals })
+            (Some(index), Row { level, is_last: false, content: RowContent::Entry(entry, 0), totals })
         }));
         if let Some((_, row)) = next.get_mut(start) {
             row.is_last = true;
         }
     }
 
-    fn name_start(&self, index: usize, entry: &Entry) -> usize {
-        let Some(above) = self.above[index] else { return 0 };
-        let path = &self.entries[above].path;
+    fn name_start(&self, index: usize, entry: &TopEntry) -> usize {
+        let Some(parent) = self.parents[index] else { return 0 };
+        let path = &self.entries[parent].path;
         let slash = entry.path.get(path.len()) == Some(&b'/');
         path.len() + usize::from(slash)
     }
 }
 
-/// `totals` without `part`; no time, which a difference does not have.
-fn less(totals: &Totals, part: &Totals) -> Totals {
+/// Returns `totals` minus `part`. A difference has no time.
+fn subtract(totals: &Totals, part: &Totals) -> Totals {
     Totals {
         bytes: totals.bytes.saturating_sub(part.bytes),
         inodes: totals.inodes.saturating_sub(part.inodes),
@@ -197,9 +202,9 @@ mod tests {
     }
 
     fn row(row: &Row) -> String {
-        let name = match &row.what {
-            What::More => format!("{} more", row.totals.inodes),
-            What::Entry(entry, start) => String::from_utf8(entry.path[*start..].to_vec()).unwrap(),
+        let name = match &row.content {
+            RowContent::Rest => format!("{} more", row.totals.inodes),
+            RowContent::Entry(entry, start) => String::from_utf8(entry.path[*start..].to_vec()).unwrap(),
         };
         let mark = if row.is_last { '`' } else { '|' };
         format!("{}{mark}{name} {}", " ".repeat(row.level), row.totals.bytes)
@@ -209,7 +214,7 @@ mod tests {
         [("t/a/x", 2, 5, 1), ("t/a/", 1, 12, 4), ("t/b", 1, 8, 1), ("t/c/", 1, 30, 2), ("t/", 0, 60, 9)];
 
     #[test]
-    fn the_largest_first_and_what_is_left_last() {
+    fn the_largest_come_first_and_the_rest_last() {
         let expected = ["`t 60", " |c 30", " |a 12", "  |x 5", "  `2 more 6", " |b 8", " `1 more 9"];
         assert_eq!(drawn(&LINES, (60, 9), 99), expected);
     }
@@ -224,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_gives_way_only_to_what_is_more() {
+    fn a_rest_is_dropped_only_for_larger_entries() {
         let with = |rest: u64| drawn(&[("t/a", 1, 5, 1), ("t/", 0, 6 + rest, 4)], (6 + rest, 4), 2);
         assert_eq!(with(5), ["`t 11"]);
         assert_eq!(with(4), ["`t 10", " `a 5"]);
     }
 
     #[test]
-    fn what_is_all_shown_leaves_nothing() {
+    fn a_directory_shown_completely_has_no_rest() {
         let lines = [("t/a", 1, 0, 1), ("t/b", 1, 0, 1), ("t/", 0, 1, 3)];
         assert_eq!(drawn(&lines, (1, 3), 9), ["`t 1", " |a 0", " `b 0"]);
         assert_eq!(drawn(&lines, (1, 3), 2), ["`t 1"]);
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_rows() {
+    fn no_entries_have_no_rows() {
         assert_eq!(rows(Measure::Usage, &[], &Totals::NONE, 5), []);
     }
 }

@@ -1,21 +1,21 @@
-//! What is known of one entry when it is printed, and how more is asked for.
+//! An entry as it is printed, and the interface for values that take further system calls.
 
 use fathom_walk::{FileType, Meta, Stamp};
 
-/// An entry of the walk, in borrowed parts: its path is put together only where it is printed.
+/// An entry of the walk, in borrowed parts: the path is joined only where it is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// The path of the directory it is in, as it is reported; empty for a starting point.
+    /// The path of its directory, as it is reported; empty for a starting point.
     pub dir: &'a [u8],
-    /// Its name there; of a starting point, the whole path as it was given.
+    /// The name in that directory; for a starting point, the whole path as it was given.
     pub name: &'a [u8],
-    /// Bytes of the path, from its beginning, that are the starting point.
+    /// The number of bytes at the beginning of the path that are the starting point.
     pub root_len: usize,
-    /// 0 for a starting point.
+    /// The number of levels below the starting point, which has depth 0.
     pub depth: usize,
-    /// What it is, if that is known.
+    /// The file type, if the directory says it.
     pub file_type: FileType,
-    /// What is known of its inode, if anything was asked.
+    /// The metadata, if it was requested and is known.
     pub meta: Option<&'a Meta>,
 }
 
@@ -29,7 +29,7 @@ impl Entry<'_> {
         out.extend_from_slice(self.name);
     }
 
-    /// Its type: from the directory, else from its metadata.
+    /// Returns the file type: from the directory, otherwise from the metadata.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         match (self.file_type, self.meta) {
@@ -39,7 +39,7 @@ impl Entry<'_> {
     }
 }
 
-/// The letter of a type: `f d l p s c b`, or `U` where it is not known.
+/// Returns the letter of a file type: `f d l p s c b`, or `U` where the type is unknown.
 #[must_use]
 pub fn type_letter(file_type: FileType) -> u8 {
     match file_type {
@@ -54,61 +54,61 @@ pub fn type_letter(file_type: FileType) -> u8 {
     }
 }
 
-/// The type that [`type_letter`] has this letter for, as bytes of a file have it.
+/// Returns the file type that [`type_letter`] writes as this letter; `Unknown` for any other text.
 pub(crate) fn type_of(letter: &[u8]) -> FileType {
     use FileType::{Block, Char, Directory, Fifo, Regular, Socket, Symlink};
     let known = [Regular, Directory, Symlink, Fifo, Socket, Char, Block];
     known.into_iter().find(|known| [type_letter(*known)] == letter).unwrap_or(FileType::Unknown)
 }
 
-/// What a symbolic link leads to.
+/// The file that a symbolic link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum LinkTarget {
     /// A file of this type.
     Type(FileType),
-    /// Nothing (`ENOENT`, `ENOTDIR`).
+    /// No file (`ENOENT`, `ENOTDIR`).
     Missing,
-    /// Itself, over however many links (`ELOOP`).
+    /// A loop of links (`ELOOP`).
     Loop,
-    /// It could not be told.
+    /// An unknown file: the lookup failed for another reason.
     Unknown,
 }
 
-/// What takes a further system call for each entry. Without an answer, nothing is printed; a caller that wants to tell
-/// the user about a failure keeps it.
+/// Values that take a further system call for each entry. Where a lookup fails, nothing is printed;
+/// an implementation that is to report failures has to record them.
 pub trait Lookup {
-    /// What the symbolic link `entry` holds.
+    /// Returns the target of the symbolic link `entry`, as text.
     fn link(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
         let _ = entry;
         None
     }
 
-    /// What the symbolic link `entry` leads to.
-    fn target(&mut self, entry: &Entry<'_>) -> Target {
+    /// Returns the file that the symbolic link `entry` leads to.
+    fn target(&mut self, entry: &Entry<'_>) -> LinkTarget {
         let _ = entry;
-        Target::Unknown
+        LinkTarget::Unknown
     }
 
-    /// The name of the type of the filesystem `entry` is on, such as `ext4`.
+    /// Returns the type of the filesystem that has `entry`, such as `ext4`.
     fn filesystem(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
         let _ = entry;
         None
     }
 
-    /// The security context of `entry`.
+    /// Returns the security context of `entry`.
     fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
         let _ = entry;
         None
     }
 
-    /// When `entry` was made, where the filesystem keeps that.
-    fn born(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+    /// Returns the creation time of `entry`, where the filesystem records it.
+    fn btime(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
         let _ = entry;
         None
     }
 }
 
-/// Knows nothing.
+/// Looks up nothing.
 impl Lookup for () {}
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
-//! Points between steps whose order decides what a crash leaves behind: a test ends the process at
-//! one of them.
+//! Fault injection points between steps whose order decides the state after a crash. A test ends
+//! the process at one of them.
 //!
-//! Compiled with debug assertions only. In a release build `point` does nothing, and there is no
-//! hook to set.
+//! The hook exists only with debug assertions. In a release build `point` does nothing.
 
 #[cfg(debug_assertions)]
 static HOOK: std::sync::OnceLock<fn(&str)> = std::sync::OnceLock::new();
 
-/// Has `hook` called at every point from now on. The first hook of a process stays.
+/// Sets the function that every point calls. The first hook of a process stays.
 #[cfg(debug_assertions)]
 pub fn set_hook(hook: fn(&str)) {
     let _ = HOOK.set(hook);
 }
 
-/// Calls the hook, if there is one.
+/// Calls the hook, if one is set.
 pub(crate) fn point(name: &str) {
     #[cfg(debug_assertions)]
     if let Some(hook) = HOOK.get() {

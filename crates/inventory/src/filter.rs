@@ -1,7 +1,9 @@
-//! Which entries are listed. A filter is asked in steps, the cheap ones first: by name and depth, by type, by path, by
-//! metadata. What it will need is told beforehand, so that a caller takes no metadata and builds no path for nothing.
+//! Decides which entries are listed. A filter is applied in steps, the cheap ones first: name and
+//! depth, type, path, metadata. It says beforehand which of these it needs, so that a caller reads
+//! metadata and joins paths only where a test depends on them.
 //!
-//! Owns the tests and the grammar of their arguments. Does not own options, nor what is descended into.
+//! Owns the tests and the grammar of their arguments. Does not own options, nor the choice of
+//! directories to descend into.
 
 mod date;
 mod name;
@@ -14,77 +16,80 @@ use fathom_text::quote::Charset;
 use fathom_walk::{Fields, FileType, Meta};
 
 use self::name::NamePattern;
+use self::regexes::PathRegex;
 pub use self::regexes::RegexError;
-use self::regexes::WholePath;
 pub use self::size::{SizeError, SizeTest};
-pub use self::types::{TypeError, Types};
-pub use self::when::{FORMS, When, WhenError};
+pub use self::types::{TypeError, TypeSet};
+pub use self::when::{FORMS, PointInTime, TimeError};
 
-/// What an entry must be to be listed; without any test, everything is. Tests of different kinds must all hold.
+/// The tests that an entry has to pass to be listed. Without any test, every entry is listed. Tests
+/// of different kinds must all hold.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    types: Option<Types>,
+    types: Option<TypeSet>,
     names: Vec<NamePattern>,
-    paths: Vec<WholePath>,
+    paths: Vec<PathRegex>,
     skips_hidden: bool,
     min_depth: usize,
     max_depth: Option<usize>,
     sizes: Vec<SizeTest>,
-    newer: Option<When>,
-    older: Option<When>,
+    newer: Option<PointInTime>,
+    older: Option<PointInTime>,
 }
 
 impl Filter {
-    /// Lists these types only; of several sets, those in any.
-    pub fn add_types(&mut self, types: Types) {
-        self.types = Some(self.types.map_or(types, |before| before.and(types)));
+    /// Adds a set of types. Of several sets, one has to contain the type.
+    pub fn add_types(&mut self, types: TypeSet) {
+        self.types = Some(self.types.map_or(types, |before| before.union(types)));
     }
 
-    /// Lists names that match a wildcard pattern, as find's `-name`; of several, any.
+    /// Adds a wildcard pattern for names, as find's `-name`. Of several patterns, one has to match.
     pub fn add_name(&mut self, pattern: &[u8], charset: Charset) {
         self.names.push(NamePattern::new(pattern, charset));
     }
 
-    /// Lists paths that a regular expression matches as a whole; of several, any.
+    /// Adds a regular expression that has to match the whole path. Of several expressions, one has
+    /// to match.
     ///
     /// # Errors
-    /// An expression that cannot be read, or one too large to be compiled.
+    /// If the expression cannot be parsed, or is too large to be compiled.
     pub fn add_regex(&mut self, expression: &[u8], charset: Charset) -> Result<(), RegexError> {
-        self.paths.push(WholePath::new(expression, charset)?);
+        self.paths.push(PathRegex::new(expression, charset)?);
         Ok(())
     }
 
-    /// Lists no names that begin with a dot, but for starting points.
+    /// Sets whether names that begin with a dot are left out. Starting points are listed in any
+    /// case.
     pub fn set_skips_hidden(&mut self, skips: bool) {
         self.skips_hidden = skips;
     }
 
-    /// Lists nothing above this depth; starting points have depth 0.
+    /// Sets the least depth of an entry. Starting points have depth 0.
     pub fn set_min_depth(&mut self, depth: usize) {
         self.min_depth = depth;
     }
 
-    /// Lists nothing below this depth.
+    /// Sets the greatest depth of an entry.
     pub fn set_max_depth(&mut self, depth: usize) {
         self.max_depth = Some(depth);
     }
 
-    /// Lists files of certain sizes; of several tests, all must hold.
+    /// Adds a test of the file size. Of several tests, all have to hold.
     pub fn add_size(&mut self, test: SizeTest) {
         self.sizes.push(test);
     }
 
-    /// Lists what was modified strictly after `when`.
-    pub fn set_newer(&mut self, when: When) {
+    /// Lists only entries that were modified strictly after `when`.
+    pub fn set_newer(&mut self, when: PointInTime) {
         self.newer = Some(when);
     }
 
-    /// Lists what was modified strictly before `when`.
-    pub fn set_older(&mut self, when: When) {
+    /// Lists only entries that were modified strictly before `when`.
+    pub fn set_older(&mut self, when: PointInTime) {
         self.older = Some(when);
     }
 
-    /// Whether there is no test: every entry is listed.
+    /// Returns whether there is no test, so that every entry is listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { types, names, paths, skips_hidden, min_depth, max_depth, sizes, newer, older } = self;
@@ -94,31 +99,32 @@ impl Filter {
         !(by_name || by_depth || by_meta)
     }
 
-    /// Whether any test is on the type, which some filesystems tell in metadata alone.
+    /// Returns whether any test is on the type, which some filesystems report in metadata alone.
     #[must_use]
     pub fn needs_type(&self) -> bool {
         self.types.is_some()
     }
 
-    /// Whether any test is on the path: without, [`matches_path`](Filter::matches_path) need not be asked.
+    /// Returns whether any test is on the path. Otherwise [`matches_path`](Filter::matches_path) is
+    /// always true.
     #[must_use]
     pub fn needs_path(&self) -> bool {
         !self.paths.is_empty()
     }
 
-    /// Whether any test is on metadata other than the type.
+    /// Returns whether any test is on metadata other than the type.
     #[must_use]
     pub fn needs_meta(&self) -> bool {
         self.fields().is_some()
     }
 
-    /// Whether an entry of this type must be asked for its metadata before it can be listed.
+    /// Returns whether the filter needs the metadata of an entry of this type.
     #[must_use]
     pub fn needs_meta_of(&self, file_type: FileType) -> bool {
         self.needs_meta() || (self.needs_type() && file_type == FileType::Unknown)
     }
 
-    /// The metadata that tests are on; none if there are no such tests.
+    /// Returns the metadata that tests are on; `None` if there are no such tests.
     #[must_use]
     pub fn fields(&self) -> Option<Fields> {
         let size = (!self.sizes.is_empty()).then_some(Fields::SIZE);
@@ -126,13 +132,14 @@ impl Filter {
         size.into_iter().chain(times).reduce(Fields::and)
     }
 
-    /// Whether anything in a directory of this depth could be listed.
+    /// Returns whether any entry of a directory of this depth could be listed.
     #[must_use]
     pub fn descends(&self, depth: usize) -> bool {
         self.max_depth.is_none_or(|max| depth < max)
     }
 
-    /// Whether depth and name are right. `name` is the last component, of a starting point too.
+    /// Returns whether depth and name pass. `name` is the last component, also for a starting
+    /// point.
     #[must_use]
     pub fn matches_name(&self, name: &[u8], depth: usize) -> bool {
         let in_range = depth >= self.min_depth && self.max_depth.is_none_or(|max| depth <= max);
@@ -142,22 +149,23 @@ impl Filter {
             && (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name)))
     }
 
-    /// Whether the type is right; one that is not known yet may be.
+    /// Returns whether the type passes. An unknown type does.
     #[must_use]
     pub fn matches_type(&self, file_type: FileType) -> bool {
-        file_type == FileType::Unknown || self.types.is_none_or(|types| types.has(file_type))
+        file_type == FileType::Unknown || self.types.is_none_or(|types| types.contains(file_type))
     }
 
-    /// Whether the path is right, from the starting point as it was given.
+    /// Returns whether the path passes. It begins with the starting point as it was given.
     #[must_use]
     pub fn matches_path(&self, path: &[u8]) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|expression| expression.matches(path))
     }
 
-    /// Whether the metadata is right: the type, which it always tells, and what [`fields`](Filter::fields) names.
+    /// Returns whether the metadata passes: the type, and the values that
+    /// [`fields`](Filter::fields) names.
     #[must_use]
     pub fn matches_meta(&self, meta: &Meta) -> bool {
-        self.types.is_none_or(|types| types.has(meta.file_type()))
+        self.types.is_none_or(|types| types.contains(meta.file_type()))
             && self.sizes.iter().all(|test| test.admits(meta.size))
             && self.newer.is_none_or(|when| meta.modified > when.stamp())
             && self.older.is_none_or(|when| meta.modified < when.stamp())
@@ -187,15 +195,15 @@ mod tests {
     #[test]
     fn a_filter_with_any_test_is_not_empty() {
         let changes: [fn(&mut Filter); 9] = [
-            |filter| filter.add_types(Types::parse(b"f").unwrap()),
+            |filter| filter.add_types(TypeSet::parse(b"f").unwrap()),
             |filter| filter.add_name(b"a", Charset::Utf8),
             |filter| filter.add_regex(b"a", Charset::Utf8).unwrap(),
             |filter| filter.set_skips_hidden(true),
             |filter| filter.set_min_depth(1),
             |filter| filter.set_max_depth(1),
             |filter| filter.add_size(SizeTest::parse(b"1").unwrap()),
-            |filter| filter.set_newer(When::at(Stamp::default())),
-            |filter| filter.set_older(When::at(Stamp::default())),
+            |filter| filter.set_newer(PointInTime::at(Stamp::default())),
+            |filter| filter.set_older(PointInTime::at(Stamp::default())),
         ];
         for (index, change) in changes.iter().enumerate() {
             let mut filter = Filter::default();
@@ -240,8 +248,8 @@ mod tests {
     #[test]
     fn a_type_that_is_not_known_is_settled_by_metadata() {
         let mut filter = Filter::default();
-        filter.add_types(Types::parse(b"f,d").unwrap());
-        filter.add_types(Types::parse(b"p").unwrap());
+        filter.add_types(TypeSet::parse(b"f,d").unwrap());
+        filter.add_types(TypeSet::parse(b"p").unwrap());
         assert!(filter.needs_type() && !filter.needs_meta());
         assert!(filter.needs_meta_of(FileType::Unknown) && !filter.needs_meta_of(FileType::Directory));
         assert!(filter.matches_type(FileType::Unknown) && !filter.matches_type(FileType::Symlink));
@@ -259,8 +267,8 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(of_size), [false, true, true, false]);
 
         let mut filter = Filter::default();
-        filter.set_newer(When::at(Stamp { sec: 1, nsec: 5 }));
-        filter.set_older(When::at(Stamp { sec: 2, nsec: 0 }));
+        filter.set_newer(PointInTime::at(Stamp { sec: 1, nsec: 5 }));
+        filter.set_older(PointInTime::at(Stamp { sec: 2, nsec: 0 }));
         assert_eq!(filter.fields(), Some(Fields::TIMES));
         let at = |sec, nsec| filter.matches_meta(&Meta { modified: Stamp { sec, nsec }, ..Meta::default() });
         assert!(!at(1, 5) && at(1, 6) && at(1, 999_999_999) && !at(2, 0) && !at(0, 9));

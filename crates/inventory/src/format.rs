@@ -1,7 +1,9 @@
-//! find's `-printf`: a format is read once and then applied to any number of entries. Names in times are those of the C
-//! locale, and paths come out byte for byte, as find writes them into a pipe.
+//! The formats of find's `-printf`: a format is parsed once and then applied to any number of
+//! entries. Names in times are those of the C locale, and paths are printed byte for byte, as find
+//! writes them into a pipe.
 //!
-//! Owns what each directive prints. Does not own where it goes, nor what takes a system call ([`Lookup`]).
+//! Owns the text that each directive prints. Does not own the output, nor values that take a system
+//! call ([`Lookup`]).
 
 mod float;
 mod parse;
@@ -16,28 +18,28 @@ use fathom_text::time::Zone;
 use fathom_walk::{Fields, FileType, Meta};
 
 pub use self::problem::{FormatError, FormatWarning};
-use self::spec::Spec;
-use self::time::{TimeFormat, Which};
-use crate::entry::{Entry, Lookup, Target, type_letter};
+use self::spec::DirectiveSpec;
+use self::time::{TimeFormat, TimeKind};
+use crate::entry::{Entry, LinkTarget, Lookup, type_letter};
 use crate::owners::{OwnerKind, Owners};
 
-/// A format that has been read.
+/// A parsed format.
 #[derive(Clone, Debug)]
-pub struct Format {
-    pieces: Vec<Piece>,
+pub struct PrintFormat {
+    pieces: Vec<FormatPiece>,
     warnings: Vec<FormatWarning>,
     names: NameStyle,
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum FormatPiece {
     Literal(Vec<u8>),
-    Directive(Spec, Field),
+    Directive(DirectiveSpec, PrintField),
 }
 
-/// What a directive prints.
+/// The value that a directive prints.
 #[derive(Clone, Debug)]
-enum Field {
+enum PrintField {
     /// `%p`
     Path,
     /// `%f`
@@ -60,13 +62,13 @@ enum Field {
     Filesystem,
     /// `%Z`
     Context,
-    /// `%t`, `%a`, `%c`, and `%T`, `%A`, `%C`, `%B` with their letters
-    Time(Which, TimeFormat),
-    /// What is in the metadata.
+    /// `%t`, `%a`, `%c`, and `%T`, `%A`, `%C`, `%B` with the letter after them.
+    Time(TimeKind, TimeFormat),
+    /// A value from the metadata.
     Meta(MetaField),
 }
 
-/// A value that metadata alone gives.
+/// A value that only metadata has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MetaField {
     /// `%s`
@@ -97,82 +99,84 @@ enum MetaField {
     Sparseness,
 }
 
-impl Format {
-    /// Reads a format; its times are in `zone`. What find warns of is printed as it stands, and is among the
-    /// [`warnings`](Format::warnings).
+impl PrintFormat {
+    /// Parses a format. Its times are printed in `zone`. Text that find warns of is printed as it
+    /// stands, and is among the [`warnings`](PrintFormat::warnings).
     ///
     /// # Errors
-    /// What find refuses: a `%` with nothing after it, and directives it reserves. Also a width or precision beyond
-    /// 65535, which would be no column.
-    pub fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
+    /// If find refuses the format: a `%` with nothing after it, and the directives that find
+    /// reserves. Also for a width or precision beyond 65535.
+    pub fn parse(text: &[u8], zone: &Zone) -> Result<PrintFormat, FormatError> {
         parse::parse(text, zone)
     }
 
-    /// The same format, in which whatever comes from the file tree is in this style: paths, targets
-    /// of links, names of filesystems and owners, contexts.
+    /// Sets the style of text from the file tree: paths, targets of links, names of filesystems and
+    /// owners, security contexts.
     #[must_use]
     pub fn with_names(self, names: NameStyle) -> Self {
         Self { names, ..self }
     }
 
-    /// What is odd about the format.
+    /// Returns the oddities of the format of which find warns.
     #[must_use]
     pub fn warnings(&self) -> &[FormatWarning] {
         &self.warnings
     }
 
-    fn fields_of(&self) -> impl Iterator<Item = &Field> {
+    fn fields_of(&self) -> impl Iterator<Item = &PrintField> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Literal(_) => None,
-            Piece::Directive(_, field) => Some(field),
+            FormatPiece::Literal(_) => None,
+            FormatPiece::Directive(_, field) => Some(field),
         })
     }
 
-    /// Whether metadata other than the type is printed.
+    /// Returns whether the format prints metadata other than the type.
     #[must_use]
     pub fn needs_meta(&self) -> bool {
         self.fields().is_some()
     }
 
-    /// Whether the type is printed, or decides what is.
+    /// Returns whether the format needs the type.
     #[must_use]
     pub fn needs_type(&self) -> bool {
-        self.fields_of().any(|field| matches!(field, Field::Type | Field::TargetType | Field::Link))
+        self.fields_of()
+            .any(|field| matches!(field, PrintField::Type | PrintField::TargetType | PrintField::Link))
     }
 
-    /// Whether any part of a path but the last name is printed.
+    /// Returns whether the format prints any part of the path but the last component.
     #[must_use]
     pub fn needs_dir(&self) -> bool {
-        let is_part =
-            |field: &Field| matches!(field, Field::Path | Field::DirName | Field::BelowRoot | Field::Root);
+        let is_part = |field: &PrintField| {
+            matches!(field, PrintField::Path | PrintField::DirName | PrintField::BelowRoot | PrintField::Root)
+        };
         self.fields_of().any(is_part)
     }
 
-    /// Whether names of users or groups are printed, and so [`Owners::read`] is worth its while.
+    /// Returns whether the format prints names of users or groups, which [`Owners::read`] reads.
     #[must_use]
     pub fn needs_owners(&self) -> bool {
-        self.fields_of().any(|field| matches!(field, Field::Meta(MetaField::User | MetaField::Group)))
+        self.fields_of().any(|field| matches!(field, PrintField::Meta(MetaField::User | MetaField::Group)))
     }
 
-    /// The metadata that is printed; none if there is none.
+    /// Returns the metadata that the format prints; `None` if it prints none.
     #[must_use]
     pub fn fields(&self) -> Option<Fields> {
-        self.fields_of().filter_map(Field::fields).reduce(Fields::and)
+        self.fields_of().filter_map(PrintField::fields).reduce(Fields::and)
     }
 
-    /// Appends `entry` in this format, without a line break of its own. A value that is not known is empty.
+    /// Appends `entry` in this format, without a line break of its own. An unknown value is empty.
     pub fn write(&self, entry: &Entry<'_>, owners: &Owners, lookup: &mut dyn Lookup, out: &mut Vec<u8>) {
         for piece in &self.pieces {
             match piece {
-                Piece::Literal(text) => out.extend_from_slice(text),
-                Piece::Directive(spec, Field::Depth) => {
+                FormatPiece::Literal(text) => out.extend_from_slice(text),
+                FormatPiece::Directive(spec, PrintField::Depth) => {
                     let (digits, start) = decimal(entry.depth as u64);
                     spec.write_signed(&digits[start..], out);
                 }
-                Piece::Directive(spec, Field::Meta(field)) => {
+                FormatPiece::Directive(spec, PrintField::Meta(field)) => {
                     field.write(spec, entry.meta, owners, self.names, out);
                 }
-                Piece::Directive(spec, field) => {
+                FormatPiece::Directive(spec, field) => {
                     let start = out.len();
                     field.write(entry, lookup, out);
                     if field.is_foreign() && out.len() > start {
@@ -185,60 +189,68 @@ impl Format {
     }
 }
 
-impl Field {
+impl PrintField {
     fn fields(&self) -> Option<Fields> {
         match self {
-            Field::Meta(field) => Some(field.fields()),
-            Field::Filesystem => Some(Fields::IDENTITY),
-            Field::Time(Which::Modified | Which::Accessed | Which::Changed, _) => Some(Fields::TIMES),
+            PrintField::Meta(field) => Some(field.fields()),
+            PrintField::Filesystem => Some(Fields::IDENTITY),
+            PrintField::Time(TimeKind::Mtime | TimeKind::Atime | TimeKind::Ctime, _) => Some(Fields::TIMES),
             _ => None,
         }
     }
 
-    /// Whether the text is any bytes, from a name or whatever a filesystem says.
+    /// Returns whether the value is text from the file tree, which may contain any bytes.
     fn is_foreign(&self) -> bool {
         match self {
-            Field::Path | Field::BaseName | Field::DirName | Field::BelowRoot | Field::Root => true,
-            Field::Link | Field::Filesystem | Field::Context => true,
-            Field::Depth | Field::Type | Field::TargetType | Field::Time(..) | Field::Meta(_) => false,
+            PrintField::Path
+            | PrintField::BaseName
+            | PrintField::DirName
+            | PrintField::BelowRoot
+            | PrintField::Root => true,
+            PrintField::Link | PrintField::Filesystem | PrintField::Context => true,
+            PrintField::Depth
+            | PrintField::Type
+            | PrintField::TargetType
+            | PrintField::Time(..)
+            | PrintField::Meta(_) => false,
         }
     }
 
-    /// Appends what is a text and needs no owners.
+    /// Appends a value that is text and not the name of an owner.
     fn write(&self, entry: &Entry<'_>, lookup: &mut dyn Lookup, out: &mut Vec<u8>) {
         let is_link = || entry.file_type() == FileType::Symlink;
         let mut write = |text: Option<Vec<u8>>| out.extend_from_slice(&text.unwrap_or_default());
         match self {
-            Field::Path => entry.write_path(out),
-            Field::BaseName => path::write_base_name(entry, out),
-            Field::DirName => path::write_dir_name(entry, out),
-            Field::BelowRoot => path::write_below_root(entry, out),
-            Field::Root => path::write_root(entry, out),
-            Field::Type => out.push(type_letter(entry.file_type())),
-            Field::TargetType => out.push(target_letter(if is_link() {
+            PrintField::Path => entry.write_path(out),
+            PrintField::BaseName => path::write_base_name(entry, out),
+            PrintField::DirName => path::write_dir_name(entry, out),
+            PrintField::BelowRoot => path::write_below_root(entry, out),
+            PrintField::Root => path::write_root(entry, out),
+            PrintField::Type => out.push(type_letter(entry.file_type())),
+            PrintField::TargetType => out.push(target_letter(if is_link() {
                 lookup.target(entry)
             } else {
-                Target::Type(entry.file_type())
+                LinkTarget::Type(entry.file_type())
             })),
-            Field::Link => write(is_link().then(|| lookup.link(entry)).flatten()),
-            Field::Filesystem => write(lookup.filesystem(entry)),
-            Field::Context => write(lookup.context(entry)),
-            Field::Time(which, format) => {
-                let stamp = which.of(entry.meta).or_else(|| which.is_birth().then(|| lookup.born(entry))?);
+            PrintField::Link => write(is_link().then(|| lookup.link(entry)).flatten()),
+            PrintField::Filesystem => write(lookup.filesystem(entry)),
+            PrintField::Context => write(lookup.context(entry)),
+            PrintField::Time(which, format) => {
+                let stamp = which.of(entry.meta).or_else(|| which.is_btime().then(|| lookup.btime(entry))?);
                 stamp.into_iter().for_each(|stamp| format.write(stamp, out));
             }
-            // These are no plain texts.
-            Field::Depth | Field::Meta(_) => {}
+            // These values are not plain text; `PrintFormat::write` prints them.
+            PrintField::Depth | PrintField::Meta(_) => {}
         }
     }
 }
 
-fn target_letter(target: Target) -> u8 {
+fn target_letter(target: LinkTarget) -> u8 {
     match target {
-        Target::Type(file_type) => type_letter(file_type),
-        Target::Missing => b'N',
-        Target::Loop => b'L',
-        Target::Unknown => b'?',
+        LinkTarget::Type(file_type) => type_letter(file_type),
+        LinkTarget::Missing => b'N',
+        LinkTarget::Loop => b'L',
+        LinkTarget::Unknown => b'?',
     }
 }
 
@@ -257,7 +269,14 @@ impl MetaField {
         }
     }
 
-    fn write(self, spec: &Spec, meta: Option<&Meta>, owners: &Owners, names: NameStyle, out: &mut Vec<u8>) {
+    fn write(
+        self,
+        spec: &DirectiveSpec,
+        meta: Option<&Meta>,
+        owners: &Owners,
+        names: NameStyle,
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
         let Some(meta) = meta else {
             return spec.finish_text(start, out);
@@ -282,7 +301,8 @@ impl MetaField {
         spec.finish_text(start, out);
     }
 
-    /// The value of a field that is a plain number; find has no sign for a negative size.
+    /// Returns the value of a field that is a plain number. find prints a negative size without its
+    /// sign.
     fn number(self, meta: &Meta) -> u64 {
         match self {
             MetaField::Size => meta.size.cast_unsigned(),
@@ -302,7 +322,7 @@ impl MetaField {
     }
 }
 
-/// The part of its length that a file has blocks for.
+/// Returns the share of the file's size that blocks are allocated for.
 fn sparseness(meta: &Meta) -> f64 {
     match (meta.size, meta.blocks) {
         (0, 0) => 1.0,
@@ -311,7 +331,7 @@ fn sparseness(meta: &Meta) -> f64 {
     }
 }
 
-/// Type and permissions as ls shows them.
+/// Returns type and permissions as `ls -l` shows them.
 fn mode_text(mode: u32) -> [u8; 10] {
     let kind = match type_letter(FileType::from_mode(mode)) {
         b'f' => b'-',

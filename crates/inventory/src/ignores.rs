@@ -1,7 +1,9 @@
-//! What files like `.gitignore` leave out: the rules of one file ([`Rules`]), the files of one directory ([`Level`]), and
-//! all that have a say in a directory ([`Stack`]), the weightiest first.
+//! Exclusion by files like `.gitignore`: the rules of one file ([`IgnoreRules`]), the files of one
+//! directory ([`DirRules`]), and all rules that apply in a directory ([`RuleStack`]), those of the
+//! highest precedence first.
 //!
-//! What a line means is the `ignore` crate's, as ripgrep and fd have it. Does not own where files are, nor reading them.
+//! The `ignore` crate parses and matches the rules, as in ripgrep and fd. This module does not own
+//! where the files are, nor how they are read.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Write};
@@ -11,65 +13,65 @@ use std::path::Path;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Memory behind a rule, roughly: its text, its glob and its part of the automaton.
+/// Approximate memory of a rule in bytes: its text, its glob and its share of the automaton.
 const RULE_BYTES: usize = 1024;
-/// The same behind any file.
+/// Approximate memory of a file without rules, in bytes.
 const FILE_BYTES: usize = 4096;
 
 /// The rules of one file.
 #[derive(Clone, Debug)]
-pub struct Rules(Gitignore);
+pub struct IgnoreRules(Gitignore);
 
-/// Characters of a cause that are shown, which quotes the line.
+/// Most characters of a cause that are shown. The cause quotes the line.
 const CAUSE_CHARS: usize = 200;
 
-/// Why a line, or all of them, say nothing.
+/// The error of a line, or of all lines, of an ignore file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
-    /// Counted from 1; `None` if it is about all lines together.
+pub struct MalformedRule {
+    /// The number of the line, counted from 1; `None` if the error is about all lines together.
     pub line: Option<usize>,
-    /// Lines after it that say nothing either.
+    /// The number of malformed lines after this one.
     pub more: usize,
     cause: String,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A stranger may have written the line: no control character gets to a terminal.
+        // The line may come from an untrusted file: no control character may reach a terminal.
         let shown = self.cause.chars().take(CAUSE_CHARS);
         shown.map(|each| if each.is_control() { '?' } else { each }).try_for_each(|each| f.write_char(each))
     }
 }
 
-impl Rules {
-    /// Reads the text of a file; lines that cannot be understood have no effect, and the
-    /// first is told.
+impl IgnoreRules {
+    /// Parses the text of a file. Malformed lines have no effect; the first of them is returned.
     #[must_use]
-    pub fn parse(text: &[u8]) -> (Self, Option<Malformed>) {
+    pub fn parse(text: &[u8]) -> (Self, Option<MalformedRule>) {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let mut builder = GitignoreBuilder::new("");
-        let mut malformed: Option<Malformed> = None;
+        let mut malformed: Option<MalformedRule> = None;
         for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
             if let Err(cause) = add(&mut builder, line.strip_suffix(b"\r").unwrap_or(line)) {
-                let first = Malformed { line: Some(index + 1), more: 0, cause };
+                let first = MalformedRule { line: Some(index + 1), more: 0, cause };
                 malformed =
-                    Some(malformed.map_or(first, |first| Malformed { more: first.more + 1, ..first }));
+                    Some(malformed.map_or(first, |first| MalformedRule { more: first.more + 1, ..first }));
             }
         }
         let rules = builder.build().unwrap_or_else(|error| {
-            malformed = Some(Malformed { line: None, more: 0, cause: error.to_string() });
+            malformed = Some(MalformedRule { line: None, more: 0, cause: error.to_string() });
             Gitignore::empty()
         });
         (Self(rules), malformed)
     }
 
-    /// Bytes of memory behind it, roughly.
+    /// Returns the approximate memory of the rules, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         FILE_BYTES + self.0.len() * RULE_BYTES
     }
 
-    /// Whether an entry is left out; `None` if nothing is said of it. `path` is relative to the directory of the file.
+    /// Returns whether an entry is excluded; `None` if no rule matches it. `path` is relative to
+    /// the directory of the file.
     fn leave_out(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         match self.0.matched(Path::new(OsStr::from_bytes(path)), is_dir) {
             Match::None => None,
@@ -84,51 +86,54 @@ fn add(builder: &mut GitignoreBuilder, line: &[u8]) -> Result<(), String> {
     builder.add_line(None, line).map(drop).map_err(|error| error.to_string())
 }
 
-/// What one directory has to say of what is in it and below it.
+/// The ignore files of one directory, which apply to everything below it.
 #[derive(Clone, Debug, Default)]
-pub struct Level {
+pub struct DirRules {
     /// `.ignore`
-    pub ignore: Option<Rules>,
+    pub ignore: Option<IgnoreRules>,
     /// `.gitignore`
-    pub gitignore: Option<Rules>,
+    pub gitignore: Option<IgnoreRules>,
     /// `.git/info/exclude`
-    pub exclude: Option<Rules>,
-    /// It is the top of a repository: no `.gitignore` above it counts.
+    pub exclude: Option<IgnoreRules>,
+    /// Whether the directory is the top of a repository: no `.gitignore` above it applies.
     pub is_repository: bool,
 }
 
-impl Level {
-    /// Whether it says anything.
+impl DirRules {
+    /// Returns whether the directory changes nothing for the entries below it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules().next().is_none() && !self.is_repository
     }
 
-    /// Bytes of memory behind it, roughly.
+    /// Returns the approximate memory of the rules, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.rules().map(Rules::heap_bytes).sum()
+        self.rules().map(IgnoreRules::heap_bytes).sum()
     }
 
-    fn rules(&self) -> impl Iterator<Item = &Rules> {
+    fn rules(&self) -> impl Iterator<Item = &IgnoreRules> {
         [&self.ignore, &self.gitignore, &self.exclude].into_iter().flatten()
     }
 }
 
-/// All rules that hold in one directory. The first that says anything of an entry decides.
+/// All rules that apply in one directory. The first rule that matches an entry decides.
 #[derive(Clone, Debug, Default)]
-pub struct Stack<'a>(Vec<(usize, &'a Rules)>);
+pub struct RuleStack<'a>(Vec<(usize, &'a IgnoreRules)>);
 
-impl<'a> Stack<'a> {
-    /// Of the levels from the directory upwards, each with the bytes that its own path has, the closing slash included.
-    /// `global` are the user's rules for all repositories.
+impl<'a> RuleStack<'a> {
+    /// Collects the rules of the `levels` from the directory upwards, each with the length of its
+    /// path in bytes, the closing slash included. `global` are the user's rules for all
+    /// repositories.
     ///
-    /// Any `.ignore` counts more than any `.gitignore`, that more than what the repository excludes, and that more than
-    /// `global`; of one kind, the lower one does. Outside repositories there is only `.ignore`.
+    /// Any `.ignore` has precedence over any `.gitignore`, that over the excludes of the
+    /// repository, and those over `global`. Of one kind, the file of the lower directory has
+    /// precedence. Outside repositories only `.ignore` applies.
     #[must_use]
-    pub fn new(levels: &[(usize, &'a Level)], global: Option<&'a Rules>) -> Self {
+    pub fn new(levels: &[(usize, &'a DirRules)], global: Option<&'a IgnoreRules>) -> Self {
         let mut rules = Vec::new();
-        let mut put = |len: usize, found: Option<&'a Rules>| rules.extend(found.map(|found| (len, found)));
+        let mut put =
+            |len: usize, found: Option<&'a IgnoreRules>| rules.extend(found.map(|found| (len, found)));
         levels.iter().for_each(|(len, level)| put(*len, level.ignore.as_ref()));
         if let Some(top) = levels.iter().position(|(_, level)| level.is_repository) {
             levels[..=top].iter().for_each(|(len, level)| put(*len, level.gitignore.as_ref()));
@@ -139,13 +144,13 @@ impl<'a> Stack<'a> {
         Self(rules)
     }
 
-    /// Whether nothing is left out.
+    /// Returns whether there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an entry is left out. Its path begins with that of every level.
+    /// Returns whether an entry is excluded. Its path begins with the path of every level.
     #[must_use]
     pub fn leaves_out(&self, path: &[u8], is_dir: bool) -> bool {
         self.0.iter().find_map(|(len, rules)| rules.leave_out(&path[*len..], is_dir)).unwrap_or(false)
@@ -156,14 +161,14 @@ impl<'a> Stack<'a> {
 mod tests {
     use super::*;
 
-    fn rules(text: &str) -> Rules {
-        let (rules, malformed) = Rules::parse(text.as_bytes());
+    fn rules(text: &str) -> IgnoreRules {
+        let (rules, malformed) = IgnoreRules::parse(text.as_bytes());
         assert_eq!(malformed, None);
         rules
     }
 
     #[test]
-    fn what_gitignore_has_in_its_manual() {
+    fn patterns_match_as_in_the_gitignore_manual() {
         for (line, path, is_dir, expected) in [
             ("foo", "a/foo", false, Some(true)),
             ("/foo", "a/foo", false, None),
@@ -197,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_line_that_cannot_be_understood_is_told_and_the_others_count() {
-        let (rules, malformed) = Rules::parse(b"a\n{b\x1b\n\xff\nc[z-a]\nd");
+        let (rules, malformed) = IgnoreRules::parse(b"a\n{b\x1b\n\xff\nc[z-a]\nd");
         let malformed = malformed.unwrap();
         assert_eq!((malformed.line, malformed.more), (Some(2), 2));
         let said = malformed.to_string();
@@ -210,15 +215,15 @@ mod tests {
 
     #[test]
     fn kinds_and_then_depths_are_weighed() {
-        let upper = Level {
+        let upper = DirRules {
             ignore: Some(rules("a")),
             gitignore: Some(rules("b\nd/c")),
             exclude: Some(rules("!c\nx")),
             is_repository: true,
         };
-        let lower = Level { gitignore: Some(rules("!a\n!b")), ..Level::default() };
+        let lower = DirRules { gitignore: Some(rules("!a\n!b")), ..DirRules::default() };
         let global = rules("g\n!x\n/d/h");
-        let stack = Stack::new(&[(4, &lower), (2, &upper)], Some(&global));
+        let stack = RuleStack::new(&[(4, &lower), (2, &upper)], Some(&global));
         let kept = ["b", "c2"].map(|name| stack.leaves_out(format!("r/d/{name}").as_bytes(), false));
         assert_eq!(kept, [false, false]);
         let left_out =
@@ -227,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_knows_no_gitignore_above_it_and_nothing_else_knows_any() {
-        let outer = Level { gitignore: Some(rules("a")), ignore: Some(rules("b")), ..Level::default() };
-        let inner = Level { is_repository: true, ..Level::default() };
+    fn gitignore_files_apply_within_their_repository_only() {
+        let outer = DirRules { gitignore: Some(rules("a")), ignore: Some(rules("b")), ..DirRules::default() };
+        let inner = DirRules { is_repository: true, ..DirRules::default() };
         let global = rules("g");
         let left_out =
-            |stack: Stack<'_>| ["a", "b", "g"].map(|name| stack.leaves_out(name.as_bytes(), false));
-        assert_eq!(left_out(Stack::new(&[(0, &inner), (0, &outer)], Some(&global))), [false, true, true]);
-        assert_eq!(left_out(Stack::new(&[(0, &outer)], Some(&global))), [false, true, false]);
-        assert!(Stack::new(&[(0, &Level::default())], Some(&global)).is_empty());
+            |stack: RuleStack<'_>| ["a", "b", "g"].map(|name| stack.leaves_out(name.as_bytes(), false));
+        assert_eq!(left_out(RuleStack::new(&[(0, &inner), (0, &outer)], Some(&global))), [false, true, true]);
+        assert_eq!(left_out(RuleStack::new(&[(0, &outer)], Some(&global))), [false, true, false]);
+        assert!(RuleStack::new(&[(0, &DirRules::default())], Some(&global)).is_empty());
     }
 }

@@ -1,7 +1,7 @@
-//! One entry as one JSON object on a line of its own.
+//! Writes an entry as a JSON object on a line of its own.
 //!
-//! Owns the form: which members there are, and how text that is not UTF-8 comes through. Written without a value in
-//! between, as an inventory has millions of entries.
+//! Owns the members of the object, and the encoding of text that is not UTF-8. The text is written
+//! directly, without a tree of values, as an inventory has millions of entries.
 
 use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
@@ -9,47 +9,49 @@ use fathom_walk::{Attributes, Meta, Stamp};
 use rustix::fs::{major, minor};
 
 use crate::entry::{Entry, type_letter};
-use crate::replay::Item;
-use crate::store::Extra;
+use crate::replay::ReplayEntry;
+use crate::store::OptionalValues;
 
-/// Writes entries as objects.
+/// Writes entries as JSON objects.
 #[derive(Clone, Debug)]
-pub struct Writer {
-    /// RFC 3339, in universal time.
+pub struct JsonWriter {
+    /// RFC 3339, in UTC.
     times: TimeStyle,
 }
 
-impl Default for Writer {
+impl Default for JsonWriter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Writer {
-    /// A writer; one serves for any number of entries.
+impl JsonWriter {
+    /// Creates a writer, which may be used for any number of entries.
     #[must_use]
     pub fn new() -> Self {
         let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
         Self { times }
     }
 
-    /// Appends `entry` as an object with a line break: `path`, `type` (find's letter) and, if there is metadata, `size`
-    /// (bytes), `blocks` (of 512 bytes), `mode` (permission bits, in octal, as text), `uid`, `gid`, `nlink`, `ino`,
-    /// `dev` (`"major:minor"`), `mtime`, `atime`, `ctime` and `btime`, which is `born`.
+    /// Appends `entry` as an object and a line break. Members are `path`, `type` (find's letter)
+    /// and, if the metadata is known, `size` (bytes), `blocks` (of 512 bytes), `mode` (permission
+    /// bits, in octal, as text), `uid`, `gid`, `nlink`, `ino`, `dev` (`"major:minor"`), `mtime`,
+    /// `atime`, `ctime` and `btime`. The creation time is the argument `btime`.
     ///
-    /// A path that is not UTF-8 has replacement characters, and `path_bytes` holds all its bytes in hexadecimal. A time
-    /// that is unknown or beyond the calendar of 32-bit years is null.
-    pub fn write(&self, entry: &Entry<'_>, born: Option<Stamp>, out: &mut Vec<u8>) {
-        self.write_known(&Item { born, ..Item::new(*entry) }, out);
+    /// A path that is not UTF-8 has replacement characters, and `path_bytes` has all its bytes in
+    /// hexadecimal. A time that is unknown or beyond the calendar of 32-bit years is null.
+    pub fn write(&self, entry: &Entry<'_>, btime: Option<Stamp>, out: &mut Vec<u8>) {
+        self.write_known(&ReplayEntry { btime, ..ReplayEntry::new(*entry) }, out);
     }
 
-    /// Appends an entry of an inventory as [`Writer::write`] does, and then its `attributes`, where
-    /// they are known, `project`, `xattrs` and `acl`, where they were asked for, `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic
-    /// link, and the `state` of a directory.
-    pub fn write_known(&self, item: &Item<'_>, out: &mut Vec<u8>) {
+    /// Appends an entry of an inventory. The object has the members of [`JsonWriter::write`] and
+    /// then, where the inventory has them, `attributes`, `project`, `xattrs` and `acl`,
+    /// `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic link, and the
+    /// `state` of a directory.
+    pub fn write_known(&self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         let entry = &item.entry;
         out.extend_from_slice(b"{\"path\":\"");
-        // The path is put together where it will stand, then escaped if it must be.
+        // The path is joined in the output buffer, and moved out only if it needs escapes.
         let start = out.len();
         entry.write_path(out);
         if !out[start..].iter().copied().all(is_plain) {
@@ -59,15 +61,15 @@ impl Writer {
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(&[type_letter(entry.file_type()), b'"']);
         if let Some(meta) = entry.meta {
-            self.write_meta(meta, item.born, out);
+            self.write_meta(meta, item.btime, out);
         }
         if let Some(attributes) = item.attributes {
             member("attributes", out);
             let mut text = [0; Attributes::TEXT_BYTES_MAX];
             [b"\"", attributes.text(&mut text), b"\""].iter().for_each(|part| out.extend_from_slice(part));
         }
-        if let Some(extra) = item.extra {
-            write_extra(extra, out);
+        if let Some(optional_values) = item.optional_values {
+            write_optional(optional_values, out);
         }
         if let Some(link) = item.link {
             member("link_target", out);
@@ -82,7 +84,7 @@ impl Writer {
         out.extend_from_slice(b"}\n");
     }
 
-    fn write_meta(&self, meta: &Meta, born: Option<Stamp>, out: &mut Vec<u8>) {
+    fn write_meta(&self, meta: &Meta, btime: Option<Stamp>, out: &mut Vec<u8>) {
         member("size", out);
         out.extend_from_slice(if meta.size < 0 { b"-" } else { b"" });
         write_number(meta.size.unsigned_abs(), out);
@@ -101,7 +103,7 @@ impl Writer {
         out.push(b'"');
         let times = [("mtime", meta.modified), ("atime", meta.accessed), ("ctime", meta.changed)];
         times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
-        self.write_time("btime", born, out);
+        self.write_time("btime", btime, out);
     }
 
     fn write_time(&self, name: &str, stamp: Option<Stamp>, out: &mut Vec<u8>) {
@@ -117,17 +119,17 @@ impl Writer {
     }
 }
 
-fn write_extra(extra: &Extra<'_>, out: &mut Vec<u8>) {
-    if let Some(project) = extra.project {
+fn write_optional(optional_values: &OptionalValues<'_>, out: &mut Vec<u8>) {
+    if let Some(project) = optional_values.project {
         number("project", project.into(), out);
     }
-    if let Some(xattrs) = &extra.xattrs {
+    if let Some(xattrs) = &optional_values.xattrs {
         member("xattrs", out);
         out.push(b'"');
         write_escaped("xattrs", xattrs.as_bytes(), out);
         out.push(b'"');
     }
-    if let Some(acl) = extra.acl {
+    if let Some(acl) = optional_values.acl {
         member("acl", out);
         out.extend_from_slice(if acl { b"true" } else { b"false" });
     }
@@ -149,14 +151,13 @@ fn write_number(value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// Whether a byte stands for itself wherever it is.
+/// Returns whether a byte needs no escape, whatever the bytes around it.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// Writes `path` as the rest of the string of the member `name`, followed by a member for its bytes
-/// if it is not UTF-8; that one's closing quotation mark is left to the caller, as the string's
-/// would have been.
+/// Writes `path` as the rest of the string of the member `name`. If it is not UTF-8, a member for
+/// its bytes follows. Either way the caller has to close the last string.
 fn write_escaped(name: &str, path: &[u8], out: &mut Vec<u8>) {
     let mut is_text = true;
     for chunk in path.utf8_chunks() {
@@ -173,7 +174,8 @@ fn write_escaped(name: &str, path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Escapes what JSON wants escaped and what some terminals obey, too: DEL and the controls above it.
+/// Escapes the characters for which JSON requires it, and DEL and the C1 controls, which some
+/// terminals obey.
 fn write_char(c: char, out: &mut Vec<u8>) {
     match c {
         '"' => out.extend_from_slice(b"\\\""),
@@ -196,10 +198,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, born: Option<Stamp>) -> String {
+    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, btime: Option<Stamp>) -> String {
         let entry = Entry { dir, name, root_len: 0, depth: 1, file_type: FileType::Unknown, meta };
         let mut out = b"before".to_vec();
-        Writer::new().write(&entry, born, &mut out);
+        JsonWriter::new().write(&entry, btime, &mut out);
         String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned()
     }
 
@@ -226,8 +228,8 @@ mod tests {
             \"gid\":4294967295,\"nlink\":2,\"ino\":7,\"dev\":\"259:3\",\"mtime\":\"1970-01-01T00:00:00.000000005Z\",\
             \"atime\":\"1969-12-31T23:59:59.000000005Z\",\"ctime\":null,\"btime\":null}\n";
         assert_eq!(written(b"a", b"b", Some(&meta), None), expected);
-        let born = written(b"a", b"b", Some(&meta), Some(stamp(1)));
-        assert!(born.contains("\"btime\":\"1970-01-01T00:00:01.000000005Z\"}"), "{born}");
+        let btime = written(b"a", b"b", Some(&meta), Some(stamp(1)));
+        assert!(btime.contains("\"btime\":\"1970-01-01T00:00:01.000000005Z\"}"), "{btime}");
     }
 
     #[test]
@@ -255,14 +257,20 @@ mod tests {
             };
             let mut out = Vec::new();
             let attributes = Some(Attributes::APPEND);
-            let extra = Extra {
+            let optional_values = OptionalValues {
                 project: Some(3),
                 xattrs: Some("user.\"".into()),
                 acl: Some(true),
-                ..Extra::default()
+                ..OptionalValues::default()
             };
-            let item = Item { attributes, extra: Some(&extra), link, state, ..Item::new(entry) };
-            Writer::new().write_known(&item, &mut out);
+            let item = ReplayEntry {
+                attributes,
+                optional_values: Some(&optional_values),
+                link,
+                state,
+                ..ReplayEntry::new(entry)
+            };
+            JsonWriter::new().write_known(&item, &mut out);
             String::from_utf8(out).unwrap()
         };
         let link = item(Some(&b"x\"\xff"[..]), None);
@@ -272,14 +280,14 @@ mod tests {
             ),
             "{link}"
         );
-        assert!(item(None, Some(crate::store::State::Partial)).ends_with(",\"state\":\"partial\"}\n"));
+        assert!(item(None, Some(crate::store::DirState::Partial)).ends_with(",\"state\":\"partial\"}\n"));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_is_read_back(
+        fn objects_are_read_back_as_written(
             name in prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes)],
             numbers in any::<[u64; 4]>(),
             size in any::<i64>(),
@@ -307,7 +315,7 @@ mod tests {
         }
     }
 
-    /// As jiff has it: both parts with the sign of the whole.
+    /// Splits a time as jiff does: both parts have the sign of the whole.
     fn split(sec: i64, nsec: u32) -> (i64, i32) {
         let nsec = i32::try_from(nsec).unwrap();
         if sec < 0 && nsec > 0 { (sec + 1, nsec - 1_000_000_000) } else { (sec, nsec) }

@@ -1,19 +1,18 @@
-//! File inventories: which entries of a walk are listed, and how each of them looks.
+//! File inventories: the selection of the entries of a walk, and their presentation.
 //!
-//! [`filter`] decides from a name, a path or metadata, in this order, so that nothing is asked of
-//! the filesystem for an entry that its name rules out. [`ignores`] has what files like
-//! `.gitignore` leave out. [`mod@format`] prints an entry as find's `-printf` does, [`json`] as an
-//! object.
+//! [`filter`] decides by name, then path, then metadata, so that no system call is made for an
+//! entry that its name rules out. [`ignores`] applies files like `.gitignore`. [`mod@format`]
+//! prints an entry as find's `-printf` does, [`json`] as an object.
 //!
-//! [`scan`] walks trees and makes an inventory of them on the disk, [`store`] is what that looks
-//! like there, and [`replay`] goes through one in the order of its scan. [`top`] reports from it
-//! what is large, [`usage`] what directories come to as du counts, and [`mod@diff`] what changed
-//! between two. [`merge`] makes one of several. [`export`] writes it in the formats of other
-//! programs.
+//! [`scan`] walks trees and writes an inventory of them, [`store`] is the format on disk, and
+//! [`replay`] iterates over an inventory in the order of its scan. [`top`] reports what is large,
+//! [`usage`] the disk usage of directories as du counts it, and [`mod@diff`] the changes between
+//! two inventories. [`estimate`] estimates the contents of trees from a sample. [`merge`] combines
+//! several inventories into one. [`export`] writes an inventory in the formats of other programs.
 //!
-//! Owns: the grammar of filters and formats, and the bytes that come of them. Does not own:
-//! options, the walk, system calls for single entries (a caller gives them as a [`Lookup`]),
-//! standard output. Prints nothing.
+//! Owns the grammar of filters and formats, and their output. Does not own options, the walk,
+//! system calls for single entries (a caller implements them as a [`Lookup`]), or standard output.
+//! Prints nothing.
 
 pub mod diff;
 mod entry;
@@ -33,5 +32,5 @@ pub mod store;
 pub mod top;
 pub mod usage;
 
-pub use entry::{Entry, Lookup, Target, type_letter};
+pub use entry::{Entry, LinkTarget, Lookup, type_letter};
 pub use owners::{NameService, OwnerKind, Owners};

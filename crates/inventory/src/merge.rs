@@ -1,9 +1,8 @@
-//! One inventory of several: each tree as it was scanned, one after the other, with numbers of its
-//! own.
+//! Merges several inventories into one: their trees follow one another, and directories, roots and
+//! devices are renumbered.
 //!
-//! Owns: numbers of directories, trees and devices, and what the manifest says of all. Rows are
-//! read and written a group at a time, so memory does not grow with entries. Does not own what an
-//! inventory looks like on the disk.
+//! Owns the new numbers and the combined manifest. Rows are read and written a row group at a time,
+//! so memory does not grow with the number of entries. Does not own the format on disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -14,21 +13,22 @@ use parquet::errors::{ParquetError, Result as Parquet};
 
 use crate::Owners;
 use crate::fault::point;
-use crate::scan::{BUSY, Lock, make, part_of, publish};
+use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
-    Also, Batch, Completeness, Dir, Error, Failure, Group, Inventory, Manifest, Metas, Numbers, Op, Paths,
-    Row, Rows, Shelf, State, Sums, Table, Texts, VERSION, Writer, errno_of,
+    BatchWriter, Completeness, DirRow, DirState, EntryColumns, EntryRow, EntryTotals, Error, ErrorRow,
+    Inventory, Manifest, MetaColumns, NumberColumn, Op, OptionalColumns, PathColumns, RowBatch, RowGroup,
+    SegmentWriter, Table, TextColumn, VERSION, errno_of,
 };
 
-/// Rows of entries that are handed over together.
+/// Most rows of a chunk.
 const CHUNK_ROWS: usize = 1024;
 
-/// Merges `inventories` into the new directory `out`, and returns its manifest. `warn` gets what is
-/// wrong and takes nothing from the inventory.
+/// Merges `inventories` into the new directory `out`, and returns its manifest. `warn` is called
+/// with each warning, which does not affect the inventory.
 ///
 /// # Errors
 /// If an inventory is damaged, if `out` or its `.part` exists, is being written by another process
-/// or cannot be written, or once `stop` is set. Nothing is left of `out` then.
+/// or cannot be written, or once `stop` is set. `out` does not exist then.
 pub fn merge(
     inventories: &[Inventory],
     out: &Path,
@@ -41,8 +41,7 @@ pub fn merge(
         Ok(manifest)
     });
     if merged.is_err() {
-        // The error says what went wrong; files that stay are in a directory that is called
-        // `.part`.
+        // Best effort: the first error is reported. Files that stay are in the `.part` directory.
         let _ = fs::remove_dir_all(&part);
         return merged;
     }
@@ -50,25 +49,25 @@ pub fn merge(
     merged
 }
 
-/// Makes the directory for `out`, and takes the lock that keeps scans and other merges from it.
+/// Creates the directory for `out` and takes its lock, which keeps scans and other merges out.
 fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf, Lock), Error> {
     if out.symlink_metadata().is_ok() {
         return Err(Error::new(Op::Create, out, "it exists, and merge replaces nothing"));
     }
-    let part = part_of(out);
-    if let Err(error) = make(&part) {
+    let part = part_path(out);
+    if let Err(error) = create_part_dir(&part) {
         let is_taken = error.kind() == std::io::ErrorKind::AlreadyExists;
-        return Err(if is_taken { taken(&part) } else { Error::new(Op::Create, &part, error) });
+        return Err(if is_taken { occupied(&part) } else { Error::new(Op::Create, &part, error) });
     }
     point("merge-part-made");
-    // A scan that found the empty directory may have locked it first: it is that scan's then.
+    // A scan that found the empty directory may have locked it first. The scan owns it then.
     let lock = Lock::take(&part, warn)?;
     point("merge-locked");
     Ok((part, lock))
 }
 
 /// Returns the reason why an existing `.part` cannot be used.
-fn taken(part: &Path) -> Error {
+fn occupied(part: &Path) -> Error {
     match Lock::is_held(part) {
         true => Error::new(Op::Lock, part, BUSY),
         false => {
@@ -78,12 +77,13 @@ fn taken(part: &Path) -> Error {
 }
 
 fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Manifest, Error> {
-    let writer = Writer::start(Shelf::new(part.to_owned(), Vec::new(), 0, also(inventories)));
-    let mut merging = Merging { writer, batch: Batch::default(), stop, devices: Devices::default() };
-    let (mut offset, mut owners) = (Offset::default(), Owners::default());
+    let writer =
+        BatchWriter::start(SegmentWriter::new(part.to_owned(), Vec::new(), 0, optional_columns(inventories)));
+    let mut merger = Merger { writer, batch: RowBatch::default(), stop, devices: DeviceNumbers::default() };
+    let (mut offset, mut owners) = (IdOffset::default(), Owners::default());
     let mut read = Ok(());
     for inventory in inventories {
-        read = merging.add(inventory, &mut offset).and_then(|()| {
+        read = merger.add(inventory, &mut offset).and_then(|()| {
             owners.extend(Owners::of(inventory)?);
             Ok(())
         });
@@ -91,25 +91,27 @@ fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Ma
             break;
         }
     }
-    merging.send();
+    merger.send();
     // A write error is the cause of the errors after it: report it first.
-    let shelf = merging.writer.end()?;
+    let shelf = merger.writer.end()?;
     read?;
     let files = shelf.finish(&owners)?;
-    let manifest = Manifest { files, ..described(inventories) };
+    let manifest = Manifest { files, ..combined_manifest(inventories) };
     manifest.write(part)?;
     point("merge-written");
     Ok(manifest)
 }
 
-/// Returns the columns that any of the inventories has because they were asked for. Rows of the
-/// others have no value in them.
-fn also(inventories: &[Inventory]) -> Also {
-    inventories.iter().fold(Also::default(), |also, one| also.union(one.manifest().also))
+/// Returns the optional columns that any of the inventories has. Rows of the other inventories have
+/// no value in them.
+fn optional_columns(inventories: &[Inventory]) -> OptionalColumns {
+    inventories.iter().fold(OptionalColumns::default(), |optional_columns, one| {
+        optional_columns.union(one.manifest().optional_columns)
+    })
 }
 
-/// Returns the combined manifest of all inventories.
-fn described(inventories: &[Inventory]) -> Manifest {
+/// Returns the combined manifest of the inventories.
+fn combined_manifest(inventories: &[Inventory]) -> Manifest {
     let manifests = || inventories.iter().map(Inventory::manifest);
     let hosts: HashSet<&str> = manifests().map(|manifest| manifest.host.as_str()).collect();
     let mut options: BTreeMap<String, String> =
@@ -121,11 +123,12 @@ fn described(inventories: &[Inventory]) -> Manifest {
         host: if hosts.len() == 1 { hosts.into_iter().collect() } else { "several hosts".to_owned() },
         roots: manifests().flat_map(|manifest| manifest.roots.iter().cloned()).collect(),
         options,
-        also: also(inventories),
+        optional_columns: optional_columns(inventories),
         start: manifests().map(|manifest| manifest.start).min().unwrap_or(0),
         end: manifests().map(|manifest| manifest.end).max().unwrap_or(0),
         entries: manifests().map(|manifest| manifest.entries).sum(),
-        completeness: manifests().fold(Completeness::default(), |sum, one| sum.and(&one.completeness)),
+        completeness: manifests()
+            .fold(Completeness::default(), |sum, one| sum.merged_with(&one.completeness)),
         since: None,
         files: Vec::new(),
     }
@@ -133,19 +136,19 @@ fn described(inventories: &[Inventory]) -> Manifest {
 
 /// The offsets added to the directory and root numbers of an inventory.
 #[derive(Clone, Copy, Debug, Default)]
-struct Offset {
+struct IdOffset {
     dirs: i64,
     roots: i32,
 }
 
-/// Numbers of devices: of two machines, one number means two devices.
+/// Maps device numbers to numbers that are unique over all machines.
 #[derive(Debug, Default)]
-struct Devices {
+struct DeviceNumbers {
     numbers: HashMap<(String, u64), u64>,
     taken: HashSet<u64>,
 }
 
-impl Devices {
+impl DeviceNumbers {
     fn number(&mut self, host: &str, dev: u64) -> u64 {
         let key = (host.to_owned(), dev);
         if let Some(number) = self.numbers.get(&key) {
@@ -159,20 +162,20 @@ impl Devices {
     }
 }
 
-struct Merging<'a> {
-    writer: Writer,
-    batch: Batch,
+struct Merger<'a> {
+    writer: BatchWriter,
+    batch: RowBatch,
     stop: &'a AtomicBool,
-    devices: Devices,
+    devices: DeviceNumbers,
 }
 
-impl Merging<'_> {
+impl Merger<'_> {
     fn send(&mut self) {
-        // A writer that has failed says why at its end.
+        // A failed writer returns its error from `end`.
         let _ = self.writer.send(std::mem::take(&mut self.batch));
     }
 
-    fn relieve(&mut self) -> Parquet<()> {
+    fn send_if_full(&mut self) -> Parquet<()> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(refused("it was interrupted"));
         }
@@ -182,8 +185,8 @@ impl Merging<'_> {
         Ok(())
     }
 
-    /// Adds an inventory behind those before it.
-    fn add(&mut self, inventory: &Inventory, offset: &mut Offset) -> Result<(), Error> {
+    /// Adds the rows of an inventory, renumbered from `offset` on, and advances `offset`.
+    fn add(&mut self, inventory: &Inventory, offset: &mut IdOffset) -> Result<(), Error> {
         let host = inventory.manifest().host.clone();
         let at = *offset;
         inventory.each(Table::Entries, |group| self.entries(group, at, &host))?;
@@ -194,19 +197,20 @@ impl Merging<'_> {
         })?;
         inventory.each(Table::Errors, |group| self.errors(group, at))?;
         let next = at.dirs.checked_add(last).zip(i32::try_from(inventory.manifest().roots.len()).ok());
-        let next = next.and_then(|(dirs, roots)| Some(Offset { dirs, roots: at.roots.checked_add(roots)? }));
+        let next =
+            next.and_then(|(dirs, roots)| Some(IdOffset { dirs, roots: at.roots.checked_add(roots)? }));
         *offset = next.ok_or_else(|| inventory.refused("its numbers are too large"))?;
         Ok(())
     }
 
-    fn entries(&mut self, group: &Group<'_>, offset: Offset, host: &str) -> Parquet<()> {
+    fn entries(&mut self, group: &RowGroup<'_>, offset: IdOffset, host: &str) -> Parquet<()> {
         let (ids, devs) = (group.numbers("dir_id")?, group.numbers("dev")?);
         let mut devs: Vec<u64> =
             (0..group.rows()).filter_map(|row| devs.get(row)).map(i64::cast_unsigned).collect();
         devs.sort_unstable();
         devs.dedup();
         let renumbered: Vec<_> = devs.into_iter().map(|dev| (dev, self.devices.number(host, dev))).collect();
-        let rows = Rows::read(group)?;
+        let rows = EntryColumns::read(group)?;
         let mut start = 0;
         while start < group.rows() {
             let dir_id = ids.or_zero()[start];
@@ -215,14 +219,14 @@ impl Merging<'_> {
             chunk.renumber_all(&renumbered);
             self.batch.rows += run;
             self.batch.text_bytes += chunk.text_bytes();
-            self.batch.entries.push((moved(dir_id, offset)?, Box::new(chunk)));
+            self.batch.entries.push((renumbered_id(dir_id, offset)?, Box::new(chunk)));
             start += run;
-            self.relieve()?;
+            self.send_if_full()?;
         }
         Ok(())
     }
 
-    fn dirs(&mut self, group: &Group<'_>, offset: Offset, host: &str) -> Parquet<()> {
+    fn dirs(&mut self, group: &RowGroup<'_>, offset: IdOffset, host: &str) -> Parquet<()> {
         let columns = DirColumns::read(group)?;
         for row in 0..group.rows() {
             let mut meta = columns.metas.get(row);
@@ -230,14 +234,14 @@ impl Merging<'_> {
                 meta.dev = self.devices.number(host, meta.dev);
                 self.batch.owners.insert((meta.uid, meta.gid));
             }
-            let (errno, extra) = (columns.errno.get(row), columns.metas.extra(row));
-            let known = meta.as_ref().map(|meta| Row::new(fathom_walk::FileType::Directory, Ok(meta)));
-            let number = |column: &Numbers| moved(column.or_zero()[row], offset);
-            let parent = columns.parent.get(row).map(|parent| moved(parent, offset)).transpose()?;
+            let (errno, optional_values) = (columns.errno.get(row), columns.metas.optional_values(row));
+            let known = meta.as_ref().map(|meta| EntryRow::new(fathom_walk::FileType::Directory, Ok(meta)));
+            let number = |column: &NumberColumn| renumbered_id(column.or_zero()[row], offset);
+            let parent = columns.parent.get(row).map(|parent| renumbered_id(parent, offset)).transpose()?;
             let (own, below) = (sums(&columns.own, row), sums(&columns.below, row));
             let narrow = |number: i64| i32::try_from(number).map_err(|_| refused("a number is too large"));
             let root = narrow(columns.root.or_zero()[row])?.checked_add(offset.roots);
-            self.batch.dirs.push(&Dir {
+            self.batch.dirs.push(&DirRow {
                 id: number(&columns.pre)?,
                 parent,
                 last: number(&columns.post)?,
@@ -246,40 +250,40 @@ impl Merging<'_> {
                 name: columns.name(row),
                 path: columns.paths.get(row),
                 meta: known.as_ref(),
-                extra: extra.as_ref(),
+                optional_values: optional_values.as_ref(),
                 own: &own,
                 below: &below,
                 scanned: columns.scanned.or_zero()[row],
                 state: columns.state(row).ok_or_else(|| refused("a directory has an impossible state"))?,
                 errno: errno.and_then(|errno| i32::try_from(errno).ok()),
             });
-            self.relieve()?;
+            self.send_if_full()?;
         }
         Ok(())
     }
 
-    fn errors(&mut self, group: &Group<'_>, offset: Offset) -> Parquet<()> {
+    fn errors(&mut self, group: &RowGroup<'_>, offset: IdOffset) -> Parquet<()> {
         let (ids, errnos) = (group.numbers("dir_id")?, group.numbers("errno")?);
-        let (paths, ops) = (Paths::read(group)?, group.texts("op")?);
+        let (paths, ops) = (PathColumns::read(group)?, group.texts("op")?);
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
         for row in 0..group.rows() {
-            let dir_id = ids.get(row).map(|id| moved(id, offset)).transpose()?;
+            let dir_id = ids.get(row).map(|id| renumbered_id(id, offset)).transpose()?;
             let (name, path) = (raw.get(row).or(names.get(row)), paths.get(row));
-            // Format 1 has the operand in the path alone.
+            // An inventory of format 1 has the operand in the path alone.
             let name = if dir_id.is_none() { name.or(path) } else { name };
             let op = ops.get(row).and_then(|op| std::str::from_utf8(op).ok()).unwrap_or("access");
             let errno = errno_of(errnos.get(row));
-            let message = &fathom_text::words(errno);
+            let message = &fathom_text::strerror(errno);
             let errno = errno.raw_os_error();
-            self.batch.errors.push(&Failure { dir_id, name, path, op, errno, message });
-            self.relieve()?;
+            self.batch.errors.push(&ErrorRow { dir_id, name, path, op, errno, message });
+            self.send_if_full()?;
         }
         Ok(())
     }
 }
 
-/// A directory's number behind those of earlier inventories; 0 is none.
-fn moved(dir_id: i64, offset: Offset) -> Parquet<i64> {
+/// Returns a directory's new number. Number 0, which is no directory, is kept.
+fn renumbered_id(dir_id: i64, offset: IdOffset) -> Parquet<i64> {
     match dir_id {
         0 => Ok(0),
         1.. => dir_id.checked_add(offset.dirs).ok_or_else(|| refused("a number is too large")),
@@ -291,28 +295,29 @@ fn refused(why: &str) -> ParquetError {
     ParquetError::General(why.to_owned())
 }
 
-/// The columns of `dirs`.
+/// The columns of a row group of `dirs`.
 struct DirColumns {
-    pre: Numbers,
-    post: Numbers,
-    parent: Numbers,
-    root: Numbers,
-    depth: Numbers,
-    names: [Texts; 2],
-    paths: Paths,
-    states: Texts,
-    metas: Metas,
+    pre: NumberColumn,
+    post: NumberColumn,
+    parent: NumberColumn,
+    root: NumberColumn,
+    depth: NumberColumn,
+    names: [TextColumn; 2],
+    paths: PathColumns,
+    states: TextColumn,
+    metas: MetaColumns,
     own: SumColumns,
     below: SumColumns,
-    scanned: Numbers,
-    errno: Numbers,
+    scanned: NumberColumn,
+    errno: NumberColumn,
 }
 
-/// Counts of files, directories and others, bytes, blocks; the latest modification and change.
-type SumColumns = ([Numbers; 5], Vec<Numbers>);
+/// The columns of one set of sums: files, directories, others, bytes and blocks, then the latest
+/// modification and the latest change, where the set has them.
+type SumColumns = ([NumberColumn; 5], Vec<NumberColumn>);
 
 impl DirColumns {
-    fn read(group: &Group<'_>) -> Parquet<Self> {
+    fn read(group: &RowGroup<'_>) -> Parquet<Self> {
         let number = |name| group.numbers(name);
         let own = [
             number("n_files")?,
@@ -335,9 +340,9 @@ impl DirColumns {
             root: number("root")?,
             depth: number("depth")?,
             names: [group.texts("name")?, group.texts("name_raw")?],
-            paths: Paths::read(group)?,
+            paths: PathColumns::read(group)?,
             states: group.texts("state")?,
-            metas: Metas::read(group)?,
+            metas: MetaColumns::read(group)?,
             own: (own, vec![number("max_mtime")?, number("max_ctime")?]),
             below: (below, vec![number("t_max_mtime")?]),
             scanned: number("scanned")?,
@@ -349,22 +354,22 @@ impl DirColumns {
         self.names[1].get(row).or(self.names[0].get(row)).unwrap_or_default()
     }
 
-    fn state(&self, row: usize) -> Option<State> {
-        self.states.get(row).and_then(State::from_word)
+    fn state(&self, row: usize) -> Option<DirState> {
+        self.states.get(row).and_then(DirState::from_word)
     }
 }
 
-fn sums((numbers, times): &SumColumns, row: usize) -> Sums {
+fn sums((numbers, times): &SumColumns, row: usize) -> EntryTotals {
     let [files, dirs, others, size, blocks] = numbers.each_ref().map(|column| column.or_zero()[row]);
     let time = |at: usize| times.get(at).and_then(|column| column.get(row));
-    Sums {
+    EntryTotals {
         files: files.cast_unsigned(),
         dirs: dirs.cast_unsigned(),
         others: others.cast_unsigned(),
         size,
         blocks: blocks.cast_unsigned(),
-        modified: time(0),
-        changed: time(1),
+        max_mtime: time(0),
+        max_ctime: time(1),
     }
 }
 
@@ -374,7 +379,7 @@ mod tests {
 
     #[test]
     fn devices_of_two_machines_stay_apart() {
-        let mut devices = Devices::default();
+        let mut devices = DeviceNumbers::default();
         assert_eq!([devices.number("a", 7), devices.number("a", 8), devices.number("a", 7)], [7, 8, 7]);
         let other = devices.number("b", 7);
         assert!(other != 7 && other != 8 && devices.number("b", 7) == other);
@@ -382,9 +387,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_move_and_none_stays_none() {
-        let offset = Offset { dirs: 10, roots: 1 };
-        assert_eq!([moved(1, offset).unwrap(), moved(0, offset).unwrap()], [11, 0]);
-        assert!(moved(-1, offset).is_err() && moved(i64::MAX, offset).is_err());
+    fn directory_numbers_are_offset_and_zero_is_kept() {
+        let offset = IdOffset { dirs: 10, roots: 1 };
+        assert_eq!([renumbered_id(1, offset).unwrap(), renumbered_id(0, offset).unwrap()], [11, 0]);
+        assert!(renumbered_id(-1, offset).is_err() && renumbered_id(i64::MAX, offset).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Paths that mean the same whatever the filesystem holds: `a//b/.` is `a/b`, and `./a` is `a`.
-//! `..` stays, as it leads elsewhere behind a symbolic link.
+//! Lexical comparison of paths: `a//b/.` is `a/b`, and `./a` is `a`. `..` is kept, as behind a
+//! symbolic link it leads elsewhere.
 
-/// The names that `path` leads through.
+/// Iterates over the names in `path`.
 pub(crate) fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".")
 }
@@ -10,13 +10,13 @@ pub(crate) fn is_absolute(path: &[u8]) -> bool {
     path.first() == Some(&b'/')
 }
 
-/// Whether two paths mean the same. Paths that differ mostly differ in their last name, so that is
-/// compared first.
+/// Returns whether two paths are lexically the same. Different paths mostly differ in the last
+/// name, so that is compared first.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     is_absolute(one) == is_absolute(other) && components(one).rev().eq(components(other).rev())
 }
 
-/// The shortest path that means the same.
+/// Returns the shortest path that is lexically the same.
 pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
     let mut normal = if is_absolute(path) { b"/".to_vec() } else { Vec::new() };
     for name in components(path) {

@@ -1,5 +1,4 @@
-//! Names of users and groups: as this machine's own files have them, and then as a name service has
-//! them.
+//! Names of users and groups, from the files of this machine and then from a name service.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ use fathom_text::owners::names;
 
 use crate::store::{Error, Inventory, Table};
 
-/// A kind of owner.
+/// The kind of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerKind {
     /// A user.
@@ -21,38 +20,38 @@ pub enum OwnerKind {
     Group,
 }
 
-/// Knows owners that are not in this machine's files: users of a directory server.
+/// Looks up owners that the files of this machine do not have, such as users of a directory server.
 pub trait NameService: Debug + Send + Sync {
-    /// The names that it has for these numbers.
+    /// Returns the names that the service has for these IDs.
     fn names(&self, kind: OwnerKind, ids: &[u32]) -> HashMap<u32, Vec<u8>>;
 }
 
-/// Names by number; empty by default.
+/// The names of owners by ID; empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     users: HashMap<u32, Vec<u8>>,
     groups: HashMap<u32, Vec<u8>>,
-    others: Option<Arc<Others>>,
+    service: Option<Arc<CachedService>>,
 }
 
-/// Names, or that there is none.
-type Answers = HashMap<(OwnerKind, u32), Option<Vec<u8>>>;
+/// The answers of the service so far; `None` for an ID without a name.
+type NameCache = HashMap<(OwnerKind, u32), Option<Vec<u8>>>;
 
-/// Owners that the files do not have, each asked for once.
+/// Owners that the files do not have. Each is looked up once.
 #[derive(Debug)]
-struct Others {
+struct CachedService {
     service: Arc<dyn NameService>,
-    found: Mutex<Answers>,
+    found: Mutex<NameCache>,
 }
 
-impl Others {
+impl CachedService {
     fn name(&self, kind: OwnerKind, id: u32) -> Option<Vec<u8>> {
-        // Locked while the service is asked: of two workers that want one name, one asks.
+        // Hold the lock during the lookup: if two workers need one name, only one asks the service.
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.entry((kind, id)).or_insert_with(|| self.service.names(kind, &[id]).remove(&id)).clone()
     }
 
-    fn prepare(&self, kind: OwnerKind, ids: &[u32]) {
+    fn prefetch(&self, kind: OwnerKind, ids: &[u32]) {
         let mut names = self.service.names(kind, ids);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         ids.iter().for_each(|id| drop(found.insert((kind, *id), names.remove(id))));
@@ -60,15 +59,14 @@ impl Others {
 }
 
 impl Owners {
-    /// Reads `/etc/passwd` and `/etc/group`, which costs nothing further for any number of entries. A file that cannot
-    /// be read has no names.
+    /// Reads `/etc/passwd` and `/etc/group`. A file that cannot be read has no names.
     #[must_use]
     pub fn read() -> Owners {
         let names = |file| names(&fs::read(file).unwrap_or_default());
-        Owners { users: names("/etc/passwd"), groups: names("/etc/group"), others: None }
+        Owners { users: names("/etc/passwd"), groups: names("/etc/group"), service: None }
     }
 
-    /// The names that `inventory` has for the owners in it.
+    /// Reads the names that `inventory` has for its owners.
     ///
     /// # Errors
     /// If the inventory is damaged.
@@ -83,27 +81,27 @@ impl Owners {
             })?;
             Ok(known)
         };
-        Ok(Owners { users: read(Table::Users)?, groups: read(Table::Groups)?, others: None })
+        Ok(Owners { users: read(Table::Users)?, groups: read(Table::Groups)?, service: None })
     }
 
-    /// Adds the names that are known in `other`; those known already stay.
+    /// Adds the names of `other`. Names that are known already are kept.
     pub(crate) fn extend(&mut self, mut other: Owners) {
         other.users.extend(std::mem::take(&mut self.users));
         other.groups.extend(std::mem::take(&mut self.groups));
         (self.users, self.groups) = (other.users, other.groups);
     }
 
-    /// Asks `service` for what the files do not have.
+    /// Uses `service` for owners that the files do not have.
     #[must_use]
-    pub fn or(self, service: Arc<dyn NameService>) -> Owners {
-        Owners { others: Some(Arc::new(Others { service, found: Mutex::default() })), ..self }
+    pub fn with_service(self, service: Arc<dyn NameService>) -> Owners {
+        Owners { service: Some(Arc::new(CachedService { service, found: Mutex::default() })), ..self }
     }
 
-    /// Asks for many names at once.
-    pub fn prepare(&self, kind: OwnerKind, ids: impl Iterator<Item = u32>) {
+    /// Looks up many names in one call of the service.
+    pub fn prefetch(&self, kind: OwnerKind, ids: impl Iterator<Item = u32>) {
         let ids: Vec<u32> = ids.filter(|id| !self.known(kind).contains_key(id)).collect();
-        if let (Some(others), false) = (&self.others, ids.is_empty()) {
-            others.prepare(kind, &ids);
+        if let (Some(service), false) = (&self.service, ids.is_empty()) {
+            service.prefetch(kind, &ids);
         }
     }
 
@@ -114,14 +112,14 @@ impl Owners {
         }
     }
 
-    /// The name of an owner.
+    /// Returns the name of an owner.
     #[must_use]
     pub fn name(&self, kind: OwnerKind, id: u32) -> Option<Cow<'_, [u8]>> {
         let known = self.known(kind).get(&id).map(|name| Cow::Borrowed(name.as_slice()));
-        known.or_else(|| self.others.as_ref()?.name(kind, id).map(Cow::Owned))
+        known.or_else(|| self.service.as_ref()?.name(kind, id).map(Cow::Owned))
     }
 
-    /// Appends the name of an owner, or the number if there is none.
+    /// Appends the name of an owner, or its ID if it has no name.
     pub fn write(&self, kind: OwnerKind, id: u32, out: &mut Vec<u8>) {
         match self.name(kind, id) {
             Some(name) => out.extend_from_slice(&name),
@@ -137,7 +135,7 @@ impl Owners {
 mod tests {
     use super::*;
 
-    /// Has a name for every even number, and counts questions.
+    /// A service with a name for every even ID, which records the lookups.
     #[derive(Debug, Default)]
     struct Even(Mutex<Vec<u32>>);
 
@@ -166,8 +164,8 @@ mod tests {
     #[test]
     fn a_service_is_asked_once_for_what_the_files_do_not_have() {
         let service = Arc::new(Even::default());
-        let owners = owners().or(service.clone());
-        owners.prepare(OwnerKind::User, [0, 3, 4].into_iter());
+        let owners = owners().with_service(service.clone());
+        owners.prefetch(OwnerKind::User, [0, 3, 4].into_iter());
         let mut out = Vec::new();
         for id in [0, 3, 4, 6, 6, 0] {
             owners.write(OwnerKind::User, id, &mut out);

@@ -1,7 +1,7 @@
-//! What directories come to as du counts, from their own rows alone: each inode once in the whole of what is asked for, where
-//! the walk met it first.
+//! The disk usage of directories as du counts it, computed from the rows of `dirs` alone. Each
+//! inode counts once in the requested part, where the walk found it first.
 //!
-//! Owns which part of an inventory a path means. Does not own lines, units, or what is left out.
+//! Owns the meaning of a path in an inventory. Does not own output lines, units, or exclusions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,50 +10,52 @@ use parquet::errors::ParquetError;
 
 use crate::normal::is_same;
 use crate::scan::TIME;
-use crate::store::{Error, Group, Inventory, Metas, Numbers, Paths, State, Table, errno_of};
-use crate::top::{Failure, Sum, below};
+use crate::store::{
+    DirState, Error, Inventory, MetaColumns, NumberColumn, PathColumns, RowGroup, Table, errno_of,
+};
+use crate::top::{QueryError, UsageSum, span};
 
-pub use below::Span;
+pub use span::Span;
 
-/// What a path means in an inventory.
+/// The part of an inventory that a path refers to.
 #[derive(Clone, Debug)]
-pub enum Place {
-    /// A directory, with all below it.
-    Directory(Top),
-    /// Anything else that is known.
+pub enum UsageTarget {
+    /// A directory, with everything below it.
+    Directory(UsageRoot),
+    /// An entry that is not a directory.
     File(Meta),
 }
 
-/// Where an answer begins.
+/// A directory at which a query begins.
 #[derive(Clone, Debug)]
-pub struct Top {
-    /// It, and all below it.
+pub struct UsageRoot {
+    /// The directory and everything below it.
     pub span: Span,
-    /// Its path in the inventory.
+    /// The path of the directory in the inventory.
     pub path: Vec<u8>,
     depth: i64,
 }
 
-/// What is at `path`: as the inventory has it, or relative to what was scanned.
+/// Finds `path`, which is as the inventory records it, or relative to a root.
 ///
 /// # Errors
-/// If there is nothing, or the inventory is damaged.
-pub fn find(inventory: &Inventory, path: &[u8]) -> Result<Place, Failure> {
-    let absent = match below::find(inventory, path) {
-        Ok(span) => return Ok(Place::Directory(top(inventory, span)?)),
-        Err(Failure::Absent) => Failure::Absent,
+/// If the inventory has no such path, or is damaged.
+pub fn find(inventory: &Inventory, path: &[u8]) -> Result<UsageTarget, QueryError> {
+    let absent = match span::find(inventory, path) {
+        Ok(span) => return Ok(UsageTarget::Directory(top(inventory, span)?)),
+        Err(QueryError::Absent) => QueryError::Absent,
         Err(other) => return Err(other),
     };
     if let Some(meta) = entry(inventory, 0, path)? {
-        return Ok(Place::File(meta));
+        return Ok(UsageTarget::File(meta));
     }
     let slash = path.iter().rposition(|byte| *byte == b'/');
     let (dir, name) = slash.map_or((&b"."[..], path), |at| (&path[..at.max(1)], &path[at + 1..]));
-    let Ok(span) = below::find(inventory, dir) else { return Err(absent) };
-    entry(inventory, span.first, name)?.map(Place::File).ok_or(absent)
+    let Ok(span) = span::find(inventory, dir) else { return Err(absent) };
+    entry(inventory, span.first, name)?.map(UsageTarget::File).ok_or(absent)
 }
 
-/// What is known of an entry of a directory.
+/// Returns the metadata of an entry of a directory.
 fn entry(inventory: &Inventory, dir_id: i64, name: &[u8]) -> Result<Option<Meta>, Error> {
     let mut found = None;
     inventory.each(Table::Entries, |group| {
@@ -67,78 +69,85 @@ fn entry(inventory: &Inventory, dir_id: i64, name: &[u8]) -> Result<Option<Meta>
             ids.or_zero()[*row] == dir_id && raw.get(*row).or(names.get(*row)).is_some_and(is_named)
         };
         if let Some(row) = (0..group.rows()).find(is_it) {
-            found = Metas::read(group)?.get(row);
+            found = MetaColumns::read(group)?.get(row);
         }
         Ok(())
     })?;
     Ok(found)
 }
 
-/// What a directory comes to.
+/// The usage of a directory.
 #[derive(Clone, Debug, Default)]
-pub struct Usage {
-    /// Its path in the inventory.
+pub struct DirUsage {
+    /// The path of the directory in the inventory.
     pub path: Vec<u8>,
-    /// Levels below the first directory of the span.
+    /// The number of levels below the first directory of the span.
     pub depth: u64,
-    /// What its own inode comes to.
-    pub own: Sum,
-    /// That, and what entries right in it come to that are no directories.
-    pub entries: Sum,
-    /// All at and below it.
-    pub all: Sum,
+    /// The sum of its own inode.
+    pub own: UsageSum,
+    /// The sum of its own inode and of its entries that are not directories.
+    pub entries: UsageSum,
+    /// The sum of everything at and below it.
+    pub all: UsageSum,
 }
 
-/// Calls `with` for each directory at and below `top`, down to `depth_max` that was entered, a directory after those below it. Files with
-/// several names count once if `once`.
+/// Calls `with` for each directory at and below `top`, down to `depth_max`, that the scan entered.
+/// Directories come after those below them. If `dedup_links`, a file with several names counts
+/// once.
 ///
 /// # Errors
 /// If the inventory is damaged.
 pub fn directories(
     inventory: &Inventory,
-    top: &Top,
+    top: &UsageRoot,
     depth_max: Option<u64>,
-    once: bool,
-    mut with: impl FnMut(&Usage),
+    dedup_links: bool,
+    mut with: impl FnMut(&DirUsage),
 ) -> Result<(), Error> {
     let span = top.span;
-    let surplus = if once { surplus(inventory, span)? } else { HashMap::new() };
-    let mut closed = Closed { surplus, below: Vec::new() };
+    let surplus = if dedup_links { surplus(inventory, span)? } else { HashMap::new() };
+    let mut stack = SurplusStack { surplus, below: Vec::new() };
     inventory.each(Table::Dirs, |group| {
-        let columns = Columns::read(group)?;
-        let wanted = |row: &usize| span.has(columns.pre.or_zero()[*row]);
+        let columns = UsageColumns::read(group)?;
+        let wanted = |row: &usize| span.contains(columns.pre.or_zero()[*row]);
         let mut shown = Vec::new();
         for row in (0..group.rows()).filter(wanted) {
-            let spare = closed
-                .close(&columns, row)
+            let surplus = stack
+                .pop_row(&columns, row)
                 .ok_or_else(|| ParquetError::General("its directories are not in their order".to_owned()))?;
             let depth = columns.depth.or_zero()[row].saturating_sub(top.depth);
             let depth = u64::try_from(depth).unwrap_or(0);
-            if depth_max.is_none_or(|max| depth <= max) && columns.state[row] != Some(State::Skipped) {
-                shown.push((row, depth, spare));
+            if depth_max.is_none_or(|max| depth <= max) && columns.state[row] != Some(DirState::Skipped) {
+                shown.push((row, depth, surplus));
             }
         }
         if shown.is_empty() {
             return Ok(());
         }
-        let paths = Paths::read(group)?;
+        let paths = PathColumns::read(group)?;
         for (row, depth, (below, own)) in shown {
             let path = match paths.get(row) {
                 Some(path) => path.to_vec(),
                 None => inventory.long_path(columns.pre.or_zero()[row]).map_err(external)?,
             };
-            let entries = columns.entries(row).less(&own);
-            with(&Usage { path, depth, own: columns.own(row), entries, all: columns.all(row).less(&below) });
+            let entries = columns.entries(row).minus(&own);
+            with(&DirUsage {
+                path,
+                depth,
+                own: columns.own(row),
+                entries,
+                all: columns.all(row).minus(&below),
+            });
         }
         Ok(())
     })
 }
 
-/// The only directory that was scanned, if there was one and nothing else.
+/// Returns the directory that was scanned, if there was no other operand.
 ///
 /// # Errors
 /// If the inventory is damaged.
-pub fn only_root(inventory: &Inventory) -> Result<Option<Top>, Error> {
+pub fn only_root(inventory: &Inventory) -> Result<Option<UsageRoot>, Error> {
     let (mut tops, mut found) = (0, None);
     inventory.each(Table::Dirs, |group| {
         let (pre, post, parent) =
@@ -153,7 +162,7 @@ pub fn only_root(inventory: &Inventory) -> Result<Option<Top>, Error> {
     found.filter(|_| alone).map(|span| top(inventory, span)).transpose()
 }
 
-/// Device and inode numbers of the operands that are no directories.
+/// Returns device and inode numbers of the operands that are not directories.
 ///
 /// # Errors
 /// If the inventory is damaged.
@@ -162,7 +171,7 @@ pub fn files(inventory: &Inventory) -> Result<Vec<(u64, u64)>, Error> {
     inventory.each(Table::Entries, |group| {
         let ids = group.numbers("dir_id")?;
         if ids.or_zero().contains(&0) {
-            let metas = Metas::read(group)?;
+            let metas = MetaColumns::read(group)?;
             let operands = (0..group.rows()).filter(|row| ids.or_zero()[*row] == 0);
             files.extend(operands.filter_map(|row| metas.get(row)).map(|meta| meta.id()));
         }
@@ -171,20 +180,21 @@ pub fn files(inventory: &Inventory) -> Result<Vec<(u64, u64)>, Error> {
     Ok(files)
 }
 
-/// Operands that were not there, with the error's number.
+/// Returns the operands that did not exist, each with its error.
 ///
 /// # Errors
 /// If the inventory is damaged.
 pub fn missing(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> {
     let mut missing = HashMap::new();
     inventory.each(Table::Errors, |group| {
-        let (ids, errno, paths) = (group.numbers("dir_id")?, group.numbers("errno")?, Paths::read(group)?);
+        let (ids, errno, paths) =
+            (group.numbers("dir_id")?, group.numbers("errno")?, PathColumns::read(group)?);
         let ops = group.texts("op")?;
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
         for row in
             (0..group.rows()).filter(|row| ids.get(*row).is_none() && ops.get(*row) != Some(TIME.as_bytes()))
         {
-            // Format 1 has no names here.
+            // An inventory of format 1 has no names here.
             let name = raw.get(row).or(names.get(row)).or(paths.get(row)).unwrap_or_default();
             missing.insert(name.to_vec(), errno_of(errno.get(row)));
         }
@@ -193,18 +203,18 @@ pub fn missing(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> 
     Ok(missing)
 }
 
-/// An error within a row group that is not about it.
+/// Wraps an error that is not about the row group that is being read.
 fn external(error: Error) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
-fn top(inventory: &Inventory, span: Span) -> Result<Top, Error> {
-    let mut top = Top { span, path: Vec::new(), depth: 0 };
+fn top(inventory: &Inventory, span: Span) -> Result<UsageRoot, Error> {
+    let mut top = UsageRoot { span, path: Vec::new(), depth: 0 };
     let mut is_long = false;
     inventory.each(Table::Dirs, |group| {
         let (ids, depths) = (group.numbers("dir_id")?, group.numbers("depth")?);
         if let Some(row) = ids.or_zero().iter().position(|id| *id == span.first) {
-            let path = Paths::read(group)?.get(row).map(<[u8]>::to_vec);
+            let path = PathColumns::read(group)?.get(row).map(<[u8]>::to_vec);
             is_long = path.is_none();
             top.path = path.unwrap_or_default();
             top.depth = depths.or_zero()[row];
@@ -217,15 +227,16 @@ fn top(inventory: &Inventory, span: Span) -> Result<Top, Error> {
     Ok(top)
 }
 
-/// What names come to whose inode has been met, by their directory. Rows are in the order in which names are met.
-fn surplus(inventory: &Inventory, span: Span) -> Result<HashMap<i64, Sum>, Error> {
-    let (mut met, mut surplus) = (HashSet::new(), HashMap::<_, Sum>::new());
+/// Returns the sum of the names whose inode has another name before, for each directory. Rows are
+/// in the order in which the walk found the names.
+fn surplus(inventory: &Inventory, span: Span) -> Result<HashMap<i64, UsageSum>, Error> {
+    let (mut seen, mut surplus) = (HashSet::new(), HashMap::<_, UsageSum>::new());
     inventory.each(Table::Links, |group| {
         let [ids, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];
         let (size, blocks) = (group.numbers("size")?, group.numbers("blocks")?);
-        for row in (0..group.rows()).filter(|row| span.has(ids.or_zero()[*row])) {
-            if !met.insert((dev.or_zero()[row], ino.or_zero()[row])) {
-                let sum = Sum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
+        for row in (0..group.rows()).filter(|row| span.contains(ids.or_zero()[*row])) {
+            if !seen.insert((dev.or_zero()[row], ino.or_zero()[row])) {
+                let sum = UsageSum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
                 surplus.entry(ids.or_zero()[row]).or_default().add(&sum);
             }
         }
@@ -234,55 +245,56 @@ fn surplus(inventory: &Inventory, span: Span) -> Result<HashMap<i64, Sum>, Error
     Ok(surplus)
 }
 
-/// What is too much in directories that have been seen and whose parent has not.
-struct Closed {
-    /// Names that do not count, by their directory.
-    surplus: HashMap<i64, Sum>,
-    /// By the number of the directory.
-    below: Vec<(i64, Sum)>,
+/// The surplus of directories whose row has been read and whose parent's row has not.
+struct SurplusStack {
+    /// The sum of the names that do not count, for each directory.
+    surplus: HashMap<i64, UsageSum>,
+    /// The surplus at and below each directory, sorted by the directory's number.
+    below: Vec<(i64, UsageSum)>,
 }
 
-impl Closed {
-    /// What is too much in the sums of a row, and of that what is right in it. `None` if a directory comes before one below it.
-    fn close(&mut self, columns: &Columns, row: usize) -> Option<(Sum, Sum)> {
+impl SurplusStack {
+    /// Returns the surplus in the sums of a row, and the part of it that is directly in the
+    /// directory. `None` if a directory comes before one below it.
+    fn pop_row(&mut self, columns: &UsageColumns, row: usize) -> Option<(UsageSum, UsageSum)> {
         let (pre, post) = (columns.pre.or_zero()[row], columns.post.or_zero()[row]);
         let own = self.surplus.remove(&pre).unwrap_or_default();
-        let mut spare = own;
+        let mut surplus = own;
         while let Some((_, below)) = self.below.pop_if(|(first, _)| *first > pre) {
-            spare.add(&below);
+            surplus.add(&below);
         }
         let is_nested = self.below.last().is_none_or(|(first, _)| *first < pre) && pre <= post;
-        let skipped = columns.state[row] == Some(State::Skipped);
-        // Its parent counts one that was not entered.
-        let carried = if skipped { columns.all(row) } else { spare };
-        if carried != Sum::default() {
+        let skipped = columns.state[row] == Some(DirState::Skipped);
+        // The parent's sums include a directory that was not entered.
+        let carried = if skipped { columns.all(row) } else { surplus };
+        if carried != UsageSum::default() {
             self.below.push((pre, carried));
         }
-        is_nested.then_some((spare, own))
+        is_nested.then_some((surplus, own))
     }
 }
 
-/// The columns of `dirs` that say what directories come to.
-struct Columns {
-    pre: Numbers,
-    post: Numbers,
-    depth: Numbers,
-    state: Vec<Option<State>>,
-    blocks: Numbers,
-    /// Files, directories, others, bytes, blocks.
-    own: [Numbers; 5],
-    below: [Numbers; 5],
+/// The columns of `dirs` that have sums.
+struct UsageColumns {
+    pre: NumberColumn,
+    post: NumberColumn,
+    depth: NumberColumn,
+    state: Vec<Option<DirState>>,
+    blocks: NumberColumn,
+    /// The sums over the entries of the directory: files, directories, others, bytes, blocks.
+    own: [NumberColumn; 5],
+    below: [NumberColumn; 5],
 }
 
-impl Columns {
-    fn read(group: &Group<'_>) -> Result<Self, ParquetError> {
+impl UsageColumns {
+    fn read(group: &RowGroup<'_>) -> Result<Self, ParquetError> {
         let number = |name: &str| group.numbers(name);
         let state = group.texts("state")?;
         Ok(Self {
             pre: number("pre")?,
             post: number("post")?,
             depth: number("depth")?,
-            state: (0..group.rows()).map(|row| state.get(row).and_then(State::from_word)).collect(),
+            state: (0..group.rows()).map(|row| state.get(row).and_then(DirState::from_word)).collect(),
             blocks: number("blocks")?,
             own: [
                 number("n_files")?,
@@ -301,20 +313,20 @@ impl Columns {
         })
     }
 
-    fn own(&self, row: usize) -> Sum {
-        Sum::new(1, self.blocks.or_zero()[row], 0)
+    fn own(&self, row: usize) -> UsageSum {
+        UsageSum::new(1, self.blocks.or_zero()[row], 0)
     }
 
-    fn entries(&self, row: usize) -> Sum {
+    fn entries(&self, row: usize) -> UsageSum {
         let [files, _, others, size, blocks] = self.own.each_ref().map(|column| column.or_zero()[row]);
-        let mut sum = Sum::new(files.saturating_add(others), blocks, size);
+        let mut sum = UsageSum::new(files.saturating_add(others), blocks, size);
         sum.add(&self.own(row));
         sum
     }
 
-    fn all(&self, row: usize) -> Sum {
+    fn all(&self, row: usize) -> UsageSum {
         let [files, dirs, others, size, blocks] = self.below.each_ref().map(|column| column.or_zero()[row]);
         let entries = files.saturating_add(dirs).saturating_add(others).saturating_add(1);
-        Sum::new(entries, blocks, size)
+        UsageSum::new(entries, blocks, size)
     }
 }

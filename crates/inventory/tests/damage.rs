@@ -1,4 +1,5 @@
-//! Inventories that were damaged, or made to do harm: reading one is an error, or gives what was written. It never panics.
+//! Damaged and hostile inventories: reading one gives an error or the rows that were written, and
+//! never panics.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -8,18 +9,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use fathom_inventory::Owners;
-use fathom_inventory::scan::{Problem, Scan, Watch, scan};
+use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
 use fathom_walk::{Choice, Leaps, Progress};
 
-struct Deaf;
+struct IgnoreEvents;
 
-impl Watch for Deaf {
+impl Observer for IgnoreEvents {
     fn progress(&mut self, _progress: Progress) {}
     fn problem(&mut self, _problem: &Problem) {}
 }
 
-/// A tree with something for every column, and its inventory.
+/// Makes a tree with values for every column, and an inventory of it.
 fn inventory(top: &Path) -> PathBuf {
     let tree = top.join("tree");
     for number in 0..40 {
@@ -36,7 +37,7 @@ fn inventory(top: &Path) -> PathBuf {
     fs::hard_link(tree.join("directory-0/deeper-0/file-0.rs"), tree.join("link")).unwrap();
     std::os::unix::fs::symlink("directory-0", tree.join("symlink")).unwrap();
     let root = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
-    let asked = Scan {
+    let options = Scan {
         leaps: Leaps::default(),
         in_flight_max: None,
         rate: None,
@@ -46,26 +47,26 @@ fn inventory(top: &Path) -> PathBuf {
         choice: Choice::Sync,
         threads: None,
         one_file_system: false,
-        left_out: Default::default(),
+        exclusions: Default::default(),
         selector: |_| None,
-        also: fathom_inventory::store::Also::default(),
+        optional_columns: fathom_inventory::store::OptionalColumns::default(),
         owners: Owners::read(),
         deadline: None,
         since: None,
         options: Default::default(),
         stop: Default::default(),
     };
-    let made = top.join("made.inv");
-    scan(&asked, &made, &mut Deaf).unwrap();
-    made
+    let directory = top.join("made.inv");
+    scan(&options, &directory, &mut IgnoreEvents).unwrap();
+    directory
 }
 
-/// The files of an inventory: their table, path and bytes.
-fn files(made: &Path) -> Vec<(Table, PathBuf, Vec<u8>)> {
-    let inventory = Inventory::open(made).unwrap();
+/// Returns the files of an inventory: table, path and bytes.
+fn files(directory: &Path) -> Vec<(Table, PathBuf, Vec<u8>)> {
+    let inventory = Inventory::open(directory).unwrap();
     let files = inventory.manifest().files.iter().map(|file| {
         let table = Table::ALL.into_iter().find(|table| table.name() == file.table).unwrap();
-        let path = made.join(&file.name);
+        let path = directory.join(&file.name);
         let bytes = fs::read(&path).unwrap();
         assert_eq!(check_bytes(table, bytes.clone()).unwrap(), file.rows, "{path:?}");
         (table, path, bytes)
@@ -73,47 +74,47 @@ fn files(made: &Path) -> Vec<(Table, PathBuf, Vec<u8>)> {
     files.collect()
 }
 
-/// Whether the inventory can be read, all of it.
-fn is_whole(made: &Path) -> bool {
-    Inventory::open(made).and_then(|inventory| inventory.check()).is_ok()
+/// Returns whether all of the inventory can be read.
+fn is_whole(directory: &Path) -> bool {
+    Inventory::open(directory).and_then(|inventory| inventory.check()).is_ok()
 }
 
 #[test]
-fn whatever_is_done_to_a_file_is_noticed() {
+fn damage_to_a_file_is_noticed() {
     let top = tempfile::tempdir().unwrap();
-    let made = inventory(top.path());
-    assert!(is_whole(&made));
-    for (_, path, bytes) in files(&made) {
+    let directory = inventory(top.path());
+    assert!(is_whole(&directory));
+    for (_, path, bytes) in files(&directory) {
         for at in (0..bytes.len()).step_by(bytes.len().div_ceil(20)) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1;
             for damaged in [&flipped[..], &bytes[..at]] {
                 fs::write(&path, damaged).unwrap();
-                assert!(!is_whole(&made), "{path:?} at {at}");
+                assert!(!is_whole(&directory), "{path:?} at {at}");
             }
         }
         fs::write(&path, [&bytes[..], b"x"].concat()).unwrap();
-        assert!(!is_whole(&made), "{path:?} with more");
+        assert!(!is_whole(&directory), "{path:?} with more");
         fs::remove_file(&path).unwrap();
-        assert!(!is_whole(&made), "{path:?} is away");
+        assert!(!is_whole(&directory), "{path:?} is away");
         fs::write(&path, &bytes).unwrap();
     }
-    assert!(is_whole(&made));
+    assert!(is_whole(&directory));
 }
 
 #[test]
-fn damage_that_the_hash_agrees_to_does_no_harm() {
+fn damage_with_a_matching_hash_never_panics() {
     let top = tempfile::tempdir().unwrap();
     for (table, _, bytes) in files(&inventory(top.path())) {
         for end in (0..bytes.len()).step_by(3) {
             assert!(check_bytes(table, bytes[..end].to_vec()).is_err(), "{table:?} up to {end}");
         }
-        // All of the footer, and some of what is before it.
+        // Damage every byte of the footer, and a part of the bytes before it.
         let (places, footer) = (bytes.len(), bytes.len().saturating_sub(6000));
         for at in (0..footer).step_by(5).chain(footer..places) {
             let mut flipped = bytes.clone();
             flipped[at] ^= [0x80, 0x01, 0xff][at % 3];
-            // Either will do: it comes back.
+            // Both an error and rows are fine, as long as the call returns.
             let _ = check_bytes(table, flipped);
         }
     }
@@ -131,7 +132,7 @@ fn tables_are_not_taken_for_one_another() {
     }
 }
 
-/// A manifest with the checksum that it should have, whatever it says.
+/// Returns a manifest with a correct checksum, whatever the manifest says.
 fn resealed(text: &str) -> String {
     let member = ",\n  \"checksum\": \"xxh64:";
     let body = &text[..text.rfind(member).unwrap()];
@@ -140,10 +141,10 @@ fn resealed(text: &str) -> String {
 }
 
 #[test]
-fn whatever_is_done_to_a_manifest_is_noticed() {
+fn damage_to_a_manifest_is_noticed() {
     let top = tempfile::tempdir().unwrap();
-    let made = inventory(top.path());
-    let path = made.join("manifest.json");
+    let directory = inventory(top.path());
+    let path = directory.join("manifest.json");
     let manifest = fs::read(&path).unwrap();
     assert_eq!(resealed(std::str::from_utf8(&manifest).unwrap()).as_bytes(), manifest);
     for at in (0..manifest.len()).step_by(7) {
@@ -151,8 +152,8 @@ fn whatever_is_done_to_a_manifest_is_noticed() {
         flipped[at] ^= 1;
         for damaged in [&flipped[..], &manifest[..at]] {
             fs::write(&path, damaged).unwrap();
-            // Nothing but the manifest itself can tell of most of these.
-            assert!(Inventory::open(&made).is_err(), "at {at}");
+            // Most of these changes can be noticed only by the checksum of the manifest itself.
+            assert!(Inventory::open(&directory).is_err(), "at {at}");
         }
     }
 }
@@ -160,23 +161,23 @@ fn whatever_is_done_to_a_manifest_is_noticed() {
 #[test]
 fn a_manifest_cannot_name_files_elsewhere() {
     let top = tempfile::tempdir().unwrap();
-    let made = inventory(top.path());
-    let manifest = fs::read_to_string(made.join("manifest.json")).unwrap();
-    let users = files(&made).into_iter().find(|(table, ..)| *table == Table::Users).unwrap().1;
+    let directory = inventory(top.path());
+    let manifest = fs::read_to_string(directory.join("manifest.json")).unwrap();
+    let users = files(&directory).into_iter().find(|(table, ..)| *table == Table::Users).unwrap().1;
     let users = users.file_name().unwrap().to_str().unwrap();
     let elsewhere = top.path().join(users);
-    fs::copy(made.join(users), &elsewhere).unwrap();
-    std::os::unix::fs::symlink(users, made.join("symlink.parquet")).unwrap();
+    fs::copy(directory.join(users), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(users, directory.join("symlink.parquet")).unwrap();
     let (above, absolute) = (format!("../{users}"), elsewhere.to_str().unwrap());
     for name in [&above, absolute, "symlink.parquet", "manifest.json", ".."] {
-        fs::write(made.join("manifest.json"), resealed(&manifest.replace(users, name))).unwrap();
-        assert!(!is_whole(&made), "{name}");
+        fs::write(directory.join("manifest.json"), resealed(&manifest.replace(users, name))).unwrap();
+        assert!(!is_whole(&directory), "{name}");
     }
     let format = |number: u32| format!("\"format\": {number}");
     let (own, later) = (format(VERSION), format(VERSION + 1));
     assert!(manifest.contains(&own));
     for (old, new) in [(&own[..], &later[..]), ("\"users\"", "\"owners\""), ("{", "[")] {
-        fs::write(made.join("manifest.json"), resealed(&manifest.replacen(old, new, 1))).unwrap();
-        assert!(!is_whole(&made), "{new}");
+        fs::write(directory.join("manifest.json"), resealed(&manifest.replacen(old, new, 1))).unwrap();
+        assert!(!is_whole(&directory), "{new}");
     }
 }

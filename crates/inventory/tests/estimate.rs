@@ -1,4 +1,5 @@
-//! Estimates of a real tree, with a budget of directories: right on average, and their ranges hold the truth.
+//! Estimates of a real tree, with a budget of directories: they are right on average, and their
+//! ranges hold the truth.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -11,13 +12,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_inventory::estimate::{Basis, Budget, Figures, Outcome, Range, Survey, estimate};
-use fathom_inventory::scan::{Problem, Watch};
+use fathom_inventory::estimate::{
+    Basis, Budget, EstimateRange, Survey, SurveyOutcome, TreeEstimate, estimate,
+};
+use fathom_inventory::scan::{Observer, Problem};
 use fathom_walk::{Choice, Leaps, Progress};
 
-struct Nobody;
+struct PanicOnProblem;
 
-impl Watch for Nobody {
+impl Observer for PanicOnProblem {
     fn progress(&mut self, _progress: Progress) {}
 
     fn problem(&mut self, problem: &Problem) {
@@ -41,14 +44,14 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
     }
 }
 
-fn sample(root: &Path, budget: u64, seed: u64) -> Outcome {
-    estimate(&survey(root, Budget::Directories(budget), seed), &mut Nobody).unwrap()
+fn sample(root: &Path, budget: u64, seed: u64) -> SurveyOutcome {
+    estimate(&survey(root, Budget::Directories(budget), seed), &mut PanicOnProblem).unwrap()
 }
 
 /// Sets `stop` once two directories have been opened.
-struct Stopper(Arc<AtomicBool>);
+struct StopAfterTwo(Arc<AtomicBool>);
 
-impl Watch for Stopper {
+impl Observer for StopAfterTwo {
     fn progress(&mut self, progress: Progress) {
         self.0.fetch_or(progress.directories > 1, Ordering::Relaxed);
     }
@@ -56,8 +59,8 @@ impl Watch for Stopper {
     fn problem(&mut self, _problem: &Problem) {}
 }
 
-/// After the first directory of 1000 entries, the next ones have to wait for more than a quarter of
-/// an hour. A budget of directories has no time after which an estimate is given up.
+/// After the first directory of 1000 entries, the rate limit delays the next read by more than a
+/// quarter of an hour. A budget of directories has no time after which an estimate is abandoned.
 #[test]
 fn an_estimate_that_is_stopped_does_not_wait_for_its_rate() {
     let temporary = tempfile::tempdir().unwrap();
@@ -65,7 +68,7 @@ fn an_estimate_that_is_stopped_does_not_wait_for_its_rate() {
         fs::create_dir(temporary.path().join(number.to_string())).unwrap();
     }
     let survey = Survey { rate: Some(1), ..survey(temporary.path(), Budget::Directories(10), 0) };
-    let outcome = estimate(&survey, &mut Stopper(survey.stop.clone())).unwrap();
+    let outcome = estimate(&survey, &mut StopAfterTwo(survey.stop.clone())).unwrap();
     assert!(outcome.stopped && !outcome.exact);
 }
 
@@ -85,12 +88,12 @@ fn truth(path: &Path, seen: &mut HashSet<u64>) -> [f64; 5] {
     sums
 }
 
-fn ranges(figures: &Figures) -> [Range; 5] {
-    let Figures { entries, files, dirs, apparent, allocated } = *figures;
+fn ranges(figures: &TreeEstimate) -> [EstimateRange; 5] {
+    let TreeEstimate { entries, files, dirs, apparent, allocated } = *figures;
     [entries, files, dirs, apparent, allocated]
 }
 
-/// Directories of very unlike sizes: 3,000 of them, one with a tenth of all files.
+/// Makes 3,000 directories of very different sizes. One of them has a tenth of all files.
 fn skewed(root: &Path) {
     let mut made = vec![root.join("t")];
     fs::create_dir(&made[0]).unwrap();
@@ -145,7 +148,8 @@ fn ranges_hold_the_truth_and_what_is_read_in_full_is_exact() {
             }
         }
         println!("{budget}: held {held:?} of {claimed:?}, mean {mean:.3?}");
-        // Where link counts tell what has subdirectories, so much is enough for numbers of entries.
+        // With informative link counts, this share is enough for a confidence in the numbers of
+        // entries.
         let tells = root.metadata().unwrap().nlink() > 2;
         assert!(!tells || budget < 2_500 || claimed[..3] == [runs as usize; 3], "{claimed:?}");
         let wrong = |kind: usize| claimed[kind] - held[kind];
@@ -164,7 +168,7 @@ fn the_same_seed_and_budget_give_the_same_estimate() {
     let root = temp.path().join("t");
     let shown = |threads: usize, seed: u64| {
         let survey = Survey { threads: Some(threads), ..survey(&root, Budget::Directories(700), seed) };
-        let outcome = estimate(&survey, &mut Nobody).unwrap();
+        let outcome = estimate(&survey, &mut PanicOnProblem).unwrap();
         let paths: Vec<_> = outcome.largest.into_iter().map(|(path, _)| path).collect();
         (ranges(&outcome.total).map(|range| (range.estimate.round(), range.high.round())), paths)
     };
@@ -181,13 +185,13 @@ fn of_a_wide_directory_not_all_names_are_looked_at_where_time_is_short() {
     (0..600)
         .for_each(|file| fs::write(root.join(format!("wide/{}", 100 * file)), vec![b'x'; 5_000]).unwrap());
     let whole = sample(&root, 10, 1);
-    assert!(whole.exact && whole.total.entries == Range::exact(60_002.0), "{whole:?}");
+    assert!(whole.exact && whole.total.entries == EstimateRange::exact(60_002.0), "{whole:?}");
     let mut mean = 0.0;
     for seed in 0..20 {
-        // With next to nothing to spend, the directory is drawn and its entries are sampled.
+        // With almost no budget, the directory is drawn and its entries are sampled.
         let outcome = sample(&root, 1, seed);
         assert!(!outcome.stopped && !outcome.exact && outcome.reads == 2, "{outcome:?}");
-        let Figures { files, apparent, .. } = outcome.total;
+        let TreeEstimate { files, apparent, .. } = outcome.total;
         assert_eq!(files.estimate, 60_000.0);
         assert_eq!(apparent.basis, Basis::Spread, "one of the files that were not looked at may be large");
         assert!(apparent.counted < 2e6, "{apparent:?}: what was not looked at was not counted");
@@ -196,7 +200,7 @@ fn of_a_wide_directory_not_all_names_are_looked_at_where_time_is_short() {
     assert!(mean != 1.0 && (mean - 1.0).abs() < 0.05, "{mean}");
 }
 
-/// Coverage on trees that are there: `FATHOM_ESTIMATE_TREES=/usr:/home cargo test -p
+/// Checks the coverage on existing trees: `FATHOM_ESTIMATE_TREES=/usr:/home cargo test -p
 /// fathom-inventory --test estimate -- --nocapture`.
 #[test]
 fn ranges_with_a_confidence_hold_on_real_trees() {
@@ -207,7 +211,7 @@ fn ranges_with_a_confidence_hold_on_real_trees() {
     for root in std::env::split_paths(&trees) {
         let of = |budget, seed| {
             let survey = Survey { one_file_system: true, ..survey(&root, Budget::Directories(budget), seed) };
-            estimate(&survey, &mut Nobody).unwrap()
+            estimate(&survey, &mut PanicOnProblem).unwrap()
         };
         let whole = of(u64::MAX / 2, 0);
         assert!(whole.exact, "{whole:?}");

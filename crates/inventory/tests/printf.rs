@@ -1,4 +1,5 @@
-//! Formats against the real `find`: the same bytes for every entry of a tree with all that is odd about files.
+//! Compares formats with the real `find`: the output has to be the same for every entry of a tree
+//! of unusual files.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -8,18 +9,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use fathom_inventory::Owners;
-use fathom_inventory::format::Format;
+use fathom_inventory::format::PrintFormat;
 use fathom_text::time::Zone;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use support::{Found, System, Tree};
+use support::{OwnedEntry, System, Tree};
 
-/// What no name has.
+/// Separates entries. No name contains it.
 const MARK: &[u8] = b"\x1e\x1e";
 const ZONE: &str = "EST5EDT,M3.2.0,M11.1.0";
 
-/// What find prints, cut at the marks; nothing if it refuses the format.
+/// Returns the output of find, split at the marks; `None` if find refuses the format.
 fn theirs(tree: &Tree, root: &str, format: &[u8]) -> Option<Vec<Vec<u8>>> {
     let format = [format, MARK].concat();
     let mut find = Command::new("find");
@@ -42,9 +43,9 @@ fn sorted(output: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-fn ours(entries: &[Found], format: &[u8], system: &mut System) -> Option<Vec<Vec<u8>>> {
+fn ours(entries: &[OwnedEntry], format: &[u8], system: &mut System) -> Option<Vec<Vec<u8>>> {
     let zone = Zone::from_env(|name| (name == "TZ").then(|| ZONE.as_bytes().to_vec()));
-    let format = Format::parse(&[format, MARK].concat(), &zone).ok()?;
+    let format = PrintFormat::parse(&[format, MARK].concat(), &zone).ok()?;
     let owners = Owners::read();
     let mut out = Vec::new();
     entries.iter().for_each(|found| format.write(&found.entry(), &owners, system, &mut out));
@@ -83,9 +84,10 @@ fn every_directive_alone_and_in_columns() {
 fn every_part_of_every_time() {
     let tree = Tree::new();
     for kind in 1..=255u8 {
-        // Where find does not know them, it has no seconds, but prints them.
-        let births = if tree.knows_births || kind != b'@' { b'B' } else { b'T' };
-        let times = [b'A', births, b'C', b'T'].map(|which| [b'%', which, kind, b'|'].to_vec());
+        // A find that does not know creation times prints seconds for `%B@` that are none: compare
+        // the modification time there.
+        let btimes = if tree.has_btimes || kind != b'@' { b'B' } else { b'T' };
+        let times = [b'A', btimes, b'C', b'T'].map(|which| [b'%', which, kind, b'|'].to_vec());
         same(
             &tree,
             &["tree"],
@@ -121,7 +123,7 @@ fn paths_below_every_way_to_write_a_starting_point() {
 }
 
 #[test]
-fn escapes_and_what_is_none() {
+fn escapes_and_unknown_ones() {
     let tree = Tree::new();
     for byte in 1..=255u8 {
         same(&tree, &["tree/file"], &[b"a\\", &[byte][..], b"|"].concat());
@@ -150,7 +152,7 @@ fn ends_of_formats() {
             Command::new("find").current_dir(tree.path()).args(["tree/file", "-printf", format]).output();
         let output = output.expect("find, which these tests compare with");
         let theirs = output.status.success().then_some(output.stdout);
-        let ours = Format::parse(format.as_bytes(), &Zone::UTC).ok().map(|format| {
+        let ours = PrintFormat::parse(format.as_bytes(), &Zone::UTC).ok().map(|format| {
             let mut out = Vec::new();
             format.write(&entries[0].entry(), &Owners::default(), &mut (), &mut out);
             out
@@ -171,13 +173,13 @@ fn formats_at_random() {
             &[letter]
         ]
         .concat()),
-        (flags, if tree.knows_births { "[ABCT][a-zA-Z@+]" } else { "[ABCT][a-zA-Z+]" })
+        (flags, if tree.has_btimes { "[ABCT][a-zA-Z@+]" } else { "[ABCT][a-zA-Z+]" })
             .prop_map(|(flags, time)| ["%", &flags, &time].concat().into_bytes()),
         "[%\\\\a-zA-Z0-9.{ -]{1,3}".prop_map(String::into_bytes),
         "\\\\[0-7]{1,4}".prop_map(String::into_bytes),
     ];
     let formats = proptest::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat());
-    // Where no such escape is one of `%`, find hands that to the C library's printf with what is next.
+    // find passes an escaped `%` to the printf of the C library, together with the text after it.
     let formats = formats.prop_filter("an escaped %", |format| !format.windows(2).any(|pair| pair == b"\\%"));
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) };
     let run = TestRunner::new(config).run(&formats, |format| {

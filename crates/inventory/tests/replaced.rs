@@ -1,4 +1,4 @@
-//! An entry that is replaced by one of another type before a scan resumes has one row, not two.
+//! An entry that was replaced by one of another type before a scan resumes has one row, not two.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use fathom_inventory::Owners;
-use fathom_inventory::export::{Ask, Format, export};
-use fathom_inventory::scan::{LeftOut, Problem, Scan, Selection, Watch, resume, scan};
+use fathom_inventory::export::{ExportFormat, ExportOptions, export};
+use fathom_inventory::scan::{Exclusions, Observer, Problem, Scan, Selection, resume, scan};
 use fathom_inventory::store::Inventory;
 use fathom_walk::{Choice, Leaps, Names, Node, Progress};
 
-/// Whether workers may read what is below the root.
+/// Whether workers may read directories below the root.
 #[derive(Debug, Default)]
 struct Gate(Mutex<bool>, Condvar);
 
 static GATE: Gate = Gate(Mutex::new(false), Condvar::new());
 
-/// Holds the workers below the root, of which it warns.
+/// Blocks the workers in directories below the root, and has a warning on the root.
 #[derive(Debug)]
-struct Holds;
+struct BlockBelowRoot;
 
-impl Selection for Holds {
+impl Selection for BlockBelowRoot {
     fn select(&self, dir: &Node, _names: &mut Names) {
         if dir.depth() > 0 {
             drop(GATE.1.wait_while(GATE.0.lock().unwrap(), |open| !*open).unwrap());
@@ -42,19 +42,19 @@ impl Selection for Holds {
     }
 }
 
-/// Stops the scan once the root has been entered and what is right in it has been taken, and opens
-/// the gate.
+/// Stops the scan once the root has been entered and its entries have been consumed, and opens the
+/// gate.
 #[derive(Default)]
-struct Stops {
+struct StopAfterRoot {
     stop: Arc<AtomicBool>,
-    /// Looks at the progress since the root was entered.
-    looks: Option<u32>,
+    /// The number of progress reports since the root was entered.
+    reports: Option<u32>,
 }
 
-impl Watch for Stops {
+impl Observer for StopAfterRoot {
     fn progress(&mut self, _progress: Progress) {
-        self.looks = self.looks.map(|looks| looks + 1);
-        if self.looks == Some(3) {
+        self.reports = self.reports.map(|reports| reports + 1);
+        if self.reports == Some(3) {
             self.stop.store(true, Ordering::Relaxed);
             *GATE.0.lock().unwrap() = true;
             GATE.1.notify_all();
@@ -66,11 +66,11 @@ impl Watch for Stops {
     }
 
     fn warning(&mut self, _message: &[u8]) {
-        self.looks = Some(0);
+        self.reports = Some(0);
     }
 }
 
-fn asked(root: &Path, selects: bool) -> Scan {
+fn options(root: &Path, selects: bool) -> Scan {
     Scan {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
         choice: Choice::Sync,
@@ -79,9 +79,9 @@ fn asked(root: &Path, selects: bool) -> Scan {
         in_flight_max: None,
         rate: None,
         one_file_system: false,
-        left_out: LeftOut::default(),
-        selector: if selects { |_| Some(Arc::new(Holds)) } else { |_| None },
-        also: fathom_inventory::store::Also::default(),
+        exclusions: Exclusions::default(),
+        selector: if selects { |_| Some(Arc::new(BlockBelowRoot)) } else { |_| None },
+        optional_columns: fathom_inventory::store::OptionalColumns::default(),
         owners: Owners::default(),
         deadline: None,
         since: None,
@@ -92,10 +92,10 @@ fn asked(root: &Path, selects: bool) -> Scan {
     }
 }
 
-/// The paths in an inventory, none of them twice.
+/// Returns the paths in an inventory, and asserts that none occurs twice.
 fn paths(inventory: &Path) -> BTreeSet<String> {
     let (inventory, mut text) = (Inventory::open(inventory).unwrap(), Vec::new());
-    let ask = Ask { format: Format::Nul, guards_formulas: false, below: None };
+    let ask = ExportOptions { format: ExportFormat::Nul, guards_formulas: false, below: None };
     let mut take = |bytes: &[u8]| {
         text.extend_from_slice(bytes);
         Ok(())
@@ -109,16 +109,16 @@ fn paths(inventory: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_was_replaced_before_a_resume_has_one_row() {
+fn an_entry_replaced_before_a_resume_has_one_row() {
     let temp = tempfile::tempdir().unwrap();
     let (root, out) = (temp.path().join("t"), temp.path().join("i"));
     for number in 0..20 {
         fs::create_dir_all(root.join(format!("dir{number}/sub"))).unwrap();
         fs::write(root.join(format!("file{number}")), "x").unwrap();
     }
-    let first = asked(&root, true);
-    let mut stops = Stops { stop: first.stop.clone(), looks: None };
-    let outcome = scan(&first, &out, &mut stops).unwrap();
+    let first = options(&root, true);
+    let mut observer = StopAfterRoot { stop: first.stop.clone(), reports: None };
+    let outcome = scan(&first, &out, &mut observer).unwrap();
     assert_eq!(outcome.manifest.completeness.stopped.as_deref(), Some("interrupted"));
     let known = paths(&out);
     assert!(known.contains(root.join("file3").to_str().unwrap()), "{known:?}");
@@ -126,7 +126,7 @@ fn what_was_replaced_before_a_resume_has_one_row() {
     fs::create_dir_all(root.join("file3/below")).unwrap();
     fs::remove_dir_all(root.join("dir3")).unwrap();
     fs::write(root.join("dir3"), "a file by now").unwrap();
-    let outcome = resume(&asked(&root, false), &out, &mut Stops::default()).unwrap();
+    let outcome = resume(&options(&root, false), &out, &mut StopAfterRoot::default()).unwrap();
     assert_eq!(outcome.manifest.completeness.stopped, None);
     let all = paths(&out);
     for number in 0..20 {

@@ -33,6 +33,7 @@ impl std::error::Error for Malformed {}
 /// # Errors
 /// [`Malformed`] at the first record that cannot be; the ones before it are in `names`.
 pub fn parse(mut buffer: &[u8], names: &mut Names, limit: usize) -> Result<bool, Malformed> {
+    names.reserve(buffer.len());
     while !buffer.is_empty() {
         if names.len() >= limit {
             return Ok(false);

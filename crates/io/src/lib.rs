@@ -12,10 +12,9 @@
 //! Owns: system calls, dirent parsing, the mount table ([`mounts`]), what a model is called and whether it can run here.
 //! Does not own: order, scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub mod beneath;
 pub mod blocking;
-pub mod calls;
 pub mod data;
 mod dirent;
 mod meta;
@@ -25,8 +24,9 @@ pub mod offer;
 pub mod sim;
 pub mod sys;
 pub mod threads;
+#[cfg(feature = "tokio")]
 pub mod tokio_fs;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
 pub mod uring;
 
 pub use dirent::{Malformed, parse as parse_dirents};
@@ -34,3 +34,8 @@ pub use meta::{Attributes, Fields, FileType, Meta, Stamp};
 pub use model::{Choice, Follow, Model, Unavailable, UnknownModel, block_on};
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

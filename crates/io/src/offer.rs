@@ -9,7 +9,6 @@ use std::thread::available_parallelism;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::tokio_fs::{AsyncPar, AsyncSeq};
 use crate::{Errno, Unavailable};
 
 /// What was found.
@@ -85,8 +84,8 @@ fn models(cpus: usize) -> Vec<Offered> {
     [
         ("sync", says("one thread")),
         ("threads", Ok(format!("{cpus} threads unless told otherwise"))),
-        ("async-seq", AsyncSeq::new().and_then(|_| says("tokio::fs, one call after another"))),
-        ("async-par", AsyncPar::new().and_then(|_| says("tokio::fs, many calls at once"))),
+        ("async-seq", tokio_runs().and_then(|()| says("tokio::fs, one call after another"))),
+        ("async-par", tokio_runs().and_then(|()| says("tokio::fs, many calls at once"))),
         ("uring", uring()),
         ("auto", says("threads, their number following the storage")),
     ]
@@ -94,25 +93,45 @@ fn models(cpus: usize) -> Vec<Offered> {
     .into()
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+/// Returns why a model is not available in a build without `feature`.
+#[must_use]
+pub fn not_built(deed: &'static str, feature: &str) -> Unavailable {
+    let cause = format!("this build is without the feature '{feature}'");
+    Unavailable { deed, errno: Errno::NOSYS, cause }
+}
+
+#[cfg(feature = "tokio")]
+fn tokio_runs() -> Result<(), Unavailable> {
+    crate::tokio_fs::AsyncSeq::new().map(drop)
+}
+
+#[cfg(not(feature = "tokio"))]
+fn tokio_runs() -> Result<(), Unavailable> {
+    Err(not_built("use tokio", "tokio"))
+}
+
+#[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
 fn uring() -> Result<String, Unavailable> {
     use crate::uring::{DEPTH, Uring};
     Uring::new(DEPTH)?;
     Ok(format!("openat, statx and close through rings {DEPTH} deep, getdents64 called directly"))
 }
 
-#[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+#[cfg(not(all(target_os = "linux", feature = "uring", not(feature = "posix"))))]
 fn uring() -> Result<String, Unavailable> {
-    let cause = "this build makes POSIX calls only".to_string();
-    Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause })
+    if cfg!(feature = "posix") {
+        let cause = "this build makes POSIX calls only".to_string();
+        return Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause });
+    }
+    Err(not_built("use io_uring", "uring"))
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 fn magic(path: &Path) -> Option<i64> {
     rustix::fs::statfs(path).ok().map(|statfs| statfs.f_type)
 }
 
-#[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+#[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
 fn magic(_path: &Path) -> Option<i64> {
     None
 }
@@ -244,7 +263,7 @@ mod tests {
         assert_eq!(Offer::of(Path::new("/nonexistent/x")), Err(Errno::NOENT));
     }
 
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     #[test]
     fn proc_is_proc_and_on_no_disk() {
         let filesystem = Filesystem::of(Path::new("/proc")).unwrap();

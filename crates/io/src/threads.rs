@@ -63,6 +63,7 @@ pub fn has_room(bytes: usize) -> bool {
 ///
 /// # Errors
 /// As pthread_create(3).
+#[cfg(feature = "tokio")]
 pub(crate) fn probe() -> io::Result<()> {
     let id = Builder::new().stack_size(64 * 1024).spawn(thread_id)?;
     let Some(id) = id.join().ok().flatten() else { return Ok(()) };
@@ -76,10 +77,11 @@ pub(crate) fn probe() -> io::Result<()> {
 }
 
 /// The number of the calling thread in /proc, where that is known.
+#[cfg(feature = "tokio")]
 fn thread_id() -> Option<i32> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     return Some(rustix::thread::gettid().as_raw_nonzero().get());
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     None
 }
 

@@ -249,7 +249,7 @@ async fn statx(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Er
 /// Where no descriptor is left to lend to another thread, or what is lent would not keep the position (readdir's
 /// stream), the call is made here.
 async fn read(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
-    let lent = if cfg!(fathom_posix) { None } else { dir.as_fd().try_clone_to_owned().ok() };
+    let lent = if cfg!(feature = "posix") { None } else { dir.as_fd().try_clone_to_owned().ok() };
     let Some(lent) = lent.map(Dir::from_fd) else { return crate::sys::read_names(dir, names, limit) };
     let mut batch = take(names);
     let read = tokio::task::spawn_blocking(move || {

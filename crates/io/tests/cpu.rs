@@ -3,7 +3,7 @@
 //!
 //! Where there is no ring, or the kernel gives it no thread, the reason is printed and counts as a skip.
 
-#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use std::fs;

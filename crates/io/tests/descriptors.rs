@@ -50,17 +50,17 @@ fn descriptors_are_given_back_and_missed_by_name() {
     let dir = Dir::from_fd(File::open("/proc/self").unwrap().into());
     // Lending a directory to the pool takes a descriptor, but reading works without one; readdir's stream always takes it.
     let read = without_spare(|| model.run(model.read(&dir, &mut Names::new(), 10_000)));
-    assert_eq!(read, if cfg!(fathom_posix) { Err(Errno::MFILE) } else { Ok(false) });
+    assert_eq!(read, if cfg!(feature = "posix") { Err(Errno::MFILE) } else { Ok(false) });
     let opened = without_spare(|| model.run(model.open(CWD, c"/", Follow::No)));
     assert_eq!(opened.err(), Some(Errno::MFILE));
     drop((model, dir));
 
-    #[cfg(not(fathom_posix))]
+    #[cfg(not(feature = "posix"))]
     rings(before);
     assert_eq!(open_descriptors(), before);
 }
 
-#[cfg(not(fathom_posix))]
+#[cfg(not(feature = "posix"))]
 fn rings(before: usize) {
     use fathom_io::uring::Uring;
     use std::future::Future;

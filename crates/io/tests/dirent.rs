@@ -125,7 +125,7 @@ proptest! {
 }
 
 /// The call that would return nothing is not made where the cookie tells the end.
-#[cfg(not(fathom_posix))]
+#[cfg(not(feature = "posix"))]
 #[test]
 fn a_directory_whose_last_cookie_is_the_end_takes_one_call() {
     use fathom_io::{Dir, offer, sys};

@@ -1,6 +1,6 @@
 //! A thread's own working directory: others keep theirs, and what may not be entered is not.
 
-#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use std::fs::{self, Permissions};

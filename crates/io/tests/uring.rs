@@ -1,7 +1,7 @@
 //! What only the io_uring model can get wrong: futures dropped with operations in flight, more requests than the ring is
 //! deep, and a ring that goes while the kernel still works for it.
 
-#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use std::cell::Cell;

@@ -1,12 +1,12 @@
-//! A directory as one file: tar compressed by zstd or gzip, or zip, made while it is sent.
+//! An archive of a directory, generated while it is sent: tar with zstd or gzip, or zip.
 //!
 //! ```text
 //! worker ── step ──> pool: walk, read, encode up to [`STEP_BYTES`] ──> piece of the body
 //! ```
-//! An `Archive` is a state that each step moves on, so no thread waits for a slow client. It takes
-//! the memory of its encoder, the directories it is in and, for zip, its index, all charged to a
-//! budget. Entries are opened below the site's root like any request's file: hidden names and links
-//! that lead out are left out. Links to directories are left out, too: they could lead in circles.
+//! Each step advances an `Archive`, so no thread waits for a slow client. Its memory is that of the
+//! encoder, of the directories it is in and, for zip, of the index; all is charged to a budget.
+//! Entries are opened below the site's root like the file of a request: hidden names and links that
+//! leave the root are omitted. Links to directories are omitted as well: they could form loops.
 
 mod encode;
 
@@ -19,56 +19,57 @@ use fathom_io::beneath::{Beneath, Links, Patience, stat};
 use fathom_io::{Errno, FileType, Meta};
 use rustix::io::retry_on_intr;
 
-pub use encode::Format;
+pub use encode::ArchiveFormat;
 
-use crate::answer::Shown;
+use crate::answer::EntryFilter;
 use crate::budget::Charge;
-use crate::files::pool::Pace;
-use crate::files::{Failure, Opened, is_forbidden};
-use crate::listing::{Entry, Kind, Listing, read};
-use encode::Encoder;
+use crate::files::pool::TimeSlice;
+use crate::files::{FileError, OpenFile, is_forbidden};
+use crate::listing::{EntryKind, Listing, ListingEntry, read};
+use encode::ArchiveEncoder;
 
-/// Bytes of an archive that a step is to make.
+/// The bytes of archive that end a step.
 const STEP_BYTES: usize = 64 << 10;
-/// Bytes of files that a step reads at most: what compresses well would keep it busy for long.
+/// The most bytes of files that a step reads. Without this bound, a step with well compressible
+/// files would take long.
 const STEP_INPUT_BYTES: usize = 1 << 20;
-/// Bytes that are read at once.
+/// The size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
 
 /// The input of an archive: the root directory and the rules that select its entries.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ArchiveSource {
     pub(crate) beneath: Arc<Beneath>,
     pub(crate) links: Links,
     pub(crate) dotfiles: bool,
     /// The access rules that apply to the client.
-    pub(crate) shown: Shown,
+    pub(crate) filter: EntryFilter,
 }
 
-/// An archive under way.
+/// An archive that is being generated.
 pub(crate) struct Archive {
-    source: Source,
-    /// The directory that holds all others in the archive, without a slash.
+    source: ArchiveSource,
+    /// The name of the top directory in the archive, without a slash.
     prefix: Vec<u8>,
-    /// Directories that were entered, the innermost last.
-    levels: Vec<Level>,
-    file: Option<Reading>,
-    encoder: Option<Encoder>,
+    /// The directories that were entered, the innermost last.
+    levels: Vec<DirectoryLevel>,
+    file: Option<ArchivedFile>,
+    encoder: Option<ArchiveEncoder>,
     buffer: Vec<u8>,
     charge: Charge,
 }
 
-/// A directory under way.
-struct Level {
-    /// Below the root; empty for the root itself.
+/// A directory with the entries that are still to come.
+struct DirectoryLevel {
+    /// The path below the root; empty for the root itself.
     path: Vec<u8>,
-    entries: std::vec::IntoIter<Entry>,
+    entries: std::vec::IntoIter<ListingEntry>,
     memory: usize,
 }
 
-/// A file under way.
-struct Reading {
-    opened: Opened,
+/// A file that is being read.
+struct ArchivedFile {
+    opened: OpenFile,
     at: u64,
 }
 
@@ -80,42 +81,42 @@ impl Archive {
     /// As openat(2) and getdents64(2), `NOMEM` where the budget of `charge` does not suffice, and
     /// `Changed` for a directory with more entries than can be listed.
     pub(crate) fn new(
-        source: Source,
-        (path, dir): (&[u8], &Opened),
+        source: ArchiveSource,
+        (path, dir): (&[u8], &OpenFile),
         prefix: Vec<u8>,
-        format: Format,
+        format: ArchiveFormat,
         charge: Charge,
-    ) -> Result<Self, Failure> {
-        let (levels, file, encoder) = (Vec::new(), None, Some(Encoder::new(format)?));
+    ) -> Result<Self, FileError> {
+        let (levels, file, encoder) = (Vec::new(), None, Some(ArchiveEncoder::new(format)?));
         let buffer = vec![0; READ_BYTES];
         let mut archive = Self { source, prefix, levels, file, encoder, buffer, charge };
         archive.enter(path, dir)?;
         Ok(archive)
     }
 
-    /// Makes the next piece; an empty one if nothing has come out of the encoder yet, none at the
-    /// end.
+    /// Generates the next piece, which is empty if the encoder has put nothing out yet. Returns
+    /// `None` at the end.
     ///
     /// # Errors
-    /// Those of [`Archive::new`], and `Changed` if a file did while it was read: what was sent is
-    /// no archive then.
-    pub(crate) fn step(&mut self) -> Result<Option<Bytes>, Failure> {
-        let (mut pace, mut input) = (Pace::new(), 0);
+    /// The errors of [`Archive::new`], and `Changed` if a file changed while it was read: the bytes
+    /// sent so far are no archive then.
+    pub(crate) fn step(&mut self) -> Result<Option<Bytes>, FileError> {
+        let (mut pace, mut input) = (TimeSlice::new(), 0);
         while let Some(encoder) = &self.encoder {
             if encoder.pending() >= STEP_BYTES || input >= STEP_INPUT_BYTES {
                 return Ok(Some(encoder.take().into()));
             }
             input += self.advance()?;
-            pace.step();
-            self.account()?;
+            pace.check();
+            self.update_charge()?;
         }
         Ok(None)
     }
 
-    /// Does the next bit of work; bytes it has read.
-    fn advance(&mut self) -> Result<usize, Failure> {
+    /// Does one unit of work and returns the bytes read.
+    fn advance(&mut self) -> Result<usize, FileError> {
         if let Some(file) = self.file.take() {
-            return self.go_on(file);
+            return self.read_file(file);
         }
         let Some(level) = self.levels.last_mut() else { return self.finish() };
         match level.entries.next() {
@@ -125,40 +126,41 @@ impl Archive {
             Some(entry) => {
                 let path =
                     [&level.path[..], if level.path.is_empty() { b"" } else { b"/" }, &entry.name].concat();
-                self.begin(&path, &entry)?;
+                self.begin_entry(&path, &entry)?;
             }
         }
+        // An entry counts as input, so that a step over many small entries ends.
         Ok(STEP_BYTES / 64)
     }
 
-    /// Begins with an entry. One that is gone, or may not be read, is left out, as a request for it
-    /// would get nothing.
-    fn begin(&mut self, path: &[u8], entry: &Entry) -> Result<(), Failure> {
-        if !self.source.shown.admits(path) {
+    /// Begins an entry. An entry that is gone or may not be read is omitted: a request for it would
+    /// fail as well.
+    fn begin_entry(&mut self, path: &[u8], entry: &ListingEntry) -> Result<(), FileError> {
+        if !self.source.filter.admits(path) {
             return Ok(());
         }
         let opened = match self.source.beneath.open(path, Patience::Wait) {
-            Ok(Some(file)) => Opened::new(file, None)?,
+            Ok(Some(file)) => OpenFile::new(file, None)?,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(errno.into()),
             Ok(None) | Err(_) => return Ok(()),
         };
         match (entry.kind, opened.kind()) {
-            (Kind::Directory, FileType::Directory) => self.enter(path, &opened),
-            (Kind::File, FileType::Regular) => {
+            (EntryKind::Directory, FileType::Directory) => self.enter(path, &opened),
+            (EntryKind::File, FileType::Regular) => {
                 let name = self.name(path);
                 self.encoder()?.begin_file(&name, &opened.meta)?;
-                self.file = Some(Reading { opened, at: 0 });
+                self.file = Some(ArchivedFile { opened, at: 0 });
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn enter(&mut self, path: &[u8], dir: &Opened) -> Result<(), Failure> {
-        let (held, charge) = (self.held(), &mut self.charge);
-        let mut pace = Pace::new();
+    fn enter(&mut self, path: &[u8], dir: &OpenFile) -> Result<(), FileError> {
+        let (held, charge) = (self.memory(), &mut self.charge);
+        let mut pace = TimeSlice::new();
         let mut tick = |bytes| {
-            pace.step();
+            pace.check();
             charge.grow_to(held + bytes)
         };
         let link = |name: &CStr| self.source.target(path, name);
@@ -169,40 +171,41 @@ impl Archive {
             listing => listing?,
         };
         if !listing.complete {
-            return Err(Failure::Changed);
+            return Err(FileError::Changed);
         }
         let name = self.name(path);
         self.encoder()?.directory(&name, &dir.meta)?;
         let memory = listing.memory();
         let Listing { mut entries, .. } = listing;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        self.levels.push(Level { path: path.to_vec(), entries: entries.into_iter(), memory });
-        self.account()
+        self.levels.push(DirectoryLevel { path: path.to_vec(), entries: entries.into_iter(), memory });
+        self.update_charge()
     }
 
-    /// Reads on in a file; bytes it has read.
-    fn go_on(&mut self, mut file: Reading) -> Result<usize, Failure> {
+    /// Reads the next bytes of a file and returns their number.
+    fn read_file(&mut self, mut file: ArchivedFile) -> Result<usize, FileError> {
         let left = file.opened.len().saturating_sub(file.at);
         if left == 0 {
-            // All of it is in the archive: if it was changed meanwhile, that may be a mixture.
-            let is_still = file.opened.len() == 0 || file.opened.is_still()?;
+            // The whole file is in the archive. If it changed meanwhile, the archive may contain a
+            // mixture.
+            let is_still = file.opened.len() == 0 || file.opened.is_same_content()?;
             self.encoder()?.end_file(file.opened.len())?;
-            return if is_still { Ok(0) } else { Err(Failure::Changed) };
+            return if is_still { Ok(0) } else { Err(FileError::Changed) };
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(READ_BYTES);
         let room = self.buffer.get_mut(..most).unwrap_or_default();
         let read = retry_on_intr(|| rustix::io::pread(file.opened.fd()?, &mut *room, file.at))?;
         if read == 0 {
-            return Err(Failure::Changed);
+            return Err(FileError::Changed);
         }
         let bytes = self.buffer.get(..read).unwrap_or_default();
-        self.encoder.as_mut().ok_or(Failure::Changed)?.write(bytes)?;
+        self.encoder.as_mut().ok_or(FileError::Changed)?.write(bytes)?;
         file.at += read as u64;
         self.file = Some(file);
         Ok(read)
     }
 
-    fn finish(&mut self) -> Result<usize, Failure> {
+    fn finish(&mut self) -> Result<usize, FileError> {
         let Some(encoder) = self.encoder.as_mut() else { return Ok(0) };
         if encoder.finish()? {
             return Ok(STEP_INPUT_BYTES);
@@ -213,11 +216,11 @@ impl Archive {
         Ok(STEP_INPUT_BYTES)
     }
 
-    fn encoder(&mut self) -> Result<&mut Encoder, Failure> {
-        self.encoder.as_mut().ok_or(Failure::Changed)
+    fn encoder(&mut self) -> Result<&mut ArchiveEncoder, FileError> {
+        self.encoder.as_mut().ok_or(FileError::Changed)
     }
 
-    /// The name in the archive of what is at `path` below the root.
+    /// Returns the name in the archive of `path` below the root.
     fn name(&self, path: &[u8]) -> Vec<u8> {
         let top = self.levels.first().map_or(path, |level| &level.path);
         let below = path.strip_prefix(top).unwrap_or(path);
@@ -225,23 +228,23 @@ impl Archive {
         if below.is_empty() { self.prefix.clone() } else { [&self.prefix, &b"/"[..], below].concat() }
     }
 
-    /// Bytes of memory it takes.
-    fn held(&self) -> usize {
+    /// Returns the memory of the archive, in bytes.
+    fn memory(&self) -> usize {
         let levels: usize = self.levels.iter().map(|level| level.memory).sum();
-        levels + READ_BYTES + self.encoder.as_ref().map_or(0, Encoder::memory)
+        levels + READ_BYTES + self.encoder.as_ref().map_or(0, ArchiveEncoder::memory)
     }
 
-    fn account(&mut self) -> Result<(), Failure> {
-        let held = self.held();
+    fn update_charge(&mut self) -> Result<(), FileError> {
+        let held = self.memory();
         self.charge.grow_to(held)?;
         self.charge.shrink_to(held);
         Ok(())
     }
 }
 
-impl Source {
-    /// Returns the metadata of the file that a link in the directory `path` leads to, if requests
-    /// could have it.
+impl ArchiveSource {
+    /// Returns the metadata of the regular file that the link `name` in the directory `path` leads
+    /// to, if requests may read it.
     fn target(&self, path: &[u8], name: &CStr) -> Option<Meta> {
         if self.links == Links::Never {
             return None;

@@ -1,4 +1,7 @@
-//! A response's body as hyper takes it, piece by piece.
+//! Response bodies: the chunks that hyper, HTTP/2 and HTTP/3 streams poll for.
+//!
+//! Owns: the order of waiting for the file, the body queue and the send budget. Does not own:
+//! reading files ([`crate::files`]), the frame of several ranges ([`crate::multipart`]).
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,95 +15,96 @@ use fathom_io::sys::Sealed;
 use http_body::{Frame, SizeHint};
 
 use crate::answer::ArchiveBody;
-use crate::conn::chunk::{Chunk, Origin, PART_BYTES, Part, Parts};
-use crate::conn::outbox::{Load, Outbox};
-use crate::conn::turns::Told;
-use crate::conn::way::Way;
-use crate::files::{Failure, Reader, SEND_BYTES, Short, Source, Step};
-use crate::multipart::{Multipart, Piece};
-use crate::worker::Tally;
+use crate::conn::body_queue::Ticket;
+use crate::conn::chunk::{Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment};
+use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
+use crate::conn::send_cost::SendCostEstimator;
+use crate::files::{BodySource, FileError, RangeReader, ReadStep, SENDFILE_BYTES_MIN, SmallBody};
+use crate::multipart::{Multipart, MultipartSegment};
+use crate::worker::RequestAccount;
 
-type Waiting = Pin<Box<dyn Future<Output = Result<Bytes, Failure>>>>;
+type ReadFuture = Pin<Box<dyn Future<Output = Result<Bytes, FileError>>>>;
 
-/// Most bytes of a long body in memory that are handed to a connection before others have their
-/// turn.
+/// The largest piece of a long body in memory. After each piece the worker polls its sockets.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a body consists of.
+/// The content of a body.
 pub(crate) enum Content {
-    /// Nothing.
+    /// No bytes.
     Empty,
     /// Bytes in memory.
     Bytes(Bytes),
     /// Bytes in memory that are sent in pieces of [`PIECE_BYTES`].
     Long(Bytes),
-    /// A range of a body that is kept.
-    Kept(Kept),
+    /// A range of a cached body in a sealed memfd.
+    Sealed(SealedRange),
     /// A range of a file.
-    File(Box<Reader>),
-    /// Several ranges, in their frame.
-    Pieces(Box<Pieces>),
-    /// A directory, as long as it turns out to be.
+    File(Box<RangeReader>),
+    /// Several ranges with multipart/byteranges framing.
+    Multipart(Box<MultipartBody>),
+    /// An archive of a directory, whose length is not known in advance.
     Archive(Box<ArchiveBody>),
 }
 
 impl Content {
-    /// Whether it takes turns with others. What is kept does so if it is never copied: whether a short body is copied changes nothing else.
+    /// Returns whether the body takes slots of the body queue. A sealed range does so only if its
+    /// length rules out copying, so the choice between copy and sendfile(2) does not change the
+    /// order of bodies.
     fn is_long(&self) -> bool {
         match self {
-            Self::Kept(kept) => kept.range.len() > Way::KEPT_BYTES_MAX,
-            Self::File(reader) => reader.left() >= SEND_BYTES,
+            Self::Sealed(kept) => kept.range.len() > SendCostEstimator::CACHED_BYTES_MAX,
+            Self::File(reader) => reader.left() >= SENDFILE_BYTES_MIN,
             Self::Long(bytes) => bytes.len() > PIECE_BYTES,
-            Self::Empty | Self::Bytes(_) | Self::Pieces(_) | Self::Archive(_) => false,
+            Self::Empty | Self::Bytes(_) | Self::Multipart(_) | Self::Archive(_) => false,
         }
     }
 
-    /// Bytes that are in memory for this body alone.
+    /// Returns the bytes of memory that this body alone holds.
     fn own_bytes(&self) -> usize {
         match self {
             Self::Bytes(bytes) if bytes.is_unique() => bytes.len(),
-            Self::Pieces(pieces) => match &pieces.from {
-                From::Short(body, _) => body.bytes.len(),
-                From::File(_) => 0,
+            Self::Multipart(pieces) => match &pieces.from {
+                RangeSource::Memory(body, _) => body.bytes.len(),
+                RangeSource::File(_) => 0,
             },
             _ => 0,
         }
     }
 
-    /// Bytes to come; at least 1 of an archive that is not over.
+    /// Returns the bytes to come; 1 for an unfinished archive, whose length is unknown.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Empty => 0,
             Self::Bytes(bytes) | Self::Long(bytes) => bytes.len() as u64,
-            Self::Kept(kept) => kept.range.len() as u64,
+            Self::Sealed(kept) => kept.range.len() as u64,
             Self::File(reader) => reader.left(),
-            Self::Pieces(pieces) => pieces.left(),
+            Self::Multipart(pieces) => pieces.remaining_bytes(),
             Self::Archive(archive) => u64::from(!archive.is_over()),
         }
     }
 }
 
-/// Where ranges are taken from.
-pub(crate) enum From {
-    /// A body in memory, which the connection may be able to send itself.
-    Short(Short, Option<Parts>),
+/// The source of the ranges of a response.
+pub(crate) enum RangeSource {
+    /// A small body in memory, and the connection's sendfile queue if it has one.
+    Memory(SmallBody, Option<SendfileQueue>),
     /// A file.
-    File(Box<Reader>),
+    File(Box<RangeReader>),
 }
 
-impl From {
-    /// One of several ranges, which must not end after the whole.
+impl RangeSource {
+    /// Returns the content for one of several ranges, which must end within the source.
     fn range(&self, range: Range<u64>, is_first: bool) -> Content {
         match self {
-            Self::Short(body, parts) => short(body, parts.as_ref(), range),
+            Self::Memory(body, queue) => memory_range(body, queue.as_ref(), range),
             Self::File(reader) => Content::File(Box::new(reader.range(range, is_first))),
         }
     }
 
-    /// The only range.
+    /// Returns the content for the only range.
     pub(crate) fn only(self, range: Range<u64>) -> Content {
         match self {
-            Self::Short(body, parts) => short(&body, parts.as_ref(), range),
+            Self::Memory(body, queue) => memory_range(&body, queue.as_ref(), range),
             Self::File(mut reader) => {
                 (reader.at, reader.end) = (range.start, range.end);
                 Content::File(reader)
@@ -109,164 +113,176 @@ impl From {
     }
 }
 
-fn short(body: &Short, parts: Option<&Parts>, range: Range<u64>) -> Content {
+fn memory_range(body: &SmallBody, queue: Option<&SendfileQueue>, range: Range<u64>) -> Content {
     let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(body.bytes.len());
     let range = at(range.start)..at(range.end);
-    match (&body.sealed, parts) {
-        (Some(sealed), Some(parts))
-            if range.len() as u64 >= SEND_BYTES && parts.are_for_kept(range.len()) =>
+    match (&body.sealed, queue) {
+        (Some(sealed), Some(queue))
+            if range.len() as u64 >= SENDFILE_BYTES_MIN && queue.should_sendfile_cached(range.len()) =>
         {
-            Content::Kept(Kept { sealed: Arc::clone(sealed), parts: parts.clone(), range })
+            Content::Sealed(SealedRange { sealed: Arc::clone(sealed), queue: queue.clone(), range })
         }
         _ => Content::Bytes(body.bytes.slice(range)),
     }
 }
 
-/// A range of a body that is kept, sent without being copied.
-pub(crate) struct Kept {
+/// A range of a cached body, sent with sendfile(2) without a copy.
+pub(crate) struct SealedRange {
     sealed: Arc<Sealed>,
-    parts: Parts,
+    queue: SendfileQueue,
     range: Range<usize>,
 }
 
-impl Kept {
+impl SealedRange {
     fn next(&mut self) -> Chunk {
-        let (start, bytes) = (self.range.start, self.range.len().min(PART_BYTES));
+        let (start, bytes) = (self.range.start, self.range.len().min(SEGMENT_BYTES));
         self.range.start += bytes;
-        let from = Origin::Kept(Arc::clone(&self.sealed));
-        self.parts.hand_out(Part { from, offset: start as u64, bytes })
+        let from = SegmentSource::CachedBody(Arc::clone(&self.sealed));
+        self.queue.push(SendfileSegment { from, offset: start as u64, bytes })
     }
 }
 
-/// Several ranges of one file, in their frame.
-pub(crate) struct Pieces {
+/// Several ranges of one source with their multipart/byteranges framing.
+pub(crate) struct MultipartBody {
     parts: Multipart,
-    from: From,
-    now: Content,
+    from: RangeSource,
+    current: Content,
     has_begun: bool,
 }
 
-impl Pieces {
-    pub(crate) fn new(parts: Multipart, from: From) -> Self {
-        Self { parts, from, now: Content::Empty, has_begun: false }
+impl MultipartBody {
+    pub(crate) fn new(parts: Multipart, from: RangeSource) -> Self {
+        Self { parts, from, current: Content::Empty, has_begun: false }
     }
 
-    fn left(&self) -> u64 {
-        self.now.len().saturating_add(self.parts.remaining_bytes().unwrap_or(u64::MAX))
+    fn remaining_bytes(&self) -> u64 {
+        self.current.len().saturating_add(self.parts.remaining_bytes().unwrap_or(u64::MAX))
     }
 
-    /// What is to be sent now; empty at the end.
+    /// Returns the content to send now: a part header, a range, or the closing delimiter; empty at
+    /// the end.
     fn next(&mut self) -> &mut Content {
-        if self.now.len() == 0 {
-            self.now = match self.parts.next() {
+        if self.current.len() == 0 {
+            self.current = match self.parts.next() {
                 None => Content::Empty,
-                Some(Piece::Head(bytes) | Piece::End(bytes)) => Content::Bytes(bytes),
-                Some(Piece::Range(range)) => {
+                Some(MultipartSegment::Head(bytes) | MultipartSegment::End(bytes)) => Content::Bytes(bytes),
+                Some(MultipartSegment::Range(range)) => {
                     let is_first = !std::mem::replace(&mut self.has_begun, true);
                     self.from.range(range, is_first)
                 }
             };
         }
-        &mut self.now
+        &mut self.current
     }
 }
 
-/// A response's body, and what ends with it.
+/// A response body. When it is dropped, the request is logged and counted.
 pub(crate) struct Body {
     content: Content,
-    later: Option<Later>,
-    told: Told,
-    /// The first piece, which was waited for before the head is sent.
-    first: Option<Result<Chunk, Failure>>,
-    outbox: Outbox,
-    tally: Tally,
+    pending: Option<PendingRead>,
+    ticket: Ticket,
+    /// The first chunk, read before the head is sent.
+    first_chunk: Option<Result<Chunk, FileError>>,
+    send_budget: ConnectionSendBudget,
+    account: RequestAccount,
 }
 
 impl Body {
-    pub(crate) fn new(content: Content, outbox: Outbox, tally: Tally) -> Self {
-        Self { content, later: None, told: None, first: None, outbox, tally }
+    pub(crate) fn new(content: Content, send_budget: ConnectionSendBudget, account: RequestAccount) -> Self {
+        Self { content, pending: None, ticket: None, first_chunk: None, send_budget, account }
     }
 
-    /// Returns the outbox of the connection, which counts its unsent bytes.
-    pub(crate) fn outbox(&self) -> &Outbox {
-        &self.outbox
+    /// Returns the send budget of the connection.
+    pub(crate) fn send_budget(&self) -> &ConnectionSendBudget {
+        &self.send_budget
     }
 
-    /// Bytes that are in memory for this body alone.
+    /// Returns the bytes of memory that this body alone holds.
     pub(crate) fn own_bytes(&self) -> usize {
         self.content.own_bytes()
     }
 
-    /// Returns when there is something to send: hyper would send the head by itself meanwhile, in a packet of its own.
-    pub(crate) async fn begin(&mut self) {
+    /// Waits for the first chunk, so that hyper writes it together with the head. Without it, hyper
+    /// would send the head in a packet of its own.
+    pub(crate) async fn prefetch(&mut self) {
         if matches!(
             self.content,
-            Content::Long(_) | Content::Kept(_) | Content::File(_) | Content::Archive(_)
+            Content::Long(_) | Content::Sealed(_) | Content::File(_) | Content::Archive(_)
         ) {
-            self.first = poll_fn(|cx| self.poll(usize::MAX, cx)).await;
+            self.first_chunk = poll_fn(|cx| self.poll(usize::MAX, cx)).await;
         }
     }
 
-    /// Bytes to come.
-    pub(crate) fn left(&self) -> u64 {
-        let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
+    /// Returns the bytes to come.
+    pub(crate) fn remaining_bytes(&self) -> u64 {
+        let first = self.first_chunk.as_ref().and_then(|first| first.as_ref().ok());
         self.content.len() + first.map_or(0, |chunk| chunk.remaining() as u64)
     }
 
-    /// The next piece, of at most `most` bytes.
+    /// Polls for the next chunk of at most `max_bytes` bytes, and counts it as sent.
     pub(crate) fn poll_piece(
         &mut self,
-        most: usize,
+        max_bytes: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Chunk, Failure>>> {
-        let piece = ready!(self.poll(most, cx));
+    ) -> Poll<Option<Result<Chunk, FileError>>> {
+        let piece = ready!(self.poll(max_bytes, cx));
         if let Some(Ok(chunk)) = &piece {
-            self.tally.sends(chunk);
+            self.account.record_sent(chunk);
         }
         Poll::Ready(piece)
     }
 
-    /// The next piece, of at most `most` bytes and of those that the connection has room for.
-    fn poll(&mut self, most: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
+    /// Polls for the next chunk of at most `max_bytes` bytes, and no more than the send budget of
+    /// the connection allows.
+    fn poll(&mut self, max_bytes: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, FileError>>> {
         let content = match &mut self.content {
-            Content::Pieces(pieces) => pieces.next(),
+            Content::Multipart(pieces) => pieces.next(),
             content => content,
         };
-        // Who waits for a file takes nobody's turn.
-        if let Some(later) = &mut self.later {
-            ready!(later.poll(cx));
+        // Do not hold a slot of the body queue while waiting for the disk.
+        if let Some(pending) = &mut self.pending {
+            ready!(pending.poll(cx));
         }
         let is_long = content.is_long();
         if is_long {
-            ready!(self.tally.turns().poll(&mut self.told, cx));
+            ready!(self.account.body_queue().poll_slot(&mut self.ticket, cx));
         }
         let chunk = match content {
-            Content::Empty | Content::Pieces(_) => Poll::Ready(None),
+            Content::Empty | Content::Multipart(_) => Poll::Ready(None),
             Content::Bytes(bytes) => {
-                let bytes = bytes.split_to(most.min(bytes.len()));
-                Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes { bytes, _load: None })))
+                let bytes = bytes.split_to(max_bytes.min(bytes.len()));
+                Poll::Ready((!bytes.is_empty()).then_some(Ok(Chunk::Bytes { bytes, _charge: None })))
             }
             Content::Long(bytes) => {
-                let piece = bytes.split_to(bytes.len().min(PIECE_BYTES).min(most));
-                Poll::Ready((!piece.is_empty()).then_some(Ok(Chunk::Bytes { bytes: piece, _load: None })))
+                let piece = bytes.split_to(bytes.len().min(PIECE_BYTES).min(max_bytes));
+                Poll::Ready((!piece.is_empty()).then_some(Ok(Chunk::Bytes { bytes: piece, _charge: None })))
             }
-            Content::Kept(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
-            Content::Archive(archive) => archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _load: None }),
+            Content::Sealed(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
+            Content::Archive(archive) => {
+                archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _charge: None })
+            }
             Content::File(reader) => {
-                let has_begun = reader.has_begun() || self.later.is_some();
-                let room = if has_begun { Poll::Ready(usize::MAX) } else { self.outbox.poll_room(cx) };
+                let has_begun = reader.has_buffered() || self.pending.is_some();
+                let room = if has_begun { Poll::Ready(usize::MAX) } else { self.send_budget.poll_room(cx) };
                 match room {
                     Poll::Ready(room) => {
-                        let most = room.min(most);
-                        poll_file(reader, most, &mut self.later, &mut self.told, &mut self.tally, cx)
+                        let max_bytes = room.min(max_bytes);
+                        poll_file(
+                            reader,
+                            max_bytes,
+                            &mut self.pending,
+                            &mut self.ticket,
+                            &mut self.account,
+                            cx,
+                        )
                     }
                     Poll::Pending => Poll::Pending,
                 }
             }
         };
         match &chunk {
-            Poll::Ready(Some(Ok(_))) if is_long => self.tally.turns().had(),
-            Poll::Pending if is_long => self.tally.turns().pass(),
+            Poll::Ready(Some(Ok(_))) if is_long => self.account.body_queue().use_slot(),
+            Poll::Pending if is_long => self.account.body_queue().pass_slot(),
             _ => {}
         }
         chunk
@@ -275,63 +291,65 @@ impl Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
-        if self.told.is_some() {
-            self.tally.turns().leave(self.told);
+        if self.ticket.is_some() {
+            self.account.body_queue().cancel(self.ticket);
         }
     }
 }
 
 fn poll_file(
-    reader: &mut Reader,
-    most: usize,
-    later: &mut Option<Later>,
-    told: &mut Told,
-    tally: &mut Tally,
+    reader: &mut RangeReader,
+    max_bytes: usize,
+    pending: &mut Option<PendingRead>,
+    ticket: &mut Ticket,
+    account: &mut RequestAccount,
     cx: &mut Context<'_>,
-) -> Poll<Option<Result<Chunk, Failure>>> {
+) -> Poll<Option<Result<Chunk, FileError>>> {
     while reader.left() > 0 {
-        if let Some(later) = later {
-            ready!(later.poll(cx));
+        if let Some(pending) = pending {
+            ready!(pending.poll(cx));
         }
-        if let Some(Later { arrived: Some(arrived), source, load, .. }) = later.take()
-            && let Err(failure) = arrived.and_then(|bytes| reader.arrived(bytes, source, load))
+        if let Some(PendingRead { result: Some(arrived), source, charge, .. }) = pending.take()
+            && let Err(failure) = arrived.and_then(|bytes| reader.complete(bytes, source, charge))
         {
             return Poll::Ready(Some(Err(failure)));
         }
-        match reader.step(most) {
-            Ok(Step::Now(chunk, source)) => {
-                tally.came_from(source);
+        match reader.step(max_bytes) {
+            Ok(ReadStep::Ready(chunk, source)) => {
+                account.record_source(source);
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            Ok(Step::More) => {
-                tally.turns().again(told, cx);
+            Ok(ReadStep::Partial) => {
+                account.body_queue().requeue(ticket, cx);
                 return Poll::Pending;
             }
-            Ok(Step::Later(waiting, source, load)) => *later = Some(Later::new(waiting, source, load)),
+            Ok(ReadStep::Pending(future, source, charge)) => {
+                *pending = Some(PendingRead::new(future, source, charge))
+            }
             Err(failure) => return Poll::Ready(Some(Err(failure))),
         }
     }
     Poll::Ready(None)
 }
 
-/// Bytes that had to be waited for.
-struct Later {
-    waiting: Waiting,
-    source: Source,
-    load: Load,
-    /// What came of it.
-    arrived: Option<Result<Bytes, Failure>>,
+/// A read that has to wait for the disk or the pool.
+struct PendingRead {
+    future: ReadFuture,
+    source: BodySource,
+    charge: SendCharge,
+    /// The result of the read, until the reader takes it.
+    result: Option<Result<Bytes, FileError>>,
 }
 
-impl Later {
-    fn new(waiting: Waiting, source: Source, load: Load) -> Self {
-        Self { waiting, source, load, arrived: None }
+impl PendingRead {
+    fn new(future: ReadFuture, source: BodySource, charge: SendCharge) -> Self {
+        Self { future, source, charge, result: None }
     }
 
-    /// Ready when they have arrived.
+    /// Returns `Ready` when the read has completed.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.arrived.is_none() {
-            self.arrived = Some(ready!(self.waiting.as_mut().poll(cx)));
+        if self.result.is_none() {
+            self.result = Some(ready!(self.future.as_mut().poll(cx)));
         }
         Poll::Ready(())
     }
@@ -346,29 +364,29 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Chunk>, io::Error>>> {
         let this = self.get_mut();
-        let chunk = match this.first.take() {
+        let chunk = match this.first_chunk.take() {
             None => ready!(this.poll(usize::MAX, cx)),
             first => first,
         };
         let Some(chunk) = chunk else { return Poll::Ready(None) };
         let chunk = chunk.map_err(|_failure| broken())?;
-        this.tally.sends(&chunk);
+        this.account.record_sent(&chunk);
         Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left() == 0
+        self.remaining_bytes() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.content {
             Content::Archive(_) => SizeHint::default(),
-            _ => SizeHint::with_exact(self.left()),
+            _ => SizeHint::with_exact(self.remaining_bytes()),
         }
     }
 }
 
-/// hyper ends the connection for it: the length that was promised cannot be kept.
+/// Returns the error that makes hyper close the connection: the promised length cannot be kept.
 fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file changed while it was sent")
 }
@@ -378,28 +396,28 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::conn::pulse::Pulse;
+    use crate::conn::deadlines::ConnectionState;
 
-    fn content(body: &Short, parts: Option<&Parts>, range: Range<u64>) -> Content {
-        From::Short(body.clone(), parts.cloned()).only(range)
+    fn content(body: &SmallBody, queue: Option<&SendfileQueue>, range: Range<u64>) -> Content {
+        RangeSource::Memory(body.clone(), queue.cloned()).only(range)
     }
 
     #[test]
-    fn a_long_range_of_a_body_that_is_kept_is_not_copied() {
-        let bytes = Bytes::from(vec![1; PART_BYTES + 10]);
-        let (sealed, plain) = (Short::sealed(bytes.clone()), Short::from(bytes.clone()));
-        let parts = Parts::new(Pulse::new(), Rc::default());
-        let Content::Kept(mut kept) = content(&sealed, Some(&parts), 5..bytes.len() as u64) else {
+    fn a_long_range_of_a_cached_body_is_not_copied() {
+        let bytes = Bytes::from(vec![1; SEGMENT_BYTES + 10]);
+        let (sealed, plain) = (SmallBody::sealed(bytes.clone()), SmallBody::from(bytes.clone()));
+        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let Content::Sealed(mut kept) = content(&sealed, Some(&queue), 5..bytes.len() as u64) else {
             panic!("it is copied");
         };
-        assert!(matches!(kept.next(), Chunk::Part(PART_BYTES)));
+        assert!(matches!(kept.next(), Chunk::Sendfile(SEGMENT_BYTES)));
         assert_eq!((kept.range.len(), kept.next().remaining(), kept.range.len()), (5, 5, 0));
-        for (body, parts, range) in [
-            (&sealed, Some(&parts), 0..SEND_BYTES - 1),
-            (&sealed, None, 0..SEND_BYTES),
-            (&plain, Some(&parts), 0..SEND_BYTES),
+        for (body, queue, range) in [
+            (&sealed, Some(&queue), 0..SENDFILE_BYTES_MIN - 1),
+            (&sealed, None, 0..SENDFILE_BYTES_MIN),
+            (&plain, Some(&queue), 0..SENDFILE_BYTES_MIN),
         ] {
-            let Content::Bytes(copied) = content(body, parts, range.clone()) else {
+            let Content::Bytes(copied) = content(body, queue, range.clone()) else {
                 panic!("{range:?} is not")
             };
             assert_eq!(copied.len() as u64, range.end);

@@ -1,4 +1,4 @@
-//! Memory of answers that the server makes itself (listings, archives), counted over all workers
+//! The memory of responses that the server generates (listings, archives), counted over all workers
 //! against one limit.
 //!
 //! Does not own: the limit, which a reload may change. The counter is one atomic, so pool threads
@@ -36,7 +36,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Takes what is missing up to `bytes` in all; a smaller number changes nothing.
+    /// Takes the difference to `bytes` in all; a smaller number changes nothing.
     ///
     /// # Errors
     /// `NOMEM` if the budget would be exceeded; the charge stays as it was.
@@ -50,7 +50,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Gives back what is over `bytes`.
+    /// Returns the excess over `bytes` to the budget.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let less = self.bytes.saturating_sub(bytes);
         self.budget.0.fetch_sub(less, Ordering::Relaxed);

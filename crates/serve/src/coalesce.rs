@@ -1,14 +1,14 @@
-//! Values that are computed once for all requests that ask for them meanwhile, on whichever worker,
-//! and kept while they are fresh.
+//! Values that are computed once for all requests that need them meanwhile, on any worker, and
+//! cached while they are fresh.
 //!
 //! ```text
 //! request ─┐                                          ┌─> every request that joined
 //! request ─┼─ join or start ── computation ── value ──┤
-//! request ─┘                                          └─> kept while fresh
+//! request ─┘                                          └─> cached while fresh
 //! ```
-//! Only workers touch the lock and the wake-ups, each for a moment: a pool thread, which runs at a
-//! lower priority, would hold up the workers that wait for it. Does not own: how a value is computed,
-//! and which memory it is charged to.
+//! Only workers take the lock and send wake-ups, and hold the lock briefly. A pool thread runs at a
+//! lower priority, and would delay the workers that wait for the lock. Does not own: how a value is
+//! computed, and the budget it is charged to.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,22 +17,22 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use crate::files::Failure;
+use crate::files::FileError;
 
-/// A value that may be used again for a while.
+/// A value that can be reused for a while.
 pub(crate) trait Fresh {
     /// Returns whether another request may still get this value.
     fn is_fresh(&self) -> bool;
 }
 
-/// Computations under way and values that are fresh, by key. Clones are the same map.
+/// Computations under way and fresh values, by key. Clones share the map.
 #[derive(Debug)]
 pub(crate) struct Coalescer<K, V>(Arc<Mutex<HashMap<K, Arc<Computation<V>>>>>);
 
-/// One computation, and its result once there is one.
+/// One computation, with its result once it is complete.
 #[derive(Debug)]
 struct Computation<V> {
-    result: OnceLock<Result<V, Failure>>,
+    result: OnceLock<Result<V, FileError>>,
     done: Notify,
 }
 
@@ -49,20 +49,20 @@ impl<K, V> Default for Coalescer<K, V> {
 }
 
 impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V> {
-    /// Returns the value of `key`: one under way, a fresh one that `fits`, or else what `start`
-    /// computes. The computation is a task of this worker, so it goes on even if the request that
-    /// started it is dropped.
+    /// Returns the value of `key`: of a computation under way, or a fresh one that `fits`, or else
+    /// the value that `start` computes. The computation is a task of this worker, so it continues
+    /// if the request that started it is dropped.
     ///
     /// # Errors
-    /// The computation's; `Busy` if the worker that ran it has ended.
+    /// The errors of the computation; `Busy` if the worker that ran it has ended.
     pub(crate) async fn get<F>(
         &self,
         key: &K,
         fits: impl Fn(&V) -> bool,
         start: impl FnOnce() -> F,
-    ) -> Result<V, Failure>
+    ) -> Result<V, FileError>
     where
-        F: Future<Output = Result<V, Failure>> + 'static,
+        F: Future<Output = Result<V, FileError>> + 'static,
     {
         let (computation, is_new) = self.join(key, fits);
         if is_new {
@@ -76,8 +76,8 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V>
             });
         }
         loop {
-            // Made before the look at the result: a notification from then on is not lost, on
-            // whichever thread it is sent.
+            // Create the future before checking the result: a notification sent from here on is not
+            // lost, whichever thread sends it.
             let done = computation.done.notified();
             if let Some(result) = computation.result.get() {
                 return result.clone();
@@ -86,13 +86,13 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V>
         }
     }
 
-    /// Drops the values that are not fresh, or all of them; computations under way go on.
+    /// Drops the values that are not fresh, or all of them. Computations under way continue.
     pub(crate) fn sweep(&self, all: bool) {
         let keeps = |computation: &Arc<Computation<V>>| match computation.result.get() {
             None => true,
             Some(result) => !all && result.as_ref().is_ok_and(Fresh::is_fresh),
         };
-        // Dropped after the lock is released.
+        // Dropped after the lock is released: values may be large.
         let mut dropped = Vec::new();
         self.lock().retain(|_, computation| {
             let keep = keeps(computation);
@@ -114,7 +114,7 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V>
         }
         let computation = Arc::new(Computation { result: OnceLock::new(), done: Notify::new() });
         let old = computations.insert(key.clone(), Arc::clone(&computation));
-        // A value may be large: it is dropped after the lock is released.
+        // Drop the old value after the lock is released: it may be large.
         drop(computations);
         drop(old);
         (computation, true)
@@ -124,7 +124,7 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V>
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets `computation` unless another one has its key by now.
+    /// Removes `computation` from the map, unless another one has its key by now.
     fn remove(&self, key: &K, computation: &Arc<Computation<V>>) {
         let mut computations = self.lock();
         if computations.get(key).is_some_and(|known| Arc::ptr_eq(known, computation)) {
@@ -135,8 +135,8 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Coalescer<K, V>
     }
 }
 
-/// The duty to complete a computation. Dropped without a result, as at a worker's end, it completes
-/// it as `Busy`.
+/// A guard that completes a computation. If it is dropped without a result, as at the end of a
+/// worker, it completes the computation with `Busy`.
 struct Completion<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> {
     all: Coalescer<K, V>,
     key: K,
@@ -144,8 +144,9 @@ struct Completion<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> {
 }
 
 impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Completion<K, V> {
-    fn complete(&self, result: Result<V, Failure>) {
+    fn complete(&self, result: Result<V, FileError>) {
         let keep = result.as_ref().is_ok_and(Fresh::is_fresh);
+        // Set the result before the notification, upon which waiting requests read it.
         let _first = self.computation.result.set(result);
         if !keep {
             self.all.remove(&self.key, &self.computation);
@@ -157,7 +158,7 @@ impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Completion<K, V
 impl<K: Eq + Hash + Clone + 'static, V: Fresh + Clone + 'static> Drop for Completion<K, V> {
     fn drop(&mut self) {
         if self.computation.result.get().is_none() {
-            self.complete(Err(Failure::Busy));
+            self.complete(Err(FileError::Busy));
         }
     }
 }
@@ -189,33 +190,33 @@ mod tests {
 
     type All = Coalescer<&'static str, Value>;
 
-    /// Asks `all` for `key`, whose computation is counted in `starts` and ends with what `gate`
-    /// gives.
+    /// Gets `key` from `all`. The computation increments `starts` and ends with the value that
+    /// `gate` receives.
     fn ask(
         all: &All,
         key: &'static str,
         starts: &Rc<Cell<u32>>,
-        gate: Option<oneshot::Receiver<Result<Value, Failure>>>,
-    ) -> JoinHandle<Result<Value, Failure>> {
+        gate: Option<oneshot::Receiver<Result<Value, FileError>>>,
+    ) -> JoinHandle<Result<Value, FileError>> {
         let (all, starts) = (all.clone(), Rc::clone(starts));
         spawn_local(async move {
             let start = || {
                 starts.set(starts.get() + 1);
-                async move { gate.expect("nothing else is computed").await.unwrap_or(Err(Failure::Changed)) }
+                async move { gate.expect("nothing else is computed").await.unwrap_or(Err(FileError::Changed)) }
             };
             all.get(&key, |_| true, start).await
         })
     }
 
     #[test]
-    fn all_who_ask_meanwhile_wait_for_one_computation() {
+    fn concurrent_requests_wait_for_one_computation() {
         run(async {
             let (all, starts, (open, gate)) = (All::default(), Rc::default(), oneshot::channel());
             let first = ask(&all, "a", &starts, Some(gate));
             yield_now().await;
             let others: Vec<_> = (0..100).map(|_| ask(&all, "a", &starts, None)).collect();
             yield_now().await;
-            // The request that began it goes away.
+            // Drop the request that started the computation.
             first.abort();
             yield_now().await;
             assert_eq!((starts.get(), others.iter().any(JoinHandle::is_finished)), (1, false));
@@ -232,7 +233,7 @@ mod tests {
         run(async {
             let (all, starts) = (All::default(), Rc::default());
             for (completion, starts_then, kept) in
-                [(Err(Failure::Changed), 1, 0), (Ok(Value(1, true)), 2, 1), (Ok(Value(2, true)), 2, 1)]
+                [(Err(FileError::Changed), 1, 0), (Ok(Value(1, true)), 2, 1), (Ok(Value(2, true)), 2, 1)]
             {
                 let (open, gate) = oneshot::channel();
                 open.send(completion).unwrap();
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_ends_leaves_nobody_waiting_on_another() {
+    fn the_end_of_a_worker_wakes_requests_of_other_workers() {
         let all = All::default();
         let (begun, begins) = mpsc::channel();
         let (end, ends) = mpsc::channel();
@@ -259,7 +260,7 @@ mod tests {
                 yield_now().await;
                 begun.send(()).unwrap();
                 ends.recv().unwrap();
-                // The runtime ends here, the computation under way.
+                // The runtime ends here with the computation under way.
             });
         });
         begins.recv().unwrap();
@@ -268,7 +269,7 @@ mod tests {
             let result = ask(&all, "a", &starts, None);
             yield_now().await;
             end.send(()).unwrap();
-            assert_eq!((result.await.unwrap(), starts.get()), (Err(Failure::Busy), 0));
+            assert_eq!((result.await.unwrap(), starts.get()), (Err(FileError::Busy), 0));
         });
         thread.join().unwrap();
     }

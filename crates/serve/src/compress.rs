@@ -1,42 +1,47 @@
-//! Compresses whole bodies while they are served. What is compressed ahead of time is a file beside the file, with a better level.
+//! Compression of whole bodies while serving. Precompressed files are made in advance, at a better
+//! level.
 //!
-//! Does not own: whether a client takes the coding, whether the type is worth it, what is kept of the result. A megabyte takes
-//! up to 50 ms: this belongs on a thread of the pool.
+//! Does not own: whether a client accepts the coding, whether the type is worth compressing,
+//! caching of the result. A megabyte takes up to 50 ms: run this on a thread of the pool.
 //!
-//! The same body gives the same bytes, so an entity tag made from the body's may be strong.
+//! The same body always gives the same bytes, so an entity tag derived from that of the body may be
+//! strong.
 
 use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-// The levels, by 64 KiB and 1 MiB of prose and source text.
+// The levels were chosen with 64 KiB and 1 MiB of prose and source text.
 
-/// The first that models contexts: 8 % smaller than quality 4, and than gzip at its best, in the time of gzip at its default.
+/// The lowest quality that models contexts: 8 % smaller than quality 4 and than gzip at its best,
+/// in the time of gzip at its default.
 const BR_QUALITY: i32 = 5;
-/// The format's largest (RFC 7932, section 9.1). Below 17 the library searches in a way that takes 2 ms to set up, whatever the body.
+/// The largest window of the format (RFC 7932, section 9.1). Below 17 the library's search takes 2
+/// ms to set up, whatever the body.
 const BR_WINDOW_BITS: i32 = 22;
-/// The library's own default: as small as gzip, and 4 times as fast. Its window is far below the 8 MiB a client has to keep
-/// (RFC 9659, section 3).
+/// The library's default: as small as gzip, and 4 times as fast. Its window is far below the 8 MiB
+/// that a client has to support (RFC 9659, section 3).
 const ZSTD_LEVEL: i32 = 3;
-/// The default of gzip(1), 6, makes it 2 % smaller in twice the time.
+/// The default of gzip(1), 6, is 2 % smaller and takes twice the time.
 const GZIP_LEVEL: u32 = 4;
 
-/// One of the functions below.
+/// An encoder of one content coding.
 pub type Coder = fn(&[u8]) -> io::Result<Vec<u8>>;
 
-/// The body in this coding, or nothing when that is not smaller and the body should be sent as it is.
+/// Encodes `body`. Returns `None` if the result is not smaller, so that the body should be sent as
+/// it is.
 ///
 /// # Errors
-/// As `coder`.
+/// The errors of `coder`.
 pub fn smaller(coder: Coder, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     coder(body).map(|coded| Some(coded).filter(|coded| coded.len() < body.len()))
 }
 
-/// Brotli (RFC 7932).
+/// Encodes as Brotli (RFC 7932).
 ///
 /// # Errors
-/// The library's, when it has no memory.
+/// The errors of the library, if it cannot allocate memory.
 pub fn br(mut body: &[u8]) -> io::Result<Vec<u8>> {
     let params = brotli::enc::BrotliEncoderParams {
         quality: BR_QUALITY,
@@ -49,18 +54,18 @@ pub fn br(mut body: &[u8]) -> io::Result<Vec<u8>> {
     Ok(coded)
 }
 
-/// Zstandard (RFC 8878): one frame, which tells the body's length.
+/// Encodes as Zstandard (RFC 8878): one frame, which states the length of the body.
 ///
 /// # Errors
-/// The library's, when it has no memory.
+/// The errors of the library, if it cannot allocate memory.
 pub fn zstd(body: &[u8]) -> io::Result<Vec<u8>> {
     zstd::bulk::compress(body, ZSTD_LEVEL)
 }
 
-/// Gzip (RFC 1952), without a name or a time.
+/// Encodes as gzip (RFC 1952), without a name or a time.
 ///
 /// # Errors
-/// None that the library knows of for a body in memory.
+/// None that the library documents for a body in memory.
 pub fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
     let coded = Vec::with_capacity(body.len() / 2);
     let mut encoder = GzEncoder::new(coded, Compression::new(GZIP_LEVEL));
@@ -100,7 +105,7 @@ mod tests {
             .collect()
     }
 
-    /// Bytes no coding makes shorter (xorshift64).
+    /// Incompressible bytes (xorshift64).
     fn noise(len: usize) -> Vec<u8> {
         let next = |state: &u64| {
             let state = state ^ (state << 13);
@@ -127,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_become_smaller_is_left_alone() {
+    fn incompressible_bodies_are_left_alone() {
         for (name, coder, decoder) in CODERS {
             for body in [Vec::new(), b"a".to_vec(), noise(1000), noise(100_000)] {
                 assert_eq!(smaller(coder, &body).unwrap(), None, "{name}: {} bytes", body.len());
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn gzip_tells_neither_time_nor_name() {
         let coded = gzip(b"body").unwrap();
-        // RFC 1952, section 2.3: the magic, deflate, no flags, no time.
+        // RFC 1952, section 2.3: magic, deflate, no flags, no time.
         assert_eq!(coded[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
     }
 

@@ -1,7 +1,8 @@
-//! Everything a server can be told, as plain values: what a TOML file says, and where the command line and the environment put what
-//! they say. Sizes are bytes, times milliseconds unless a name says otherwise.
+//! The configuration of a server as plain values: the contents of a TOML file, or values from the
+//! command line and the environment. Sizes are in bytes, times in milliseconds unless a name says
+//! otherwise.
 //!
-//! Does not own: what the values come to (`rules`, `tls`, ... compile them), nor which of several sources wins.
+//! Does not own: compiling the values (`rules`, `tls`, ...), the precedence of several sources.
 
 pub mod check;
 mod file;
@@ -13,61 +14,65 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-pub use mount::Mount;
+pub use mount::MountConfig;
 
-/// The whole server.
+/// The configuration of a whole server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct Config {
-    /// `127.0.0.1:8080`, `[::]:80`, `unix:/run/fathom.sock`, `systemd` (the sockets this process was started with).
+    /// The addresses to listen on: `127.0.0.1:8080`, `[::]:80`, `unix:/run/fathom.sock`, or
+    /// `systemd` for the sockets that the process inherits.
     pub listen: Vec<String>,
-    /// Permission of the files of Unix sockets, in octal; `660` unless given.
+    /// The permissions of Unix socket files, in octal; `660` by default.
     pub socket_mode: Option<String>,
-    /// Threads that serve connections; one a CPU unless given.
+    /// The number of worker threads; by default one for each CPU.
     pub workers: Option<NonZeroUsize>,
-    /// How files are read: `auto`, `sync`, `nowait`, `pool`, `tokio`, `sendfile`, `uring`.
+    /// The file I/O model: `auto`, `sync`, `nowait`, `pool`, `tokio`, `sendfile`, `uring`.
     pub io: Option<String>,
-    /// To whom large files go by sendfile(2) with `io = 'auto'`, if that is cheaper: `remote` (clients on other machines, unless given),
-    /// `always` or `never`. What is on its way to a client of this machine is the file itself, and changes when that is overwritten.
+    /// The clients to which large files go by sendfile(2) with `io = 'auto'`, where that is
+    /// cheaper: `remote` (clients on other machines; the default), `always` or `never`. Bytes on
+    /// their way to a client on this machine are pages of the file, and change when the file is
+    /// overwritten.
     pub sendfile: Option<String>,
-    /// Threads for what would make a worker wait; if nothing is said of them, whoever starts the server may know better.
-    pub pool: Option<Pool>,
-    /// Open files and small bodies that are kept.
-    pub cache: Cache,
-    /// What a client may take.
+    /// The thread pool for calls that would block a worker. `None` lets the program choose.
+    pub pool: Option<PoolConfig>,
+    /// The cache of open files and small bodies.
+    pub cache: CacheConfig,
+    /// The limits on clients.
     pub limits: Limits,
-    /// Encryption, on all TCP listeners.
-    pub tls: Option<Tls>,
-    /// One line a request.
-    pub access_log: AccessLog,
-    /// Trouble that no response shows.
-    pub error_log: ErrorLog,
-    /// The neighbours that tell whom they speak for.
-    pub proxies: Proxies,
-    /// Path that answers 200 while the server is up, and 503 once it is to end (`drain-notice-ms`): no authentication.
+    /// TLS on all TCP listeners.
+    pub tls: Option<TlsConfig>,
+    /// The access log.
+    pub access_log: AccessLogConfig,
+    /// The error log.
+    pub error_log: ErrorLogConfig,
+    /// The trusted proxies.
+    pub proxies: ProxyConfig,
+    /// The path of the health check: 200 while the server runs, 503 once it is about to end
+    /// (`drain-notice-ms`). It needs no authentication.
     pub health: Option<String>,
-    /// Path of the Prometheus metrics; under the default site's authentication.
+    /// The path of the Prometheus metrics, which the default site's users guard.
     pub metrics: Option<String>,
-    /// The site of every name that no other site has.
-    pub site: Site,
-    /// Sites by name.
-    pub host: Vec<Site>,
+    /// The default site: the site of every host name that no other site has.
+    pub site: SiteConfig,
+    /// The sites by host name.
+    pub host: Vec<SiteConfig>,
 }
 
-/// Threads for what would make a worker wait.
+/// The thread pool for calls that would block a worker.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Pool {
-    /// Most threads; they are started when they are needed.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct PoolConfig {
+    /// The most threads. They are started on demand.
     pub threads: usize,
-    /// Most of them that wait for one device; three quarters unless given.
+    /// The most threads that wait for one device; three quarters of all by default.
     pub per_device: Option<usize>,
-    /// Most requests that wait for a thread; the next one is answered 503.
+    /// The most requests that wait for a thread. A further request is answered 503.
     pub queue: usize,
 }
 
-impl Pool {
-    /// Most threads that wait for one device.
+impl PoolConfig {
+    /// Returns the most threads that wait for one device.
     #[must_use]
     pub fn per_device(&self) -> usize {
         let most = self.threads.max(1);
@@ -75,73 +80,79 @@ impl Pool {
     }
 }
 
-impl Default for Pool {
+impl Default for PoolConfig {
     fn default() -> Self {
         Self { threads: 96, per_device: None, queue: 16_384 }
     }
 }
 
-/// Open files and small bodies that are kept, in all workers together.
+/// The limits of the cache, for all workers together.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Cache {
-    /// Most files, also those that were not found; 0 turns the cache off.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct CacheConfig {
+    /// The most files, including files that were not found; 0 turns the cache off.
     pub files: usize,
-    /// Most bytes of bodies.
+    /// The most bytes of bodies.
     pub bytes: usize,
-    /// A longer body is not kept.
+    /// The longest body that is cached, in bytes.
     pub body_bytes: usize,
-    /// What is older is looked at again before it is used.
+    /// The age at which an entry is checked before it is used.
     pub age_ms: u64,
 }
 
-impl Default for Cache {
+impl Default for CacheConfig {
     fn default() -> Self {
         Self { files: 4096, bytes: 64 << 20, body_bytes: 1 << 20, age_ms: 100 }
     }
 }
 
-/// What a client may take.
+/// The limits on clients.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct Limits {
-    /// Connections at once; more wait in the listener's backlog.
+    /// The most open connections. Further connections wait in the listener's backlog.
     pub connections: usize,
-    /// Bytes of a request's line and headers.
+    /// The most bytes of a request's line and headers.
     pub header_bytes: usize,
-    /// Headers of a request.
+    /// The most headers of a request.
     pub headers: usize,
-    /// Bytes of a request's target.
+    /// The most bytes of a request's target.
     pub target_bytes: usize,
-    /// Bytes of a request's body, which is read and thrown away; a longer one is answered 413.
+    /// The most bytes of a request's body, which is read and discarded. A longer body is answered
+    /// 413.
     pub body_bytes: u64,
-    /// Ranges of a request; with more, or when they add up to more than the file, all of it is sent.
+    /// The most ranges of a request. A request with more, or with ranges that add up to more than
+    /// the file, gets the whole file.
     pub ranges: usize,
-    /// Requests a second that the clients of one address, or of one /64 of IPv6, may make in the
-    /// long run; 0 for any number.
+    /// The sustained rate of requests a second from one address, or from one IPv6 /64; 0 for no
+    /// limit.
     pub requests_per_s: f64,
-    /// Requests that they may make at once after a pause; those of ten seconds unless given.
+    /// The most requests from one address at once after a pause; by default the requests of ten
+    /// seconds.
     pub burst: Option<u32>,
-    /// Requests at once on a connection of HTTP/2 or HTTP/3.
+    /// The most concurrent requests on a connection of HTTP/2 or HTTP/3.
     pub streams: u32,
-    /// Bytes of memory for listings and archives in all workers together; what is over is answered
-    /// 503.
+    /// The most memory of listings and archives in all workers, in bytes. A request beyond it is
+    /// answered 503.
     pub listing_bytes: usize,
-    /// Archives of directories that are made at once.
+    /// The most archives that are generated at once.
     pub archives: usize,
-    /// Bytes of responses in memory that wait for their clients, of all connections together;
-    /// beyond it each connection has one piece of 16 KiB at a time, and streams of HTTP/2 wait for
-    /// their windows for a second at most.
+    /// The most unsent response bytes in memory, of all connections. Beyond it each connection has
+    /// one piece of 16 KiB at a time, and a stream of HTTP/2 or HTTP/3 may wait for flow control
+    /// for a second.
     pub buffer_bytes: usize,
-    /// From the first byte of a request to the end of its headers; also for the TLS handshake.
+    /// The longest time from the first byte of a request to the end of its headers, and for the TLS
+    /// handshake.
     pub header_timeout_ms: u64,
-    /// From a response to the next request.
+    /// The longest time from a response to the next request.
     pub idle_timeout_ms: u64,
-    /// Without a byte taken by the client; for a stream of HTTP/2 or HTTP/3 without 1 KiB.
+    /// The longest time in which the client takes no byte; for a stream of HTTP/2 or HTTP/3, less
+    /// than 1 KiB.
     pub write_timeout_ms: u64,
-    /// From SIGTERM to the first connection that is not accepted: only the health endpoint is different then, for a load balancer to see.
+    /// The time from SIGTERM to the end of accepting. Only the health check differs in that time,
+    /// for a load balancer to see.
     pub drain_notice_ms: u64,
-    /// From there to the end of the last connection.
+    /// The longest time from the end of accepting to the end of the last connection.
     pub drain_timeout_ms: u64,
 }
 
@@ -169,144 +180,148 @@ impl Default for Limits {
     }
 }
 
-/// Encryption.
+/// TLS.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Tls {
-    /// PEM, the server's first. It is shown to clients that ask for no name, or for one that no
-    /// other certificate has.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct TlsConfig {
+    /// The PEM file of the certificate chain, the server's certificate first. It is presented to
+    /// clients that name no host, or a host that no other certificate covers.
     pub certificate: Option<PathBuf>,
-    /// PEM.
+    /// The PEM file of the key.
     pub key: Option<PathBuf>,
-    /// Certificates that are shown to clients that ask for one of their names.
-    pub more: Vec<Pair>,
-    /// Whether the server makes a certificate for itself, for development.
+    /// Further certificates, presented to clients that name a host they cover.
+    pub more: Vec<CertificateFiles>,
+    /// Whether the server generates a self-signed certificate, for development.
     pub self_signed: bool,
-    /// PEM: whose certificates clients show.
+    /// The PEM file of the authorities whose client certificates are accepted.
     pub client_ca: Option<PathBuf>,
-    /// `require`, which it is unless given, or `optional`.
+    /// Whether clients must present a certificate: `require` (the default) or `optional`.
     pub client_auth: Option<String>,
-    /// Whether HTTP/3 is served, too, on the same addresses over UDP. It takes a program that was
-    /// built with it.
+    /// Whether HTTP/3 is served on the same addresses over UDP. The program has to be built with
+    /// it.
     pub http3: bool,
-    /// Address whose plain requests are sent to the encrypted ones.
+    /// An address whose unencrypted requests are redirected to the encrypted site.
     pub redirect_from: Option<String>,
 }
 
-/// A certificate and its key.
+/// The files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Pair {
-    /// PEM, the server's first.
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct CertificateFiles {
+    /// The PEM file of the certificate chain, the server's certificate first.
     pub certificate: PathBuf,
-    /// PEM.
+    /// The PEM file of the key.
     pub key: PathBuf,
 }
 
-/// One line a request.
+/// The access log: one line for each request.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct AccessLog {
-    /// `combined`, `json` or `off`, which it is unless given.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct AccessLogConfig {
+    /// The format: `combined`, `json` or `off` (the default).
     pub format: Option<String>,
-    /// Standard output unless given; opened again on SIGHUP and SIGUSR1.
+    /// The file; standard output by default. It is opened again on SIGHUP and SIGUSR1.
     pub file: Option<PathBuf>,
 }
 
-/// The neighbours that tell whom they speak for. Nobody else is believed.
+/// The trusted proxies, which name the client they forward for. Such headers of any other peer are
+/// ignored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Proxies {
-    /// `10.0.0.0/8`, `192.0.2.7`, `::1`, or `unix` for those on Unix sockets; none for nobody.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct ProxyConfig {
+    /// The addresses of the proxies: `10.0.0.0/8`, `192.0.2.7`, `::1`, or `unix` for peers on Unix
+    /// sockets; empty for no proxy.
     pub addresses: Vec<String>,
-    /// How they tell: `x-forwarded-for`, which it is unless given, `forwarded` or `proxy-protocol`.
+    /// The source of the client's address: `x-forwarded-for` (the default), `forwarded` or
+    /// `proxy-protocol`.
     pub source: Option<String>,
 }
 
-/// Trouble that no response shows: at most one line a second of each kind.
+/// The error log: failures that no response shows, at most one line a second of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ErrorLog {
-    /// Standard error unless given; opened again on SIGHUP and SIGUSR1.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct ErrorLogConfig {
+    /// The file; standard error by default. It is opened again on SIGHUP and SIGUSR1.
     pub file: Option<PathBuf>,
 }
 
-/// A directory that is served, and how.
+/// A site: a directory with the rules for serving it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Site {
-    /// Host names, `*.example.org` for all below one; none for the default site.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct SiteConfig {
+    /// The host names, `*.example.org` for all names below one; empty for the default site.
     pub names: Vec<String>,
-    /// The path that all paths of the site are below, like `/app`; none for `/`.
+    /// The path that all paths of the site are below, like `/app`; `/` by default.
     pub base: Option<String>,
-    /// The directory.
+    /// The root directory.
     pub root: PathBuf,
-    /// Other directories by path.
-    pub mounts: Vec<Mount>,
-    /// The mount's path without a slash at its end, where these are the settings of a mount; empty
-    /// for a site. Globs and redirects are of paths below the site all the same.
+    /// Other directories, mounted below a path.
+    pub mounts: Vec<MountConfig>,
+    /// The mount's path without a slash at its end, if these are the settings of a mount; empty for
+    /// a site. Globs and redirects match paths below the site either way.
     #[serde(skip)]
     pub at: String,
-    /// Files that stand for their directory, the first that exists.
+    /// The names of index files. The first that exists is served for its directory.
     pub index: Vec<String>,
-    /// Whether a directory without an index is listed.
+    /// Whether a directory without an index file is listed.
     pub listing: bool,
-    /// Formats in which a directory can be had as one file: `tar.zst`, `tar.gz`, `zip`; none turns
-    /// it off.
+    /// The archive formats in which a directory can be downloaded: `tar.zst`, `tar.gz`, `zip`;
+    /// empty for none.
     pub archives: Vec<String>,
-    /// Path of the file that answers 200 where there is none, for programs that route in the browser.
+    /// The path of the file that is served with 200 in place of a missing file, for single-page
+    /// applications.
     pub fallback: Option<String>,
-    /// Paths of files by status (`404`, `5xx`).
+    /// The paths of error pages by status (`404`, `5xx`).
     pub error_pages: BTreeMap<String, String>,
-    /// Suffixes that are appended, in this order, to a path that has no file (`.html`,
+    /// Suffixes that are appended, in this order, to a path that names no file (`.html`,
     /// `/index.html`).
     #[serde(rename = "try")]
     pub suffixes: Vec<String>,
-    /// `no`; `yes` tries `.html` and the index files; `redirect` also leads other addresses of a
-    /// file to its clean one.
+    /// `no`; `yes` tries `.html` and the index files; `redirect` also redirects other addresses of
+    /// a file to its clean one.
     pub clean_urls: Option<String>,
-    /// Globs of paths that are as if they were not there, with all that is below them.
+    /// Globs of paths that are treated as missing, with everything below them.
     pub hide: Vec<String>,
-    /// Globs of paths that are answered 403, with all that is below them.
+    /// Globs of paths that are answered 403, with everything below them.
     pub deny: Vec<String>,
-    /// Networks (`192.0.2.0/24`, `::1`, `unix`) whose clients are answered; none for all.
+    /// Networks (`192.0.2.0/24`, `::1`, `unix`) whose clients are admitted; empty for all.
     pub allow_from: Vec<String>,
     /// Networks whose clients are answered 403.
     pub deny_from: Vec<String>,
-    /// Whether names that begin with a dot are served; `.well-known` always is.
+    /// Whether names that begin with a dot are served. `.well-known` always is.
     pub dotfiles: bool,
-    /// `within` (links that stay below the root), `never`, or `follow`.
+    /// `within` (links that stay below the root; the default), `never`, or `follow`.
     pub symlinks: Option<String>,
-    /// Whether `NAME.br`, `NAME.zst`, `NAME.gz` stand for NAME.
+    /// Whether `NAME.br`, `NAME.zst` and `NAME.gz` are served as codings of `NAME`.
     pub precompressed: bool,
     /// Compression while serving.
-    pub compress: Compress,
-    /// The input of entity tags: `mtime` (modification time and size; the default) or `inode` (also
-    /// the inode number).
+    pub compress: CompressionConfig,
+    /// The input of entity tags: `mtime` (modification time and size; the default) or `inode` (the
+    /// inode number as well).
     pub etag: Option<String>,
-    /// Of texts; empty for none.
+    /// The charset of text types; empty for none.
     pub charset: String,
-    /// Media types by extension, before the built-in ones.
+    /// Media types by extension, which take precedence over the built-in ones.
     pub types: BTreeMap<String, String>,
-    /// The preset of security headers.
+    /// Whether the preset of security headers is sent.
     pub security_headers: bool,
-    /// Headers by path; of several rules with the same header the last one counts.
+    /// Headers by path. Of several rules that match, the last one that names a header applies.
     pub headers: Vec<HeaderRule>,
-    /// `Cache-Control` by path; the last rule that fits counts.
-    pub cache_control: Vec<CacheRule>,
-    /// Other addresses by path; the first that fits counts.
-    pub redirects: Vec<Redirect>,
-    /// Other files by path; the first that fits counts.
-    pub rewrites: Vec<Rewrite>,
-    /// Requests from other origins.
-    pub cors: Option<Cors>,
-    /// Users.
-    pub auth: Option<Auth>,
-    /// 503 for everything.
-    pub maintenance: Maintenance,
+    /// `Cache-Control` by path. The last rule that matches applies.
+    pub cache_control: Vec<CacheControlRule>,
+    /// Redirects by path. The first rule that matches applies.
+    pub redirects: Vec<RedirectRule>,
+    /// Rewrites by path. The first rule that matches applies.
+    pub rewrites: Vec<RewriteRule>,
+    /// Cross-origin requests.
+    pub cors: Option<CorsConfig>,
+    /// Basic authentication.
+    pub auth: Option<AuthConfig>,
+    /// Maintenance mode.
+    pub maintenance: MaintenanceConfig,
 }
 
-impl Default for Site {
+impl Default for SiteConfig {
     fn default() -> Self {
         Self {
             names: Vec::new(),
@@ -328,7 +343,7 @@ impl Default for Site {
             dotfiles: false,
             symlinks: None,
             precompressed: false,
-            compress: Compress::default(),
+            compress: CompressionConfig::default(),
             etag: None,
             charset: "utf-8".to_owned(),
             types: BTreeMap::new(),
@@ -339,126 +354,127 @@ impl Default for Site {
             rewrites: Vec::new(),
             cors: None,
             auth: None,
-            maintenance: Maintenance::default(),
+            maintenance: MaintenanceConfig::default(),
         }
     }
 }
 
 /// Compression while serving.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Compress {
-    /// Of `br`, `zstd`, `gzip`, the best first; none turns it off.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct CompressionConfig {
+    /// The codings among `br`, `zstd`, `gzip`, the best first; empty turns compression off.
     pub codings: Vec<String>,
-    /// A shorter body is sent as it is.
+    /// The shortest body that is compressed, in bytes.
     pub min_bytes: u64,
-    /// A longer one, too: it would have to be in memory.
+    /// The longest body that is compressed, in bytes: it has to be in memory.
     pub max_bytes: u64,
-    /// Media types (`text/*`) besides the built-in ones.
+    /// Compressible media types (`text/*`) besides the built-in ones.
     pub types: Vec<String>,
 }
 
-impl Default for Compress {
+impl Default for CompressionConfig {
     fn default() -> Self {
         Self { codings: Vec::new(), min_bytes: 1024, max_bytes: 1 << 20, types: Vec::new() }
     }
 }
 
-/// Headers by path.
+/// A rule that sets headers by path.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct HeaderRule {
-    /// Glob of request paths: `/assets/**`, `*.js`.
+    /// The glob of request paths: `/assets/**`, `*.js`.
     pub path: String,
-    /// Names and values; an empty value takes the header away.
+    /// Names and values; an empty value removes the header.
     pub set: BTreeMap<String, String>,
 }
 
-/// `Cache-Control` by path.
+/// A rule that sets `Cache-Control` by path.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CacheRule {
-    /// Glob of request paths.
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct CacheControlRule {
+    /// The glob of request paths.
     pub path: String,
-    /// The header's value.
+    /// The value of the header.
     pub value: String,
 }
 
-/// Another address.
+/// A redirect to another address.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Redirect {
-    /// Glob of request paths.
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct RedirectRule {
+    /// The glob of request paths.
     pub from: String,
-    /// Path or URL; `$1` is what the first wildcard stood for.
+    /// The target: a path or URL. `$1` stands for the match of the first wildcard.
     pub to: String,
-    /// 301, 302, 303, 307 or 308, which it is unless given.
+    /// The status: 301, 302, 303, 307 or 308 (the default).
     pub status: Option<u16>,
 }
 
-/// Another file.
+/// A rewrite to another file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Rewrite {
-    /// Glob of request paths.
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct RewriteRule {
+    /// The glob of request paths.
     pub from: String,
-    /// Path; `$1` is what the first wildcard stood for.
+    /// The target path. `$1` stands for the match of the first wildcard.
     pub to: String,
 }
 
-/// Requests from other origins (Fetch, section 3.2).
+/// Cross-origin requests (Fetch, section 3.2).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Cors {
-    /// `https://a.example`, or `*` for all.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct CorsConfig {
+    /// The allowed origins: `https://a.example`, or `*` for all.
     pub origins: Vec<String>,
-    /// Headers a request may have besides those of ranges and conditions, like `Authorization`.
+    /// Headers that a request may have besides those of ranges and preconditions, like
+    /// `Authorization`.
     pub allow_headers: Vec<String>,
-    /// Headers a script may read besides those of ranges and validators.
+    /// Headers that a script may read besides those of ranges and validators.
     pub expose_headers: Vec<String>,
-    /// Whether cookies and passwords may come with it; not with `*`.
+    /// Whether requests may carry cookies and passwords; not with `*`.
     pub credentials: bool,
-    /// How long a preflight's answer holds.
+    /// How long a browser may cache the response to a preflight.
     pub max_age_s: Option<u64>,
 }
 
-/// Users (RFC 7617).
+/// Basic authentication (RFC 7617).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Auth {
-    /// What browsers show.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct AuthConfig {
+    /// The realm that browsers show.
     pub realm: Option<String>,
-    /// Hashes by name: `$argon2id$...` or `$2b$...`.
+    /// Password hashes by user name: `$argon2id$...` or `$2b$...`.
     pub users: BTreeMap<String, String>,
-    /// Lines of `name:hash`, as htpasswd writes them.
+    /// A file of lines `name:hash`, as htpasswd writes it.
     pub file: Option<PathBuf>,
     /// Access by path. The last rule that matches a path applies; a path without a matching rule is
     /// open to all users.
     pub paths: Vec<AuthRule>,
 }
 
-/// Users by path.
+/// A rule that restricts a path to users.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct AuthRule {
-    /// Glob of request paths, and all that is below them.
+    /// The glob of request paths. It covers everything below them as well.
     pub path: String,
-    /// Names of the users who may; `*` for all of them.
+    /// The names of the users with access; `*` for all users.
     pub users: Vec<String>,
-    /// Whether these paths are served without a password.
+    /// Whether the paths are served without a password.
     pub public: bool,
 }
 
-/// 503 for everything but the health check.
+/// Maintenance mode: 503 for everything but the health check.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Maintenance {
-    /// Whether it is on.
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+pub struct MaintenanceConfig {
+    /// Whether maintenance mode is on.
     pub enabled: bool,
-    /// It is also on while this file exists.
+    /// A file that turns maintenance mode on while it exists.
     pub flag_file: Option<PathBuf>,
-    /// Path of the file that is shown.
+    /// The path of the page that is shown.
     pub page: Option<String>,
-    /// `Retry-After`, in seconds.
+    /// The value of `Retry-After`, in seconds.
     pub retry_after_s: Option<u64>,
 }

@@ -1,6 +1,6 @@
-//! Dates of HTTP (RFC 9110, section 5.6.7) as seconds since the epoch, and back.
+//! HTTP dates (RFC 9110, section 5.6.7) to and from seconds since the epoch.
 //!
-//! Does not own: the clock, but for the header `Date`.
+//! Does not own: the clock, except for the header `Date`.
 
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,36 +8,38 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::HeaderValue;
 use httpdate::HttpDate;
 
-/// The first second that a date of four digits cannot say: 10000-01-01.
+/// The first second that a date with a four-digit year cannot express: 10000-01-01.
 const YEAR_10000_S: u64 = 253_402_300_800;
 
-/// A date in any of the three formats; `None` for what is none, and for years before 1970.
+/// Parses a date in any of the three formats. Returns `None` for a malformed date and for years
+/// before 1970.
 #[must_use]
 pub fn parse(value: &[u8]) -> Option<u64> {
     let date: HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;
     SystemTime::from(date).duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// The value of a header; `None` after the year 9999, when `httpdate` would panic.
+/// Formats a header value. Returns `None` after the year 9999, for which `httpdate` would panic.
 #[must_use]
 pub fn value(seconds: u64) -> Option<HeaderValue> {
     let time = UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).filter(|_| seconds < YEAR_10000_S)?;
     HeaderValue::try_from(httpdate::fmt_http_date(time)).ok()
 }
 
-/// What a file's modification time is as `Last-Modified`, or `None` if it cannot be one. A time after `now_s` must not be sent
-/// (RFC 9110, section 8.8.2.1), and the present instead of it would be another date each time.
+/// Returns a file's modification time as `Last-Modified`, or `None` if it cannot be one. A time
+/// after `now_s` must not be sent (RFC 9110, section 8.8.2.1), and the present in its place would
+/// be a different date each time.
 #[must_use]
 pub fn last_modified(mtime_s: i64, now_s: u64) -> Option<u64> {
     u64::try_from(mtime_s).ok().filter(|mtime_s| *mtime_s <= now_s && *mtime_s < YEAR_10000_S)
 }
 
-/// The header `Date`, formatted once a second.
+/// The value of the header `Date`, formatted once a second.
 #[derive(Debug, Default)]
-pub(crate) struct Clock(RefCell<Option<(u64, HeaderValue)>>);
+pub(crate) struct DateCache(RefCell<Option<(u64, HeaderValue)>>);
 
-impl Clock {
-    /// The present; none after the year 9999.
+impl DateCache {
+    /// Returns the current value; `None` after the year 9999.
     pub(crate) fn now(&self) -> Option<HeaderValue> {
         let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut known = self.0.borrow_mut();
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn malformed_dates_are_none() {
         let texts = [
             "",
             "0",
@@ -101,7 +103,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(2000) })]
 
         #[test]
-        fn what_is_written_is_read_again(seconds in 0..YEAR_10000_S) {
+        fn formatted_dates_parse_again(seconds in 0..YEAR_10000_S) {
             prop_assert_eq!(value(seconds).and_then(|value| parse(value.as_bytes())), Some(seconds));
         }
 

@@ -1,32 +1,34 @@
-//! Why a server cannot be started, or not go on with a new configuration. What a client did wrong is no error but a status.
+//! Errors that keep a server from starting or from taking over a new configuration. A client's
+//! mistake is a response status, not an error of this type.
 
 use std::error::Error as Source;
 use std::fmt;
 
-/// The deed that failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Reading a configuration file, or making sense of its text.
+    /// Reading a configuration file, or parsing it.
     ReadConfig,
-    /// Making something of a value that could be read; the thing is its key (`site.redirects[2].from`).
+    /// Compiling a value of the configuration. The thing is the key of the value
+    /// (`site.redirects[2].from`).
     Configure,
     /// Opening a directory that is to be served.
     Open,
-    /// Getting a socket to listen on.
+    /// Opening a listening socket.
     Listen,
-    /// Reading a certificate, or making sense of it.
+    /// Reading or parsing a certificate.
     LoadCertificate,
-    /// The same of its key.
+    /// Reading or parsing the key of a certificate.
     LoadKey,
-    /// The same of a file of users.
+    /// Reading or parsing a file of users.
     LoadUsers,
     /// Opening the access log or the error log.
     OpenLog,
-    /// Anything else on the way to the first request.
+    /// Any other step of the start.
     Start,
 }
 
-/// Why a server cannot be started, or not go on with a new configuration.
+/// An error of a start or of a reload.
 #[derive(Debug)]
 pub struct Error {
     op: Op,
@@ -35,31 +37,32 @@ pub struct Error {
 }
 
 impl Error {
-    /// `op` failed on `thing`, a path, an address or a key, because of `source`.
+    /// Creates the error of `op` on `thing`, which is a path, an address or a key.
     #[must_use]
     pub fn new(op: Op, thing: impl Into<String>, source: impl Into<Box<dyn Source + Send + Sync>>) -> Self {
         Self { op, thing: thing.into(), source: source.into() }
     }
 
-    /// The value of `key` cannot be used because of `source`.
+    /// Creates the error of an unusable value under `key`.
     #[must_use]
     pub fn configure(key: impl Into<String>, source: impl Into<Box<dyn Source + Send + Sync>>) -> Self {
         Self::new(Op::Configure, key, source)
     }
 
-    /// The deed that failed.
+    /// Returns the operation that failed.
     #[must_use]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The path, address or key it failed on.
+    /// Returns the path, address or key on which the operation failed.
     #[must_use]
     pub fn thing(&self) -> &str {
         &self.thing
     }
 
-    /// The cause alone, in the system's words if it was the system's.
+    /// Returns the cause alone. For an error of the operating system that is the message of
+    /// strerror(3).
     #[must_use]
     pub fn cause(&self) -> String {
         match self.source.downcast_ref::<std::io::Error>() {
@@ -69,11 +72,12 @@ impl Error {
     }
 }
 
-/// The cause of `error`, in the system's words if it was the system's.
+/// Returns the cause of `error`. For an error of the operating system that is the message of
+/// strerror(3).
 pub(crate) fn cause(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(code) => {
-            let words = fathom_text::words(std::io::Error::from_raw_os_error(code));
+            let words = fathom_text::strerror(std::io::Error::from_raw_os_error(code));
             String::from_utf8_lossy(&words).into_owned()
         }
         None => error.to_string(),

@@ -1,15 +1,15 @@
-//! A static file server whose file I/O model is the point.
+//! A static file server with a choice of file I/O models.
 //!
 //! ```text
-//! listener ─> worker (one a CPU, its own runtime) ─> connection (hyper) ─> answer ─> site's rules
-//!                                                                            └─> files: cache, models, pool
+//! listener ─> worker (one a CPU) ─> connection (hyper) ─> answer ─> site's rules
+//!             its own runtime                                └─> files: cache, models, pool
 //! ```
-//! Owns: what a request means, which bytes answer it and how they are read and sent. Does not own: the command line, the
-//! environment, the terminal, signals. It never prints; what has to be said comes out as log lines and errors.
+//! Owns: what a request means, which bytes answer it and how they are read and sent. Does not own:
+//! the command line, the environment, the terminal, signals. It never prints; messages leave it as
+//! log lines and errors.
 
 mod answer;
 pub mod archive;
-pub mod asked;
 pub mod auth;
 mod body;
 mod budget;
@@ -35,6 +35,7 @@ pub mod proxies;
 pub mod range;
 mod rate;
 pub mod report;
+pub mod request_headers;
 pub mod rules;
 pub mod server;
 pub mod tls;
@@ -44,3 +45,8 @@ mod worker;
 pub use config::Config;
 pub use error::{Error, Op};
 pub use files::{Model, UnknownModel};
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

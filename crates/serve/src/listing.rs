@@ -1,12 +1,12 @@
-//! Directory listings: the entries of an open directory, in an order the client asks for, as HTML or
-//! as JSON, in pages.
+//! Directory listings: the entries of an open directory as HTML or JSON, sorted, filtered and paged
+//! by the client's query.
 //!
 //! ```text
 //! read ─> Listing ─> page (filter, order) ─> html | json
 //! ```
-//! Does not own: how the directory was opened, what may be had through a symbolic link (a closure
-//! tells), which form the client wants, the response's headers. All of it is work for a thread of the
-//! pool, which a [`Tick`] interrupts.
+//! Does not own: opening the directory, access to the targets of symbolic links (a closure
+//! decides), the choice of the form, the response's headers. Listings are computed on pool threads,
+//! and call a [`Tick`] so that they can yield.
 
 mod entry;
 mod html;
@@ -17,17 +17,17 @@ mod readme;
 mod sort;
 mod view;
 
-pub use entry::{Entry, Kind};
+pub use entry::{EntryKind, ListingEntry};
 pub use html::html;
 pub use json::json;
-pub use page::{PAGE_ENTRIES, Page};
+pub use page::{ListingPage, PAGE_ENTRIES};
 pub use read::{ENTRIES_MAX, Listing, read};
 pub use readme::Readme;
-pub use sort::{Key, Order};
-pub use view::View;
+pub use sort::{SortKey, SortOrder};
+pub use view::ListingView;
 
 use fathom_io::Errno;
 
-/// A function that long work calls every few microseconds with the bytes of memory it holds: it may
-/// yield the processor, and its error ends the work.
+/// A callback that long computations call every few microseconds with the bytes of memory they
+/// hold. It may yield the processor, and its error ends the computation.
 pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<(), Errno>;

@@ -1,15 +1,16 @@
-//! What Prometheus may ask (text format 0.0.4). Each worker counts in atomics of its own, which nobody else writes, so that counting
-//! costs a few additions without a fight for a cache line; they are added up when somebody asks.
+//! Metrics in the Prometheus text format 0.0.4. Each worker counts in atomics that it alone writes,
+//! so a count is a few additions without contention for a cache line. Rendering adds them up.
 //!
-//! No label ever has a byte of a client's: methods, statuses and sources come from fixed lists, and what is in none is `other`.
+//! No label ever has a byte from a client: methods, statuses and sources come from fixed lists, and
+//! any other value is `other`.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::log::Source;
+use crate::log::BodySource;
 
-/// `Content-Type` of what [`Metrics::render`] makes.
+/// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", OTHER];
@@ -18,15 +19,15 @@ const STATUSES: [u16; 31] = [
     416, 417, 421, 429, 431, 500, 501, 503, 504, 505,
 ];
 const OTHER: &str = "other";
-/// Upper ends of the buckets, in microseconds.
+/// The upper bounds of the histogram buckets, in microseconds.
 const BUCKETS: [u64; 16] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000,
 ];
-/// More filesystems than this are not named: a label's values have to end somewhere.
+/// The most filesystems that are named: the number of label values has to be bounded.
 const DEVICES_MAX: usize = 32;
 
-/// A place for each status from 100 to 599, so that a request does not search.
+/// The counter index for each status from 100 to 599, so that a request does not search.
 const STATUS_SLOTS: [u8; 500] = {
     let mut slots = [STATUSES.len() as u8; 500];
     let mut at = 0;
@@ -37,12 +38,12 @@ const STATUS_SLOTS: [u8; 500] = {
     slots
 };
 
-/// What one worker has counted. On cache lines of its own.
+/// The counters of one worker, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Counters {
+pub struct WorkerCounters {
     requests: [[AtomicU64; STATUSES.len() + 1]; METHODS.len()],
-    sources: [AtomicU64; Source::ALL.len()],
+    sources: [AtomicU64; BodySource::ALL.len()],
     response_bytes: AtomicU64,
     opened: AtomicU64,
     closed: AtomicU64,
@@ -50,13 +51,13 @@ pub struct Counters {
     stalls: Histogram,
 }
 
-impl Counters {
-    /// A request was answered; `bytes` are the body's.
-    pub fn request(
+impl WorkerCounters {
+    /// Counts a request. `bytes` are those of the response body.
+    pub fn record_request(
         &self,
         method: &http::Method,
         status: u16,
-        source: Source,
+        source: BodySource,
         bytes: u64,
         duration: Duration,
     ) {
@@ -72,25 +73,26 @@ impl Counters {
         self.durations.observe(duration);
     }
 
-    /// A connection was accepted.
-    pub fn opened(&self) {
+    /// Counts an accepted connection.
+    pub fn connection_opened(&self) {
         add(&self.opened, 1);
     }
 
-    /// A connection of this worker is gone.
-    pub fn closed(&self) {
+    /// Counts a closed connection.
+    pub fn connection_closed(&self) {
         add(&self.closed, 1);
     }
 
-    /// The worker was away in one call for so long, and looked after none of its connections.
-    pub fn stall(&self, away: Duration) {
-        self.stalls.observe(away);
+    /// Records that one call blocked the worker for `duration`, during which it polled none of its
+    /// connections.
+    pub fn record_stall(&self, duration: Duration) {
+        self.stalls.observe(duration);
     }
 }
 
 #[derive(Debug, Default)]
 struct Histogram {
-    /// The last one is of what is longer than all buckets.
+    /// The counts by bucket; the last one is of durations above all bounds.
     counts: [AtomicU64; BUCKETS.len() + 1],
     sum_us: AtomicU64,
 }
@@ -107,6 +109,7 @@ impl Histogram {
 }
 
 fn add(count: &AtomicU64, more: u64) {
+    // Relaxed: no other data depends on a counter.
     count.fetch_add(more, Ordering::Relaxed);
 }
 
@@ -124,174 +127,185 @@ fn status_slot(status: u16) -> usize {
     slot.map_or(STATUSES.len(), |&slot| usize::from(slot))
 }
 
-/// Listings at one moment.
+/// The gauges of listings.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ListingLoad {
-    /// Directories that were read, or are being read.
+pub struct ListingGauges {
+    /// Directories that were read or are being read.
     pub reads: u64,
-    /// Directories that are being read now.
+    /// Directories that are being read.
     pub reading: u64,
     /// Bytes of entries and pages in memory.
     pub bytes: u64,
 }
 
-/// What others know at the moment somebody asks.
+/// The values that are kept outside the counters, sampled for one rendering.
 #[derive(Clone, Debug, Default)]
-pub struct Outside {
+pub struct Gauges {
     /// Requests that wait for a thread of the pool.
     pub pool_queue: u64,
-    /// Threads the pool has.
+    /// Threads of the pool.
     pub pool_threads: u64,
     /// Listings.
-    pub listings: ListingLoad,
-    /// Bytes of responses in memory.
+    pub listings: ListingGauges,
+    /// Unsent response bytes in memory.
     pub buffered_bytes: u64,
-    /// Lines the access log has lost.
+    /// Lines that the access log has lost.
     pub log_lines_dropped: u64,
-    /// Filesystems, by major and minor number of their device, that refuse reads that must not wait.
+    /// Filesystems, by major and minor number of their device, that refuse `RWF_NOWAIT`.
     pub nowait_unsupported: Vec<(u32, u32)>,
 }
 
 /// The counters of all workers.
 #[derive(Debug)]
 pub struct Metrics {
-    workers: Vec<Counters>,
+    workers: Vec<WorkerCounters>,
 }
 
 impl Metrics {
-    /// For so many workers.
+    /// Creates the counters of `workers` workers.
     #[must_use]
     pub fn new(workers: usize) -> Self {
-        Self { workers: (0..workers).map(|_| Counters::default()).collect() }
+        Self { workers: (0..workers).map(|_| WorkerCounters::default()).collect() }
     }
 
-    /// Those of one worker, if there are so many.
+    /// Returns the counters of one worker, if it exists.
     #[must_use]
-    pub fn worker(&self, worker: usize) -> Option<&Counters> {
+    pub fn worker(&self, worker: usize) -> Option<&WorkerCounters> {
         self.workers.get(worker)
     }
 
-    /// Connections that are open now.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
-        // Ends first: whoever ends in between must not have ended more often than begun.
+        // Load the closed connections first: a connection that opens and closes between the two
+        // loads would otherwise count as closed only. `saturating_sub` covers a reordering of the
+        // loads, which are Relaxed.
         let closed = self.sum(|worker| &worker.closed);
         self.sum(|worker| &worker.opened).saturating_sub(closed)
     }
 
-    /// All of it, as [`CONTENT_TYPE`] says.
+    /// Renders all metrics in the format of [`CONTENT_TYPE`].
     #[must_use]
-    pub fn render(&self, outside: &Outside) -> String {
-        let mut page = Page::default();
-        page.family("fathom_build_info", "gauge", "Always 1; the label says what is running.");
-        page.sample("fathom_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        self.render_requests(&mut page);
+    pub fn render(&self, gauges: &Gauges) -> String {
+        let mut exposition = Exposition::default();
+        exposition.family("fathom_build_info", "gauge", "Always 1; the label says what is running.");
+        exposition.sample("fathom_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        self.render_requests(&mut exposition);
         self.render_histogram(
-            &mut page,
+            &mut exposition,
             "fathom_request_duration_seconds",
             "From first to last byte.",
             |w| &w.durations,
         );
         let stalls = "How long a worker was away in one call.";
-        self.render_histogram(&mut page, "fathom_worker_stall_seconds", stalls, |w| &w.stalls);
-        page.single("fathom_connections", "gauge", "Connections that are open.", self.connections());
+        self.render_histogram(&mut exposition, "fathom_worker_stall_seconds", stalls, |w| &w.stalls);
+        exposition.single("fathom_connections", "gauge", "Connections that are open.", self.connections());
         let opened = self.sum(|worker| &worker.opened);
-        page.single("fathom_connections_total", "counter", "Connections that were accepted.", opened);
-        page.single("fathom_pool_queue", "gauge", "Requests that wait for a thread.", outside.pool_queue);
-        page.single("fathom_pool_threads", "gauge", "Threads of the pool.", outside.pool_threads);
-        let ListingLoad { reads, reading, bytes } = outside.listings;
-        page.single(
+        exposition.single("fathom_connections_total", "counter", "Connections that were accepted.", opened);
+        exposition.single(
+            "fathom_pool_queue",
+            "gauge",
+            "Requests that wait for a thread.",
+            gauges.pool_queue,
+        );
+        exposition.single("fathom_pool_threads", "gauge", "Threads of the pool.", gauges.pool_threads);
+        let ListingGauges { reads, reading, bytes } = gauges.listings;
+        exposition.single(
             "fathom_listing_reads_total",
             "counter",
             "Directories that were read for listings.",
             reads,
         );
-        page.single(
+        exposition.single(
             "fathom_listing_reads",
             "gauge",
             "Directories that are being read for listings.",
             reading,
         );
-        page.single("fathom_listing_bytes", "gauge", "Bytes of entries and pages of listings.", bytes);
+        exposition.single("fathom_listing_bytes", "gauge", "Bytes of entries and pages of listings.", bytes);
         let buffered = "Bytes of responses in memory that wait for their clients.";
-        page.single("fathom_buffered_bytes", "gauge", buffered, outside.buffered_bytes);
+        exposition.single("fathom_buffered_bytes", "gauge", buffered, gauges.buffered_bytes);
         let lost = "Lines the access log has lost.";
-        page.single("fathom_log_lines_dropped_total", "counter", lost, outside.log_lines_dropped);
-        render_nowait(&mut page, &outside.nowait_unsupported);
-        page.text
+        exposition.single("fathom_log_lines_dropped_total", "counter", lost, gauges.log_lines_dropped);
+        render_nowait(&mut exposition, &gauges.nowait_unsupported);
+        exposition.text
     }
 
-    fn render_requests(&self, page: &mut Page) {
-        page.family("fathom_requests_total", "counter", "Requests that were answered.");
+    fn render_requests(&self, exposition: &mut Exposition) {
+        exposition.family("fathom_requests_total", "counter", "Requests that were answered.");
         for (row, method) in METHODS.iter().enumerate() {
             for slot in 0..=STATUSES.len() {
                 let count = self.sum_of(|worker| worker.requests.get(row)?.get(slot));
                 let status = STATUSES.get(slot).map_or_else(|| OTHER.to_owned(), u16::to_string);
                 if count > 0 {
-                    page.sample("fathom_requests_total", &[("method", method), ("status", &status)], count);
+                    exposition.sample(
+                        "fathom_requests_total",
+                        &[("method", method), ("status", &status)],
+                        count,
+                    );
                 }
             }
         }
         let bytes = self.sum(|worker| &worker.response_bytes);
-        page.single("fathom_response_bytes_total", "counter", "Bytes of bodies that were sent.", bytes);
-        page.family("fathom_sources_total", "counter", "Responses by where their bytes came from.");
-        for source in Source::ALL {
-            let word = if source == Source::Other { OTHER } else { source.word() };
+        exposition.single("fathom_response_bytes_total", "counter", "Bytes of bodies that were sent.", bytes);
+        exposition.family("fathom_sources_total", "counter", "Responses by where their bytes came from.");
+        for source in BodySource::ALL {
+            let word = if source == BodySource::Other { OTHER } else { source.word() };
             let count = self.sum_of(|worker| worker.sources.get(source.index()));
-            page.sample("fathom_sources_total", &[("source", word)], count);
+            exposition.sample("fathom_sources_total", &[("source", word)], count);
         }
     }
 
     fn render_histogram(
         &self,
-        page: &mut Page,
+        exposition: &mut Exposition,
         name: &str,
         help: &str,
-        of: impl Fn(&Counters) -> &Histogram,
+        of: impl Fn(&WorkerCounters) -> &Histogram,
     ) {
-        page.family(name, "histogram", help);
+        exposition.family(name, "histogram", help);
         let mut count = 0;
         for slot in 0..=BUCKETS.len() {
             count += self.sum_of(|worker| of(worker).counts.get(slot));
             let end = BUCKETS.get(slot).map_or_else(|| "+Inf".to_owned(), |&end| seconds(end));
-            page.sample(&format!("{name}_bucket"), &[("le", &end)], count);
+            exposition.sample(&format!("{name}_bucket"), &[("le", &end)], count);
         }
         let sum = self.sum(|worker| &of(worker).sum_us);
-        page.sample(&format!("{name}_sum"), &[], seconds(sum));
-        page.sample(&format!("{name}_count"), &[], count);
+        exposition.sample(&format!("{name}_sum"), &[], seconds(sum));
+        exposition.sample(&format!("{name}_count"), &[], count);
     }
 
-    fn sum(&self, of: impl Fn(&Counters) -> &AtomicU64) -> u64 {
+    fn sum(&self, of: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
         self.sum_of(|worker| Some(of(worker)))
     }
 
-    /// Counters run over, as Prometheus expects of them.
-    fn sum_of<'a>(&'a self, of: impl Fn(&'a Counters) -> Option<&'a AtomicU64>) -> u64 {
+    /// Returns the sum over all workers. A sum wraps around, as Prometheus expects of counters.
+    fn sum_of<'a>(&'a self, of: impl Fn(&'a WorkerCounters) -> Option<&'a AtomicU64>) -> u64 {
         self.workers.iter().filter_map(of).map(get).fold(0, u64::wrapping_add)
     }
 }
 
-fn render_nowait(page: &mut Page, devices: &[(u32, u32)]) {
+fn render_nowait(exposition: &mut Exposition, devices: &[(u32, u32)]) {
     let name = "fathom_nowait_unsupported";
-    page.family(name, "gauge", "Filesystems that refuse reads that must not wait.");
+    exposition.family(name, "gauge", "Filesystems that refuse reads that must not wait.");
     for (major, minor) in devices.iter().take(DEVICES_MAX) {
-        page.sample(name, &[("device", &format!("{major}:{minor}"))], 1);
+        exposition.sample(name, &[("device", &format!("{major}:{minor}"))], 1);
     }
 }
 
-/// Microseconds as seconds, without a rounded digit.
+/// Formats microseconds as seconds, without rounding.
 fn seconds(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[derive(Default)]
-struct Page {
+struct Exposition {
     text: String,
 }
 
-/// Writing to a string cannot fail.
-impl Page {
+/// Writing to a `String` cannot fail.
+impl Exposition {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -301,7 +315,8 @@ impl Page {
         self.sample(name, &[], value);
     }
 
-    /// Labels hold nothing that needs an escape: they are our own words and numbers.
+    /// Writes one sample. Labels need no escapes: their values are numbers and words of this
+    /// program.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
         let labels: Vec<_> = labels.iter().map(|(label, text)| format!("{label}=\"{text}\"")).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
@@ -318,8 +333,8 @@ mod tests {
 
     use super::*;
 
-    /// Samples by name and labels. Fails on what Prometheus would not take: a sample without its family's head, a head or a sample
-    /// twice, a wrong name, a value that is no number.
+    /// Parses samples by name and labels. Panics on text that Prometheus rejects: a sample without
+    /// its family's head, a repeated head or sample, an invalid name, a value that is no number.
     fn parse(text: &str) -> BTreeMap<String, f64> {
         let (mut kinds, mut samples) = (BTreeMap::new(), BTreeMap::new());
         let mut helped = BTreeSet::new();
@@ -367,22 +382,22 @@ mod tests {
     fn workers_are_added_up() {
         let metrics = Metrics::new(2);
         let [first, second] = [metrics.worker(0).unwrap(), metrics.worker(1).unwrap()];
-        first.opened();
-        second.opened();
-        second.closed();
-        first.request(&Method::GET, 200, Source::Cache, 10, Duration::from_micros(90));
-        second.request(&Method::GET, 200, Source::Pool, 5, Duration::from_micros(1_500_001));
-        second.request(&Method::HEAD, 304, Source::Other, 0, Duration::from_secs(60));
-        second.stall(Duration::from_millis(1));
-        let outside = Outside {
+        first.connection_opened();
+        second.connection_opened();
+        second.connection_closed();
+        first.record_request(&Method::GET, 200, BodySource::Cache, 10, Duration::from_micros(90));
+        second.record_request(&Method::GET, 200, BodySource::Pool, 5, Duration::from_micros(1_500_001));
+        second.record_request(&Method::HEAD, 304, BodySource::Other, 0, Duration::from_secs(60));
+        second.record_stall(Duration::from_millis(1));
+        let gauges = Gauges {
             pool_queue: 3,
             pool_threads: 4,
-            listings: ListingLoad { reads: 6, reading: 7, bytes: 8 },
+            listings: ListingGauges { reads: 6, reading: 7, bytes: 8 },
             buffered_bytes: 9,
             log_lines_dropped: 5,
             nowait_unsupported: vec![(0, 45)],
         };
-        let samples = parse(&metrics.render(&outside));
+        let samples = parse(&metrics.render(&gauges));
         for (key, value) in [
             ("fathom_requests_total{method=\"GET\",status=\"200\"}", 2.0),
             ("fathom_requests_total{method=\"HEAD\",status=\"304\"}", 1.0),
@@ -415,9 +430,9 @@ mod tests {
         let counters = metrics.worker(0).unwrap();
         for at in 0..1000_u16 {
             let method = Method::from_bytes(format!("EVIL{at}").as_bytes()).unwrap();
-            counters.request(&method, at.saturating_mul(70), Source::Other, 0, Duration::ZERO);
+            counters.record_request(&method, at.saturating_mul(70), BodySource::Other, 0, Duration::ZERO);
         }
-        let text = metrics.render(&Outside::default());
+        let text = metrics.render(&Gauges::default());
         assert!(!text.contains("EVIL"));
         let requests = parse(&text).keys().filter(|key| key.starts_with("fathom_requests_total")).count();
         assert!((1..=STATUSES.len() + 1).contains(&requests), "{requests}");
@@ -425,10 +440,10 @@ mod tests {
 
     #[test]
     fn filesystems_without_end_are_not_named() {
-        let outside =
-            Outside { nowait_unsupported: (0..1000).map(|minor| (0, minor)).collect(), ..Outside::default() };
+        let gauges =
+            Gauges { nowait_unsupported: (0..1000).map(|minor| (0, minor)).collect(), ..Gauges::default() };
         assert_eq!(
-            Metrics::new(1).render(&outside).matches("fathom_nowait_unsupported{").count(),
+            Metrics::new(1).render(&gauges).matches("fathom_nowait_unsupported{").count(),
             DEVICES_MAX
         );
     }
@@ -442,9 +457,9 @@ mod tests {
             for (at, &(status, source, bytes, micros)) in requests.iter().enumerate() {
                 let counters = metrics.worker(at % 3).unwrap();
                 let duration = Duration::from_micros(micros >> 12);
-                counters.request(&Method::POST, status, Source::ALL[source], u64::from(bytes), duration);
+                counters.record_request(&Method::POST, status, BodySource::ALL[source], u64::from(bytes), duration);
             }
-            let samples = parse(&metrics.render(&Outside::default()));
+            let samples = parse(&metrics.render(&Gauges::default()));
             let total = |prefix: &str| -> f64 {
                 samples.iter().filter(|(key, _)| key.starts_with(prefix)).map(|(_, value)| value).sum()
             };

@@ -1,8 +1,9 @@
-//! The frame of `multipart/byteranges` (RFC 9110, section 14.6; RFC 2046, section 5.1): what is sent between the ranges of a
-//! file, and how long it all is.
+//! The framing of `multipart/byteranges` (RFC 9110, section 14.6; RFC 2046, section 5.1): the bytes
+//! between the ranges of a file, and the length of the body.
 //!
-//! Does not own: which ranges (`range`), nor the file's bytes: the caller puts them where a piece says so. Not for a file in
-//! a content coding, which would be the coding of the frame too.
+//! Does not own: the selection of ranges (`range`), and the file's bytes, which the caller inserts
+//! where a segment says so. Not for a file in a content coding, which would apply to the framing as
+//! well.
 
 use std::ops::Range;
 
@@ -11,18 +12,19 @@ use http::HeaderValue;
 
 use crate::range::content_range;
 
-/// What comes next in the body.
+/// One segment of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The head of a part, with the end of the one before.
+pub enum MultipartSegment {
+    /// The header of a body part, after the end of the part before it.
     Head(Bytes),
-    /// These bytes of the file.
+    /// A range of the file.
     Range(Range<u64>),
-    /// What closes the body.
+    /// The closing delimiter.
     End(Bytes),
 }
 
-/// A body, as an iterator of its pieces: for each range its head and itself, and the end.
+/// A body, as an iterator of its segments: for each range its header and the range, then the
+/// closing delimiter.
 #[derive(Clone, Debug)]
 pub struct Multipart {
     ranges: Vec<Range<u64>>,
@@ -33,25 +35,26 @@ pub struct Multipart {
 }
 
 impl Multipart {
-    /// Of ranges of a file of `size` bytes and, if it is known, its `Content-Type`.
+    /// Creates the body for ranges of a file of `size` bytes and, if it is known, its
+    /// `Content-Type`.
     ///
-    /// `random` is the boundary. It must be drawn for each response, and nobody may be able to tell it before: who can put a
-    /// file on the server could otherwise write the boundary into it, and what clients take for other parts of other
-    /// files. `RandomState::hash_one` of a counter is such a number.
+    /// `random` is the boundary. It must be drawn for each response and be unpredictable. Otherwise
+    /// an uploaded file could contain the boundary, and clients would take its bytes for further
+    /// parts. `RandomState::hash_one` of a counter is such a number.
     #[must_use]
     pub fn new(ranges: Vec<Range<u64>>, size: u64, media_type: Option<HeaderValue>, random: u64) -> Self {
         Self { ranges, size, media_type, boundary: format!("{random:016x}"), next: 0 }
     }
 
-    /// The response's `Content-Type`.
+    /// Returns the response's `Content-Type`.
     #[must_use]
     pub fn content_type(&self) -> HeaderValue {
         let text = format!("multipart/byteranges; boundary={}", self.boundary);
         HeaderValue::try_from(text).expect("hexadecimal digits are a header's value")
     }
 
-    /// Bytes of the pieces that are still to come: of the whole body before the first is taken. `None` if they are more than
-    /// a number can say.
+    /// Returns the bytes of the remaining segments: of the whole body before the first is taken.
+    /// `None` if the sum overflows.
     #[must_use]
     pub fn remaining_bytes(&self) -> Option<u64> {
         self.clone().try_fold(0u64, |total, piece| total.checked_add(piece.bytes()?))
@@ -73,14 +76,14 @@ impl Multipart {
 }
 
 impl Iterator for Multipart {
-    type Item = Piece;
+    type Item = MultipartSegment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<MultipartSegment> {
         let piece = match self.ranges.get(self.next / 2) {
-            Some(range) if self.next.is_multiple_of(2) => Piece::Head(self.head(range)),
-            Some(range) => Piece::Range(range.clone()),
+            Some(range) if self.next.is_multiple_of(2) => MultipartSegment::Head(self.head(range)),
+            Some(range) => MultipartSegment::Range(range.clone()),
             None if self.next == 2 * self.ranges.len() => {
-                Piece::End(format!("\r\n--{}--\r\n", self.boundary).into())
+                MultipartSegment::End(format!("\r\n--{}--\r\n", self.boundary).into())
             }
             None => return None,
         };
@@ -89,7 +92,7 @@ impl Iterator for Multipart {
     }
 }
 
-impl Piece {
+impl MultipartSegment {
     fn bytes(&self) -> Option<u64> {
         match self {
             Self::Head(bytes) | Self::End(bytes) => u64::try_from(bytes.len()).ok(),
@@ -114,8 +117,12 @@ mod tests {
         let mut body = Vec::new();
         for piece in multipart {
             match piece {
-                Piece::Head(bytes) | Piece::End(bytes) => body.extend_from_slice(&bytes),
-                Piece::Range(range) => body.extend_from_slice(&file[at(range.start)..at(range.end)]),
+                MultipartSegment::Head(bytes) | MultipartSegment::End(bytes) => {
+                    body.extend_from_slice(&bytes)
+                }
+                MultipartSegment::Range(range) => {
+                    body.extend_from_slice(&file[at(range.start)..at(range.end)])
+                }
             }
         }
         body
@@ -149,7 +156,7 @@ mod tests {
         assert_eq!(Multipart::new(vec![0..1, 1..u64::MAX], u64::MAX, None, 1).remaining_bytes(), None);
     }
 
-    /// The parts of a body, taken apart at its boundary as clients do it: `Content-Range` and bytes.
+    /// Splits a body at its boundary as clients do, into `Content-Range` and bytes of each part.
     fn parts(body: &[u8], boundary: &str) -> Vec<(String, Vec<u8>)> {
         let text: String = body.iter().copied().map(char::from).collect();
         let text = format!("\r\n{text}");

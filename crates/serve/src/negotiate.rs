@@ -1,6 +1,7 @@
-//! What a client would rather have (RFC 9110, section 12): a content coding, and a listing for programs or for people.
+//! Content negotiation (RFC 9110, section 12): the content coding of a response, and the form of a
+//! listing.
 //!
-//! Does not own: which codings there are of a file, compression, `Vary`.
+//! Does not own: which codings of a file exist, compression, `Vary`.
 
 use std::cmp::Reverse;
 
@@ -16,10 +17,10 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, in the order they are preferred unless a server is told otherwise.
+    /// All codings, in the default order of preference.
     pub const ALL: [Self; 3] = [Self::Br, Self::Zstd, Self::Gzip];
 
-    /// Its name in headers and in the configuration.
+    /// Returns the name of the coding in headers and in the configuration.
     #[must_use]
     pub fn token(self) -> &'static str {
         match self {
@@ -29,7 +30,7 @@ impl Coding {
         }
     }
 
-    /// What a compressed file's name has behind that of the file it stands for.
+    /// Returns the suffix that a compressed file's name has after the name of the original.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -39,7 +40,7 @@ impl Coding {
         }
     }
 
-    /// By its name, in any case; `x-gzip` is gzip (section 8.4.1.3).
+    /// Returns the coding with this name, in any case; `x-gzip` is gzip (section 8.4.1.3).
     #[must_use]
     pub fn parse(token: &[u8]) -> Option<Self> {
         if token.eq_ignore_ascii_case(b"x-gzip") {
@@ -49,22 +50,23 @@ impl Coding {
     }
 }
 
-/// What `Accept-Encoding` says of the codings that there are (section 12.5.3).
+/// The weights that `Accept-Encoding` gives to the supported codings (section 12.5.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Accepted {
-    /// Thousandths, in the order of [`Coding::ALL`].
+pub struct AcceptedCodings {
+    /// Weights in thousandths, in the order of [`Coding::ALL`].
     weights: [u16; 3],
-    /// Of a body as it is. 0 also where it is not mentioned: it may be sent then, but after any coding that is.
+    /// The weight of `identity`, 0 if the header does not mention it: then any accepted coding is
+    /// preferred, and an unencoded body is still allowed.
     identity: u16,
 }
 
-impl Accepted {
-    /// Of a header; without one no coding is accepted, as old clients that send none know none. An element that is malformed
-    /// is skipped; of a coding that is there twice the last one counts.
+impl AcceptedCodings {
+    /// Parses the header. Without a header no coding is accepted: clients that send none may know
+    /// none. A malformed element is skipped; of a repeated coding the last element counts.
     #[must_use]
     pub fn parse(header: Option<&[u8]>) -> Self {
         let (mut weights, mut identity, mut others) = ([None; 3], None, None);
-        for Element { name, weight } in elements(header.unwrap_or_default()) {
+        for WeightedElement { name, weight } in elements(header.unwrap_or_default()) {
             if name == b"*" {
                 others = Some(weight);
             } else if name.eq_ignore_ascii_case(b"identity") {
@@ -77,9 +79,10 @@ impl Accepted {
         Self { weights: weights.map(or_others), identity: or_others(identity) }
     }
 
-    /// The one of `available`, the best first, that the client likes most; `None` for the body as it is. That is also the
-    /// answer when the client refuses it (`identity;q=0`) but nothing else is there: section 12.4.1 leaves it to the server,
-    /// and a body is more use than 406.
+    /// Returns the coding of `available`, in order of preference, with the highest weight; `None`
+    /// for an unencoded body. That is also the result if the client refuses `identity` but accepts
+    /// no available coding: section 12.4.1 leaves it to the server, and a body is more useful than
+    /// a 406.
     #[must_use]
     pub fn best(&self, available: &[Coding]) -> Option<Coding> {
         let weight = |coding: Coding| self.weights[coding as usize];
@@ -91,13 +94,13 @@ impl Accepted {
     }
 }
 
-/// Whether a client likes `application/json` more than `text/html` (section 12.5.1): as much is not enough, so a browser and
-/// `*/*` get HTML.
+/// Returns whether `application/json` has a higher weight than `text/html` (section 12.5.1). With
+/// equal weights it is false, so a browser and `*/*` get HTML.
 #[must_use]
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {
-    // By how exactly a range names the type: `*/*`, `application/*`, `application/json`.
+    // Indexed by the specificity of the media range: `*/*`, `application/*`, `application/json`.
     let (mut json, mut html) = ([None; 3], [None; 3]);
-    for Element { name, weight } in elements(accept.unwrap_or_default()) {
+    for WeightedElement { name, weight } in elements(accept.unwrap_or_default()) {
         let is = |text: &str| name.eq_ignore_ascii_case(text.as_bytes());
         if is("application/json") {
             json[2] = Some(weight);
@@ -115,28 +118,30 @@ pub fn prefers_json(accept: Option<&[u8]>) -> bool {
     exact(json) > exact(html)
 }
 
-/// Whether a client names HTML among what it likes, as browsers do that go to an address; `*/*` alone names nothing.
+/// Returns whether the header names HTML with a weight above 0, as browsers do for navigation;
+/// `*/*` alone does not.
 #[must_use]
 pub fn prefers_html(accept: Option<&[u8]>) -> bool {
     let html = |name: &[u8]| {
         [&b"text/html"[..], b"application/xhtml+xml"].iter().any(|known| name.eq_ignore_ascii_case(known))
     };
-    elements(accept.unwrap_or_default()).any(|Element { name, weight }| weight > 0 && html(name))
+    elements(accept.unwrap_or_default()).any(|WeightedElement { name, weight }| weight > 0 && html(name))
 }
 
 /// An element of a list with weights.
-struct Element<'a> {
+struct WeightedElement<'a> {
     name: &'a [u8],
-    /// Thousandths.
+    /// The weight in thousandths.
     weight: u16,
 }
 
-fn elements(list: &[u8]) -> impl Iterator<Item = Element<'_>> {
+fn elements(list: &[u8]) -> impl Iterator<Item = WeightedElement<'_>> {
     split(list, b',').filter_map(element)
 }
 
-/// `None` for a malformed weight, and for parameters: we have nothing with them. `charset` is what clients add by habit.
-fn element(text: &[u8]) -> Option<Element<'_>> {
+/// Parses an element; `None` for a malformed weight, or for parameters, none of which apply here.
+/// `charset` is accepted, as clients add it by habit.
+fn element(text: &[u8]) -> Option<WeightedElement<'_>> {
     let mut parts = split(text, b';');
     let name = parts.next()?;
     let mut weight = 1000;
@@ -147,10 +152,10 @@ fn element(text: &[u8]) -> Option<Element<'_>> {
             _ => return None,
         }
     }
-    Some(Element { name, weight })
+    Some(WeightedElement { name, weight })
 }
 
-/// A `qvalue` (section 12.4.2): 0 to 1 with at most three digits.
+/// Parses a `qvalue` (section 12.4.2), 0 to 1 with at most three decimals, into thousandths.
 fn thousandths(text: &[u8]) -> Option<u16> {
     let (whole, digits) = match text {
         [whole] => (whole, &[][..]),
@@ -169,7 +174,7 @@ fn thousandths(text: &[u8]) -> Option<u16> {
     (value <= 1000).then_some(value)
 }
 
-/// The parts of a text, without the space around them; a separator in a quoted string is none.
+/// Splits `text` at `separator`, except in quoted strings, and trims the parts.
 fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     let is_separator = move |byte: &u8| {

@@ -1,20 +1,22 @@
-//! The pages the server has of its own: errors, and the frame and look that listings share with them. No script, no other file, and a
-//! policy that allows neither.
+//! The built-in HTML pages: error pages, and the frame and style that listings share with them. The
+//! pages have no script and no other resource, and a policy that allows neither.
 //!
 //! Does not own: a site's error pages, which are files, and whether the client accepts HTML.
 
 use http::StatusCode;
 
-/// `Content-Security-Policy` of every page made here: its one style sheet, and nothing else (CSP Level 3, section 8.4 for the hash).
+/// The `Content-Security-Policy` of every built-in page: its own style sheet, and no other resource
+/// (CSP Level 3, section 8.4 for the hash).
 pub const CSP: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The same for pages with a form, which may be sent to the page's own server.
+/// The `Content-Security-Policy` of pages with a form, which may be submitted to the page's own
+/// server.
 pub const CSP_FORM: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// The one style sheet. Rows are 24 pixels high, so that 24 of them fit a laptop's screen, and 44
-/// under fingers; long names break anywhere rather than widen the page; of a time, narrow screens
-/// show the day. Icons are shapes by the ends of addresses: they take no file, no markup and no
-/// script.
+/// The style sheet. Rows are 24 pixels high, so that 24 of them fit a laptop's screen, and 44 on
+/// touch screens. Long names break anywhere rather than widen the page. Narrow screens show only
+/// the day of a time. Icons are clip paths selected by the end of the link: they need no file, no
+/// markup and no script.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--line:#d8dee4;--paper:#fff;--link:#0550ae;--pad:0}
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--line:#30363d;--paper:#0d1117;--link:#79b8ff}}
@@ -50,10 +52,10 @@ td+td{font-size:.8125rem}
 }
 ";
 
-/// Ends what [`open`] began.
+/// The end of a page that [`open`] began.
 pub(crate) const CLOSE: &str = "</body>\n</html>\n";
 
-/// Appends a page's beginning, up to where its contents go.
+/// Appends the start of a page, up to its contents.
 pub(crate) fn open(title: &[u8], out: &mut String) {
     out.push_str(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -65,8 +67,8 @@ pub(crate) fn open(title: &[u8], out: &mut String) {
     out.push_str("</style>\n</head>\n<body>\n");
 }
 
-/// Appends text, or the value of a quoted attribute. What cannot be seen, or changes how what follows is seen, is made visible; what
-/// is not UTF-8 is U+FFFD.
+/// Appends text, escaped for HTML text and quoted attributes. Invisible characters, and those that
+/// change how the following text is displayed, are made visible; invalid UTF-8 becomes U+FFFD.
 pub(crate) fn escape(text: &[u8], out: &mut String) {
     for chunk in text.utf8_chunks() {
         chunk.valid().chars().for_each(|symbol| push(symbol, out));
@@ -76,7 +78,7 @@ pub(crate) fn escape(text: &[u8], out: &mut String) {
     }
 }
 
-/// Appends a text of several lines: as [`escape`], but line ends and tabs stay.
+/// Appends text of several lines, escaped as by [`escape`], but with line ends and tabs.
 pub(crate) fn escape_lines(text: &[u8], out: &mut String) {
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let (line, end) = line.strip_suffix(b"\n").map_or((line, ""), |line| (line, "\n"));
@@ -95,7 +97,7 @@ fn push(symbol: char, out: &mut String) {
         '>' => out.push_str("&gt;"),
         '"' => out.push_str("&quot;"),
         '\'' => out.push_str("&#39;"),
-        // Unicode has a picture of each of them.
+        // Unicode has a symbol for each control character (U+2400 and on).
         '\0'..='\x1f' => out.extend(char::from_u32(0x2400 + u32::from(symbol))),
         '\x7f' => out.push('\u{2421}'),
         _ if is_deceptive(symbol) => out.extend(symbol.escape_unicode()),
@@ -103,13 +105,14 @@ fn push(symbol: char, out: &mut String) {
     }
 }
 
-/// Controls, and marks that turn the direction of text or end a line: `gpj.exe` can look like `exe.jpg` with them (UAX #9, section 2).
+/// Returns whether a character is a control, ends a line, or changes the direction of text: with it
+/// `gpj.exe` can be displayed as `exe.jpg` (UAX #9, section 2).
 fn is_deceptive(symbol: char) -> bool {
     let turns = matches!(symbol, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || symbol.is_control()
 }
 
-/// The page of an error. Nothing of the request is on it.
+/// Returns the error page of `status`. It contains no part of the request.
 #[must_use]
 pub fn html(status: StatusCode) -> String {
     let title = title(status);
@@ -128,14 +131,15 @@ pub fn html(status: StatusCode) -> String {
     out
 }
 
-/// The same for clients that do not accept HTML: `404 Not Found`, on a line.
+/// Returns the error text of `status` for clients that do not accept HTML: one line such as `404
+/// Not Found`.
 #[must_use]
 pub fn text(status: StatusCode) -> String {
     title(status) + "\n"
 }
 
-/// The page of a directory without one of the files `index`, where lists are off: it says how to
-/// turn them on. 404, too.
+/// Returns the 404 page of a directory without one of the files `index` while listings are off. It
+/// says how to turn them on.
 #[must_use]
 pub fn unlisted(index: &[Vec<u8>]) -> String {
     let mut out = String::with_capacity(STYLE.len() + 1024);
@@ -163,7 +167,7 @@ fn title(status: StatusCode) -> String {
     }
 }
 
-/// What the status means to somebody who reads it in a browser, where its name does not say so.
+/// Returns a sentence about the status for readers in a browser, unless its name says enough.
 fn sentence(status: StatusCode) -> Option<&'static str> {
     Some(match status {
         StatusCode::UNAUTHORIZED => "This needs a name and a password.",
@@ -240,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_made_visible() {
+    fn invisible_characters_are_made_visible() {
         let table: [(&[u8], &str); 6] = [
             (b"<a href=\"'&", "&lt;a href=&quot;&#39;&amp;"),
             (b"a\tb\nc\x1b[31m\x7f", "a\u{2409}b\u{240a}c\u{241b}[31m\u{2421}"),
@@ -265,7 +269,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
         #[test]
-        fn no_text_can_end_its_place(text: Vec<u8>) {
+        fn escaped_text_has_no_markup(text: Vec<u8>) {
             let escaped = escaped(&text);
             prop_assert!(!escaped.contains(['<', '>', '"', '\'']) && !escaped.contains(char::is_control), "{}", escaped);
             for entity in escaped.split('&').skip(1) {

@@ -1,67 +1,73 @@
-//! A request's target as a path below the root, and paths as parts of a URL again.
+//! Parses request targets into paths below the root, and formats paths as parts of URLs.
 //!
-//! What is accepted here has one meaning only: nothing is normalised, merged or decoded twice, so the path that rules are
-//! matched against is the path that is opened. Does not own: what is at the path, whether links lead out of the root (the
-//! open call's flags see to that), how a name is shown in a log or a page (it may hold any byte but NUL and `/`).
+//! An accepted target has one meaning only: no path is normalised, merged or decoded twice, so the
+//! path that rules match is the path that is opened. Does not own: the file at the path, links that
+//! lead out of the root (the flags of the open call refuse them), and the display of names, which
+//! may hold any byte but NUL and `/`.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
 
-/// Longest name of a file on Linux (`NAME_MAX`).
+/// The longest file name on Linux (`NAME_MAX`), in bytes.
 pub const NAME_BYTES: usize = 255;
-/// Longest path that the kernel takes (`PATH_MAX`, less the NUL).
+/// The longest path that the kernel accepts (`PATH_MAX` without the NUL), in bytes.
 pub const PATH_BYTES: usize = 4095;
 
-/// All but what RFC 3986 calls unreserved. That `:` is among them keeps a link to `a:b` from being one to the scheme `a`.
+/// All characters but the unreserved ones of RFC 3986. `:` is encoded, so that a link to `a:b` is
+/// not read as a URL with the scheme `a`.
 pub(crate) const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PATH: &AsciiSet = &NAME.remove(b'/');
-/// A query is passed on as it came; only what would end it, or a header, is encoded.
+/// The characters that are encoded in a query, which otherwise passes unchanged: those that would
+/// end the query or the header.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
-/// What a request's target names.
+/// The path of a request target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target<'a> {
-    /// Decoded path below the root, without a slash at either end; empty for the root itself. Its components are names of
-    /// 1 to [`NAME_BYTES`] bytes, none of them `.` or `..`; it has no NUL and at most [`PATH_BYTES`] bytes.
+pub struct RequestTarget<'a> {
+    /// The decoded path below the root, without a slash at either end; empty for the root itself.
+    /// Its components are names of 1 to [`NAME_BYTES`] bytes, none of them `.` or `..`. It has no
+    /// NUL and at most [`PATH_BYTES`] bytes.
     pub path: Cow<'a, [u8]>,
     /// Whether the target ends in a slash.
     pub is_dir: bool,
 }
 
-/// Why a target names nothing.
+/// The reason why a target is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It is no path of a URL: 400.
+pub enum PathError {
+    /// 400: the target is malformed.
     BadRequest,
-    /// It is one, but there can be no such file: 404.
+    /// 404: no file can have this path.
     NotFound,
 }
 
-impl<'a> Target<'a> {
-    /// Reads the path of a target (origin-form or absolute-form, RFC 9112 section 3.2), without its query. Allocates only when
-    /// something is percent-encoded.
+impl<'a> RequestTarget<'a> {
+    /// Parses the path of a target (origin-form or absolute-form, RFC 9112 section 3.2) without its
+    /// query. Allocates only if a byte is percent-encoded.
     ///
-    /// An empty component (`//x`) is not found, as it would be in no directory: a redirect to the path without it could be
-    /// made to lead to another host.
+    /// An empty component (`//x`) is not found: no directory has an entry with an empty name. A
+    /// redirect to the path without it could be abused to lead to another host.
     ///
     /// # Errors
-    /// [`Refusal::BadRequest`] for `%` without two hexadecimal digits, NUL, a bare `?` or `#`, and what does not begin with a
-    /// slash, as `*` does not; [`Refusal::NotFound`] for an encoded slash, empty components, `.`, `..`, and what is too long.
-    pub fn parse(path: &'a [u8]) -> Result<Self, Refusal> {
-        let below = origin_form(path).and_then(|path| path.strip_prefix(b"/")).ok_or(Refusal::BadRequest)?;
+    /// [`PathError::BadRequest`] for `%` without two hexadecimal digits, NUL, a bare `?` or `#`,
+    /// and a target that does not begin with a slash, such as `*`. [`PathError::NotFound`] for an
+    /// encoded slash, empty components, `.`, `..`, and a name or path that is too long.
+    pub fn parse(path: &'a [u8]) -> Result<Self, PathError> {
+        let below =
+            origin_form(path).and_then(|path| path.strip_prefix(b"/")).ok_or(PathError::BadRequest)?;
         if below.is_empty() {
             return Ok(Self { path: Cow::Borrowed(below), is_dir: true });
         }
         let file = below.strip_suffix(b"/");
         let path = decode(file.unwrap_or(below))?;
         if path.len() > PATH_BYTES || !path.split(|byte| *byte == b'/').all(is_name) {
-            return Err(Refusal::NotFound);
+            return Err(PathError::NotFound);
         }
         Ok(Self { path, is_dir: file.is_some() })
     }
 
-    /// Returns the same without the first `bytes` of the path.
+    /// Returns the target without the first `bytes` bytes of its path.
     pub(crate) fn skip(self, bytes: usize) -> Self {
         let path = match self.path {
             path if bytes == 0 => path,
@@ -72,7 +78,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path of an absolute-form target; an origin-form target as it is.
+/// Returns the path of an absolute-form target; an origin-form target unchanged.
 fn origin_form(target: &[u8]) -> Option<&[u8]> {
     if target.starts_with(b"/") {
         return Some(target);
@@ -89,8 +95,9 @@ fn origin_form(target: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Decodes once. An encoded slash is refused here, so that each slash of the result was one of the target.
-fn decode(path: &[u8]) -> Result<Cow<'_, [u8]>, Refusal> {
+/// Percent-decodes once. An encoded slash is refused, so that each slash of the result was a slash
+/// of the target.
+fn decode(path: &[u8]) -> Result<Cow<'_, [u8]>, PathError> {
     if !path.iter().any(|byte| matches!(byte, b'%' | b'?' | b'#' | 0)) {
         return Ok(Cow::Borrowed(path));
     }
@@ -100,18 +107,18 @@ fn decode(path: &[u8]) -> Result<Cow<'_, [u8]>, Refusal> {
         let byte = match byte {
             b'%' => match (hex(bytes.next()), hex(bytes.next())) {
                 (Some(high), Some(low)) => high << 4 | low,
-                _ => return Err(Refusal::BadRequest),
+                _ => return Err(PathError::BadRequest),
             },
             b'/' => {
                 decoded.push(byte);
                 continue;
             }
-            b'?' | b'#' => return Err(Refusal::BadRequest),
+            b'?' | b'#' => return Err(PathError::BadRequest),
             byte => byte,
         };
         match byte {
-            0 => return Err(Refusal::BadRequest),
-            b'/' => return Err(Refusal::NotFound),
+            0 => return Err(PathError::BadRequest),
+            b'/' => return Err(PathError::NotFound),
             byte => decoded.push(byte),
         }
     }
@@ -123,7 +130,8 @@ fn hex(digit: Option<&u8>) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// Whether a decoded path can be that of a file below the root: names of files with one slash between them, or nothing.
+/// Returns whether a decoded path can name a file below the root: names with one slash between
+/// them, or the empty path.
 #[must_use]
 pub fn is_below(path: &[u8]) -> bool {
     let names = |path: &[u8]| path.split(|byte| *byte == b'/').all(is_name) && !path.contains(&0);
@@ -134,17 +142,17 @@ fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_BYTES
 }
 
-/// Whether the dotfile policy covers a decoded path: a component begins with a dot, but for a first one that is `.well-known`
-/// (RFC 8615), which is there to be asked for.
+/// Returns whether the dotfile policy covers a decoded path: a component begins with a dot. A first
+/// component `.well-known` (RFC 8615) is exempt, as it is meant to be requested.
 #[must_use]
-pub fn hidden(path: &[u8]) -> bool {
+pub fn is_hidden(path: &[u8]) -> bool {
     let mut names = path.split(|byte| *byte == b'/');
     let first = names.next().is_some_and(|name| name.starts_with(b".") && name != b".well-known");
     first || names.any(|name| name.starts_with(b"."))
 }
 
-/// A decoded path as the path of a URL. It begins with one slash whatever it is given: `//host` would be another host, and so
-/// would `/\host` to browsers.
+/// Formats a decoded path as the path of a URL. The result begins with exactly one slash: `//host`
+/// would name another host, and so would `/\host` to browsers.
 #[must_use]
 pub fn encode(path: &[u8]) -> String {
     let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
@@ -155,17 +163,17 @@ pub fn encode(path: &[u8]) -> String {
     url
 }
 
-/// A name as a relative link. It needs no further escaping in an attribute of HTML.
+/// Formats a name as a relative link. The result needs no escaping in an HTML attribute.
 #[must_use]
 pub fn encode_name(name: &[u8]) -> String {
     percent_encode(name, NAME).to_string()
 }
 
-/// The value of `Location` that leads from the decoded path `from` to `to`, with the request's
-/// query. Both are below the root, with a slash at the end of a directory's.
+/// Returns the value of `Location` for a redirect from the decoded path `from` to `to`, with the
+/// request's query. Both paths are below the root; a directory's ends in a slash.
 ///
-/// The reference is relative (RFC 3986, section 4.2), so that a prefix stays that a proxy in front
-/// took away. It begins with an encoded name, `./` or `../`: it names neither a host nor a scheme.
+/// The reference is relative (RFC 3986, section 4.2), so that a prefix that a proxy has removed is
+/// kept. It begins with an encoded name, `./` or `../`: it names neither a host nor a scheme.
 #[must_use]
 pub fn location(from: &[u8], to: &[u8], query: Option<&[u8]>) -> String {
     let ((from, _), (dir, name)) = (parent(from), parent(to));
@@ -180,7 +188,7 @@ pub fn location(from: &[u8], to: &[u8], query: Option<&[u8]>) -> String {
     url
 }
 
-/// The directory of `path`, without its last slash, and the name in it.
+/// Splits `path` into its directory, without the last slash, and the name in it.
 fn parent(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (path.get(..slash).unwrap_or_default(), path.get(slash + 1..).unwrap_or_default()),
@@ -188,7 +196,8 @@ fn parent(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The way from the directory `from` to the directory `to`: empty, or with a slash at its end.
+/// Returns the relative path from the directory `from` to the directory `to`: empty, or with a
+/// slash at its end.
 fn relative(from: &[u8], to: &[u8]) -> String {
     let names = |path: &[u8]| -> Vec<Vec<u8>> {
         path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()

@@ -1,5 +1,5 @@
-//! What a configuration comes to: sites with their directories open and their rules compiled, shared by all workers, exchanged whole on
-//! a reload.
+//! The compiled configuration: sites with their directories open and their rules compiled. All
+//! workers share it, and a reload replaces it as a whole.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,96 +11,96 @@ use fathom_io::Errno;
 use fathom_io::beneath::Links;
 use http::StatusCode;
 
-use crate::answer::Clean;
-use crate::archive::Format;
-use crate::auth::Checker;
+use crate::answer::CleanUrls;
+use crate::archive::ArchiveFormat;
+use crate::auth::Authenticator;
 use crate::config::{self, Config, Limits};
-use crate::conn::pulse::Patience as Deadlines;
+use crate::conn::deadlines::Timeouts;
 use crate::error::{Error, Op};
-use crate::files::Followed;
+use crate::files::SiteRoot;
 use crate::negotiate::Coding;
-use crate::path::{Target, encode};
-use crate::proxies::Proxies;
-use crate::rate::Rate;
-use crate::rules::hosts::Hosts;
-use crate::rules::mounts::{Mounts, skip};
+use crate::path::{RequestTarget, encode};
+use crate::proxies::TrustedProxies;
+use crate::rate::RequestRate;
+use crate::rules::hosts::HostTable;
+use crate::rules::mounts::{MountTable, skip};
 use crate::rules::{self, Rules};
-use crate::types::Types;
+use crate::types::MediaTypes;
 
-/// A page with all that belongs to it may be asked for at once: the requests of this time, unless a
-/// configuration says how many.
+/// The default burst in seconds of the request rate: a page and its resources may be requested at
+/// once.
 const BURST_S: f64 = 10.0;
 
-/// The whole configuration, as requests need it.
+/// The compiled configuration.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    sites: Vec<Site>,
-    roots: Vec<Arc<Followed>>,
-    hosts: Hosts,
+    sites: Vec<SitePlan>,
+    roots: Vec<Arc<SiteRoot>>,
+    hosts: HostTable,
     pub(crate) limits: Limits,
     /// The request rate that the clients of one address share; `None` for no limit.
-    pub(crate) rate: Option<Rate>,
-    pub(crate) deadlines: Deadlines,
+    pub(crate) rate: Option<RequestRate>,
+    pub(crate) deadlines: Timeouts,
     pub(crate) health: Option<String>,
     pub(crate) metrics: Option<String>,
-    /// The neighbours that tell whom they speak for.
-    pub(crate) proxies: Option<Proxies>,
+    /// The proxies that are trusted to name their client.
+    pub(crate) proxies: Option<TrustedProxies>,
 }
 
-/// A site, or a mount of one.
+/// A compiled site, or a mount of a site.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct SitePlan {
     /// The decoded path of the base, without slashes at its ends.
     base: Vec<u8>,
     /// The decoded path of the mount below the base, with a slash at its beginning and none at its
     /// end; empty for a site.
-    pub(crate) at: Vec<u8>,
-    mounts: Mounts,
-    /// By their numbers in `mounts`; none for a mount.
-    mounted: Vec<Self>,
-    pub(crate) root: Arc<Followed>,
-    /// The name of the one file below the root that is served, if it is one.
-    pub(crate) only: Option<Vec<u8>>,
+    pub(crate) mount_path: Vec<u8>,
+    mounts: MountTable,
+    /// The compiled mounts, by their numbers in `mounts`; empty for a mount.
+    compiled_mounts: Vec<Self>,
+    pub(crate) root: Arc<SiteRoot>,
+    /// The file name, if the root is a single file instead of a directory.
+    pub(crate) single_file: Option<Vec<u8>>,
     pub(crate) rules: Rules,
-    pub(crate) types: Types,
-    pub(crate) auth: Option<Checker>,
+    pub(crate) types: MediaTypes,
+    pub(crate) auth: Option<Authenticator>,
     pub(crate) index: Vec<Vec<u8>>,
-    pub(crate) clean: Clean,
+    pub(crate) clean: CleanUrls,
     pub(crate) listing: bool,
-    pub(crate) archives: Vec<Format>,
+    pub(crate) archives: Vec<ArchiveFormat>,
     pub(crate) dotfiles: bool,
     pub(crate) links: Links,
-    /// Below the root.
+    /// The path of the fallback file below the root.
     pub(crate) fallback: Option<Vec<u8>>,
     error_pages: Vec<(String, Vec<u8>)>,
     pub(crate) precompressed: bool,
-    /// Codings that are made while serving, the best first.
+    /// The codings that bodies are compressed to while serving, in order of preference.
     pub(crate) codings: Vec<Coding>,
-    pub(crate) compress: config::Compress,
-    /// Whether it was said that a file is too large to be compressed: once for each configuration.
-    pub(crate) said_too_large: AtomicBool,
-    /// Whether entity tags have the inode number.
+    pub(crate) compress: config::CompressionConfig,
+    /// Whether a file that is too large to be compressed was reported, once for each configuration.
+    pub(crate) reported_too_large: AtomicBool,
+    /// Whether entity tags include the inode number.
     pub(crate) etag_has_inode: bool,
 }
 
 impl Plan {
-    /// Opens and compiles what `config` says.
+    /// Compiles `config` and opens its directories.
     ///
     /// # Errors
-    /// If a directory cannot be opened, or a value makes no sense.
+    /// If a directory cannot be opened, or a value is invalid.
     pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
         config.check()?;
         let tls = config.tls.is_some();
-        let sites = rules::sites(config).map(|(key, site)| Site::with_mounts(site, &key, tls));
+        let sites = rules::sites(config).map(|(key, site)| SitePlan::with_mounts(site, &key, tls));
         let sites = sites.collect::<Result<Vec<_>, _>>()?;
         let ms = Duration::from_millis;
         Ok(Arc::new(Self {
-            roots: sites.iter().flat_map(Site::roots).collect(),
+            roots: sites.iter().flat_map(SitePlan::roots).collect(),
             sites,
-            hosts: Hosts::new(&config.host)?,
+            hosts: HostTable::new(&config.host)?,
             limits: config.limits.clone(),
             rate: rate(&config.limits),
-            deadlines: Deadlines {
+            deadlines: Timeouts {
                 headers: ms(config.limits.header_timeout_ms),
                 idle: ms(config.limits.idle_timeout_ms),
                 write: ms(config.limits.write_timeout_ms),
@@ -108,65 +108,71 @@ impl Plan {
             },
             health: config.health.clone(),
             metrics: config.metrics.clone(),
-            proxies: Proxies::new(&config.proxies)?,
+            proxies: TrustedProxies::new(&config.proxies)?,
         }))
     }
 
-    /// All directories that are served.
-    pub(crate) fn roots(&self) -> &[Arc<Followed>] {
+    /// Returns the root directories of all sites and mounts.
+    pub(crate) fn roots(&self) -> &[Arc<SiteRoot>] {
         &self.roots
     }
 
-    /// The site that goes by the name `host`; `None` if that is no name.
-    pub(crate) fn site(&self, host: &[u8]) -> Option<&Site> {
+    /// Returns the site with the name `host`; `None` if `host` is malformed.
+    pub(crate) fn site(&self, host: &[u8]) -> Option<&SitePlan> {
         self.hosts.find(host).and_then(|number| self.sites.get(number))
     }
 
-    /// The site of requests that name none.
-    pub(crate) fn default_site(&self) -> Option<&Site> {
+    /// Returns the site of requests without a host name.
+    pub(crate) fn default_site(&self) -> Option<&SitePlan> {
         self.sites.first()
     }
 }
 
-impl Site {
-    fn with_mounts(site: &config::Site, key: &str, tls: bool) -> Result<Self, Error> {
-        let load =
-            |auth: Option<&config::Auth>, key: &str| auth.map(|auth| Checker::load(auth, key)).transpose();
+impl SitePlan {
+    fn with_mounts(site: &config::SiteConfig, key: &str, tls: bool) -> Result<Self, Error> {
+        let load = |auth: Option<&config::AuthConfig>, key: &str| {
+            auth.map(|auth| Authenticator::load(auth, key)).transpose()
+        };
         let mut own = Self::new(site, key, tls, load(site.auth.as_ref(), key)?)?;
         for (mount, (key, as_site)) in site.mounts.iter().zip(site.mounted(key)) {
             let auth = match (&mount.auth, &own.auth) {
                 (None, Some(inherited)) => Some(inherited.mounted(mount.at())),
                 _ => load(as_site.auth.as_ref(), &key)?.map(|auth| auth.mounted(mount.at())),
             };
-            own.mounted.push(Self::new(&as_site, &key, tls, auth)?);
+            own.compiled_mounts.push(Self::new(&as_site, &key, tls, auth)?);
         }
-        own.mounts = Mounts::new(&site.mounts);
+        own.mounts = MountTable::new(&site.mounts);
         Ok(own)
     }
 
-    fn new(site: &config::Site, key: &str, tls: bool, auth: Option<Checker>) -> Result<Self, Error> {
-        let (dir, only) = place(&site.root);
+    fn new(
+        site: &config::SiteConfig,
+        key: &str,
+        tls: bool,
+        auth: Option<Authenticator>,
+    ) -> Result<Self, Error> {
+        let (dir, single_file) = split_root(&site.root);
         // A root that names a file names the target of a link as well: follow the link even if it
         // leads out of the directory.
-        let links = match (links(site), &only) {
+        let links = match (links(site), &single_file) {
             (Links::Within, Some(_)) => Links::Follow,
             (links, _) => links,
         };
         let below = |path: &String| path.trim_start_matches('/').as_bytes().to_vec();
         Ok(Self {
             base: site.base().trim_start_matches('/').as_bytes().to_vec(),
-            at: site.at.clone().into_bytes(),
-            mounts: Mounts::default(),
-            mounted: Vec::new(),
+            mount_path: site.at.clone().into_bytes(),
+            mounts: MountTable::default(),
+            compiled_mounts: Vec::new(),
             root: root(&dir, links)?,
-            only,
+            single_file,
             rules: Rules::new(site, key, tls)?,
-            types: Types::new(site).map_err(|error| Error::configure(key, error))?,
+            types: MediaTypes::new(site).map_err(|error| Error::configure(key, error))?,
             auth,
             index: site.index.iter().map(|name| name.as_bytes().to_vec()).collect(),
             clean: clean(site),
             listing: site.listing,
-            archives: site.archives.iter().filter_map(|word| Format::parse(word)).collect(),
+            archives: site.archives.iter().filter_map(|word| ArchiveFormat::parse(word)).collect(),
             dotfiles: site.dotfiles,
             links,
             fallback: site.fallback.as_ref().map(below),
@@ -178,88 +184,90 @@ impl Site {
             precompressed: site.precompressed,
             codings: site.compress.codings.iter().filter_map(|word| Coding::parse(word.as_bytes())).collect(),
             compress: site.compress.clone(),
-            said_too_large: AtomicBool::new(false),
+            reported_too_large: AtomicBool::new(false),
             etag_has_inode: site.etag.as_deref() == Some("inode"),
         })
     }
 
-    /// Its directory and those of its mounts.
-    fn roots(&self) -> impl Iterator<Item = Arc<Followed>> {
-        std::iter::once(self).chain(&self.mounted).map(|site| Arc::clone(&site.root))
+    /// Returns the root directories of the site and its mounts.
+    fn roots(&self) -> impl Iterator<Item = Arc<SiteRoot>> {
+        std::iter::once(self).chain(&self.compiled_mounts).map(|site| Arc::clone(&site.root))
     }
 
-    /// Whether all paths of requests are below the root of the site itself.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether every request path is below the root of the site itself.
+    pub(crate) fn has_single_root(&self) -> bool {
         self.base.is_empty() && self.mounts.is_empty()
     }
 
-    /// Returns the site or the mount of it that has the path of a request, which is percent-encoded,
-    /// and where the path below its root begins in the decoded one; `None` for a path that is not
-    /// below the base. What is no path is left to the site.
-    pub(crate) fn of_request(&self, path: &[u8]) -> (&Self, Option<usize>) {
-        let Ok(target) = Target::parse(path) else { return (self, Some(0)) };
+    /// Returns the site or mount that serves a percent-encoded request path, and the offset in the
+    /// decoded path at which the path below its root begins. The offset is `None` for a path that
+    /// is not below the base. A malformed path is left to the site.
+    pub(crate) fn resolve_request(&self, path: &[u8]) -> (&Self, Option<usize>) {
+        let Ok(target) = RequestTarget::parse(path) else { return (self, Some(0)) };
         let Some(base) = skip(&target.path, &self.base) else { return (self, None) };
-        let (site, skip) = self.of_path(target.path.get(base..).unwrap_or_default());
+        let (site, skip) = self.resolve_path(target.path.get(base..).unwrap_or_default());
         (site, Some(base + skip))
     }
 
-    /// Returns the site or the mount of it that has the decoded `path` below the base, and where the
-    /// path below its root begins in that.
-    pub(crate) fn of_path(&self, path: &[u8]) -> (&Self, usize) {
+    /// Returns the site or mount that serves the decoded `path` below the base, and the offset in
+    /// it at which the path below its root begins.
+    pub(crate) fn resolve_path(&self, path: &[u8]) -> (&Self, usize) {
         let found = self.mounts.find(path);
-        found.and_then(|(number, skip)| Some((self.mounted.get(number)?, skip))).unwrap_or((self, 0))
+        found.and_then(|(number, skip)| Some((self.compiled_mounts.get(number)?, skip))).unwrap_or((self, 0))
     }
 
-    /// The decoded `path` below the root as one below the base, with a slash at its beginning, which
-    /// is what rules are about.
+    /// Returns the decoded `path` below the root as a path below the base, with a slash at its
+    /// beginning: the form that rules match.
     pub(crate) fn below_base(&self, path: &[u8]) -> Vec<u8> {
-        [&self.at[..], b"/", path].concat()
+        [&self.mount_path[..], b"/", path].concat()
     }
 
-    /// The decoded `path` below the root as that of a request, without a slash at its beginning.
-    pub(crate) fn requested(&self, path: &[u8]) -> Vec<u8> {
-        let all = [&self.base[..], &self.at[..], b"/", path].concat();
+    /// Returns the decoded `path` below the root as a request path, without a slash at its
+    /// beginning.
+    pub(crate) fn request_path(&self, path: &[u8]) -> Vec<u8> {
+        let all = [&self.base[..], &self.mount_path[..], b"/", path].concat();
         let start = usize::from(all.starts_with(b"/"));
         all.get(start..).unwrap_or_default().to_vec()
     }
 
-    /// The path of `Server::addresses`, percent-encoded, without a slash at its beginning.
+    /// Returns the percent-encoded path of `Server::addresses`, without a slash at its beginning.
     pub(crate) fn address(&self) -> String {
-        let path = self.requested(self.only.as_deref().unwrap_or_default());
+        let path = self.request_path(self.single_file.as_deref().unwrap_or_default());
         encode(&path).trim_start_matches('/').to_owned()
     }
 
-    /// The file that is shown with `status`, below the root: that of the very status before that of its class.
+    /// Returns the path below the root of the error page of `status`: the page of the exact status
+    /// before that of its class.
     pub(crate) fn error_page(&self, status: StatusCode) -> Option<&[u8]> {
         let class = if status.is_server_error() { "5xx" } else { "4xx" };
         let page = |word: &str| self.error_pages.iter().find(|(known, _)| known == word);
         page(status.as_str()).or_else(|| page(class)).map(|(_, path)| path.as_slice())
     }
 
-    /// Whether a file may come in codings of its own.
+    /// Returns whether responses may have a content coding.
     pub(crate) fn has_codings(&self) -> bool {
         self.precompressed || !self.codings.is_empty()
     }
 }
 
-fn rate(limits: &Limits) -> Option<Rate> {
+fn rate(limits: &Limits) -> Option<RequestRate> {
     let burst = (limits.requests_per_s * BURST_S).ceil().clamp(1.0, f64::from(u32::MAX));
-    Rate::new(limits.requests_per_s, limits.burst.unwrap_or(burst as u32))
+    RequestRate::new(limits.requests_per_s, limits.burst.unwrap_or(burst as u32))
 }
 
-fn clean(site: &config::Site) -> Clean {
+fn clean(site: &config::SiteConfig) -> CleanUrls {
     let mode = site.clean_urls.as_deref().unwrap_or("no");
     let mut suffixes: Vec<_> = site.suffixes.iter().map(|suffix| suffix.as_bytes().to_vec()).collect();
     if suffixes.is_empty() && mode != "no" {
         suffixes.push(b".html".to_vec());
         suffixes.extend(site.index.iter().map(|name| [b"/", name.as_bytes()].concat()));
     }
-    Clean { suffixes, redirects: mode == "redirect" }
+    CleanUrls { suffixes, redirects: mode == "redirect" }
 }
 
-/// The directory that is opened for the root `path`, and the name in it if `path` is a regular
-/// file's.
-pub(crate) fn place(path: &Path) -> (PathBuf, Option<Vec<u8>>) {
+/// Returns the directory to open for the root `path`, and the file name in it if `path` is a
+/// regular file.
+pub(crate) fn split_root(path: &Path) -> (PathBuf, Option<Vec<u8>>) {
     match path.file_name() {
         Some(name) if std::fs::metadata(path).is_ok_and(|meta| meta.is_file()) => {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -269,13 +277,13 @@ pub(crate) fn place(path: &Path) -> (PathBuf, Option<Vec<u8>>) {
     }
 }
 
-fn root(dir: &Path, links: Links) -> Result<Arc<Followed>, Error> {
-    let failed = |errno| Error::new(Op::Open, dir.display().to_string(), cause(errno));
-    Followed::open(dir, links).map(Arc::new).map_err(failed)
+fn root(dir: &Path, links: Links) -> Result<Arc<SiteRoot>, Error> {
+    let failed = |errno| Error::new(Op::Open, dir.display().to_string(), open_cause(errno));
+    SiteRoot::open(dir, links).map(Arc::new).map_err(failed)
 }
 
-/// What links below the root of `site` may do.
-pub(crate) fn links(site: &config::Site) -> Links {
+/// Returns the policy for symbolic links below the root of `site`.
+pub(crate) fn links(site: &config::SiteConfig) -> Links {
     match site.symlinks.as_deref() {
         Some("never") => Links::Never,
         Some("follow") => Links::Follow,
@@ -283,8 +291,8 @@ pub(crate) fn links(site: &config::Site) -> Links {
     }
 }
 
-/// Why a directory cannot be opened.
-pub(crate) fn cause(errno: Errno) -> Box<dyn std::error::Error + Send + Sync> {
+/// Returns the cause of an error of opening a directory.
+pub(crate) fn open_cause(errno: Errno) -> Box<dyn std::error::Error + Send + Sync> {
     match errno {
         Errno::NOSYS => "openat2(2), which Linux has since 5.6, is missing or forbidden here".into(),
         errno => std::io::Error::from(errno).into(),

@@ -1,11 +1,11 @@
-//! The address of a client behind proxies: which neighbours are trusted, and the address that they
-//! tell (`Forwarded`, `X-Forwarded-For`, the PROXY protocol).
+//! The address of a client behind proxies: the trusted neighbours, and the address that they name
+//! (`Forwarded`, `X-Forwarded-For`, the PROXY protocol).
 //!
-//! A client can send any of these itself, so only the neighbours that the configuration names are
-//! trusted, in the one form that it names. Of a list only the part that trusted neighbours wrote
-//! counts: the list is read from its end, up to the first address that is no proxy's.
+//! A client can send any of these headers itself. So only the configured neighbours are trusted, in
+//! the one configured form. Of a list only the part written by trusted neighbours counts: it is
+//! read from its end, up to the first address that is no proxy's.
 //!
-//! Does not own: where bytes come from, and the uses of an address.
+//! Does not own: reading the connection, and the uses of an address.
 
 mod header;
 mod protocol;
@@ -19,17 +19,17 @@ use crate::error::Error;
 use crate::rules::network::Network;
 
 pub use header::{forwarded, x_forwarded_for};
-pub use protocol::{HEADER_BYTES_MAX, Parsed, parse};
+pub use protocol::{HEADER_BYTES_MAX, ProxyHeader, parse};
 
 /// The values of `proxies.source`.
 pub const SOURCES: &[&str] = &["x-forwarded-for", "forwarded", "proxy-protocol"];
 
-/// The addresses in the value of a header; `None` for an entry that is no address.
-type Read = fn(&[u8]) -> Vec<Option<IpAddr>>;
+/// A parser for the addresses in a header's value; `None` for an entry that is no address.
+type AddressParser = fn(&[u8]) -> Vec<Option<IpAddr>>;
 
-/// The form in which proxies tell the address of their client.
+/// The form in which proxies name their client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum AddressSource {
     XForwardedFor,
     Forwarded,
     Protocol,
@@ -37,21 +37,21 @@ enum Source {
 
 /// The proxies that are trusted.
 #[derive(Debug)]
-pub(crate) struct Proxies {
+pub(crate) struct TrustedProxies {
     networks: Vec<Network>,
-    source: Source,
+    source: AddressSource,
 }
 
-impl Proxies {
+impl TrustedProxies {
     /// Compiles the proxies of a configuration; `None` if it has none.
     ///
     /// # Errors
-    /// If an address or the source makes no sense; the error names its key.
-    pub(crate) fn new(config: &config::Proxies) -> Result<Option<Self>, Error> {
+    /// If an address or the source is invalid; the error names its key.
+    pub(crate) fn new(config: &config::ProxyConfig) -> Result<Option<Self>, Error> {
         let source = match config.source.as_deref() {
-            None | Some("x-forwarded-for") => Source::XForwardedFor,
-            Some("forwarded") => Source::Forwarded,
-            Some("proxy-protocol") => Source::Protocol,
+            None | Some("x-forwarded-for") => AddressSource::XForwardedFor,
+            Some("forwarded") => AddressSource::Forwarded,
+            Some("proxy-protocol") => AddressSource::Protocol,
             Some(other) => {
                 let text = format!("'{}' is none of {}", other.escape_default(), SOURCES.join(", "));
                 return Err(Error::configure("proxies.source", text));
@@ -65,37 +65,37 @@ impl Proxies {
         Ok((!networks.is_empty()).then_some(Self { networks, source }))
     }
 
-    /// Returns whether the neighbour at `address` is trusted; a neighbour on a Unix socket has
-    /// none.
-    pub(crate) fn trust(&self, address: Option<SocketAddr>) -> bool {
-        self.are_at(address.map(|address| address.ip()))
+    /// Returns whether the neighbour at `address` is trusted; a neighbour on a Unix socket has no
+    /// address.
+    pub(crate) fn trusts(&self, address: Option<SocketAddr>) -> bool {
+        self.contains(address.map(|address| address.ip()))
     }
 
-    fn are_at(&self, address: Option<IpAddr>) -> bool {
+    fn contains(&self, address: Option<IpAddr>) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 
     /// Returns whether connections of proxies begin with a header of the PROXY protocol.
-    pub(crate) fn speak_protocol(&self) -> bool {
-        self.source == Source::Protocol
+    pub(crate) fn use_proxy_protocol(&self) -> bool {
+        self.source == AddressSource::Protocol
     }
 
     /// Returns the address of the client of a request that a proxy sent; `None` if the proxy does
-    /// not tell.
+    /// not name it.
     pub(crate) fn client(&self, fields: &HeaderMap) -> Option<IpAddr> {
-        let (name, read): (_, Read) = match self.source {
-            Source::XForwardedFor => ("x-forwarded-for", x_forwarded_for),
-            Source::Forwarded => ("forwarded", forwarded),
-            Source::Protocol => return None,
+        let (name, read): (_, AddressParser) = match self.source {
+            AddressSource::XForwardedFor => ("x-forwarded-for", x_forwarded_for),
+            AddressSource::Forwarded => ("forwarded", forwarded),
+            AddressSource::Protocol => return None,
         };
         let mut client = None;
-        // Each proxy appends: the last header is the nearest one's.
+        // Each proxy appends: the last header is that of the nearest proxy.
         let values = fields.get_all(name).iter().rev();
         for address in values.flat_map(|value| read(value.as_bytes()).into_iter().rev()) {
             // Entries before one that cannot be parsed were not written by a trusted proxy.
             let Some(address) = address else { return client };
             client = Some(address);
-            if !self.are_at(Some(address)) {
+            if !self.contains(Some(address)) {
                 return client;
             }
         }
@@ -109,10 +109,10 @@ mod tests {
 
     use super::*;
 
-    fn proxies(source: &str) -> Proxies {
+    fn proxies(source: &str) -> TrustedProxies {
         let addresses = ["10.0.0.0/8", "::1", "unix"].map(str::to_owned).to_vec();
-        let config = config::Proxies { addresses, source: Some(source.to_owned()) };
-        Proxies::new(&config).unwrap().unwrap()
+        let config = config::ProxyConfig { addresses, source: Some(source.to_owned()) };
+        TrustedProxies::new(&config).unwrap().unwrap()
     }
 
     #[track_caller]
@@ -127,10 +127,10 @@ mod tests {
     #[test]
     fn only_named_neighbours_are_trusted() {
         let proxies = proxies("forwarded");
-        assert!(proxies.trust(Some("10.1.2.3:4".parse().unwrap())) && proxies.trust(None));
-        assert!(proxies.trust(Some("[::ffff:10.1.2.3]:4".parse().unwrap())));
-        assert!(!proxies.trust(Some("192.0.2.1:4".parse().unwrap())));
-        assert!(Proxies::new(&config::Proxies::default()).unwrap().is_none());
+        assert!(proxies.trusts(Some("10.1.2.3:4".parse().unwrap())) && proxies.trusts(None));
+        assert!(proxies.trusts(Some("[::ffff:10.1.2.3]:4".parse().unwrap())));
+        assert!(!proxies.trusts(Some("192.0.2.1:4".parse().unwrap())));
+        assert!(TrustedProxies::new(&config::ProxyConfig::default()).unwrap().is_none());
     }
 
     #[test]
@@ -168,9 +168,11 @@ mod tests {
         for (address, source, key) in
             [("10.0.0.0/40", None, "proxies.addresses[0]"), ("unix", Some("x-real-ip"), "proxies.source")]
         {
-            let config =
-                config::Proxies { addresses: vec![address.to_owned()], source: source.map(str::to_owned) };
-            assert_eq!(Proxies::new(&config).unwrap_err().thing(), key);
+            let config = config::ProxyConfig {
+                addresses: vec![address.to_owned()],
+                source: source.map(str::to_owned),
+            };
+            assert_eq!(TrustedProxies::new(&config).unwrap_err().thing(), key);
         }
     }
 }

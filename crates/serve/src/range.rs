@@ -1,20 +1,22 @@
-//! Which bytes of a file a `Range` header asks for (RFC 9110, sections 14.1 and 14.2).
+//! Parses the `Range` header and selects the byte ranges of a response (RFC 9110, sections 14.1 and
+//! 14.2).
 //!
-//! A header that is malformed, of another unit, or asks for too much is ignored: the whole file is the answer, which costs
-//! less than what was asked for. Ranges come out in the order they were asked for; those that overlap or touch are not
-//! merged, as all of them together are no longer than the file. Does not own: whether ranges count at all
-//! (`conditional::ranges_apply`), nor how several are sent (`multipart`).
+//! A header that is malformed, has another unit or asks for too much is ignored, and the response
+//! is the whole file, which costs less than the requested ranges. Ranges keep their order.
+//! Overlapping or adjacent ranges are not merged, as their sum is limited to the size of the file.
+//! Does not own: whether ranges apply (`conditional::ranges_apply`), and the body of several ranges
+//! (`multipart`).
 
 use std::ops::Range;
 
 use http::HeaderValue;
 
-/// What is to be sent. No range is empty or ends after the file.
+/// The ranges to send. No range is empty or ends after the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// 200: the whole file.
     Whole,
-    /// 416: nothing that is asked for is there.
+    /// 416: no requested range overlaps the file.
     Unsatisfiable,
     /// 206: one range.
     One(Range<u64>),
@@ -22,9 +24,10 @@ pub enum Selection {
     Many(Vec<Range<u64>>),
 }
 
-/// What `header` asks for of `size` bytes. With more than `limit` ranges, satisfiable or not, or when those to be sent add up
-/// to more than the file, it is the whole file. Any range of an empty file is the whole of it, since programs that ask for
-/// the first bytes of everything would otherwise see an error where there is none.
+/// Selects the ranges that `header` requests of a file of `size` bytes. Returns the whole file if
+/// there are more than `limit` ranges, satisfiable or not, or if their sum exceeds the size. Any
+/// range of an empty file selects the whole file: programs that request the first bytes of every
+/// file would otherwise get an error.
 #[must_use]
 pub fn select(header: &[u8], size: u64, limit: usize) -> Selection {
     if size == 0 {
@@ -33,14 +36,14 @@ pub fn select(header: &[u8], size: u64, limit: usize) -> Selection {
     byte_set(header).and_then(|set| within(set, size, limit)).unwrap_or(Selection::Whole)
 }
 
-/// The value of `Content-Range` for a range of a file.
+/// Returns the value of `Content-Range` for a range of a file of `size` bytes.
 #[must_use]
 pub fn content_range(range: &Range<u64>, size: u64) -> HeaderValue {
     let last = range.end.saturating_sub(1);
     value(format!("bytes {}-{last}/{size}", range.start))
 }
 
-/// The value of `Content-Range` for [`Selection::Unsatisfiable`].
+/// Returns the value of `Content-Range` for [`Selection::Unsatisfiable`].
 #[must_use]
 pub fn unsatisfied(size: u64) -> HeaderValue {
     value(format!("bytes */{size}"))
@@ -50,26 +53,26 @@ fn value(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("digits are a header's value")
 }
 
-/// What is behind the unit, if that is bytes.
+/// Returns the range set, if the unit is bytes.
 fn byte_set(header: &[u8]) -> Option<&[u8]> {
     let (unit, set) = header.split_at_checked(b"bytes=".len())?;
     unit.eq_ignore_ascii_case(b"bytes=").then_some(set)
 }
 
 fn within(set: &[u8], size: u64, limit: usize) -> Option<Selection> {
-    let (mut asked, mut total) = (0usize, 0u64);
+    let (mut count, mut total) = (0usize, 0u64);
     let mut selection = Selection::Unsatisfiable;
     let specs = set.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     for spec in specs.filter(|spec| !spec.is_empty()) {
-        asked += 1;
-        if asked > limit {
+        count += 1;
+        if count > limit {
             return None;
         }
-        let Some(range) = Spec::parse(spec)?.within(size) else { continue };
+        let Some(range) = RangeSpec::parse(spec)?.within(size) else { continue };
         total = total.checked_add(range.end - range.start).filter(|total| *total <= size)?;
         selection = selection.with(range);
     }
-    (asked > 0).then_some(selection)
+    (count > 0).then_some(selection)
 }
 
 impl Selection {
@@ -85,14 +88,17 @@ impl Selection {
     }
 }
 
-/// One element of the set. Numbers that are too large are the largest: no file has that many bytes.
-enum Spec {
+/// One `range-spec` of the set. A number above `u64::MAX` saturates: no file has that many bytes.
+enum RangeSpec {
+    /// From an offset to the end.
     From(u64),
+    /// From the first to the last offset.
     FromTo(u64, u64),
+    /// The last bytes.
     Last(u64),
 }
 
-impl Spec {
+impl RangeSpec {
     fn parse(spec: &[u8]) -> Option<Self> {
         let dash = spec.iter().position(|byte| *byte == b'-')?;
         let (first, last) = (spec.get(..dash)?, spec.get(dash + 1..)?);
@@ -106,7 +112,7 @@ impl Spec {
         }
     }
 
-    /// The bytes of a file that is not empty; `None` for none of them.
+    /// Returns the selected bytes of a file of `size` bytes; `None` if there are none.
     fn within(self, size: u64) -> Option<Range<u64>> {
         let range = match self {
             Self::From(first) => first..size,

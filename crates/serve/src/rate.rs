@@ -1,9 +1,9 @@
-//! How many requests a client may make: a bucket for each address, all of them in a table of
-//! bounded size that the workers share.
+//! Rate limiting: a token bucket for each client address, in a table of bounded size that the
+//! workers share.
 //!
-//! The bucket is the generic cell rate algorithm (ITU-T I.371, annex A): of each client only the
-//! moment is kept at which its bucket is full again. Does not own: which address a client has, and
-//! what it is answered.
+//! The bucket is the generic cell rate algorithm (ITU-T I.371, annex A): it stores only the time at
+//! which the bucket is full again. Does not own: the client's address, and the response to a
+//! limited client.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -12,22 +12,23 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Parts of the table, so that workers seldom wait for each other.
+/// The shards of the table, so that workers seldom contend for a lock.
 const SHARDS: usize = 16;
-/// Most clients of a part: 16 times so many, some 4 MiB together.
+/// The maximum clients of a shard: 16 times as many in all, some 4 MiB.
 const SHARD_CLIENTS: usize = 4096;
 
 /// The request rate allowed to one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rate {
-    /// Between two requests, in the long run.
+pub(crate) struct RequestRate {
+    /// The time between two requests in the long run.
     interval: Duration,
-    /// For how long requests may come before their time.
+    /// The time by which a request may be early.
     tolerance: Duration,
 }
 
-impl Rate {
-    /// `per_s` requests a second, and `burst` of them at once after a pause. `None` for no limit.
+impl RequestRate {
+    /// Creates a rate of `per_s` requests a second, with `burst` of them at once after a pause.
+    /// Returns `None` if `per_s` is zero or no number: there is no limit.
     pub(crate) fn new(per_s: f64, burst: u32) -> Option<Self> {
         let interval =
             Duration::try_from_secs_f64(per_s.recip()).ok().filter(|interval| !interval.is_zero())?;
@@ -35,21 +36,21 @@ impl Rate {
     }
 }
 
-/// When each client's bucket is full again.
+/// The table of buckets: by client, the time at which its bucket is full again.
 #[derive(Debug)]
-pub(crate) struct Buckets {
+pub(crate) struct RateLimiter {
     hasher: RandomState,
     shards: [Mutex<HashMap<IpAddr, Instant>>; SHARDS],
 }
 
-impl Buckets {
+impl RateLimiter {
     pub(crate) fn new() -> Self {
         Self { hasher: RandomState::new(), shards: Default::default() }
     }
 
-    /// Counts a request from `address`. Returns how long the client has to wait if it has come too
-    /// early; such a request does not count.
-    pub(crate) fn take(&self, address: IpAddr, rate: Rate, now: Instant) -> Result<(), Duration> {
+    /// Counts a request from `address`. Returns the time that the client has to wait if the request
+    /// is too early; such a request is not counted.
+    pub(crate) fn take(&self, address: IpAddr, rate: RequestRate, now: Instant) -> Result<(), Duration> {
         let client = client(address);
         let shard = usize::try_from(self.hasher.hash_one(client)).unwrap_or(0) % SHARDS;
         let Some(shard) = self.shards.get(shard) else { return Ok(()) };
@@ -61,8 +62,8 @@ impl Buckets {
         if full.len() >= SHARD_CLIENTS && !full.contains_key(&client) {
             full.retain(|_, due| *due > now);
         }
-        // Full of clients that are all busy: each of them gets a new bucket, which is the least
-        // that can go wrong.
+        // All clients of the shard are active. Reset their buckets: a brief excess is the least
+        // harm.
         if full.len() >= SHARD_CLIENTS && !full.contains_key(&client) {
             full.clear();
         }
@@ -71,7 +72,8 @@ impl Buckets {
     }
 }
 
-/// A customer has all addresses of a /64 of IPv6 (RFC 6177): they are one client.
+/// Returns the address that identifies a client: for IPv6 the /64 network, which one customer has
+/// as a whole (RFC 6177).
 fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -89,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_one_request_each_interval() {
-        let (buckets, now) = (Buckets::new(), Instant::now());
-        let rate = Rate::new(10.0, 3).unwrap();
+        let (buckets, now) = (RateLimiter::new(), Instant::now());
+        let rate = RequestRate::new(10.0, 3).unwrap();
         let take = |ms: u64| buckets.take(address(1), rate, now + Duration::from_millis(ms));
         assert_eq!([take(0), take(0), take(0)], [Ok(()); 3]);
         assert_eq!(take(0), Err(Duration::from_millis(100)));
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_address_of_a_network_of_ipv6_is_that_network() {
-        let (buckets, now, rate) = (Buckets::new(), Instant::now(), Rate::new(1.0, 1).unwrap());
+        let (buckets, now, rate) = (RateLimiter::new(), Instant::now(), RequestRate::new(1.0, 1).unwrap());
         let take = |text: &str| buckets.take(text.parse().unwrap(), rate, now).is_ok();
         assert!(take("2001:db8::1") && !take("2001:db8::2:3") && take("2001:db8:0:1::1"));
         assert!(take("192.0.2.1") && !take("::ffff:192.0.2.1"));
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_idle_go_first() {
-        let (buckets, now, rate) = (Buckets::new(), Instant::now(), Rate::new(1.0, 1).unwrap());
+        let (buckets, now, rate) = (RateLimiter::new(), Instant::now(), RequestRate::new(1.0, 1).unwrap());
         let clients = || buckets.shards.iter().map(|shard| shard.lock().unwrap().len()).max().unwrap();
         for number in 0..3 * (SHARDS * SHARD_CLIENTS) as u32 {
             buckets.take(address(number), rate, now).unwrap();
@@ -128,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_none_limits_nobody() {
-        assert_eq!(Rate::new(0.0, 1), None);
-        assert_eq!(Rate::new(f64::NAN, 1), None);
-        assert_eq!(Rate::new(-1.0, 1), None);
-        assert_eq!(Rate::new(1e-3, 1).unwrap().interval, Duration::from_secs(1000));
+    fn a_rate_of_zero_or_nan_is_no_limit() {
+        assert_eq!(RequestRate::new(0.0, 1), None);
+        assert_eq!(RequestRate::new(f64::NAN, 1), None);
+        assert_eq!(RequestRate::new(-1.0, 1), None);
+        assert_eq!(RequestRate::new(1e-3, 1).unwrap().interval, Duration::from_secs(1000));
     }
 }

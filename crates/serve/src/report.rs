@@ -1,9 +1,11 @@
-//! What a site's files can be read with here, found by trying, and what that comes to: which models work, and what `auto` does.
+//! A report on the I/O that a site's filesystem supports: which system calls work, which models
+//! run, and what [`Model::Auto`] does.
 //!
-//! `probe` asks the kernel, `outlook` says what the answers mean. Does not own: how a report looks.
+//! `probe` tries the calls, `summary` describes what they mean for the models. Does not own: the
+//! layout of the report.
 
-mod outlook;
 mod probe;
+mod summary;
 
 use std::path::{Path, PathBuf};
 
@@ -11,76 +13,76 @@ use fathom_io::Errno;
 use fathom_io::beneath::Beneath;
 use fathom_io::offer::{Offer, is_local};
 
-use crate::config::{self, Config, Site};
+use crate::config::{self, Config, SiteConfig};
 use crate::error::{Error, Op};
 use crate::files::{Model, is_in_memory};
-use crate::plan::{cause, links, place};
+use crate::plan::{links, open_cause, split_root};
 use crate::server::workers;
 
-/// What was found for one site.
+/// The report on one site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The directory that is served.
     pub root: PathBuf,
     /// The kernel, the filesystem and the limits of this process.
     pub offer: Offer,
-    /// The calls that matter.
-    pub calls: Calls,
-    /// The file below the root that calls were tried on; there may be none.
+    /// The result of trying each call.
+    pub calls: CallStatuses,
+    /// The file below the root that the calls were tried on, if the site has one.
     pub sample: Option<PathBuf>,
-    /// How much there may be of everything.
-    pub sizes: Sizes,
-    /// Each model: what it does here, or why it cannot run.
+    /// The configured limits of resources.
+    pub limits: ResourceLimits,
+    /// Each model with its description, or the reason why it cannot run.
     pub models: Vec<(Model, Result<&'static str, String>)>,
-    /// What `auto` does: the case, and how it is served. Empty where nothing can be.
+    /// The behaviour of `auto`: each case with how it is served. Empty if openat2(2) does not work.
     pub plan: Vec<(&'static str, String)>,
-    /// What else is to be known of such a filesystem.
+    /// Further notes on the filesystem.
     pub notes: Vec<&'static str>,
 }
 
-/// What came of trying a call.
+/// The result of trying a system call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// It does what the server wants of it.
+pub enum CallStatus {
+    /// The call works as the server needs it.
     Works,
-    /// It does not, because of this.
+    /// The call fails for this reason.
     Fails(String),
-    /// There was no file to try it on.
-    Untried,
+    /// The call was not tried: there was no file for it.
+    Untested,
 }
 
-impl Finding {
+impl CallStatus {
     fn failed(errno: Errno) -> Self {
-        Self::Fails(String::from_utf8_lossy(&fathom_text::words(errno)).into_owned())
+        Self::Fails(String::from_utf8_lossy(&fathom_text::strerror(errno)).into_owned())
     }
 
-    /// Whether it is known not to work.
+    /// Returns whether the call is known to fail.
     fn fails(&self) -> bool {
         matches!(self, Self::Fails(_))
     }
 }
 
-/// What came of trying each call.
+/// The results of trying the system calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Calls {
+pub struct CallStatuses {
     /// openat2(2), without which nothing is served.
-    pub openat2: Finding,
+    pub openat2: CallStatus,
     /// Looking up a path without waiting: openat2(2) with `RESOLVE_CACHED`.
-    pub resolve_cached: Finding,
+    pub resolve_cached: CallStatus,
     /// Reading without waiting: preadv2(2) with `RWF_NOWAIT`.
-    pub nowait: Finding,
-    /// Asking what of a file is in memory: cachestat(2).
-    pub cachestat: Finding,
+    pub nowait: CallStatus,
+    /// Querying which pages of a file are cached: cachestat(2).
+    pub cachestat: CallStatus,
     /// sendfile(2).
-    pub sendfile: Finding,
+    pub sendfile: CallStatus,
     /// io_uring(7).
-    pub uring: Finding,
+    pub uring: CallStatus,
 }
 
-impl Calls {
-    /// All of them by name.
+impl CallStatuses {
+    /// Returns all results with the names of their calls.
     #[must_use]
-    pub fn all(&self) -> [(&'static str, &Finding); 6] {
+    pub fn all(&self) -> [(&'static str, &CallStatus); 6] {
         [
             ("openat2", &self.openat2),
             ("RESOLVE_CACHED", &self.resolve_cached),
@@ -91,36 +93,36 @@ impl Calls {
         ]
     }
 
-    /// Where openat2 fails with `errno`, nothing else was tried.
+    /// Returns the results if openat2(2) fails with `errno`: no other call was tried.
     fn none(errno: Errno) -> Self {
-        let untried = || Finding::Untried;
+        let untested = || CallStatus::Untested;
         Self {
-            openat2: Finding::failed(errno),
-            resolve_cached: untried(),
-            nowait: untried(),
-            cachestat: untried(),
-            sendfile: untried(),
-            uring: untried(),
+            openat2: CallStatus::failed(errno),
+            resolve_cached: untested(),
+            nowait: untested(),
+            cachestat: untested(),
+            sendfile: untested(),
+            uring: untested(),
         }
     }
 }
 
-/// How much there may be of everything.
+/// The configured limits of resources.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sizes {
-    /// Threads that serve connections.
+pub struct ResourceLimits {
+    /// The number of worker threads.
     pub workers: usize,
-    /// Connections at once.
+    /// The maximum number of connections.
     pub connections: usize,
-    /// Threads for what would make a worker wait.
-    pub pool: config::Pool,
-    /// What is kept.
-    pub cache: config::Cache,
-    /// Descriptors that connections and kept files come to; files that are being sent may come on top.
+    /// The limits of the thread pool for blocking calls.
+    pub pool: config::PoolConfig,
+    /// The limits of the file cache.
+    pub cache: config::CacheConfig,
+    /// The descriptors that connections and cached files need; files being sent come on top.
     pub descriptors: u64,
 }
 
-impl Sizes {
+impl ResourceLimits {
     fn of(config: &Config) -> Self {
         let (cache, connections) = (config.cache.clone(), config.limits.connections);
         Self {
@@ -134,33 +136,33 @@ impl Sizes {
 }
 
 impl Report {
-    /// Of `site`, served as `config` says.
+    /// Creates the report on `site`, served with `config`.
     ///
     /// # Errors
-    /// If its directory cannot be opened.
-    pub fn new(site: &Site, config: &Config) -> Result<Self, Error> {
-        let (root, _) = place(&site.root);
+    /// If the root directory cannot be opened.
+    pub fn new(site: &SiteConfig, config: &Config) -> Result<Self, Error> {
+        let (root, _) = split_root(&site.root);
         let root = root.as_path();
-        let failed = |errno: Errno| Error::new(Op::Open, root.display().to_string(), cause(errno));
+        let failed = |errno: Errno| Error::new(Op::Open, root.display().to_string(), open_cause(errno));
         let offer = Offer::of(root).map_err(failed)?;
         match Beneath::new(root, links(site)) {
             Ok(beneath) => {
                 let (calls, sample) = probe::calls(root, &beneath).map_err(failed)?;
                 Ok(Self::of(root, offer, calls, sample.map(|sample| sample.path), config))
             }
-            // What the call itself is refused with: not there, or forbidden by a filter (seccomp).
+            // The call itself is refused: it does not exist, or a filter (seccomp) forbids it.
             Err(errno @ (Errno::NOSYS | Errno::PERM)) => {
-                Ok(Self::of(root, offer, Calls::none(errno), None, config))
+                Ok(Self::of(root, offer, CallStatuses::none(errno), None, config))
             }
             Err(errno) => Err(failed(errno)),
         }
     }
 
-    /// What was found comes to this.
-    fn of(root: &Path, offer: Offer, calls: Calls, sample: Option<PathBuf>, config: &Config) -> Self {
-        let sizes = Sizes::of(config);
+    /// Describes the results.
+    fn of(root: &Path, offer: Offer, calls: CallStatuses, sample: Option<PathBuf>, config: &Config) -> Self {
+        let limits = ResourceLimits::of(config);
         let magic = offer.filesystem.magic.unwrap_or_default();
-        let place = outlook::Place {
+        let traits = summary::FilesystemTraits {
             in_memory: is_in_memory(magic),
             is_local: is_local(magic),
             is_overlay: offer.filesystem.name == Some("overlay"),
@@ -168,20 +170,21 @@ impl Report {
         };
         Self {
             root: root.to_owned(),
-            models: outlook::models(&calls, place),
-            plan: outlook::plan(&calls, place, &sizes),
-            notes: outlook::notes(&calls, place),
+            models: summary::models(&calls, traits),
+            plan: summary::plan(&calls, traits, &limits),
+            notes: summary::notes(&calls, traits),
             offer,
             calls,
             sample,
-            sizes,
+            limits,
         }
     }
 
-    /// Whether connections and kept files need more descriptors than this process may have.
+    /// Returns whether connections and cached files need more descriptors than this process may
+    /// have.
     #[must_use]
     pub fn lacks_descriptors(&self) -> bool {
-        self.offer.fd_limit.is_some_and(|limit| limit < self.sizes.descriptors)
+        self.offer.fd_limit.is_some_and(|limit| limit < self.limits.descriptors)
     }
 }
 

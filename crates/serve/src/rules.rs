@@ -1,8 +1,7 @@
-//! The rules of a site's configuration, compiled and checked once, and evaluated for every request
-//! or every file.
+//! The rules of a site: compiled and checked once, and evaluated for each request or file.
 //!
-//! Owns: globs, networks, what may be had, headers by path, redirects, rewrites, other origins,
-//! names of sites, mounts, maintenance. Does not own: files, responses, and when a rule is asked.
+//! Owns: globs, networks, access, headers by path, redirects, rewrites, CORS, host names, mounts,
+//! maintenance. Does not own: files, responses, and the order in which rules are evaluated.
 
 pub mod access;
 pub mod cors;
@@ -16,50 +15,52 @@ pub mod route;
 
 use std::sync::Arc;
 
-use self::access::Access;
-use self::cors::Cors;
+use self::access::AccessRules;
+use self::cors::CorsRules;
 use self::headers::HeaderRules;
-use self::maintenance::Maintenance;
+use self::maintenance::MaintenanceRules;
 use self::route::{Redirects, Rewrites};
-use crate::config::{Config, Site};
+use crate::config::{Config, SiteConfig};
 use crate::error::Error;
 
 /// The rules of a site.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Access by path and by client address.
-    pub access: Arc<Access>,
+    pub access: Arc<AccessRules>,
     /// Headers by path.
     pub headers: HeaderRules,
-    /// Other addresses by path.
+    /// Redirects by path.
     pub redirects: Redirects,
-    /// Other files by path.
+    /// Rewrites by path.
     pub rewrites: Rewrites,
-    /// Requests from other origins.
-    pub cors: Option<Cors>,
-    /// 503 for everything.
-    pub maintenance: Maintenance,
+    /// Cross-origin requests (CORS).
+    pub cors: Option<CorsRules>,
+    /// Maintenance: 503 for all requests.
+    pub maintenance: MaintenanceRules,
 }
 
 impl Rules {
-    /// Compiles those of `site`, whose key is `key` (`site`, `host[0]`). `tls` says whether its responses are encrypted.
+    /// Compiles the rules of `site`, whose key is `key` (`site`, `host[0]`). `tls` says whether its
+    /// responses are encrypted.
     ///
     /// # Errors
-    /// If a rule makes no sense; the error names its key.
-    pub fn new(site: &Site, key: &str, tls: bool) -> Result<Self, Error> {
+    /// If a rule is invalid; the error names its key.
+    pub fn new(site: &SiteConfig, key: &str, tls: bool) -> Result<Self, Error> {
         Ok(Self {
-            access: Arc::new(Access::new(site, key)?),
+            access: Arc::new(AccessRules::new(site, key)?),
             headers: HeaderRules::new(site, key, tls)?,
             redirects: Redirects::new(&site.redirects_below_base(), key)?,
             rewrites: Rewrites::new(&site.rewrites, key)?,
-            cors: site.cors.as_ref().map(|cors| Cors::new(cors, key)).transpose()?,
-            maintenance: Maintenance::new(&site.maintenance, key)?,
+            cors: site.cors.as_ref().map(|cors| CorsRules::new(cors, key)).transpose()?,
+            maintenance: MaintenanceRules::new(&site.maintenance, key)?,
         })
     }
 }
 
-/// The sites of `config` with their keys, in the order of the numbers that [`hosts::Hosts::find`] gives.
-pub fn sites(config: &Config) -> impl Iterator<Item = (String, &Site)> {
+/// Returns the sites of `config` with their keys, in the order of the numbers that
+/// [`hosts::HostTable::find`] returns.
+pub fn sites(config: &Config) -> impl Iterator<Item = (String, &SiteConfig)> {
     let others = config.host.iter().enumerate().map(|(at, site)| (format!("host[{at}]"), site));
     std::iter::once(("site".to_owned(), &config.site)).chain(others)
 }
@@ -92,7 +93,7 @@ mod tests {
         let all: Vec<_> = sites(&config).collect();
         let keys: Vec<_> = all.iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, ["site", "host[0]", "host[1]"]);
-        let hosts = hosts::Hosts::new(&config.host).unwrap();
+        let hosts = hosts::HostTable::new(&config.host).unwrap();
         for (host, root) in [("x", "d"), ("a", "a"), ("b", "b")] {
             let site = all[hosts.find(host.as_bytes()).unwrap()].1;
             assert_eq!(site.root, std::path::Path::new(root));

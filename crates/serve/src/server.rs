@@ -1,6 +1,7 @@
-//! The server: what its workers share, how it starts, changes and ends.
+//! The server: the state that workers share, start, reload and stop.
 //!
-//! Owns: threads, sockets, the log, certificates. Does not own: signals and the environment, which whoever runs it sees to.
+//! Owns: threads, sockets, the log, certificates. Does not own: signals and the environment, which
+//! belong to the program.
 
 use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
@@ -14,182 +15,184 @@ use fathom_io::threads;
 use fathom_io::uring::FileRing;
 use tokio::sync::watch;
 
-use crate::answer::Listings;
+use crate::answer::ListingCache;
 use crate::budget::Budget;
 use crate::config::{self, Config};
-use crate::conn::outbox::SendBudget;
+use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
 use crate::files::Model;
-use crate::files::pool::Pool;
-use crate::listen::{Activation, Address, Listening, SocketFile, Word, listen, socket_mode};
-use crate::log::{Errors, Log, Style, Target, Trouble};
-use crate::metrics::{Metrics, Outside};
-use crate::plan::{Plan, Site};
-use crate::rate::Buckets;
-use crate::tls::Holder;
-use crate::worker::{self, Start};
+use crate::files::pool::ThreadPool;
+use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
+use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
+use crate::metrics::{Gauges, Metrics};
+use crate::plan::{Plan, SitePlan};
+use crate::rate::RateLimiter;
+use crate::tls::ReloadableTls;
+use crate::worker::{self, WorkerParams};
 
-/// A worker's stack.
+/// The stack size of a worker, in bytes.
 const STACK_BYTES: usize = 2 << 20;
-/// Address space that a worker needs besides: its runtime, buffers and first connections.
+/// The address space that a worker needs besides its stack: its runtime, buffers and first
+/// connections.
 const WORKER_ROOM: usize = 8 << 20;
 
-/// Where nobody says otherwise.
+/// The default address.
 const ADDRESS: &str = "127.0.0.1:8080";
-/// Operations in flight on a worker's ring.
+/// The most operations in flight on a worker's ring.
 pub(crate) const RING_DEPTH: usize = 256;
-/// How long a worker that is to end is waited for, and how often it is looked at.
-const LAST_CALL: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(5);
-/// How long the last lines of the log are waited for.
+/// How long past the deadline `stop` waits for workers, and how often it checks.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+const STOP_POLL: Duration = Duration::from_millis(5);
+/// The longest wait for the last lines of the logs.
 const LOG_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What all workers share.
-pub(crate) struct Shared {
+/// The state that all workers share.
+pub(crate) struct SharedState {
     pub(crate) model: Model,
     pub(crate) workers: usize,
-    pub(crate) sendfile: Sendfile,
-    pub(crate) pool: Pool,
+    pub(crate) sendfile: SendfilePolicy,
+    pub(crate) pool: ThreadPool,
     pub(crate) pool_threads: usize,
-    pub(crate) cache: config::Cache,
+    pub(crate) cache: config::CacheConfig,
     pub(crate) metrics: Metrics,
-    pub(crate) listings: Listings,
+    pub(crate) listings: ListingCache,
     /// Counts the archives that are being sent.
     pub(crate) archives: Budget,
-    pub(crate) tls: Option<Holder>,
-    /// Whether all encrypted addresses are those of HTTP/3, too.
+    pub(crate) tls: Option<ReloadableTls>,
+    /// Whether all encrypted addresses serve HTTP/3 as well.
     #[cfg(feature = "http3")]
     pub(crate) http3: bool,
-    pub(crate) errors: Errors,
-    pub(crate) buckets: Buckets,
-    /// Bytes of responses in memory, of all connections.
+    pub(crate) errors: ErrorReporter,
+    pub(crate) buckets: RateLimiter,
+    /// The unsent response bytes in memory, of all connections.
     pub(crate) send_budget: Arc<SendBudget>,
-    /// Whether a request was under way when the time to end was over.
-    pub(crate) has_cut: AtomicBool,
-    /// Tells clients from each other without keeping their addresses.
+    /// Whether requests were under way when the drain deadline passed.
+    pub(crate) has_cut_requests: AtomicBool,
+    /// The hasher of client addresses, so that keys of clients do not reveal addresses.
     pub(crate) hasher: RandomState,
-    log: Mutex<Option<Log>>,
+    log: Mutex<Option<AccessLogWriter>>,
 }
 
-impl Shared {
-    fn log(&self) -> MutexGuard<'_, Option<Log>> {
+impl SharedState {
+    fn log(&self) -> MutexGuard<'_, Option<AccessLogWriter>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The metrics; `mute` devices could not be asked for what they have in memory.
+    /// Renders the metrics. `nowait_unsupported`: the devices (major, minor) that refuse
+    /// `RWF_NOWAIT`.
     pub(crate) fn render_metrics(&self, nowait_unsupported: Vec<(u32, u32)>) -> String {
         let load = self.pool.load();
-        self.metrics.render(&Outside {
+        self.metrics.render(&Gauges {
             pool_queue: load.queued as u64,
             pool_threads: load.threads as u64,
             listings: self.listings.load(),
             buffered_bytes: self.send_budget.used() as u64,
-            log_lines_dropped: self.log().as_ref().map_or(0, Log::dropped),
+            log_lines_dropped: self.log().as_ref().map_or(0, AccessLogWriter::dropped),
             nowait_unsupported,
         })
     }
 }
 
-/// To whom large files go by sendfile(2).
+/// The clients to which large files are sent with sendfile(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sendfile {
+pub(crate) enum SendfilePolicy {
     Remote,
     Always,
     Never,
 }
 
-/// What workers are told.
+/// The state that the server prescribes to its workers.
 #[derive(Clone, Debug)]
-pub(crate) struct Orders {
+pub(crate) struct ControlState {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ServerPhase,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum ServerPhase {
     Serve,
-    /// To go on, and to say at the health endpoint that this ends.
+    /// Go on, and let the health endpoint report the coming end.
     Notice,
-    /// To accept no more, and to end when nothing is under way, or then.
+    /// Accept no more connections, and end when no request is under way or at this time.
     Drain(Instant),
 }
 
-impl Orders {
-    /// Whether the time to end has come.
+impl ControlState {
+    /// Returns whether the drain deadline has passed.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Drain(end) if end <= Instant::now())
+        matches!(self.phase, ServerPhase::Drain(end) if end <= Instant::now())
     }
 }
 
-/// What a server is started with, beside its configuration.
+/// The parameters of a start besides the configuration.
 #[derive(Default)]
-pub struct Outfit<'a> {
-    /// What the environment says of inherited sockets.
+pub struct StartOptions<'a> {
+    /// The inherited sockets, as the environment describes them.
     pub activation: Activation<'a>,
-    /// Where the access log goes that is to go to no file.
+    /// The destination of an access log without a file.
     pub stream: Option<Box<dyn std::io::Write + Send>>,
-    /// Where the error log goes that is to go to no file; each message is one write. Without it
-    /// those messages go nowhere.
+    /// The destination of an error log without a file; each message is one write. Without it such
+    /// messages are discarded.
     pub errors: Option<Box<dyn std::io::Write + Send>>,
 }
 
-/// A server that runs. Dropping it ends it at once.
+/// A running server. Dropping it ends it at once.
 pub struct Server {
-    shared: Arc<Shared>,
-    orders: watch::Sender<Orders>,
+    shared: Arc<SharedState>,
+    control: watch::Sender<ControlState>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,
-    addresses: Vec<(Address, Scheme)>,
-    _files: Vec<SocketFile>,
+    addresses: Vec<(ListenAddress, UrlScheme)>,
+    _socket_files: Vec<SocketFile>,
     config: Config,
     warnings: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
+enum UrlScheme {
     Http,
     Https,
 }
 
 impl Server {
-    /// Starts what `config` says. When this returns, connections are accepted.
+    /// Starts a server with `config`. When this returns, connections are accepted.
     ///
     /// # Errors
-    /// If something makes no sense, a directory or a certificate cannot be opened, an address not be listened on, or a model is not
-    /// available here.
-    pub fn start(config: &Config, outfit: Outfit<'_>) -> Result<Self, Error> {
-        let Prepared { plan, tls, model, listen, mut warnings } = Prepared::new(config)?;
+    /// If a value of the configuration is invalid, a directory or certificate cannot be opened, an
+    /// address cannot be listened on, or the I/O model is not available here.
+    pub fn start(config: &Config, options: StartOptions<'_>) -> Result<Self, Error> {
+        let PreparedServer { plan, tls, model, listen, mut warnings } = PreparedServer::new(config)?;
         let (workers, pool) = (workers(config), config.pool.clone().unwrap_or_default());
-        let listening = listen.bind(workers, outfit.activation)?;
-        let errors = errors(config, outfit.errors)?;
-        let (log, log_warning) = log(config, outfit.stream, &errors)?;
+        let listening = listen.bind(workers, options.activation)?;
+        let errors = errors(config, options.errors)?;
+        let (log, log_warning) = log(config, options.stream, &errors)?;
         warnings.extend(log_warning);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             model,
             workers,
             sendfile: sendfile(config, model),
             pool_threads: pool.threads.max(1),
-            pool: Pool::new(pool, cpus_allowed()),
+            pool: ThreadPool::new(pool, cpus_allowed()),
             cache: cache(config, model),
             metrics: Metrics::new(workers),
-            listings: Listings::default(),
+            listings: ListingCache::default(),
             archives: Budget::default(),
             #[cfg(feature = "http3")]
             http3: !listening.sockets.is_empty(),
             tls,
             errors,
-            buckets: Buckets::new(),
+            buckets: RateLimiter::new(),
             send_budget: Arc::new(SendBudget::new(config.limits.buffer_bytes)),
-            has_cut: AtomicBool::new(false),
+            has_cut_requests: AtomicBool::new(false),
             hasher: RandomState::new(),
             log: Mutex::new(log),
         });
-        let (orders, _) = watch::channel(Orders { plan, phase: Phase::Serve });
+        let (control, _) = watch::channel(ControlState { plan, phase: ServerPhase::Serve });
         let mut server = Self {
             shared,
-            orders,
+            control,
             threads: Vec::new(),
             addresses: Vec::new(),
-            _files: Vec::new(),
+            _socket_files: Vec::new(),
             config: config.clone(),
             warnings,
         };
@@ -197,104 +200,105 @@ impl Server {
         Ok(server)
     }
 
-    /// Opens everything that [`Server::start`] opens, but takes no address and starts no thread. A
-    /// log file that is not there is made and removed again. Returns the warnings of a start.
+    /// Opens everything that [`Server::start`] opens, but binds no address and starts no thread. A
+    /// log file that does not exist is created and removed again. Returns the warnings of a start.
     ///
     /// # Errors
-    /// As for a start, but for addresses.
+    /// The errors of a start, except for addresses.
     pub fn check(config: &Config) -> Result<Vec<String>, Error> {
-        let prepared = Prepared::new(config)?;
+        let prepared = PreparedServer::new(config)?;
         ring(prepared.model)?;
         if let (Some(_), Some(file)) = (log_style(config), &config.access_log.file) {
-            Log::check(file)?;
+            AccessLogWriter::check(file)?;
         }
-        config.error_log.file.as_ref().map_or(Ok(()), |file| Log::check(file))?;
+        config.error_log.file.as_ref().map_or(Ok(()), |file| AccessLogWriter::check(file))?;
         Ok(prepared.warnings)
     }
 
-    fn start_workers(&mut self, sockets: Sockets) -> Result<(), Error> {
-        let Sockets { listening, redirecting, .. } = sockets;
+    fn start_workers(&mut self, sockets: BoundSockets) -> Result<(), Error> {
+        let BoundSockets { listening, redirecting, .. } = sockets;
         #[cfg(feature = "http3")]
         let mut sockets = sockets.sockets;
         let tls = self.shared.tls.is_some();
         let port = listening.addresses.iter().find_map(port_of);
-        let scheme = |address: &Address| match (tls, address) {
-            (true, Address::Tcp(_)) => Scheme::Https,
-            _ => Scheme::Http,
+        let scheme = |address: &ListenAddress| match (tls, address) {
+            (true, ListenAddress::Tcp(_)) => UrlScheme::Https,
+            _ => UrlScheme::Http,
         };
         self.addresses =
             listening.addresses.iter().map(|address| (address.clone(), scheme(address))).collect();
-        self._files = listening.files;
+        self._socket_files = listening.files;
         let mut redirecting = redirecting.map(|listening| listening.workers).unwrap_or_default().into_iter();
         for (number, listeners) in listening.workers.into_iter().enumerate() {
             let redirecting = redirecting.next().unwrap_or_default();
             let listeners = listeners.into_iter().map(|listener| (listener, None));
             let listeners =
                 listeners.chain(redirecting.into_iter().map(|listener| (listener, port))).collect();
-            let start = Start {
+            let params = WorkerParams {
                 number,
                 shared: Arc::clone(&self.shared),
-                orders: self.orders.subscribe(),
+                control: self.control.subscribe(),
                 listeners,
-                // One worker has all of them.
+                // The first worker gets all of them.
                 #[cfg(feature = "http3")]
                 sockets: std::mem::take(&mut sockets),
-                logger: self.shared.log().as_ref().map(Log::logger),
+                logger: self.shared.log().as_ref().map(AccessLogWriter::logger),
                 ring: ring(self.shared.model)?,
             };
             let name = format!("fathom-worker-{number}");
-            let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, move || worker::run(start));
+            let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, move || worker::run(params));
             self.threads.push(thread.map_err(|error| Error::new(Op::Start, name, error))?);
         }
         Ok(())
     }
 
-    /// Where clients find it, as URLs, with the base of the default site and the name of the file if
-    /// it is one; a Unix socket as `unix:PATH`.
+    /// Returns the URLs of the server, with the base of the default site and the file name if the
+    /// root is a file. A Unix socket is `unix:PATH`.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
-        let plan = Arc::clone(&self.orders.borrow().plan);
-        let path = plan.default_site().map(Site::address).unwrap_or_default();
-        let url = |(address, scheme): &(Address, Scheme)| match (address, scheme) {
-            (Address::Tcp(address), Scheme::Https) => format!("https://{address}/{path}"),
-            (Address::Tcp(address), Scheme::Http) => format!("http://{address}/{path}"),
+        let plan = Arc::clone(&self.control.borrow().plan);
+        let path = plan.default_site().map(SitePlan::address).unwrap_or_default();
+        let url = |(address, scheme): &(ListenAddress, UrlScheme)| match (address, scheme) {
+            (ListenAddress::Tcp(address), UrlScheme::Https) => format!("https://{address}/{path}"),
+            (ListenAddress::Tcp(address), UrlScheme::Http) => format!("http://{address}/{path}"),
             (address, _) => address.to_string(),
         };
         self.addresses.iter().map(url).collect()
     }
 
-    /// What whoever started it should know.
+    /// Returns the warnings of the start.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Goes on with `config` for the requests from now on, reads certificates again, and opens the log anew. What cannot be exchanged
-    /// while it runs is named in the warnings.
+    /// Applies `config` to the requests from now on, reloads certificates and reopens the logs.
+    /// Returns warnings that name the settings that take a restart.
     ///
     /// # Errors
-    /// As for a start; then everything is as it was.
+    /// The errors of a start; then nothing has changed.
     pub fn reload(&mut self, config: &Config) -> Result<Vec<String>, Error> {
         let plan = Plan::new(config)?;
-        let mut warnings = self.fixed(config);
+        let mut warnings = self.restart_only_changes(config);
         if let Some(tls) = &self.shared.tls {
             warnings.extend(tls.reload()?);
         }
         warnings.extend(self.reopen_logs());
         self.shared.send_budget.set_limit(config.limits.buffer_bytes);
-        self.orders.send_modify(|orders| orders.plan = plan);
+        self.control.send_modify(|control| control.plan = plan);
         Ok(warnings)
     }
 
-    /// Goes on with newly opened files under the names of the logs, after the old ones were
-    /// renamed. Files that cannot be opened are named in the warnings; then the old ones are kept.
+    /// Opens the log files anew, after they were renamed. Returns a warning for each file that
+    /// cannot be opened; its old file stays in use.
     pub fn reopen_logs(&self) -> Vec<String> {
         let access = self.shared.log().as_ref().and_then(|log| log.reopen().err());
         access.into_iter().chain(self.shared.errors.reopen().err()).map(|error| error.to_string()).collect()
     }
 
-    /// What `config` says otherwise than the server was started, and can have no effect before the next start.
-    fn fixed(&self, config: &Config) -> Vec<String> {
+    /// Returns a warning for each setting of `config` that differs from the start and takes a
+    /// restart.
+    fn restart_only_changes(&self, config: &Config) -> Vec<String> {
         let old = &self.config;
         let changed = [
             ("listen", old.listen != config.listen),
@@ -312,98 +316,100 @@ impl Server {
         changed.iter().filter(|(_, changed)| *changed).map(said).collect()
     }
 
-    /// Gives the configured notice at the health endpoint; then accepts no more connections, lets what is under way end, for `timeout` at
-    /// most, and ends. Whether no request was cut off that its client was still taking.
+    /// Gives the configured notice at the health endpoint, then accepts no more connections, lets
+    /// requests under way end for at most `timeout`, and ends. Returns whether all workers ended,
+    /// the logs are complete and no request was cut off while its client was still reading.
     #[must_use]
     pub fn drain(mut self, timeout: Duration) -> bool {
         self.give_notice();
-        self.stop(Instant::now() + timeout) && !self.shared.has_cut.load(Ordering::Relaxed)
+        self.stop(Instant::now() + timeout) && !self.shared.has_cut_requests.load(Ordering::Relaxed)
     }
 
     fn give_notice(&self) {
-        let notice = Duration::from_millis(self.orders.borrow().plan.limits.drain_notice_ms);
+        let notice = Duration::from_millis(self.control.borrow().plan.limits.drain_notice_ms);
         let end = Instant::now() + notice;
-        self.orders.send_modify(|orders| orders.phase = Phase::Notice);
+        self.control.send_modify(|control| control.phase = ServerPhase::Notice);
         while Instant::now() < end && !self.has_failed() {
-            thread::sleep(LOOK);
+            thread::sleep(STOP_POLL);
         }
     }
 
-    /// The configured time for [`Server::drain`].
+    /// Returns the configured timeout for [`Server::drain`].
     #[must_use]
     pub fn drain_timeout(&self) -> Duration {
-        Duration::from_millis(self.orders.borrow().plan.limits.drain_timeout_ms)
+        Duration::from_millis(self.control.borrow().plan.limits.drain_timeout_ms)
     }
 
-    /// Whether a worker has ended without being told to.
+    /// Returns whether a worker has ended before the server was stopped.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends by `end`, or a moment after: a worker may be in a call that waits for ever. Whether all
-    /// workers have ended and the logs are complete.
+    /// Ends by `end`, or [`STOP_GRACE`] later: a worker may be in a call that never returns.
+    /// Returns whether all workers have ended and the logs are complete.
     fn stop(&mut self, end: Instant) -> bool {
-        self.orders.send_modify(|orders| orders.phase = Phase::Drain(end));
-        while Instant::now() < end + LAST_CALL && self.threads.iter().any(|thread| !thread.is_finished()) {
-            thread::sleep(LOOK);
+        self.control.send_modify(|control| control.phase = ServerPhase::Drain(end));
+        // Poll rather than join: a worker in a call that never returns must not block the end.
+        while Instant::now() < end + STOP_GRACE && self.threads.iter().any(|thread| !thread.is_finished()) {
+            thread::sleep(STOP_POLL);
         }
         let ended = self.threads.iter().all(JoinHandle::is_finished);
         let log = self.shared.log().take();
         let closed = log.is_none_or(|log| log.close(LOG_TIMEOUT));
-        // Last: the access log's failures are among its messages.
+        // Close the error log last: it takes the failures of the access log.
         self.shared.errors.close(LOG_TIMEOUT) && closed && ended
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.orders.borrow().is_over() {
+        if !self.control.borrow().is_over() {
             self.stop(Instant::now());
         }
     }
 }
 
-/// What is listened on, and what only leads there.
-struct Sockets {
-    listening: Listening,
-    redirecting: Option<Listening>,
-    /// Those of HTTP/3, on the addresses of `listening`.
+/// The sockets of a server: those that serve, and those that only redirect to them.
+struct BoundSockets {
+    listening: Listeners,
+    redirecting: Option<Listeners>,
+    /// The UDP sockets of HTTP/3, on the addresses of `listening`.
     #[cfg(feature = "http3")]
     sockets: Vec<std::net::UdpSocket>,
 }
 
-/// All that a start opens before it takes an address.
-struct Prepared {
+/// The parts of a server that are opened before an address is bound.
+struct PreparedServer {
     plan: Arc<Plan>,
-    tls: Option<Holder>,
+    tls: Option<ReloadableTls>,
     model: Model,
-    listen: Listen,
+    listen: ListenAddresses,
     warnings: Vec<String>,
 }
 
-impl Prepared {
+impl PreparedServer {
     fn new(config: &Config) -> Result<Self, Error> {
         let plan = Plan::new(config)?;
         let (tls, warnings) = certificates(config)?;
-        Ok(Self { plan, tls, model: model(config)?, listen: Listen::new(config)?, warnings })
+        Ok(Self { plan, tls, model: model(config)?, listen: ListenAddresses::new(config)?, warnings })
     }
 }
 
-/// The addresses of a configuration, read and not yet taken.
-struct Listen {
-    words: Vec<Word>,
-    redirecting: Option<Word>,
+/// The addresses of a configuration, parsed and not yet bound.
+struct ListenAddresses {
+    words: Vec<ListenSpec>,
+    redirecting: Option<ListenSpec>,
     mode: u32,
     #[cfg(feature = "http3")]
     http3: bool,
 }
 
-impl Listen {
+impl ListenAddresses {
     fn new(config: &Config) -> Result<Self, Error> {
         let default = [ADDRESS.to_owned()];
         let words = if config.listen.is_empty() { &default[..] } else { &config.listen };
-        let parse = |word: &String| word.parse::<Word>();
+        let parse = |word: &String| word.parse::<ListenSpec>();
         let from = config.tls.as_ref().and_then(|tls| tls.redirect_from.as_ref());
         Ok(Self {
             words: words.iter().map(parse).collect::<Result<_, _>>()?,
@@ -414,12 +420,12 @@ impl Listen {
         })
     }
 
-    fn bind(self, workers: usize, activation: Activation<'_>) -> Result<Sockets, Error> {
+    fn bind(self, workers: usize, activation: Activation<'_>) -> Result<BoundSockets, Error> {
         let listening = listen(&self.words, workers, self.mode, activation)?;
         #[cfg(feature = "http3")]
         let sockets = if self.http3 { crate::listen::udp(&listening.addresses)? } else { Vec::new() };
         let redirect = |word| listen(&[word], workers, self.mode, Activation::default());
-        Ok(Sockets {
+        Ok(BoundSockets {
             listening,
             redirecting: self.redirecting.map(redirect).transpose()?,
             #[cfg(feature = "http3")]
@@ -428,16 +434,16 @@ impl Listen {
     }
 }
 
-fn port_of(address: &Address) -> Option<u16> {
+fn port_of(address: &ListenAddress) -> Option<u16> {
     match address {
-        Address::Tcp(address) => Some(address.port()),
+        ListenAddress::Tcp(address) => Some(address.port()),
         _ => None,
     }
 }
 
-fn certificates(config: &Config) -> Result<(Option<Holder>, Vec<String>), Error> {
+fn certificates(config: &Config) -> Result<(Option<ReloadableTls>, Vec<String>), Error> {
     let Some(tls) = &config.tls else { return Ok((None, Vec::new())) };
-    let (holder, warnings) = Holder::load(tls)?;
+    let (holder, warnings) = ReloadableTls::load(tls)?;
     Ok((Some(holder), warnings))
 }
 
@@ -449,25 +455,26 @@ fn model(config: &Config) -> Result<Model, Error> {
     word.parse().map_err(|unknown| Error::configure("io", unknown))
 }
 
-/// One a CPU this process may use.
+/// Returns the number of workers: by default the number of CPUs that this process may use.
 pub(crate) fn workers(config: &Config) -> usize {
     config.workers.map_or_else(cpus_allowed, NonZeroUsize::get)
 }
 
-/// The caches are the model's `auto`. Most descriptors are for connections.
-fn cache(config: &Config, model: Model) -> config::Cache {
+/// Returns the cache limits: only the model `auto` caches files. Most descriptors are left to
+/// connections.
+fn cache(config: &Config, model: Model) -> config::CacheConfig {
     let files = match model {
         Model::Auto => config.cache.files.min(fd_limit() / 4),
         _ => 0,
     };
-    config::Cache { files, ..config.cache.clone() }
+    config::CacheConfig { files, ..config.cache.clone() }
 }
 
-fn sendfile(config: &Config, model: Model) -> Sendfile {
+fn sendfile(config: &Config, model: Model) -> SendfilePolicy {
     match (model, config.sendfile.as_deref()) {
-        (Model::Sendfile, _) | (_, Some("always")) => Sendfile::Always,
-        (_, Some("never")) => Sendfile::Never,
-        _ => Sendfile::Remote,
+        (Model::Sendfile, _) | (_, Some("always")) => SendfilePolicy::Always,
+        (_, Some("never")) => SendfilePolicy::Never,
+        _ => SendfilePolicy::Remote,
     }
 }
 
@@ -476,40 +483,41 @@ fn ring(model: Model) -> Result<Option<FileRing>, Error> {
     ring.map_err(|unavailable| Error::new(Op::Start, "io_uring", unavailable))
 }
 
-/// The format of the access log; `None` if there is no log.
-fn log_style(config: &Config) -> Option<Style> {
+/// Returns the format of the access log; `None` if there is no log.
+fn log_style(config: &Config) -> Option<LogFormat> {
     match config.access_log.format.as_deref() {
-        Some("json") => Some(Style::Json),
-        Some("combined") => Some(Style::Combined),
-        None if config.access_log.file.is_some() => Some(Style::Combined),
+        Some("json") => Some(LogFormat::Json),
+        Some("combined") => Some(LogFormat::Combined),
+        None if config.access_log.file.is_some() => Some(LogFormat::Combined),
         _ => None,
     }
 }
 
-fn errors(config: &Config, stream: Option<Box<dyn std::io::Write + Send>>) -> Result<Errors, Error> {
+fn errors(config: &Config, stream: Option<Box<dyn std::io::Write + Send>>) -> Result<ErrorReporter, Error> {
     match (&config.error_log.file, stream) {
-        (Some(file), _) => Errors::start(Target::File(file.clone())),
-        (None, Some(stream)) => Errors::start(Target::Stream(stream)),
-        (None, None) => Ok(Errors::default()),
+        (Some(file), _) => ErrorReporter::start(LogTarget::File(file.clone())),
+        (None, Some(stream)) => ErrorReporter::start(LogTarget::Stream(stream)),
+        (None, None) => Ok(ErrorReporter::default()),
     }
 }
 
 fn log(
     config: &Config,
     stream: Option<Box<dyn std::io::Write + Send>>,
-    errors: &Errors,
-) -> Result<(Option<Log>, Option<String>), Error> {
+    errors: &ErrorReporter,
+) -> Result<(Option<AccessLogWriter>, Option<String>), Error> {
     let Some(style) = log_style(config) else { return Ok((None, None)) };
     let target = match (&config.access_log.file, stream) {
-        (Some(file), _) => Target::File(file.clone()),
-        (None, Some(stream)) => Target::Stream(stream),
+        (Some(file), _) => LogTarget::File(file.clone()),
+        (None, Some(stream)) => LogTarget::Stream(stream),
         (None, None) => return Ok((None, Some("there is nowhere for the access log to go".to_owned()))),
     };
     let errors = errors.clone();
     let name =
         config.access_log.file.as_ref().map_or_else(String::new, |file| format!(" '{}'", file.display()));
     let failed = move |error: &std::io::Error| {
-        errors.report(Trouble::AccessLog, || format!("cannot write access log{name}: {}", cause(error)));
+        errors
+            .report(ErrorCategory::AccessLog, || format!("cannot write access log{name}: {}", cause(error)));
     };
-    Ok((Some(Log::start(style, target, failed)?), None))
+    Ok((Some(AccessLogWriter::start(style, target, failed)?), None))
 }

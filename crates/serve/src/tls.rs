@@ -1,10 +1,10 @@
-//! Encryption of connections: certificates and keys from their files to what rustls needs, and that
-//! exchanged while the server runs.
+//! TLS: loads certificates and keys into a rustls configuration, which can be replaced while the
+//! server runs.
 //!
-//! Does not own: handshakes and their time limits, when to load again, what is done with a warning.
+//! Does not own: handshakes and their time limits, when to reload, and the display of warnings.
 
 mod names;
-mod own;
+mod self_signed;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,62 +21,69 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::{CertifiedKey, SigningKey};
 use rustls::{RootCertStore, ServerConfig};
 
-use self::names::ByName;
+use self::names::CertificateResolver;
 pub(crate) use self::names::client_name;
-use self::own::Own;
+use self::self_signed::SelfSigned;
 use crate::config;
 use crate::error::{Error, Op};
 
-/// What is offered by ALPN, the best first. Who offers nothing of it is refused (RFC 7301, section 3.2).
+/// The ALPN protocols, in order of preference. A client that offers only others is refused (RFC
+/// 7301, section 3.2).
 const PROTOCOLS: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
-/// The permission of people who are neither owner nor group to read.
+/// The mode bit that lets users other than owner and group read a file.
 const OTHERS_READ: u32 = 0o004;
-/// No certificate chain and no key is longer; a file that is one was named by mistake.
+/// The maximum size of a certificate or key file; a larger file was named by mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-fn certificate_error(path: &Path, cause: impl Into<Cause>) -> Error {
+fn certificate_error(path: &Path, cause: impl Into<BoxedCause>) -> Error {
     Error::new(Op::LoadCertificate, path.display().to_string(), cause)
 }
 
-fn key_error(path: &Path, cause: impl Into<Cause>) -> Error {
+fn key_error(path: &Path, cause: impl Into<BoxedCause>) -> Error {
     Error::new(Op::LoadKey, path.display().to_string(), cause)
 }
 
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+type BoxedCause = Box<dyn std::error::Error + Send + Sync>;
 
-/// The configuration of new connections, which can be exchanged.
+/// The TLS configuration of new connections, which a reload replaces.
 #[derive(Debug)]
-pub struct Holder {
-    files: config::Tls,
-    own: Option<Own>,
+pub struct ReloadableTls {
+    files: config::TlsConfig,
+    self_signed: Option<SelfSigned>,
     current: RwLock<Arc<ServerConfig>>,
 }
 
-impl Holder {
-    /// Reads the files, or makes a certificate. Beside it come warnings, each a sentence.
-    pub fn load(files: &config::Tls) -> Result<(Self, Vec<String>), Error> {
-        let own = files.self_signed.then(|| Own::make(&ring::default_provider())).transpose()?;
-        let (config, mut warnings) = load(files, own.as_ref())?;
-        warnings.extend(own.as_ref().map(|own| own.note.clone()));
-        Ok((Self { files: files.clone(), own, current: RwLock::new(Arc::new(config)) }, warnings))
+impl ReloadableTls {
+    /// Reads the files, or generates a certificate. Returns warnings as well, each a sentence.
+    pub fn load(files: &config::TlsConfig) -> Result<(Self, Vec<String>), Error> {
+        let self_signed =
+            files.self_signed.then(|| SelfSigned::generate(&ring::default_provider())).transpose()?;
+        let (config, mut warnings) = load(files, self_signed.as_ref())?;
+        warnings.extend(self_signed.as_ref().map(|self_signed| self_signed.note.clone()));
+        Ok((Self { files: files.clone(), self_signed, current: RwLock::new(Arc::new(config)) }, warnings))
     }
 
-    /// For a connection that begins now.
+    /// Returns the configuration for a new connection.
     #[must_use]
     pub fn current(&self) -> Arc<ServerConfig> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the files again, for the connections from now on. After an error everything is as it was.
+    /// Reads the files again, for connections from now on. After an error the configuration is
+    /// unchanged.
     pub fn reload(&self) -> Result<Vec<String>, Error> {
-        let (config, warnings) = load(&self.files, self.own.as_ref())?;
+        let (config, warnings) = load(&self.files, self.self_signed.as_ref())?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         Ok(warnings)
     }
 }
 
-/// TLS 1.3 and 1.2, both protocols, and tickets, with which a client that comes back is spared half of the handshake.
-fn load(files: &config::Tls, own: Option<&Own>) -> Result<(ServerConfig, Vec<String>), Error> {
+/// Builds a configuration with TLS 1.3 and 1.2, both HTTP versions, and session tickets, which
+/// spare a returning client half of the handshake.
+fn load(
+    files: &config::TlsConfig,
+    self_signed: Option<&SelfSigned>,
+) -> Result<(ServerConfig, Vec<String>), Error> {
     let provider = Arc::new(ring::default_provider());
     let mut warnings = Vec::new();
     let mut keys = Vec::new();
@@ -85,20 +92,20 @@ fn load(files: &config::Tls, own: Option<&Own>) -> Result<(ServerConfig, Vec<Str
     for (certificate, key) in first.into_iter().chain(more) {
         keys.push(pair(&provider, certificate, key, &mut warnings)?);
     }
-    keys.extend(own.map(|own| Arc::clone(&own.key)));
+    keys.extend(self_signed.map(|self_signed| Arc::clone(&self_signed.key)));
     let Some((first, others)) = keys.split_first() else {
         return Err(Error::configure("tls", "it has no certificate"));
     };
-    let names = ByName::new(Arc::clone(first), others).map_err(|at| {
+    let names = CertificateResolver::new(Arc::clone(first), others).map_err(|at| {
         let path = files.more.get(at).map(|pair| pair.certificate.as_path()).unwrap_or(Path::new(""));
         certificate_error(path, "it has no DNS name (subjectAltName) by which a client could ask for it")
     })?;
     let verifier = verifier(files, &provider)?;
-    let failed = |cause| Error::new(Op::Start, "TLS", Cause::from(cause));
+    let failed = |cause| Error::new(Op::Start, "TLS", BoxedCause::from(cause));
     Ok((build(provider, names, verifier).map_err(failed)?, warnings))
 }
 
-/// The certificates in one file and the key in the other, which belong together.
+/// Loads a certificate chain and its key.
 fn pair(
     provider: &CryptoProvider,
     certificate: &Path,
@@ -113,9 +120,9 @@ fn pair(
     Ok(Arc::new(CertifiedKey::new(chain, signing)))
 }
 
-/// Verifies the certificates of clients, if they show any.
+/// Returns a verifier for client certificates, if they are configured.
 fn verifier(
-    files: &config::Tls,
+    files: &config::TlsConfig,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Option<Arc<dyn ClientCertVerifier>>, Error> {
     let Some(path) = &files.client_ca else { return Ok(None) };
@@ -133,7 +140,7 @@ fn verifier(
 
 fn build(
     provider: Arc<CryptoProvider>,
-    names: ByName,
+    names: CertificateResolver,
     verifier: Option<Arc<dyn ClientCertVerifier>>,
 ) -> Result<ServerConfig, rustls::Error> {
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -158,7 +165,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     Ok(chain)
 }
 
-/// The first key of the file, and what is wrong with the file though it can be used.
+/// Reads the first key of a file. Returns a warning if the file is usable but unsafe.
 fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Option<String>), Error> {
     let error = |cause: &str| key_error(path, cause);
     let (pem, mode) = read(path).map_err(|cause| key_error(path, cause))?;
@@ -178,14 +185,14 @@ fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Option<String>), 
     Ok((key, (mode & OTHERS_READ != 0).then_some(warning)))
 }
 
-/// The key has to be that of the first certificate; the order of the others is between the clients and their patience.
+/// Checks that the key belongs to the first certificate. The order of the others is not checked.
 fn check_pair(
     chain: &[CertificateDer<'static>],
     key: &Arc<dyn SigningKey>,
     certificate_path: &Path,
     key_path: &Path,
 ) -> Result<(), Error> {
-    // A key that does not tell its public half is left to the handshake.
+    // A key without a public half is left to the handshake.
     let fits = |certificate: &CertificateDer<'static>| {
         let pair = CertifiedKey::new(vec![certificate.clone()], key.clone());
         match pair.keys_match() {
@@ -208,7 +215,7 @@ fn check_pair(
     Err(key_error(key_path, cause))
 }
 
-/// What is in the file, and its mode, of the same moment.
+/// Reads a file and its mode from the same descriptor.
 fn read(path: &Path) -> io::Result<(Vec<u8>, u32)> {
     let file = File::open(path)?;
     let mode = file.metadata()?.mode();
@@ -220,7 +227,8 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, u32)> {
     Ok((bytes, mode))
 }
 
-/// Not the library's words: they repeat bytes of the file, which may be those of a key.
+/// Describes a PEM error. The library's message would repeat bytes of the file, which may be those
+/// of a key.
 fn pem_words(error: &PemError) -> &'static str {
     match error {
         PemError::MissingSectionEnd { .. } => "its END line is missing",

@@ -1,5 +1,5 @@
-//! A server that has no descriptor left for who connects waits without using the processor, and goes on when there is one. In a
-//! process of its own, because the limit is a process's own.
+//! A server without a free descriptor for new connections waits without using the processor, and
+//! recovers when one is free. In a process of its own, because the limit applies to a process.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fathom_serve::Config;
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A machine however loaded takes less for any step.
+/// A hang guard: longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What all threads of this process have used of the processor.
+/// Returns the processor time of all threads of this process.
 fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
@@ -31,9 +31,9 @@ fn asks(stream: &mut TcpStream) -> String {
 
 /// An error log in memory.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct MemoryLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Lines {
+impl Write for MemoryLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -49,8 +49,8 @@ fn without_a_descriptor_it_waits() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "aa").unwrap();
     let text = format!("listen = ['127.0.0.1:0']\nworkers = 2\n[site]\nroot = '{}'\n", dir.path().display());
-    let (errors, begun) = (Lines::default(), Instant::now());
-    let outfit = Outfit { errors: Some(Box::new(errors.clone())), ..Outfit::default() };
+    let (errors, begun) = (MemoryLog::default(), Instant::now());
+    let outfit = StartOptions { errors: Some(Box::new(errors.clone())), ..StartOptions::default() };
     let server = Server::start(&Config::from_toml(&text).unwrap(), outfit).unwrap();
     let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
     let connect = || {
@@ -60,13 +60,14 @@ fn without_a_descriptor_it_waits() {
     assert!(asks(&mut connect().unwrap()).ends_with("aa"));
 
     setrlimit(Resource::Nofile, Rlimit { current: Some(96), ..getrlimit(Resource::Nofile) }).unwrap();
-    // Whoever connects and the server take from the same 96: at the end there are connections that nobody can accept.
+    // The clients and the server share the limit of 96 descriptors: in the end there are
+    // connections that the server cannot accept.
     let mut clients = Vec::new();
     let mut refused = 0;
     while refused < 20 {
         match connect() {
             Ok(client) => clients.push(client),
-            // The server meets the same limit meanwhile.
+            // The server reaches the same limit meanwhile.
             Err(_) => {
                 refused += 1;
                 std::thread::sleep(Duration::from_millis(10));
@@ -80,7 +81,8 @@ fn without_a_descriptor_it_waits() {
     let (used, passed) = (used() - before, start.elapsed());
     assert!(used < passed / 5, "{used:?} of the processor in {passed:?}");
 
-    // One that was accepted is still served, if with an excuse, and when others have left all is as before.
+    // Accepted connections are still served, perhaps with a 503. After the other clients have left,
+    // the server recovers.
     drop(clients.split_off(1));
     let mut answers = 0;
     let start = Instant::now();
@@ -93,7 +95,7 @@ fn without_a_descriptor_it_waits() {
 
     let text = String::from_utf8(errors.0.lock().unwrap().clone()).unwrap();
     assert!(text.contains("cannot accept connections: Too many open files"), "{text}");
-    // Two workers have tried many times a second; two kinds of trouble may have been met, and
-    // counts of what was left out follow.
+    // Two workers have retried many times a second. Errors of two categories may have occurred, and
+    // counts of suppressed messages follow.
     assert!(text.lines().count() as u64 <= 2 * (begun.elapsed().as_secs() + 2), "{text}");
 }

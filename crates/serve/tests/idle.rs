@@ -1,5 +1,5 @@
-//! Memory of idle and closed connections, measured in a separate process, whose memory is that of
-//! one server.
+//! The memory of idle and closed connections, measured in a process of its own, whose memory is
+//! that of one server.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,15 +7,15 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use fathom_serve::Config;
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 
-/// Enough for what is there once to count little.
+/// Enough that one-time allocations count little.
 const CONNECTIONS: u64 = 400;
-/// Of a connection, with the client's end of it, which this process has as well, and with its part
-/// of what the pool's threads take. In builds without optimisation a connection's state is larger.
+/// The maximum bytes of an idle connection, with the client's end in the same process and a share
+/// of the stacks of pool threads. In unoptimised builds the state of a connection is larger.
 const BYTES_EACH: u64 = 16 << 10;
 
-/// Memory of this process that no file backs.
+/// Returns the anonymous memory of this process in bytes.
 fn memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("since Linux 4.5");
@@ -26,16 +26,16 @@ fn memory_bytes() -> u64 {
 /// Most memory that may remain of a burst after all of its connections are closed. If the server
 /// did not return memory, some 8 MiB would remain.
 const LEFT_BYTES: u64 = 3 << 20;
-/// Longer than giving back takes on a busy machine.
+/// A hang guard: longer than freeing memory takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// All in one test, as the memory is that of the process.
+/// One test, as the memory is that of the process.
 #[test]
 fn connections_give_their_memory_back_when_they_are_idle_and_when_they_are_closed() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a"), "hello").unwrap();
     let text = format!("listen = ['127.0.0.1:0']\nworkers = 1\n[site]\nroot = '{}'\n", dir.path().display());
-    let server = Server::start(&Config::from_toml(&text).unwrap(), Outfit::default()).unwrap();
+    let server = Server::start(&Config::from_toml(&text).unwrap(), StartOptions::default()).unwrap();
     let url = server.addresses().remove(0);
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let ask = |stream: &mut TcpStream| {

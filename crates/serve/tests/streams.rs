@@ -1,5 +1,5 @@
-//! Streams of HTTP/2 whose clients take nothing, or next to nothing: how much memory they have, and
-//! that they end. In a process of its own, whose memory is that of one server.
+//! HTTP/2 streams whose clients read nothing, or next to nothing: their memory, and their timeouts.
+//! In a process of its own, whose memory is that of one server.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 #![allow(dead_code, reason = "this binary uses its own part of the frames")]
@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fathom_serve::Config;
-use fathom_serve::server::{Outfit, Server};
-use frames::{DATA, Frames, HEADERS, INITIAL_WINDOW_SIZE, RST_STREAM};
+use fathom_serve::server::{Server, StartOptions};
+use frames::{DATA, HEADERS, Http2Client, INITIAL_WINDOW_SIZE, RST_STREAM};
 
 /// A hang guard: longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -28,14 +28,14 @@ const STREAM_BYTES: u64 = 8 << 10;
 /// Tests measure memory, so there is one server at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A server of a file that is longer than any buffer, and of a short one.
-struct Served {
+/// A server with a file that is longer than any buffer, and a short one.
+struct TestServer {
     server: Server,
     config: Config,
     _dir: tempfile::TempDir,
 }
 
-impl Served {
+impl TestServer {
     fn new(limits: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         File::create(dir.path().join("large")).unwrap().set_len(1 << 30).unwrap();
@@ -45,7 +45,7 @@ impl Served {
             dir.path().display()
         );
         let config = Config::from_toml(&text).unwrap();
-        Self { server: Server::start(&config, Outfit::default()).unwrap(), config, _dir: dir }
+        Self { server: Server::start(&config, StartOptions::default()).unwrap(), config, _dir: dir }
     }
 
     fn address(&self) -> String {
@@ -73,8 +73,8 @@ impl Served {
         value.unwrap().parse().unwrap()
     }
 
-    /// Has streams wait for no time at all from now on.
-    fn lose_patience(&mut self) {
+    /// Reduces the write timeout to 1 ms from now on.
+    fn shorten_write_timeout(&mut self) {
         self.config.limits.write_timeout_ms = 1;
         self.server.reload(&self.config).unwrap();
     }
@@ -84,7 +84,7 @@ fn alone() -> impl Drop {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Memory of this process that no file backs.
+/// Returns the anonymous memory of this process in bytes.
 fn memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -104,11 +104,11 @@ fn numbers() -> impl Iterator<Item = u32> {
     (0..STREAMS).map(|stream| 2 * stream + 1)
 }
 
-/// Connections on each of which that many streams have asked for the large file, and got the head
-/// of the response.
-fn ask(served: &Served, window: u32) -> Vec<Frames> {
+/// Opens connections. On each, that many streams request the large file and receive the header of
+/// the response.
+fn ask(served: &TestServer, window: u32) -> Vec<Http2Client> {
     let connect = |_| {
-        let mut frames = Frames::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, window)]);
+        let mut frames = Http2Client::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, window)]);
         frames.get(numbers(), "/large");
         frames.read_until(STREAMS as usize, |frame| frame.kind == HEADERS);
         frames
@@ -119,7 +119,7 @@ fn ask(served: &Served, window: u32) -> Vec<Frames> {
 #[test]
 fn ten_thousand_streams_without_a_window_hold_little_and_end() {
     let _alone = alone();
-    let mut served = Served::new("write-timeout-ms = 3600000");
+    let mut served = TestServer::new("write-timeout-ms = 3600000");
     assert_eq!(served.get("/short"), "here");
     let before = memory_bytes();
     let mut clients = ask(&served, 0);
@@ -130,7 +130,7 @@ fn ten_thousand_streams_without_a_window_hold_little_and_end() {
     };
     check("no window");
 
-    // A window that is opened by a byte is used, and closed again.
+    // A window that opens by one byte is used, and is full again.
     for client in &mut clients {
         client.open(numbers(), 1);
         let frames = client.read_until(STREAMS as usize, |frame| frame.kind == DATA);
@@ -139,7 +139,7 @@ fn ten_thousand_streams_without_a_window_hold_little_and_end() {
     check("a byte");
     assert_eq!(served.get("/short"), "here");
 
-    served.lose_patience();
+    served.shorten_write_timeout();
     for client in &mut clients {
         client.read_until(STREAMS as usize, |frame| frame.kind == RST_STREAM);
     }
@@ -147,17 +147,17 @@ fn ten_thousand_streams_without_a_window_hold_little_and_end() {
     assert!(served.server.drain(PATIENCE), "streams that had ended were cut off");
 }
 
-/// The time of a stream goes on while its window opens by less than a client would ask for that
-/// reads.
+/// The timeout of a stream is not restarted by window updates that are smaller than those of a
+/// reading client.
 #[test]
-fn a_window_that_opens_by_bytes_makes_no_more_time() {
+fn a_window_that_opens_by_bytes_does_not_restart_the_timeout() {
     let _alone = alone();
-    let mut served = Served::new("write-timeout-ms = 3600000");
-    let mut client = Frames::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let mut served = TestServer::new("write-timeout-ms = 3600000");
+    let mut client = Http2Client::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
     client.get([1, 3].into_iter(), "/large");
     client.read_until(2, |frame| frame.kind == HEADERS);
-    served.lose_patience();
-    // As fast as bytes are sent, a thousand of them come to less than a stream has to take.
+    served.shorten_write_timeout();
+    // However fast bytes are sent, a thousand of them are less than a stream has to read.
     for _ in 0..1000 {
         client.open([1].into_iter(), 1);
     }
@@ -170,9 +170,9 @@ fn a_window_that_opens_by_bytes_makes_no_more_time() {
 #[test]
 fn a_window_is_used_up_and_the_body_is_whole() {
     let _alone = alone();
-    let served = Served::new("");
+    let served = TestServer::new("");
     fs::write(served._dir.path().join("file"), vec![b'x'; 200_000]).unwrap();
-    let mut client = Frames::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 1000)]);
+    let mut client = Http2Client::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 1000)]);
     client.get([1].into_iter(), "/file");
     let mut taken = 0;
     loop {
@@ -191,16 +191,16 @@ fn a_window_is_used_up_and_the_body_is_whole() {
     assert!(served.server.drain(PATIENCE));
 }
 
-/// With more streams than the memory for responses is for, those beyond it are given up, and others
-/// are served.
+/// With more streams than the memory limit for responses allows, the streams beyond it are reset,
+/// and others are served.
 #[test]
-fn memory_for_responses_has_an_end() {
+fn memory_for_responses_is_bounded() {
     let _alone = alone();
     let limit = 1 << 20;
-    let mut served = Served::new(&format!("write-timeout-ms = 3600000, buffer-bytes = {limit}"));
-    let mut clients: Vec<Frames> = (0..CONNECTIONS)
+    let mut served = TestServer::new(&format!("write-timeout-ms = 3600000, buffer-bytes = {limit}"));
+    let mut clients: Vec<Http2Client> = (0..CONNECTIONS)
         .map(|_| {
-            let mut frames = Frames::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+            let mut frames = Http2Client::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
             frames.get(numbers(), "/large");
             frames
         })
@@ -213,28 +213,29 @@ fn memory_for_responses_has_an_end() {
         assert!(buffered <= limit + CONNECTIONS as u64 * 5000, "{buffered} bytes");
     }
     assert_eq!(served.get("/short"), "here");
-    served.lose_patience();
+    served.shorten_write_timeout();
     eventually("they are still counted", || served.buffered() == 0);
     assert!(served.server.drain(PATIENCE));
 }
 
-/// Windows are open, and nothing is read: what is on its way is bounded, and the time without a
-/// byte ends the connections.
+/// The windows are open, but the clients read nothing: unsent bytes are bounded, and the write
+/// timeout ends the connections.
 #[test]
 fn clients_that_never_read_hold_little_and_are_left() {
     let _alone = alone();
     let limit = 4 << 20;
-    let mut served = Served::new(&format!("write-timeout-ms = 3600000, buffer-bytes = {limit}"));
+    let mut served = TestServer::new(&format!("write-timeout-ms = 3600000, buffer-bytes = {limit}"));
     let before = memory_bytes();
-    let clients: Vec<Frames> = (0..20)
+    let clients: Vec<Http2Client> = (0..20)
         .map(|_| {
-            let mut client = Frames::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, i32::MAX as u32)]);
+            let mut client =
+                Http2Client::connect(&served.address(), &[(INITIAL_WINDOW_SIZE, i32::MAX as u32)]);
             client.open([0].into_iter(), (i32::MAX - 65_535) as u32);
             client.get(numbers(), "/large");
             client
         })
         .collect();
-    // All have asked; the count includes those that ask for it.
+    // All clients have sent their requests; the count includes the connection that queries it.
     eventually("the limit is not reached", || served.buffered() >= limit);
     for _ in 0..20 {
         let buffered = served.buffered();
@@ -242,20 +243,19 @@ fn clients_that_never_read_hold_little_and_are_left() {
     }
     assert!(memory_bytes().saturating_sub(before) < 100 << 20);
     assert_eq!(served.get("/short"), "here");
-    served.lose_patience();
+    served.shorten_write_timeout();
     eventually("they are still there", || served.sample("fathom_connections") == 1);
     eventually("they are still counted", || served.buffered() == 0);
     drop(clients);
     assert!(served.server.drain(PATIENCE));
 }
 
-/// A server that ends tells clients so, and waits a moment for those with nothing under way to
-/// leave.
+/// A stopping server tells its clients so, and waits a moment for idle connections to close.
 #[test]
 fn an_idle_connection_that_does_not_leave_holds_up_no_end() {
     let _alone = alone();
-    let served = Served::new("idle-timeout-ms = 3600000");
-    let mut client = Frames::connect(&served.address(), &[]);
+    let served = TestServer::new("idle-timeout-ms = 3600000");
+    let mut client = Http2Client::connect(&served.address(), &[]);
     client.get([1].into_iter(), "/short");
     client.read_until(1, |frame| frame.kind == DATA);
     assert!(served.server.drain(PATIENCE), "a connection without a request was cut off");

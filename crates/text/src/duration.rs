@@ -1,13 +1,12 @@
-//! Durations as they are typed: `500ms`, `90s`, `1.5h`, `1h30m`. Every option and every age is read
-//! here.
+//! Parses durations as users type them: `500ms`, `90s`, `1.5h`, `1h30m`. All duration options and
+//! all ages in filters use this parser.
 
 use std::time::Duration;
 
 /// The description of the valid forms in an error message.
 pub const FORMS: &str = "a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w";
 
-/// Units with their lengths in nanoseconds, the longest first. A unit that ends another's name
-/// comes after it.
+/// Units and their lengths in nanoseconds, in descending order of length.
 const UNITS: [(&[u8], u128); 8] = [
     (b"w", 604_800_000_000_000),
     (b"d", 86_400_000_000_000),
@@ -19,26 +18,27 @@ const UNITS: [(&[u8], u128); 8] = [
     (b"us", 1_000),
 ];
 const SECOND_NS: u128 = 1_000_000_000;
-/// Digits of a fraction that are read; the rest is below a nanosecond of every unit.
+/// Digits of a fraction that are parsed. Further digits are below one nanosecond in every unit.
 const FRACTION_DIGITS: usize = 15;
 
-/// The reason why a text is no duration.
+/// The reason why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The text has another form.
+pub enum DurationError {
+    /// The text does not have the form `NUMBER UNIT [NUMBER UNIT ...]`.
     Form,
     /// The number of seconds does not fit into 64 bits.
     TooLong,
 }
 
-/// Reads numbers with units, the longest unit first and none twice: `1h30m`, `1.5h`, `500ms`.
+/// Parses one or more numbers with units, in descending order of unit and each unit at most once:
+/// `1h30m`, `1.5h`, `500ms`.
 ///
 /// # Errors
-/// [`Fault::Form`] for any other text, a number without a unit among them; [`Fault::TooLong`]
-/// beyond 64 bits of seconds.
-pub fn parse(text: &[u8]) -> Result<Duration, Fault> {
+/// [`DurationError::Form`] for any other text, including a number without a unit.
+/// [`DurationError::TooLong`] if the seconds do not fit into 64 bits.
+pub fn parse(text: &[u8]) -> Result<Duration, DurationError> {
     if text.is_empty() {
-        return Err(Fault::Form);
+        return Err(DurationError::Form);
     }
     let (mut rest, mut shorter_than, mut sum) = (text, u128::MAX, Some(0_u128));
     while !rest.is_empty() {
@@ -50,41 +50,41 @@ pub fn parse(text: &[u8]) -> Result<Duration, Fault> {
         let len = after.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         let (unit, after) = after.split_at(len);
         let unit = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, length)| *length);
-        let unit = unit.filter(|unit| *unit < shorter_than).ok_or(Fault::Form)?;
+        let unit = unit.filter(|unit| *unit < shorter_than).ok_or(DurationError::Form)?;
         if whole.is_empty() || fraction.is_empty() {
-            return Err(Fault::Form);
+            return Err(DurationError::Form);
         }
         let part =
-            number(whole).and_then(|whole| whole.checked_mul(unit)?.checked_add(share(fraction, unit)));
+            number(whole).and_then(|whole| whole.checked_mul(unit)?.checked_add(fraction_ns(fraction, unit)));
         sum = sum.zip(part).and_then(|(sum, part)| sum.checked_add(part));
         (rest, shorter_than) = (after, unit);
     }
-    let sum = sum.ok_or(Fault::TooLong)?;
-    let seconds = u64::try_from(sum / SECOND_NS).map_err(|_| Fault::TooLong)?;
+    let sum = sum.ok_or(DurationError::TooLong)?;
+    let seconds = u64::try_from(sum / SECOND_NS).map_err(|_| DurationError::TooLong)?;
     Ok(Duration::new(seconds, (sum % SECOND_NS) as u32))
 }
 
-/// Reads a duration as [`parse`] does, or a number of seconds without a unit.
+/// Parses a duration like [`parse`], or a number of seconds without a unit.
 ///
 /// # Errors
-/// As [`parse`].
-pub fn parse_or_seconds(text: &[u8]) -> Result<Duration, Fault> {
+/// The same as for [`parse`].
+pub fn parse_or_seconds(text: &[u8]) -> Result<Duration, DurationError> {
     let has_unit = text.last().is_none_or(|byte| !byte.is_ascii_digit());
     if has_unit { parse(text) } else { parse(&[text, b"s"].concat()) }
 }
 
-/// The digits at the start of `text`, perhaps none, and the rest.
+/// Splits `text` behind its leading decimal digits, of which there may be none.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }
 
-/// The number that decimal digits write, if it fits.
+/// Parses decimal digits; `None` on overflow.
 fn number(digits: &[u8]) -> Option<u128> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The nanoseconds of a fraction of `unit`, from the digits behind the point.
-fn share(fraction: &[u8], unit: u128) -> u128 {
+/// Returns the nanoseconds of a fraction of `unit`, given the digits behind the decimal point.
+fn fraction_ns(fraction: &[u8], unit: u128) -> u128 {
     let kept = &fraction[..fraction.len().min(FRACTION_DIGITS)];
     let scale = 10_u128.pow(kept.len() as u32);
     number(kept).unwrap_or(0) * unit / scale
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(parse_or_seconds(b"7"), Ok(Duration::from_secs(7)));
         assert_eq!(parse_or_seconds(b"1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_or_seconds(b"2m"), Ok(Duration::from_secs(120)));
-        assert_eq!([parse(b"7"), parse_or_seconds(b"")], [Err(Fault::Form); 2]);
+        assert_eq!([parse(b"7"), parse_or_seconds(b"")], [Err(DurationError::Form); 2]);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
             "", "s", "h1", "1", "1.h", ".5h", "1..5h", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1mon", "1y",
             "1h1h", "30m1h", "1m1min", "1e3s", "1,5h", "1h30",
         ] {
-            assert_eq!(parse(text.as_bytes()), Err(Fault::Form), "{text}");
+            assert_eq!(parse(text.as_bytes()), Err(DurationError::Form), "{text}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         for text in
             ["18446744073709551616s", "9223372036854775807w", "1h99999999999999999999999999999999999999999s"]
         {
-            assert_eq!(parse(text.as_bytes()), Err(Fault::TooLong), "{text}");
+            assert_eq!(parse(text.as_bytes()), Err(DurationError::TooLong), "{text}");
         }
     }
 

@@ -1,25 +1,27 @@
-//! One wildcard pattern. Matches as glibc's fnmatch does without flags, down to what it makes of brackets that are
-//! not closed or name no class; the ways back to an earlier `*` are bounded, so that no pattern takes exponential
-//! time.
+//! Wildcard patterns, matched like glibc's fnmatch(3) without flags, including its treatment of
+//! brackets that are not closed or that name no class. Backtracking is bounded to the latest `*`,
+//! so no pattern takes exponential time.
 
 mod bracket;
 mod chars;
 mod class;
 
-use self::bracket::Listed;
+use self::bracket::Lookup;
 use self::chars::Chars;
 use crate::quote::Charset;
 
-/// A pattern with `*`, `?` or brackets.
+/// A compiled wildcard pattern with `*`, `?` or bracket expressions.
 #[derive(Clone, Debug)]
 pub struct Glob {
     bytes: Pattern,
-    /// The same in characters, where the charset has longer ones and the pattern is valid in it.
+    /// The pattern decoded into characters. Set if the charset is multibyte and the pattern is
+    /// valid in it.
     chars: Option<Pattern>,
     is_ascii: bool,
 }
 
-/// Symbols of a pattern: bytes, or characters. `u32`, as UTF-8 in glibc's view goes on beyond Unicode.
+/// A pattern as a sequence of symbols, which are bytes or characters. A symbol is a `u32` because
+/// glibc decodes UTF-8 beyond the end of Unicode.
 #[derive(Clone, Debug)]
 struct Pattern {
     symbols: Vec<u32>,
@@ -28,7 +30,7 @@ struct Pattern {
 }
 
 impl Glob {
-    /// The pattern for text in `charset`; with `posixly_correct`, `[^a]` does not negate.
+    /// Compiles `pattern` for text in `charset`. With `posixly_correct`, `[^a]` does not negate.
     pub fn new(pattern: &[u8], charset: Charset, posixly_correct: bool) -> Glob {
         let caret_negates = !posixly_correct;
         let symbols = pattern.iter().copied().map(u32::from).collect();
@@ -41,7 +43,8 @@ impl Glob {
         Glob { bytes, chars, is_ascii: pattern.is_ascii() }
     }
 
-    /// Whether all of `text` matches: by characters, or else by bytes, which is all there is for invalid text.
+    /// Returns whether all of `text` matches, character by character or byte by byte. Text that is
+    /// invalid in the charset is matched by bytes only.
     pub fn matches(&self, text: &[u8]) -> bool {
         if let Some(pattern) = &self.chars
             && !(self.is_ascii && text.is_ascii())
@@ -53,15 +56,16 @@ impl Glob {
         self.bytes.matches(text.iter().copied().map(u32::from))
     }
 
-    /// Whether the pattern is `*`s round symbols that match one character each, none of them a slash. Such a pattern
-    /// matches some end of `dir/name` only if it matches `name`, or some end of `dir`.
-    pub fn is_settled_by_name(&self) -> bool {
+    /// Returns whether the pattern consists of leading and trailing `*`s around symbols that match
+    /// one character each and never a slash. Such a pattern matches a suffix of `dir/name` only if
+    /// it matches `name` or a suffix of `dir`.
+    pub fn depends_on_name_only(&self) -> bool {
         self.bytes.has_stars_at_its_ends_only()
             && self.chars.as_ref().is_none_or(Pattern::has_stars_at_its_ends_only)
     }
 }
 
-/// White space in ASCII, the vertical tab included.
+/// Returns whether `byte` is ASCII white space, including the vertical tab.
 pub fn is_ascii_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
@@ -73,8 +77,9 @@ const OPEN: u32 = b'[' as u32;
 const BACKSLASH: u32 = b'\\' as u32;
 
 impl Pattern {
-    /// Greedy with one way back: if what follows a `*` fails, the `*` takes one symbol more. Earlier ones need no
-    /// second try, as the latest can take whatever they could.
+    /// Matches greedily with one backtracking point: if the pattern behind a `*` fails, that `*`
+    /// consumes one symbol more. Earlier `*`s are never retried, because the latest one can consume
+    /// everything that they could.
     fn matches(&self, text: impl Iterator<Item = u32> + Clone) -> bool {
         let (mut at, mut rest) = (0, text);
         let mut last_star = None;
@@ -92,7 +97,7 @@ impl Pattern {
                 continue;
             }
             let Some((after, from)) = &mut last_star else { return false };
-            // There is a symbol to take: the one that did not match, if none before it.
+            // A symbol is left to consume: at least the one that just failed to match.
             from.next();
             (at, rest) = (*after, from.clone());
         }
@@ -102,7 +107,8 @@ impl Pattern {
         self.symbols.get(at).copied()
     }
 
-    /// Where the pattern goes on if its part at `at` matches `symbol`. A backslash at the end matches nothing.
+    /// Matches `symbol` against the pattern element at `at` and returns the position of the next
+    /// element. A backslash at the end of the pattern matches nothing.
     fn match_one(&self, at: usize, symbol: u32) -> Option<usize> {
         let expected = self.get(at)?;
         match expected {
@@ -121,7 +127,7 @@ impl Pattern {
             }
             at = match first {
                 OPEN => match self.find(at + 1, SLASH) {
-                    Ok(Listed::No(end)) if self.is_plain_list(at + 1, end) => end,
+                    Ok(Lookup::Missing(end)) if self.is_plain_list(at + 1, end) => end,
                     _ => return false,
                 },
                 _ if self.match_one(at, SLASH).is_some() => return false,

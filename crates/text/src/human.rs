@@ -1,8 +1,9 @@
-//! How a size is printed: the unit of `--block-size` and its kin, always rounded up, and the scaled form of
-//! `--human-readable`. Formats numbers only; which number a line shows is the caller's.
+//! The printed form of sizes: the unit of `--block-size` and related options, always rounded up,
+//! and the scaled form of `--human-readable`. Formats numbers only; the caller chooses the number.
 //!
-//! The decimal point is `.` and digits are never grouped, as in the C, POSIX and C.UTF-8 locales: a leading `'` in
-//! a block size asks for the locale's grouping, and is accepted for that reason.
+//! The decimal point is `.` and digits are never grouped, as in the C, POSIX and C.UTF-8 locales. A
+//! leading `'` in a block size requests the locale's grouping; it is accepted and has no effect in
+//! these locales.
 
 mod block_size;
 
@@ -10,11 +11,12 @@ pub use self::block_size::{BlockSize, BlockSizeError};
 use self::block_size::{Suffix, Unit};
 use crate::number::decimal;
 
-/// What GNU du prints for a sum that no longer fits.
+/// The text that GNU du prints for a sum that overflowed.
 const INFINITY: &[u8] = b"Infinity";
 
 impl BlockSize {
-    /// Appends the size of `bytes` in this unit, rounded up. `u64::MAX` stands for any sum too large to count.
+    /// Appends the size of `bytes` in this unit, rounded up. `u64::MAX` represents an overflowed
+    /// sum.
     pub fn write(&self, bytes: u64, out: &mut Vec<u8>) {
         if bytes == u64::MAX {
             return out.extend_from_slice(INFINITY);
@@ -27,7 +29,8 @@ impl BlockSize {
         out.extend_from_slice(self.suffix.as_bytes());
     }
 
-    /// Appends a count, which has no unit: only the scaled forms change it, and `B` of a suffix such as `KiB` stays.
+    /// Appends a count, which has no unit. Only the scaled forms change the number, and only the
+    /// `B` of a suffix such as `KiB` is kept.
     pub fn write_count(&self, count: u64, out: &mut Vec<u8>) {
         if count == u64::MAX {
             return out.extend_from_slice(INFINITY);
@@ -42,15 +45,16 @@ impl BlockSize {
     }
 }
 
-/// Rounds up, except where GNU does not: it computes twenty times the remainder in 64 bits, which for units beyond
-/// 2^63 can leave nothing of it.
+/// Divides and rounds up, except where GNU du does not: it computes twenty times the remainder in
+/// 64 bits, and for units beyond 2^63 that product can be 0.
 fn div_ceil(bytes: u64, unit: u64) -> u64 {
     let (whole, rest) = (bytes / unit, bytes % unit);
     let lost = unit > 1 << 63 && rest.wrapping_mul(20) == 0;
     whole + u64::from(rest != 0 && !lost)
 }
 
-/// One decimal below ten units, none from there on; a value rounded up to the next unit becomes that unit's 1.0.
+/// Appends the scaled form: one decimal below ten units, none from ten on. A value that rounds up
+/// to the next unit becomes `1.0` of that unit.
 fn write_scaled(value: u64, base: u64, out: &mut Vec<u8>) {
     let (mut unit, mut power) = (1, 0);
     while value / unit >= base {
@@ -61,7 +65,7 @@ fn write_scaled(value: u64, base: u64, out: &mut Vec<u8>) {
         return write_decimal(value, out);
     }
     let (whole, rest) = (value / unit, value % unit);
-    // At most 10^18 or 2^60 a unit: the products below fit.
+    // A unit is at most 10^18 or 2^60, so the products below fit into 64 bits.
     let tenths = whole * 10 + (rest * 10).div_ceil(unit);
     let rounded = whole + u64::from(rest != 0);
     match () {
@@ -106,7 +110,8 @@ mod tests {
         u128::from(bytes).div_ceil(unit)
     }
 
-    /// The scaled form from its definition: the first unit in which the rounded value stays below the base.
+    /// The scaled form by its definition: the first unit in which the rounded value is below the
+    /// base.
     fn scaled(value: u64, base: u128) -> String {
         if u128::from(value) < base {
             return value.to_string();

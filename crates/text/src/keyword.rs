@@ -1,12 +1,13 @@
-//! Words given as an option's argument, which may be shortened while one meaning is left, and the message that
-//! lists them when none or several are.
+//! Keyword arguments of options, which may be abbreviated to any prefix with a single meaning, and
+//! the error message that lists the valid keywords.
 
 use crate::quote::{Charset, quote};
 
-/// A word and what it means; several words may mean the same.
+/// A keyword and its value. Several keywords may have the same value.
 pub(crate) type Keyword<T> = (&'static str, T);
 
-/// What `word` means among `keywords`. A word written in full wins over longer ones that start with it.
+/// Looks up the value of `word`. A complete keyword takes precedence over longer keywords that
+/// start with it.
 pub(crate) fn lookup<T: Copy + PartialEq>(word: &[u8], keywords: &[Keyword<T>]) -> Result<T, Ambiguity> {
     let bytes = |keyword: &Keyword<T>| keyword.0.as_bytes();
     if let Some((_, meaning)) = keywords.iter().find(|k| bytes(k) == word) {
@@ -17,34 +18,35 @@ pub(crate) fn lookup<T: Copy + PartialEq>(word: &[u8], keywords: &[Keyword<T>]) 
     if meanings.all(|meaning| meaning == first) { Ok(first) } else { Err(Ambiguity::Several) }
 }
 
-/// How many meanings a refused word has.
+/// The number of values that match a rejected word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ambiguity {
     None,
     Several,
 }
 
-/// A word an option does not know, or cannot tell from another.
+/// The error for an unknown or ambiguous keyword.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeywordError {
     pub(crate) word: Vec<u8>,
     pub(crate) ambiguity: Ambiguity,
     pub(crate) context: &'static str,
-    pub(crate) valid: Valid,
+    pub(crate) valid: ValidWords,
 }
 
-/// How the words an option takes are listed.
+/// The layout of the list of valid keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Valid {
-    /// Quoted as the message's other words are; those of one line mean the same.
+pub(crate) enum ValidWords {
+    /// Each keyword is quoted like the other words of the message. The keywords of one line are
+    /// synonyms.
     Quoted(&'static [&'static [&'static str]]),
-    /// Lines printed as they stand.
+    /// Lines printed verbatim.
     Plain(&'static [&'static str]),
 }
 
 impl KeywordError {
-    /// The message's lines, without the program's name and without a last newline. What follows them (where to
-    /// find help) is the caller's.
+    /// Returns the lines of the message, without the program name and without the last newline. The
+    /// caller adds the reference to `--help`.
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         let kind: &[u8] = match self.ambiguity {
             Ambiguity::None => b"invalid",
@@ -54,10 +56,10 @@ impl KeywordError {
         out.extend(quote(self.context.as_bytes(), charset));
         out.extend(b"\nValid arguments are:");
         match self.valid {
-            Valid::Plain(lines) => {
+            ValidWords::Plain(lines) => {
                 lines.iter().for_each(|line| out.extend([b"\n  - ", line.as_bytes()].concat()))
             }
-            Valid::Quoted(lines) => {
+            ValidWords::Quoted(lines) => {
                 for words in lines {
                     let quoted: Vec<Vec<u8>> =
                         words.iter().map(|word| quote(word.as_bytes(), charset)).collect();
@@ -96,11 +98,11 @@ mod tests {
             word: b"a\n".to_vec(),
             ambiguity: Ambiguity::None,
             context: "--x",
-            valid: Valid::Quoted(&[&["a", "b"], &["c"]]),
+            valid: ValidWords::Quoted(&[&["a", "b"], &["c"]]),
         };
         let text = "invalid argument ‘a\\n’ for ‘--x’\nValid arguments are:\n  - ‘a’, ‘b’\n  - ‘c’";
         assert_eq!(error.message(Charset::Utf8), text.as_bytes());
-        error.valid = Valid::Plain(&["a", "+b 'c'"]);
+        error.valid = ValidWords::Plain(&["a", "+b 'c'"]);
         error.ambiguity = Ambiguity::Several;
         let text = "ambiguous argument 'a\\n' for '--x'\nValid arguments are:\n  - a\n  - +b 'c'";
         assert_eq!(error.message(Charset::Ascii), text.as_bytes());

@@ -13,10 +13,16 @@ pub mod owners;
 pub mod quote;
 pub mod time;
 
-/// The C library's words for an error (strerror(3)), without the number Rust adds.
+/// Returns the C library's message for an error (strerror(3)), without the number that Rust
+/// appends.
 #[must_use]
-pub fn words(error: impl Into<std::io::Error>) -> Vec<u8> {
+pub fn strerror(error: impl Into<std::io::Error>) -> Vec<u8> {
     let text = error.into().to_string();
     let end = text.rfind(" (os error ").unwrap_or(text.len());
     text.as_bytes()[..end].to_vec()
 }
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

@@ -1,21 +1,22 @@
-//! Whole numbers as the command line writes them: any C base, then an optional unit such as `K`, `kB` or `MiB`.
-//! Knows which of those texts are wrong and in what words to say so; what a number means is the caller's.
-//! Also the way back to decimal digits, without an allocation.
+//! Integers as the C library parses them on a command line (strtol(3) with base 0), followed by an
+//! optional unit such as `K`, `kB` or `MiB`. Owns the error messages for invalid texts; the caller
+//! gives the number its meaning. Also formats decimal digits without an allocation.
 
-/// Why a text is not a number the option accepts.
+/// The reason why a text is not a number that the option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
-    /// No number at all, or one the option has no use for.
+    /// The text contains no number, or a number that the option does not accept.
     Invalid,
-    /// A number, followed by something that is no unit of the option's.
+    /// The number is followed by text that is not one of the option's units.
     BadSuffix,
-    /// A number beyond the option's range.
+    /// The number is outside the option's range.
     TooLarge,
 }
 
 impl NumberError {
-    /// The message's text without the program's name. `option` is the long name with its hyphens where the user
-    /// wrote a long option (`--block-size`), else the short one (`-B`). The argument is repeated byte for byte.
+    /// Returns the message without the program name. `option` is the long name with its hyphens if
+    /// the user wrote the long option (`--block-size`), else the short one (`-B`). The argument is
+    /// repeated byte for byte.
     pub fn message(self, option: &str, arg: &[u8]) -> Vec<u8> {
         let (before, after) = match self {
             NumberError::Invalid => ("invalid ", ""),
@@ -26,41 +27,42 @@ impl NumberError {
     }
 }
 
-/// A number as far as it could be read.
+/// The result of parsing a number, as far as the text is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// The value: kept inside the range when it is too large, and read up to a bad suffix.
+pub struct ParsedNumber {
+    /// The value, clamped to the range. If the suffix is bad, the value of the number before it.
     pub value: i128,
     /// Bytes of the text in front of the unit.
     pub number_len: usize,
-    /// What is wrong with the text; with `Invalid` the other fields say nothing.
+    /// The error. With `Invalid` the other fields are meaningless.
     pub error: Option<NumberError>,
 }
 
-impl Reading {
-    const INVALID: Reading = Reading { value: 0, number_len: 0, error: Some(NumberError::Invalid) };
+impl ParsedNumber {
+    const INVALID: ParsedNumber = ParsedNumber { value: 0, number_len: 0, error: Some(NumberError::Invalid) };
 }
 
-/// Reads `text` as a number from `min` to `max` with one of the units in `suffixes`, each of which may be followed by
-/// `iB` (powers of 1024, as without) or `B` or `D` (powers of 1000). A unit alone counts as one of it.
-pub fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> Reading {
+/// Parses `text` as a number from `min` to `max` with one of the units in `suffixes`. `iB` may
+/// follow the unit (powers of 1024, the default), or `B` or `D` (powers of 1000). A unit without a
+/// number counts as 1.
+pub fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> ParsedNumber {
     let start = text.iter().take_while(|&&b| is_space(b)).count();
     let negative = text.get(start) == Some(&b'-');
     if negative && min == 0 {
-        return Reading::INVALID;
+        return ParsedNumber::INVALID;
     }
     let signed = negative || text.get(start) == Some(&b'+');
     let digits = start + usize::from(signed);
     let (magnitude, len) = magnitude(&text[digits..]);
     let (value, number_len) = match len {
         0 if text.first().is_some_and(|b| suffixes.contains(b)) => (1, 0),
-        0 => return Reading::INVALID,
+        0 => return ParsedNumber::INVALID,
         _ => (if negative { -magnitude } else { magnitude }, digits + len),
     };
     scale(value, &text[number_len..], min, max, suffixes, number_len)
 }
 
-/// Reads a number without units from `i64`'s range, as `--max-depth` takes it.
+/// Parses a number without units in `i64`'s range, as `--max-depth` takes it.
 pub fn read_plain(text: &[u8]) -> Result<i64, NumberError> {
     let reading = read(text, i64::MIN.into(), i64::MAX.into(), b"");
     match reading.error {
@@ -69,7 +71,7 @@ pub fn read_plain(text: &[u8]) -> Result<i64, NumberError> {
     }
 }
 
-fn scale(value: i128, unit: &[u8], min: i128, max: i128, suffixes: &[u8], number_len: usize) -> Reading {
+fn scale(value: i128, unit: &[u8], min: i128, max: i128, suffixes: &[u8], number_len: usize) -> ParsedNumber {
     let mut overflow = !(min..=max).contains(&value);
     let mut value = value.clamp(min, max);
     let mut bad_suffix = false;
@@ -95,7 +97,7 @@ fn scale(value: i128, unit: &[u8], min: i128, max: i128, suffixes: &[u8], number
         (false, true) => Some(NumberError::TooLarge),
         (false, false) => None,
     };
-    Reading { value, number_len, error }
+    ParsedNumber { value, number_len, error }
 }
 
 fn power(letter: u8) -> Option<u32> {
@@ -114,7 +116,8 @@ fn power(letter: u8) -> Option<u32> {
     })
 }
 
-/// The number at the start of `text` and its length: `0x` hexadecimal, `0b` binary, `0` octal, else decimal.
+/// Parses the digits at the start of `text` and returns their value and length. The prefix `0x`
+/// means hexadecimal, `0b` binary, `0` octal; other digits are decimal.
 fn magnitude(text: &[u8]) -> (i128, usize) {
     let (base, prefix) = match (text.first(), text.get(1), text.get(2)) {
         (Some(b'0'), Some(b'x' | b'X'), Some(d)) if d.is_ascii_hexdigit() => (16, 2),
@@ -124,19 +127,20 @@ fn magnitude(text: &[u8]) -> (i128, usize) {
     };
     let digits = text[prefix..].iter().map_while(|&b| char::from(b).to_digit(base));
     let (value, len) = digits.fold((0i128, prefix), |(value, len), d| {
-        ((value * i128::from(base) + i128::from(d)).min(TOP), len + 1)
+        ((value * i128::from(base) + i128::from(d)).min(MAGNITUDE_MAX), len + 1)
     });
     (value, len)
 }
 
-/// Beyond every range, and small enough to be multiplied by a base or a unit.
-const TOP: i128 = 1 << 100;
+/// A bound for magnitudes: above every range, and small enough to be multiplied by a base or a
+/// unit.
+const MAGNITUDE_MAX: i128 = 1 << 100;
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// The digits of `value` at the end of a buffer, and where they start.
+/// Formats `value` at the end of a buffer. Returns the buffer and the position of the first digit.
 pub fn decimal(mut value: u64) -> ([u8; 20], usize) {
     let mut digits = [0; 20];
     let mut start = digits.len();

@@ -1,9 +1,9 @@
-//! Names of users and groups, from the text of their files.
+//! User and group names from the contents of passwd(5) and group(5).
 
 use std::collections::HashMap;
 
-/// The names in the text of a passwd(5) or group(5) file by their numbers. Lines of both begin alike: name, password,
-/// number. Other lines are passed over.
+/// Returns the names in the text of a passwd(5) or group(5) file by their ids. The lines of both
+/// files start with name, password and id; other lines are skipped.
 #[must_use]
 pub fn names(text: &[u8]) -> HashMap<u32, Vec<u8>> {
     let mut names = HashMap::new();
@@ -12,7 +12,7 @@ pub fn names(text: &[u8]) -> HashMap<u32, Vec<u8>> {
         let (name, number) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
         if let Some(number) = number.filter(|_| !name.is_empty()) {
-            // The first name of a number is the one that getpwuid(3) gives.
+            // The first name of an id wins, as in getpwuid(3).
             names.entry(number).or_insert_with(|| name.to_vec());
         }
     }

@@ -1,6 +1,6 @@
-//! Names quoted as GNU's programs do it: inside messages for a shell or in the locale's quotation
-//! marks, in output as ls(1) writes them to a terminal or to a pipe. A name is any bytes;
-//! characters that a locale cannot print become octal escapes.
+//! Names quoted as GNU's programs quote them: in messages, for a shell or in the locale's quotation
+//! marks; in output, as ls(1) writes them to a terminal or to a pipe. A name is any sequence of
+//! bytes; characters that the locale cannot print become octal escapes.
 
 mod printable;
 
@@ -8,31 +8,31 @@ use std::borrow::Cow;
 
 pub(crate) use self::printable::is_printable;
 
-/// The encoding of names and messages, from the locale.
+/// The character encoding of names and messages, from the locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Charset {
-    /// The C and POSIX locales: every byte above 0x7f is unprintable.
+    /// The C and POSIX locales, in which every byte above 0x7f is unprintable.
     #[default]
     Ascii,
     /// Any locale with UTF-8.
     Utf8,
 }
 
-/// How a name is written where it is the output itself.
+/// The form of a name in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NameStyle {
-    /// Its bytes, for programs.
+    /// Raw bytes, for programs.
     #[default]
     Literal,
-    /// As ls(1) writes it to a terminal: [`shell_escape`].
+    /// The form of ls(1) on a terminal: [`shell_escape`].
     Shell(Charset),
-    /// As [`escape_controls`] has it: for a terminal, where each name ends in a NUL byte.
+    /// The form of [`escape_controls`], for a terminal with NUL-terminated names.
     Escaped,
 }
 
 impl NameStyle {
-    /// The style for standard output: names are for a terminal or not, and `ends_in_nul` or in a
-    /// line end.
+    /// Returns the style for standard output. `terminal` tells whether it is a terminal,
+    /// `ends_in_nul` whether names end in NUL bytes instead of line ends.
     #[must_use]
     pub fn of(terminal: bool, ends_in_nul: bool, charset: Charset) -> Self {
         match (terminal, ends_in_nul) {
@@ -42,7 +42,7 @@ impl NameStyle {
         }
     }
 
-    /// Appends `name`.
+    /// Appends `name` in this style.
     pub fn write(self, name: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Literal => out.extend_from_slice(name),
@@ -51,7 +51,7 @@ impl NameStyle {
         }
     }
 
-    /// Puts the name that `out` has from `start` on into this style.
+    /// Rewrites the name at the end of `out`, from `start` on, in this style.
     pub fn finish(self, start: usize, out: &mut Vec<u8>) {
         if self != Self::Literal {
             let name = out.split_off(start);
@@ -60,8 +60,8 @@ impl NameStyle {
     }
 }
 
-/// `text` without anything a terminal obeys but line ends, tabs and NUL bytes: other control
-/// characters, C1 included (ECMA-48), and bytes that are not UTF-8 become the escapes of [`quote`].
+/// Escapes `text` for a terminal. Control characters other than line ends, tabs and NUL bytes,
+/// including C1 (ECMA-48), and bytes that are not UTF-8 become the escapes of [`quote`].
 #[must_use]
 pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
     let is_harmless = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | 0);
@@ -69,7 +69,7 @@ pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len() + 16);
-    for piece in pieces(text, Charset::Utf8) {
+    for piece in chars_or_bytes(text, Charset::Utf8) {
         let is_control = match std::str::from_utf8(piece.bytes) {
             Ok(piece) => piece.contains(char::is_control),
             Err(_) => true,
@@ -82,15 +82,17 @@ pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// `name` in quotes, in a form a shell reads back: `'a b'`, `"it's"`, `'a'$'\n''b'`.
+/// Quotes `name` in a form that a shell can read back: `'a b'`, `"it's"`, `'a'$'\n''b'`.
 pub fn quoteaf(name: &[u8], charset: Charset) -> Vec<u8> {
-    if name.contains(&b'\'') && pieces(name, charset).all(|piece| piece.fits_double_quotes(name.len())) {
+    if name.contains(&b'\'')
+        && chars_or_bytes(name, charset).all(|piece| piece.fits_double_quotes(name.len()))
+    {
         return [b"\"", name, b"\""].concat();
     }
     let mut out = Vec::with_capacity(name.len() + 2);
     out.push(b'\'');
     let mut escaping = false;
-    for piece in pieces(name, charset) {
+    for piece in chars_or_bytes(name, charset) {
         match piece.escape() {
             Some(escape) => {
                 out.extend_from_slice(if escaping { b"" } else { b"'$'" });
@@ -112,17 +114,18 @@ pub fn quoteaf(name: &[u8], charset: Charset) -> Vec<u8> {
     out
 }
 
-/// `name` as it stands where a shell would take it as one word, else as [`quoteaf`] writes it.
+/// Returns `name` unchanged if a shell takes it as one word, else quotes it with [`quoteaf`].
 pub fn shell_escape(name: &[u8], charset: Charset) -> Vec<u8> {
     if needs_quotes(name, charset) { quoteaf(name, charset) } else { name.to_vec() }
 }
 
-/// As [`shell_escape`], with quotes round a name that has a colon too: for `NAME: CAUSE`.
+/// Quotes `name` like [`shell_escape`], and also if it contains a colon: for `NAME: CAUSE`.
 pub fn quotef(name: &[u8], charset: Charset) -> Vec<u8> {
     if name.contains(&b':') { quoteaf(name, charset) } else { shell_escape(name, charset) }
 }
 
-/// `text` in the locale's quotation marks, with C's escapes: `‘a\nb’`, or `'a\nb'` where those marks are missing.
+/// Quotes `text` in the locale's quotation marks with C escapes: `‘a\nb’`, or `'a\nb'` where the
+/// charset lacks those marks.
 pub fn quote(text: &[u8], charset: Charset) -> Vec<u8> {
     let (left, right): (&[u8], &[u8]) = match charset {
         Charset::Ascii => (b"'", b"'"),
@@ -130,7 +133,7 @@ pub fn quote(text: &[u8], charset: Charset) -> Vec<u8> {
     };
     let mut out = Vec::with_capacity(text.len() + left.len() + right.len());
     out.extend_from_slice(left);
-    for piece in pieces(text, charset) {
+    for piece in chars_or_bytes(text, charset) {
         match piece.escape() {
             Some(escape) => write_escape(escape, piece.bytes, &mut out),
             None => {
@@ -144,21 +147,21 @@ pub fn quote(text: &[u8], charset: Charset) -> Vec<u8> {
     out
 }
 
-/// A character, or a byte that belongs to none.
+/// A character, or a byte that is not part of a valid character.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
+struct CharOrByte<'a> {
     bytes: &'a [u8],
     start: usize,
     printable: bool,
 }
 
-/// How an unprintable piece is written.
+/// The escape of an unprintable character.
 enum Escape {
     Letter(u8),
     Octal,
 }
 
-impl Piece<'_> {
+impl CharOrByte<'_> {
     fn escape(&self) -> Option<Escape> {
         let letter = match self.bytes {
             [0x07] => b'a',
@@ -174,7 +177,8 @@ impl Piece<'_> {
         Some(Escape::Letter(letter))
     }
 
-    /// Whether a shell takes it as itself inside `"` and outside, or as near to that as GNU's programs judge it.
+    /// Returns whether a shell takes the character literally both inside and outside `"`, as
+    /// approximated by GNU's programs.
     fn fits_double_quotes(&self, name_len: usize) -> bool {
         match self.bytes {
             b"#" | b"~" => self.start == 0,
@@ -196,7 +200,7 @@ impl Piece<'_> {
 }
 
 fn needs_quotes(name: &[u8], charset: Charset) -> bool {
-    name.is_empty() || pieces(name, charset).any(|piece| piece.is_special_to_shells(name.len()))
+    name.is_empty() || chars_or_bytes(name, charset).any(|piece| piece.is_special_to_shells(name.len()))
 }
 
 fn write_escape(escape: Escape, bytes: &[u8], out: &mut Vec<u8>) {
@@ -211,7 +215,7 @@ fn write_escape(escape: Escape, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
+fn chars_or_bytes(name: &[u8], charset: Charset) -> impl Iterator<Item = CharOrByte<'_>> {
     let mut start = 0;
     std::iter::from_fn(move || {
         let rest = name.get(start..).filter(|rest| !rest.is_empty())?;
@@ -219,7 +223,7 @@ fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
             Charset::Utf8 => first_char(rest).map_or((1, false), |c| (c.len_utf8(), is_printable(c))),
             Charset::Ascii => (1, (b' '..=b'~').contains(&rest[0])),
         };
-        let piece = Piece { bytes: &rest[..len], start, printable };
+        let piece = CharOrByte { bytes: &rest[..len], start, printable };
         start += len;
         Some(piece)
     })
@@ -292,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Bytes and characters that matter to some rule, and all short strings of them.
+    /// Bytes and characters that some rule distinguishes, and all short strings of them.
     fn names() -> BTreeSet<Vec<u8>> {
         let single = (1..=255).map(|byte| vec![byte]);
         let partners = b"a'\n{\xc3\xa9#~";
@@ -320,9 +324,11 @@ mod tests {
         single.chain(pairs).chain(triples).filter(|name| !name.contains(&b'/')).collect()
     }
 
-    /// Up to 9.1 at least, GNU du forgets a `$` in names that have a single quote and end in an escape.
+    /// GNU du up to at least 9.1 drops a `$` in names that contain a single quote and end in an
+    /// escape.
     fn is_misprinted_by_old_versions(name: &[u8], charset: Charset) -> bool {
-        name.contains(&b'\'') && pieces(name, charset).last().is_some_and(|piece| piece.escape().is_some())
+        name.contains(&b'\'')
+            && chars_or_bytes(name, charset).last().is_some_and(|piece| piece.escape().is_some())
     }
 
     fn oracle(locale: &str) -> Option<Command> {

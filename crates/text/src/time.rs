@@ -1,55 +1,55 @@
-//! Time stamps on lines: which one, and how it looks. The zone is read once; the newest stamp of a subtree is
-//! found elsewhere.
+//! Time stamps in output lines: the selected field and the format. The zone is read once.
+//! Aggregating the newest stamp of a subtree belongs to the caller.
 
 mod calendar;
 mod format;
 mod zone;
 
-use self::calendar::Civil;
-pub use self::format::Out;
+use self::calendar::CivilTime;
+pub use self::format::TimeSink;
 use self::format::{Format, Moment};
 pub use self::zone::Zone;
-use crate::keyword::{self, Ambiguity, Keyword, KeywordError, Valid};
+use crate::keyword::{self, Ambiguity, Keyword, KeywordError, ValidWords};
 use crate::quote::{Charset, quote};
 
-/// Which of an entry's time stamps is meant.
+/// The time stamp of an inode that an option selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TimeField {
-    /// The last change of its contents (`--time` without a word).
+    /// The last change of the contents (`--time` without a word).
     #[default]
-    Modified,
-    /// The last reading (`atime`, `access`, `use`).
-    Accessed,
-    /// The last change of its inode (`ctime`, `status`).
-    Changed,
+    Mtime,
+    /// The last read (`atime`, `access`, `use`).
+    Atime,
+    /// The last change of the inode (`ctime`, `status`).
+    Ctime,
 }
 
 impl TimeField {
-    /// Reads the word of `--time=WORD`.
+    /// Parses the word of `--time=WORD`.
     pub fn parse(word: &[u8]) -> Result<TimeField, KeywordError> {
-        const LINES: Valid = Valid::Quoted(&[&["atime", "access", "use"], &["ctime", "status"]]);
+        const LINES: ValidWords = ValidWords::Quoted(&[&["atime", "access", "use"], &["ctime", "status"]]);
         keyword::lookup(word, &FIELDS).map_err(|ambiguity| refuse(word, ambiguity, "--time", LINES))
     }
 }
 
 const FIELDS: [Keyword<TimeField>; 5] = [
-    ("atime", TimeField::Accessed),
-    ("access", TimeField::Accessed),
-    ("use", TimeField::Accessed),
-    ("ctime", TimeField::Changed),
-    ("status", TimeField::Changed),
+    ("atime", TimeField::Atime),
+    ("access", TimeField::Atime),
+    ("use", TimeField::Atime),
+    ("ctime", TimeField::Ctime),
+    ("status", TimeField::Ctime),
 ];
 
 const LONG_ISO: &str = "%Y-%m-%d %H:%M";
 
-/// Seconds since 1970 in universal time whose years are 32-bit numbers, counted from 1900
+/// The seconds since 1970 in universal time whose years, counted from 1900, fit into 32 bits
 /// (`tm_year`).
 const CALENDAR_SEC: std::ops::RangeInclusive<i64> = -67_768_040_609_740_800..=67_768_036_191_676_799;
 
 const STYLES: [Keyword<&str>; 3] =
     [("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"), ("long-iso", LONG_ISO), ("iso", "%Y-%m-%d")];
 
-/// How time stamps are printed: a format as date's, and the zone its local times are in.
+/// The printed form of time stamps: a date(1) format, and the zone of the local times.
 ///
 /// Names of days and months are those of the C locale.
 #[derive(Clone, Debug)]
@@ -66,9 +66,9 @@ impl Default for TimeStyle {
 }
 
 impl TimeStyle {
-    /// Reads the argument of `--time-style`: `full-iso`, `long-iso`, `iso` or `+FORMAT`.
+    /// Parses the argument of `--time-style`: `full-iso`, `long-iso`, `iso` or `+FORMAT`.
     pub fn parse(style: &[u8], zone: Zone) -> Result<TimeStyle, KeywordError> {
-        const LINES: Valid = Valid::Plain(&[
+        const LINES: ValidWords = ValidWords::Plain(&[
             "full-iso",
             "long-iso",
             "iso",
@@ -83,8 +83,9 @@ impl TimeStyle {
         }
     }
 
-    /// The style without the option: what `TIME_STYLE` says, else `long-iso`. The variable is shared with ls, so its
-    /// `locale` and its `posix-` prefixes are passed over, and of a format only the first line counts.
+    /// Returns the style for a run without the option: the value of `TIME_STYLE`, else `long-iso`.
+    /// The variable is shared with ls(1), so `locale` and `posix-` prefixes are ignored, and only
+    /// the first line of a format counts.
     pub fn from_env(variable: Option<&[u8]>, zone: Zone) -> Result<TimeStyle, KeywordError> {
         match variable {
             None | Some(b"locale") => Ok(TimeStyle::from_format(LONG_ISO.as_bytes(), zone)),
@@ -104,13 +105,16 @@ impl TimeStyle {
         TimeStyle { format: Format::parse(format), zone }
     }
 
-    /// Appends the time `sec` seconds and `nsec` nanoseconds after the epoch. A time whose year C cannot hold comes
-    /// out as the bare seconds, and is also returned as an error for the caller to tell the user.
-    pub fn write(&self, sec: i64, nsec: u32, out: &mut impl Out) -> Result<(), OutOfRange> {
+    /// Appends the time `sec` seconds and `nsec` nanoseconds after the epoch.
+    ///
+    /// # Errors
+    /// If the year does not fit `tm_year`, appends the seconds as a bare number and returns the
+    /// error for the caller to report.
+    pub fn write(&self, sec: i64, nsec: u32, out: &mut impl TimeSink) -> Result<(), OutOfRange> {
         let local = self.zone.at(sec);
-        // As the C library has it, universal time must be one of the calendar's, too.
+        // The C library also requires the universal time to be in the calendar's range.
         let shown = sec.checked_add(local.offset_sec.into()).filter(|_| CALENDAR_SEC.contains(&sec));
-        let Some(civil) = shown.and_then(Civil::new) else {
+        let Some(civil) = shown.and_then(CivilTime::new) else {
             out.text(sec.to_string().as_bytes());
             return Err(OutOfRange { sec });
         };
@@ -119,18 +123,18 @@ impl TimeStyle {
     }
 }
 
-fn refuse(word: &[u8], ambiguity: Ambiguity, context: &'static str, valid: Valid) -> KeywordError {
+fn refuse(word: &[u8], ambiguity: Ambiguity, context: &'static str, valid: ValidWords) -> KeywordError {
     KeywordError { word: word.to_vec(), ambiguity, context, valid }
 }
 
-/// A time with a year beyond 32 bits. It does not make a run fail.
+/// The error for a time whose year does not fit into 32 bits. The run still succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
     sec: i64,
 }
 
 impl OutOfRange {
-    /// The message's text without the program's name.
+    /// Returns the message without the program name.
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         [b"time ", &quote(self.sec.to_string().as_bytes(), charset)[..], b" is out of range"].concat()
     }
@@ -159,10 +163,10 @@ mod tests {
     fn words_for_time_stamps_may_be_shortened() {
         let field = |word: &str| TimeField::parse(word.as_bytes()).map_err(|error| error.ambiguity);
         for word in ["atime", "access", "use", "a", "at", "ac", "u"] {
-            assert_eq!(field(word), Ok(TimeField::Accessed), "{word}");
+            assert_eq!(field(word), Ok(TimeField::Atime), "{word}");
         }
         for word in ["ctime", "status", "c", "s"] {
-            assert_eq!(field(word), Ok(TimeField::Changed), "{word}");
+            assert_eq!(field(word), Ok(TimeField::Ctime), "{word}");
         }
         assert_eq!(field("mtime"), Err(Ambiguity::None));
         assert_eq!(field(""), Err(Ambiguity::Several));
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directive_stays_as_it_is() {
+    fn text_that_is_not_a_directive_is_copied() {
         let table = [
             ("%Q|%|%5%d|%E%|%-", "%Q|%|   %505|%E%|%-"),
             ("%Ed|%OA|%OF|%EN|%:d|%i", "%Ed|%OA|%OF|%EN|%:d|%i"),
@@ -285,7 +289,8 @@ mod tests {
         }
     }
 
-    /// A directive whose meaning has not changed between releases of date, and that ends in no line break.
+    /// A directive whose meaning is the same in all releases of date(1), and that does not end in a
+    /// line break.
     fn directive() -> impl Strategy<Value = Vec<u8>> {
         let flag = proptest::sample::select(vec!["", "", "_", "0", "+", "^", "#"]);
         let width = proptest::sample::select(vec!["", "", "", "1", "3", "5", "12", "20"]);
@@ -330,10 +335,10 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
         #[test]
-        fn the_same_as_from_gnu_date(
+        fn equals_gnu_date(
             directives in proptest::collection::vec(directive(), 1..6),
             tz in proptest::sample::select(ZONES.to_vec()),
-            // date reads a fraction as its distance from the whole second towards zero.
+            // date(1) interprets a fraction as its distance from the whole second towards zero.
             recent in proptest::collection::vec((0i64..5_000_000_000, 0u32..1_000_000_000), 20),
             wide in proptest::collection::vec((-100_000_000_000i64..400_000_000_000, Just(0u32)), 20),
         ) {

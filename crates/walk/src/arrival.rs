@@ -1,4 +1,4 @@
-//! A walk in no order: the worker that executed a part tells what came of it, and counts what is still to come of each directory.
+//! A walk in no order: the worker that executed a task tells what came of it, and counts what is still to come of each directory.
 //! The calling thread hands in roots and looks after the workers.
 
 use std::ffi::CStr;
@@ -7,29 +7,34 @@ use std::time::Duration;
 
 use fathom_io::Model;
 
-use crate::duty::{Duty, Event};
+use crate::adapter::{Event, VisitorAdapter};
 use crate::failure::Failure;
 use crate::gather::Roots;
 use crate::node::Node;
 use crate::order::Tick;
-use crate::part::{DirState, Head, Job, Out, Part};
+use crate::task::{DirState, Head, Job, Task, TaskOutput};
 use crate::visit::{Descend, Enter, NextRoot};
 use crate::worker::{Scratch, Shared, Worker};
 
-/// No root is put in while so many parts wait or are being executed.
+/// No root is put in while so many tasks wait or are being executed.
 const ENOUGH: usize = 256;
 /// How long the calling thread sleeps before it looks again.
 const NAP: Duration = Duration::from_millis(2);
 
-impl<D: Duty, M: Model> Worker<D, M> {
-    /// Tells what came of `part`, and gives out the parts in that.
-    pub(crate) fn settle(&self, part: &Part<D::Item>, mut out: Out<D::Item>, scratch: &mut Scratch<D::Item>) {
-        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+    /// Tells what came of `task`, and gives out the tasks in that.
+    pub(crate) fn settle(
+        &self,
+        task: &Task<D::Item>,
+        mut out: TaskOutput<D::Item>,
+        scratch: &mut Scratch<D::Item>,
+    ) {
+        self.announce(out.tasks().skip(out.given_out), &mut scratch.children);
         self.shared.schedule.push(&mut scratch.children, scratch.origin);
-        let node = part.job.node();
+        let node = task.job.node();
         let head = out.head.take();
         let read = match &head {
-            None => !matches!(part.job, Job::Root(_) | Job::List(_)),
+            None => !matches!(task.job, Job::Root(_) | Job::List(_)),
             Some(Head::Dir { state, .. }) => *state == DirState::Listed,
             Some(Head::File(_) | Head::Lost(..)) => false,
         };
@@ -65,7 +70,11 @@ impl<D: Duty, M: Model> Worker<D, M> {
 }
 
 /// Hands in roots until there are no more and everything below them has been told; false if stopped before.
-pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut dyn Roots) -> bool {
+pub(crate) fn lead<D: VisitorAdapter>(
+    shared: &Shared<D>,
+    pool: &mut dyn Tick,
+    roots: &mut dyn Roots,
+) -> bool {
     let (schedule, follow) = (&shared.schedule, shared.options.roots);
     let (mut count, mut ended) = (0, false);
     let mut first = None;
@@ -78,7 +87,7 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
                 NextRoot::Path(path) => {
                     let root = Arc::new(Node::root(path, count, follow, Arc::downgrade(&shared.fds)));
                     first = (count == 0).then(|| root.clone());
-                    schedule.push_wanted(Part::new(Job::Root(root)), false);
+                    schedule.push_wanted(Task::new(Job::Root(root)), false);
                     count += 1;
                 }
                 NextRoot::Below(dir, name) => schedule.push_wanted(below(&dir, &name), false),
@@ -100,7 +109,7 @@ pub(crate) fn lead<D: Duty>(shared: &Shared<D>, pool: &mut dyn Tick, roots: &mut
 }
 
 /// Lists a directory apart from the one it is in, whose descriptor it needs.
-fn below<T>(dir: &Arc<Node>, name: &CStr) -> Arc<Part<T>> {
+fn below<T>(dir: &Arc<Node>, name: &CStr) -> Arc<Task<T>> {
     dir.add_users(1);
-    Part::new(Job::List(Arc::new(Node::apart(dir, name))))
+    Task::new(Job::List(Arc::new(Node::apart(dir, name))))
 }

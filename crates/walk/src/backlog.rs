@@ -1,4 +1,4 @@
-//! How much has come of one device's parts and waits for its turn, and whether that is too much to go on as before.
+//! How much has come of one device's tasks and waits for its turn, and whether that is too much to go on as before.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ const BYTES_MAX: usize = 2 << 20;
 /// The same where each call is a round trip: while the consumer waits for one directory after another, each several calls
 /// away, all other workers go on.
 const BYTES_MAX_REMOTE: usize = 16 << 20;
-/// Parts executed at once when the backlog is full where each call is a round trip: what the consumer waits for next is
+/// Tasks executed at once when the backlog is full where each call is a round trip: what the consumer waits for next is
 /// among the first ones, and one at a time they would take as long as if there were one worker.
 const FEW: usize = 16;
 
@@ -28,7 +28,7 @@ impl Backlog {
         self.full.load(Ordering::Acquire)
     }
 
-    /// Parts that may be executed at once besides the one the consumer waits for, while this is full: none when it has grown to
+    /// Tasks that may be executed at once besides the one the consumer waits for, while this is full: none when it has grown to
     /// twice what fills it.
     pub(crate) fn in_flight_max(&self, remote: bool) -> usize {
         if remote && self.bytes.load(Ordering::Relaxed) < 2 * BYTES_MAX_REMOTE { FEW } else { 0 }

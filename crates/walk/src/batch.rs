@@ -1,4 +1,4 @@
-//! How a worker reads an open directory and takes the metadata of its entries: in one go where that costs little, in parts for
+//! How a worker reads an open directory and takes the metadata of its entries: in one go where that costs little, in tasks for
 //! several workers where the directory is wide or each call is a round trip.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,19 +7,19 @@ use std::time::Instant;
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
 
-use crate::duty::Duty;
+use crate::adapter::VisitorAdapter;
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
-use crate::part::{Batch, Job, Lent, Out, Part, Resume, Slot, Span};
+use crate::task::{Batch, Job, NameRange, OutputItem, Resume, SharedNames, Task, TaskOutput};
 use crate::visit::{Emit, Opened, entries};
-use crate::worker::{Home, Scratch, Worker};
+use crate::worker::{Scratch, ThreadOwner, Worker};
 
 /// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
 const BATCH_NAMES: usize = 100_000;
 const SORT_NAMES: usize = 10_000;
 /// Names read before they are given out where no more have to be ordered together.
 const LOOSE_NAMES: usize = 8_192;
-/// Names stat'ed in one part. From a cache or a disk neighbours come together, and workers that share a directory wait
+/// Names stat'ed in one task. From a cache or a disk neighbours come together, and workers that share a directory wait
 /// for the same block; where each call is a round trip, each is best made by itself, unless every worker has something to wait
 /// for already: a few in a row cost less of the processor then, which such a client may be short of.
 const CHUNK_NAMES: usize = 1024;
@@ -53,23 +53,23 @@ enum Piecemeal {
 /// A batch for several workers.
 struct Lot {
     names: Arc<Names>,
-    /// How many of them are one part.
+    /// How many of them are one task.
     chunk: usize,
     batch: Batch,
 }
 
-impl<D: Duty, M: Model> Worker<D, M> {
-    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or parts that will.
+impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
     pub(crate) async fn fill(
         &self,
         node: &Arc<Node>,
         dir: Dir,
         resume: Resume,
         scratch: &mut Scratch<D::Item>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
-        if self.shared.lane(node).is_remote() && M::BATCH == 1 && !self.shared.options.whole {
+        if self.shared.device(node).is_remote() && M::BATCH == 1 && !self.shared.options.whole {
             match self.fill_piecemeal(node, &dir, scratch, out).await {
                 Piecemeal::Done(filled) => {
                     self.model.close(dir).await;
@@ -86,12 +86,12 @@ impl<D: Duty, M: Model> Worker<D, M> {
             }
         }
         scratch.names.clear();
-        scratch.names.end_at(self.shared.lane(node).end_cookie());
+        scratch.names.end_at(self.shared.device(node).end_cookie());
         let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
         let filled = Filled { names: scratch.names.len(), error: more.err() };
         if self.shared.options.whole && resume.cookie == 0 {
             let (names, at) = (&scratch.names, dir.as_fd());
-            out.weight += self.shared.duty.opened(Opened { node, names, all: more == Ok(false), at });
+            out.weight += self.shared.visitor.opened(Opened { node, names, all: more == Ok(false), at });
         }
         let rest = (more == Ok(true)).then(|| Resume {
             cookie: scratch.names.cookie(),
@@ -122,13 +122,13 @@ impl<D: Duty, M: Model> Worker<D, M> {
         (self.model.read(dir, names, rest).await, Batch::InOrder)
     }
 
-    /// Where each call is a round trip: gives parts of what one call returned to others before making the next call.
+    /// Where each call is a round trip: gives tasks of what one call returned to others before making the next call.
     async fn fill_piecemeal(
         &self,
         node: &Arc<Node>,
         dir: &Dir,
         scratch: &mut Scratch<D::Item>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) -> Piecemeal {
         let Ok(fd) = dir.as_fd().try_clone_to_owned() else { return Piecemeal::NotPossible };
         node.add_users(1);
@@ -151,7 +151,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
             let full = total >= BATCH_NAMES;
             if full && more == Ok(true) {
                 let resume = Resume { cookie, names: 0 };
-                out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), resume))));
+                out.slots.push(OutputItem::Rest(Task::new(Job::More(node.clone(), resume))));
             }
             self.give_out(node, scratch, out);
             match more {
@@ -163,15 +163,15 @@ impl<D: Duty, M: Model> Worker<D, M> {
         ended
     }
 
-    /// Gives out the parts in `out` that have not been yet, ahead of `out` itself.
-    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<D::Item>, out: &mut Out<D::Item>) {
-        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+    /// Gives out the tasks in `out` that have not been yet, ahead of `out` itself.
+    fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<D::Item>, out: &mut TaskOutput<D::Item>) {
+        self.announce(out.tasks().skip(out.given_out), &mut scratch.children);
         node.add_users(scratch.children.len());
         out.given_out += scratch.children.len();
         self.shared.schedule.push(&mut scratch.children, scratch.origin);
     }
 
-    /// Makes slots of the batch in `scratch.names`, or parts that will.
+    /// Makes slots of the batch in `scratch.names`, or tasks that will.
     async fn batch(
         &self,
         node: &Arc<Node>,
@@ -179,7 +179,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         batch: Batch,
         rest: Option<Resume>,
         scratch: &mut Scratch<D::Item>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) {
         let names = &mut scratch.names;
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
@@ -190,7 +190,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
         let chunk = self.chunk_names(node);
         if names.len() <= chunk {
-            let span = Span { names, range: 0..names.len(), batch };
+            let span = NameRange { names, range: 0..names.len(), batch };
             self.stat(node, dir.as_fd(), span, &mut scratch.metas, out).await;
         } else {
             out.weight += names.heap_bytes() / NAMES_SHARE;
@@ -199,9 +199,9 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
         if let Some(rest) = rest {
             if rest.names == 0 {
-                out.slots.push(Slot::Release);
+                out.slots.push(OutputItem::Release);
             }
-            out.slots.push(Slot::Rest(Part::new(Job::More(node.clone(), rest))));
+            out.slots.push(OutputItem::Rest(Task::new(Job::More(node.clone(), rest))));
         }
         self.put_away(node, dir, out).await;
     }
@@ -212,18 +212,18 @@ impl<D: Duty, M: Model> Worker<D, M> {
         node: &Arc<Node>,
         dir: Dir,
         scratch: &mut Scratch<D::Item>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) {
         let (names, metas) = (&scratch.names, &mut scratch.metas);
         metas.clear();
-        let span = Span { names, range: 0..names.len(), batch: Batch::InOrder };
+        let span = NameRange { names, range: 0..names.len(), batch: Batch::InOrder };
         self.visit(node, dir.as_fd(), span, metas, out);
         self.put_away(node, dir, out).await;
     }
 
     /// Keeps a directory open that is going to be needed, and closes any other.
-    async fn put_away(&self, node: &Arc<Node>, dir: Dir, out: &Out<D::Item>) {
-        let users = out.parts().count();
+    async fn put_away(&self, node: &Arc<Node>, dir: Dir, out: &TaskOutput<D::Item>) {
+        let users = out.tasks().count();
         if users > 0 {
             node.add_users(users);
             self.shared.fds.keep(node, Arc::new(dir.into_fd()));
@@ -232,7 +232,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
     }
 
-    /// Makes parts of a batch. Directories whose metadata can wait are seen by the visitor at once where calls are
+    /// Makes tasks of a batch. Directories whose metadata can wait are seen by the visitor at once where calls are
     /// slow: what is below them is the longest way still to go.
     fn share(
         &self,
@@ -240,7 +240,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         at: BorrowedFd<'_>,
         Lot { names, chunk, batch }: Lot,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) {
         let apart = chunk < CHUNK_NAMES;
         let mut start = 0;
@@ -250,11 +250,11 @@ impl<D: Duty, M: Model> Worker<D, M> {
             let end =
                 (start + 1..limit).find(|index| apart && names.get(*index).stat != stat).unwrap_or(limit);
             if stat || !apart {
-                let job = Job::Stat(node.clone(), Lent::new(names.clone()), start..end, batch);
-                out.slots.push(Slot::Rest(Part::new(job)));
+                let job = Job::Stat(node.clone(), SharedNames::new(names.clone()), start..end, batch);
+                out.slots.push(OutputItem::Rest(Task::new(job)));
             } else {
                 metas.clear();
-                self.visit(node, at, Span { names: &names, range: start..end, batch }, metas, out);
+                self.visit(node, at, NameRange { names: &names, range: start..end, batch }, metas, out);
             }
             start = end;
         }
@@ -268,19 +268,19 @@ impl<D: Duty, M: Model> Worker<D, M> {
 
     /// Thins out a batch before its metadata is taken.
     fn select(&self, node: &Arc<Node>, names: &mut Names) {
-        self.shared.duty.select(node, names);
+        self.shared.visitor.select(node, names);
         if !self.shared.options.stat_dirs {
             names.skip_stat(FileType::Directory);
         }
     }
 
-    /// How many names are stat'ed in one part.
+    /// How many names are stat'ed in one task.
     fn chunk_names(&self, node: &Node) -> usize {
-        let lane = self.shared.lane(node);
-        let chunk = match lane.is_remote() {
-            true if lane.has_plenty() => CHUNK_NAMES_PLENTY,
+        let device = self.shared.device(node);
+        let chunk = match device.is_remote() {
+            true if device.has_plenty() => CHUNK_NAMES_PLENTY,
             true => CHUNK_NAMES_REMOTE,
-            false if lane.is_known() => CHUNK_NAMES,
+            false if device.is_known() => CHUNK_NAMES,
             false => CHUNK_NAMES_UNKNOWN,
         };
         chunk.max(M::BATCH)
@@ -290,11 +290,11 @@ impl<D: Duty, M: Model> Worker<D, M> {
         &self,
         node: &Arc<Node>,
         at: BorrowedFd<'_>,
-        span: Span<'_>,
+        span: NameRange<'_>,
         metas: &mut Vec<Option<Result<Meta, Errno>>>,
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) {
-        let Span { names, range, .. } = span.clone();
+        let NameRange { names, range, .. } = span.clone();
         let links = self.shared.options.links;
         let count = names.count_stat(range.clone());
         if count == 0 {
@@ -304,7 +304,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         let (at, fields) = self.come_near(node, at, count);
         let start = Instant::now();
         self.model.stat(at, names, range, links, fields, metas).await;
-        self.shared.lane(node).note(start.elapsed().as_nanos() / count as u128);
+        self.shared.device(node).note(start.elapsed().as_nanos() / count as u128);
         self.tally(node).stats.add(count as u64);
         self.visit(node, at, span, metas, out);
     }
@@ -313,10 +313,10 @@ impl<D: Duty, M: Model> Worker<D, M> {
     fn come_near<'f>(&self, node: &Node, at: BorrowedFd<'f>, count: usize) -> (BorrowedFd<'f>, Fields) {
         let fields = self.shared.options.fields;
         // On a filesystem of others, going there may take a call to them.
-        if !self.shared.lane(node).is_local() {
+        if !self.shared.device(node).is_local() {
             return (at, fields);
         }
-        let may = count >= ENTER_NAMES && self.home == Home::Own && self.shared.fds.may_leave_start();
+        let may = count >= ENTER_NAMES && self.home == ThreadOwner::Own && self.shared.fds.may_leave_start();
         let near = may && self.model.enter(at);
         (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
     }
@@ -326,14 +326,15 @@ impl<D: Duty, M: Model> Worker<D, M> {
         &self,
         node: &Arc<Node>,
         at: BorrowedFd<'_>,
-        Span { names, range, batch }: Span<'_>,
+        NameRange { names, range, batch }: NameRange<'_>,
         metas: &[Option<Result<Meta, Errno>>],
-        out: &mut Out<D::Item>,
+        out: &mut TaskOutput<D::Item>,
     ) {
         self.tally(node).entries.add(range.len() as u64);
         let links = self.shared.options.links;
         if out.slots.is_empty() {
-            out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + 1);
+            let items = usize::from(D::IN_ORDER);
+            out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + items);
         }
         if !D::IN_ORDER {
             let failed = names.range(range.clone()).zip(metas).filter_map(|(name, meta)| match meta {
@@ -345,7 +346,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
         let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
         let entries = entries(at, names, range, metas);
-        self.shared.duty.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
+        self.shared.visitor.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
         self.tally(node).measured.add(emit.measured);
     }
 }

@@ -2,7 +2,6 @@
 //! one from the nearest common ancestor on: in a chain of n directories each step appends one name,
 //! where each path built anew would visit all ancestors, n² in all.
 
-use std::ffi::CStr;
 use std::sync::Arc;
 
 use crate::node::Node;
@@ -27,29 +26,32 @@ impl DirPath {
         &self.text
     }
 
+    /// Writes the names that the old path does not have, from the last one up to the common ancestor.
     fn change(&mut self, dir: &Node) {
-        let mut names: Vec<&CStr> = Vec::new();
         let (mut old, mut new) = (self.node.as_deref(), Some(dir));
+        self.text.resize(dir.path_len_with_slash(), b'/');
         loop {
             match (old, new) {
                 (Some(a), Some(b)) if std::ptr::eq(a, b) => break,
                 (Some(a), b) if b.is_none_or(|b| a.depth() > b.depth()) => old = above(a),
                 (a, Some(b)) => {
-                    names.push(b.name());
+                    put(b, &mut self.text);
                     new = above(b);
                     old = a.filter(|a| a.depth() < b.depth()).or_else(|| a.and_then(above));
                 }
                 (_, None) => break,
             }
         }
-        self.text.truncate(new.map_or(0, Node::path_len_with_slash));
-        for name in names.into_iter().rev() {
-            self.text.extend_from_slice(name.to_bytes());
-            if self.text.last() != Some(&b'/') {
-                self.text.push(b'/');
-            }
-        }
     }
+}
+
+/// Writes the name of `node` and one slash where they stand in the path of what is below.
+fn put(node: &Node, text: &mut [u8]) {
+    let end = node.path_len_with_slash();
+    let name = node.name().to_bytes();
+    let start = node.parent().map_or(0, |parent| parent.path_len_with_slash());
+    text[start..start + name.len()].copy_from_slice(name);
+    text[end - 1] = b'/';
 }
 
 fn above(node: &Node) -> Option<&Node> {

@@ -124,7 +124,7 @@ impl Fds {
         self.close_oldest(&mut self.order())
     }
 
-    /// One part less needs `node`'s descriptor.
+    /// One task less needs `node`'s descriptor.
     pub(crate) fn drop_user(&self, node: &Node) {
         if node.drop_user() {
             self.release(node);

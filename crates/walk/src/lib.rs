@@ -1,45 +1,45 @@
 //! Visits every entry below a set of roots: in parallel, and yet in one order.
 //!
-//! Workers take *parts* (open and list one directory, or stat one chunk of a wide one) from one line in traversal order, and a
-//! [`Visit`] turns each part's entries into items on the worker. The calling thread puts the parts back into
+//! Workers take *tasks* (open and list one directory, or stat one chunk of a wide one) from one line in traversal order, and a
+//! [`Visit`] turns each task's entries into items on the worker. The calling thread puts the tasks back into
 //! traversal order and hands them to a [`Consume`], so what it sees does not depend on the model, on the number of workers or on luck.
 //!
 //! ```text
 //!   roots ──> schedule.rs: line, back-pressure        order.rs ──> Consume
 //!                 │    ▲ children                         ▲
-//!                 ▼    │                                  │ parts, as they complete
-//!             worker.rs: Model calls ──> Visit ──> part.rs: items and subdirectories, in order
+//!                 ▼    │                                  │ tasks, as they complete
+//!             worker.rs: Model calls ──> Visit ──> task.rs: items and subdirectories, in order
 //! ```
 //!
-//! Each device has a lane of its own (`lane.rs`): a line, and how many of its parts are executed at once.
+//! Each device has a device of its own (`device.rs`): a line, and how many of its tasks are executed at once.
 //!
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
+mod adapter;
 mod arrival;
 mod backlog;
 mod batch;
 mod control;
+mod device_queue;
 mod dir_path;
-mod duty;
 mod error;
 mod failure;
 mod fds;
 mod gather;
 pub mod gatherer;
-mod lane;
 mod leaps;
-mod line;
 mod list;
 mod node;
 mod order;
-mod part;
 mod pool;
 mod run;
 mod schedule;
 mod tally;
+mod task;
 mod threads;
 mod visit;
+mod work_queue;
 mod worker;
 
 pub use control::{Controller, Sample};
@@ -104,3 +104,8 @@ pub fn project(path: &std::ffi::CStr, file_type: FileType) -> Result<Option<u32>
 pub fn read_link(path: &std::ffi::CStr) -> Result<std::ffi::CString, Errno> {
     fathom_io::sys::read_link(fathom_io::sys::CWD, path)
 }
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

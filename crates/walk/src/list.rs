@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, sys};
 
+use crate::adapter::{Event, VisitorAdapter};
 use crate::batch::Filled;
-use crate::duty::{Duty, Event};
 use crate::failure::Operation;
 use crate::node::Node;
-use crate::part::{DirState, Head, Out, Resume};
+use crate::task::{DirState, Head, Resume, TaskOutput};
 use crate::visit::{Descend, Enter, Found, Reached};
 use crate::worker::{Scratch, Worker};
 
@@ -19,7 +19,7 @@ use crate::worker::{Scratch, Worker};
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
 
-impl<D: Duty, M: Model> Worker<D, M> {
+impl<D: VisitorAdapter, M: Model> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown)?;
@@ -34,23 +34,23 @@ impl<D: Duty, M: Model> Worker<D, M> {
         node: &Arc<Node>,
         again: bool,
         scratch: &mut Scratch<D::Item>,
-    ) -> Out<D::Item> {
+    ) -> TaskOutput<D::Item> {
         self.tally(node).directories.add(1);
         let start = Instant::now();
         let opened = self.open(node).await;
         node.parent().inspect(|parent| self.shared.fds.drop_user(parent));
         let (dir, meta) = match opened {
             Ok(opened) => opened,
-            Err(head) => return Out::new(Some(head)),
+            Err(head) => return TaskOutput::new(Some(head)),
         };
         node.set_id(meta.id());
         if node.is_device_root() {
-            node.set_lane(self.shared.schedule.lanes.of(meta.dev));
-            let lane = self.shared.lane(node);
-            lane.set_filesystem(self.model.magic(&dir));
-            lane.guess(start.elapsed().as_nanos());
+            node.set_device(self.shared.schedule.devices.of(meta.dev));
+            let device = self.shared.device(node);
+            device.set_filesystem(self.model.magic(&dir));
+            device.guess(start.elapsed().as_nanos());
         }
-        let mut out = Out::new(None);
+        let mut out = TaskOutput::new(None);
         let is_loop = if D::IN_ORDER { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
         if !D::IN_ORDER && (is_loop || !self.enter(node, &meta)) {
             self.model.close(dir).await;
@@ -80,7 +80,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
     /// Whether `names` has what is known of the directory without reading it.
     fn recall(&self, node: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         names.clear();
-        self.shared.duty.recall(node, meta, names)
+        self.shared.visitor.recall(node, meta, names)
     }
 
     /// In a walk in no order: whether this directory, just opened, is to be read.
@@ -111,7 +111,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         let refused = match self.open_at(base.as_fd(), node).await {
             Ok(dir) => match self.stat_dir(node, &dir).await {
                 Ok(meta) => {
-                    self.shared.duty.reached(Reached { node, at: dir.as_fd(), name: c"" });
+                    self.shared.visitor.reached(Reached { node, at: dir.as_fd(), name: c"" });
                     return Ok((dir, meta));
                 }
                 Err(errno) => errno,
@@ -120,7 +120,7 @@ impl<D: Duty, M: Model> Worker<D, M> {
         };
         match self.stat_one(base.as_fd(), node).await {
             Ok(meta) if meta.file_type() == FileType::Directory || node.parent().is_some() => {
-                self.shared.duty.reached(Reached { node, at: base.as_fd(), name: node.name() });
+                self.shared.visitor.reached(Reached { node, at: base.as_fd(), name: node.name() });
                 Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) })
             }
             Err(errno) if node.parent().is_some() => Err(Head::Lost(node.clone(), errno)),
@@ -162,8 +162,8 @@ impl<D: Duty, M: Model> Worker<D, M> {
         node: &Arc<Node>,
         resume: Resume,
         scratch: &mut Scratch<D::Item>,
-    ) -> Out<D::Item> {
-        let mut out = Out::new(None);
+    ) -> TaskOutput<D::Item> {
+        let mut out = TaskOutput::new(None);
         match self.reopen(node, resume.cookie).await {
             Ok(dir) => {
                 let filled = self.fill(node, dir, resume, scratch, &mut out).await;

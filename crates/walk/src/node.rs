@@ -38,17 +38,17 @@ pub struct Node {
     follow: Follow,
     /// Walked by itself: the end of its parent does not wait for it.
     is_apart: bool,
-    /// Number of its device's lane; before it is opened, its parent's.
-    lane: AtomicUsize,
+    /// Number of its device's device; before it is opened, its parent's.
+    device: AtomicUsize,
     /// Device and inode number, once opened.
     id: OnceLock<(u64, u64)>,
     fd: Mutex<Option<Arc<OwnedFd>>>,
-    /// Parts that will still need this directory's descriptor.
+    /// Tasks that will still need this directory's descriptor.
     users: AtomicUsize,
-    /// In a walk in no order, its own parts that have not ended, the one that lists it included.
-    parts: AtomicUsize,
+    /// In a walk in no order, its own tasks that have not ended, the one that lists it included.
+    tasks: AtomicUsize,
     /// In a walk in no order, the number of directories right below it that have not ended, plus
-    /// one for its own parts.
+    /// one for its own tasks.
     below: AtomicUsize,
     note: OnceLock<Box<dyn Any + Send + Sync>>,
     /// What the visitor found when the directory was reached.
@@ -93,10 +93,10 @@ impl Node {
     fn new(parent: Option<Arc<Self>>, name: CString, depth: usize, root: Arc<Root>, follow: Follow) -> Self {
         let path_len =
             name.to_bytes().len() + parent.as_ref().map_or(0, |parent| parent.path_len_with_slash());
-        let lane = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.lane()));
+        let device = AtomicUsize::new(parent.as_ref().map_or(0, |parent| parent.device()));
         let links = parent.as_ref().map_or(0, |parent| parent.links);
         let (id, fd, users) = (OnceLock::new(), Mutex::new(None), AtomicUsize::new(0));
-        let (parts, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
+        let (tasks, below, note) = (AtomicUsize::new(1), AtomicUsize::new(1), OnceLock::new());
         let (finding, gathered) = (OnceLock::new(), OnceLock::new());
         Self {
             parent,
@@ -107,11 +107,11 @@ impl Node {
             root,
             follow,
             is_apart: false,
-            lane,
+            device,
             id,
             fd,
             users,
-            parts,
+            tasks,
             below,
             note,
             finding,
@@ -261,12 +261,12 @@ impl Node {
         self.is_apart
     }
 
-    pub(crate) fn lane(&self) -> usize {
-        self.lane.load(Ordering::Relaxed)
+    pub(crate) fn device(&self) -> usize {
+        self.device.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_lane(&self, lane: usize) {
-        self.lane.store(lane, Ordering::Relaxed);
+    pub(crate) fn set_device(&self, device: usize) {
+        self.device.store(device, Ordering::Relaxed);
     }
 
     /// Whether this directory, whose id is known, is on another device than its parent, or has none.
@@ -313,19 +313,19 @@ impl Node {
     }
 
     pub(crate) fn expect_part(&self) {
-        self.parts.fetch_add(1, Ordering::Relaxed);
+        self.tasks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn expect_below(&self) {
         self.below.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether that was the last of its parts.
+    /// Whether that was the last of its tasks.
     pub(crate) fn end_part(&self) -> bool {
-        self.parts.fetch_sub(1, Ordering::AcqRel) == 1
+        self.tasks.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// One of the directories below, or its own parts, are at their end; whether everything is.
+    /// One of the directories below, or its own tasks, are at their end; whether everything is.
     pub(crate) fn end_below(&self) -> bool {
         self.below.fetch_sub(1, Ordering::AcqRel) == 1
     }

@@ -1,4 +1,4 @@
-//! Puts the outcomes of parts back into traversal order and hands them to the consumer.
+//! Puts the outcomes of tasks back into traversal order and hands them to the consumer.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Weak};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use fathom_io::{Follow, Meta};
 
-use crate::duty::Duty;
+use crate::adapter::VisitorAdapter;
 use crate::node::Node;
-use crate::part::{DirState, Head, Job, Out, Part, Slot};
 use crate::schedule::Schedule;
+use crate::task::{DirState, Head, Job, OutputItem, Task, TaskOutput};
 use crate::visit::{Consume, Descend, Enter, Found, NextRoot};
 use crate::worker::Shared;
 
@@ -29,7 +29,7 @@ const STEPS_PER_TICK: u32 = 256;
 pub(crate) trait Tick {
     /// The first root has been handed in: the moment to start.
     fn begin(&mut self, root: &Node);
-    /// Executes a part on the calling thread, where no other could be started; false if there is
+    /// Executes a task on the calling thread, where no other could be started; false if there is
     /// none to execute here.
     fn work(&mut self) -> bool;
     /// Whether the walk cannot go on.
@@ -38,31 +38,31 @@ pub(crate) trait Tick {
 
 /// A directory being consumed, or more of the one below it on the stack.
 struct Frame<T> {
-    slots: std::vec::IntoIter<Slot<T>>,
+    slots: std::vec::IntoIter<OutputItem<T>>,
     /// The directory this frame is the first of; `None` for one that goes on with the directory below it.
     dir: Option<(u64, u64)>,
     error: Option<fathom_io::Errno>,
     /// What is held back, with the inode numbers that order it.
-    held: Vec<(u64, Slot<T>)>,
+    held: Vec<(u64, OutputItem<T>)>,
 }
 
 impl<T> Frame<T> {
-    fn new(out: Out<T>, dir: Option<(u64, u64)>) -> Self {
+    fn new(out: TaskOutput<T>, dir: Option<(u64, u64)>) -> Self {
         let error = out.error.map(|(_, errno)| errno);
         Self { slots: out.slots.into_iter(), dir, error, held: Vec::new() }
     }
 }
 
 enum Root<T> {
-    Part(usize, Arc<Part<T>>),
+    Task(usize, Arc<Task<T>>),
     Note(usize),
 }
 
 enum Step<T> {
     Done,
     Advanced,
-    /// This part's outcome is needed next; whether it is a subdirectory's or more of the same directory.
-    Wait(Arc<Part<T>>, Role),
+    /// This task's outcome is needed next; whether it is a subdirectory's or more of the same directory.
+    Wait(Arc<Task<T>>, Role),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ enum Role {
 }
 
 /// The consuming end of a walk.
-pub(crate) struct Order<'a, D: Duty, C> {
+pub(crate) struct Order<'a, D: VisitorAdapter, C> {
     schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
     pool: &'a mut dyn Tick,
@@ -89,7 +89,7 @@ pub(crate) struct Order<'a, D: Duty, C> {
     fresh: bool,
 }
 
-impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
+impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
         let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
@@ -120,14 +120,14 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             match self.step() {
                 Step::Done => return true,
                 Step::Advanced => {}
-                Step::Wait(part, role) => match self.wait(&part) {
+                Step::Wait(task, role) => match self.wait(&task) {
                     Some(out) => {
-                        self.schedule.drop_weight(part.lane, out.weight);
+                        self.schedule.drop_weight(task.device, out.weight);
                         self.open(*out, role);
                     }
                     None => {
                         // Workers go on below it until they are stopped: a long chain must not be dropped in one go.
-                        self.schedule.abandon([Slot::Dir(part)]);
+                        self.schedule.abandon([OutputItem::Dir(task)]);
                         self.abandon_all();
                         return false;
                     }
@@ -144,11 +144,11 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
     fn step(&mut self) -> Step<D::Item> {
         let Some(frame) = self.stack.last_mut() else { return self.next_root() };
         match frame.slots.next() {
-            Some(Slot::Item(item)) => self.consume.item(item),
-            Some(Slot::Dir(part)) => return Step::Wait(part, Role::Dir),
-            Some(Slot::Rest(part)) => return Step::Wait(part, Role::Rest),
-            Some(Slot::Held(ino, slot)) => frame.held.push((ino, *slot)),
-            Some(Slot::Release) => drop(self.release()),
+            Some(OutputItem::Item(item)) => self.consume.item(item),
+            Some(OutputItem::Dir(task)) => return Step::Wait(task, Role::Dir),
+            Some(OutputItem::Rest(task)) => return Step::Wait(task, Role::Rest),
+            Some(OutputItem::Held(ino, slot)) => frame.held.push((ino, *slot)),
+            Some(OutputItem::Release) => drop(self.release()),
             None if frame.dir.is_some() && self.release() => {}
             None => self.close(),
         }
@@ -171,7 +171,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         let held = self.stack.last_mut().map(|frame| std::mem::take(&mut frame.held));
         let Some(mut held) = held.filter(|held| !held.is_empty()) else { return false };
         held.sort_by_key(|(ino, _)| *ino);
-        let mut out = Out::new(None);
+        let mut out = TaskOutput::new(None);
         out.slots = held.into_iter().map(|(_, slot)| slot).collect();
         self.stack.push(Frame::new(out, None));
         true
@@ -180,7 +180,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
     fn next_root(&mut self) -> Step<D::Item> {
         self.fill_roots();
         match self.roots.pop_front() {
-            Some(Root::Part(root, part)) => Step::Wait(part, Role::Root(root)),
+            Some(Root::Task(root, task)) => Step::Wait(task, Role::Root(root)),
             Some(Root::Note(root)) => {
                 self.consume.note(root);
                 Step::Advanced
@@ -198,14 +198,14 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
             let root = self.roots_seen;
             match self.consume.next_root(self.roots.is_empty()) {
                 NextRoot::Path(path) => {
-                    let part = Part::new(Job::Root(Arc::new(Node::root(
+                    let task = Task::new(Job::Root(Arc::new(Node::root(
                         path,
                         root,
                         self.follow_roots,
                         Weak::new(),
                     ))));
-                    self.roots.push_back(Root::Part(root, part.clone()));
-                    self.schedule.push_wanted(part, false);
+                    self.roots.push_back(Root::Task(root, task.clone()));
+                    self.schedule.push_wanted(task, false);
                 }
                 NextRoot::Note => self.roots.push_back(Root::Note(root)),
                 NextRoot::Below(..) => continue,
@@ -219,21 +219,21 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// The outcome of `part`; `None` if the walk is to stop.
-    fn wait(&mut self, part: &Arc<Part<D::Item>>) -> Option<Box<Out<D::Item>>> {
-        if let Some(out) = part.take() {
+    /// The outcome of `task`; `None` if the walk is to stop.
+    fn wait(&mut self, task: &Arc<Task<D::Item>>) -> Option<Box<TaskOutput<D::Item>>> {
+        if let Some(out) = task.take() {
             return Some(out);
         }
         self.consume.idle();
         if std::mem::take(&mut self.fresh)
-            && let Some(out) = self.start_with(part)
+            && let Some(out) = self.start_with(task)
         {
             return Some(out);
         }
-        self.schedule.want(Some(part));
+        self.schedule.want(Some(task));
         let out = loop {
             // What is there is taken even if the walk is to stop: it is known.
-            if let Some(out) = part.take() {
+            if let Some(out) = task.take() {
                 break Some(out);
             }
             if self.tick() {
@@ -248,21 +248,21 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         out
     }
 
-    /// The outcome of the first part, if it is there soon.
-    fn start_with(&mut self, part: &Arc<Part<D::Item>>) -> Option<Box<Out<D::Item>>> {
-        self.pool.begin(part.job.node());
-        let out = part.take();
+    /// The outcome of the first task, if it is there soon.
+    fn start_with(&mut self, task: &Arc<Task<D::Item>>) -> Option<Box<TaskOutput<D::Item>>> {
+        self.pool.begin(task.job.node());
+        let out = task.take();
         if out.is_some() || self.tick() {
             return out;
         }
         (0..YIELDS).find_map(|_| {
             std::thread::yield_now();
-            part.take()
+            task.take()
         })
     }
 
     /// Starts on an outcome.
-    fn open(&mut self, mut out: Out<D::Item>, role: Role) {
+    fn open(&mut self, mut out: TaskOutput<D::Item>, role: Role) {
         if role == Role::Rest {
             self.open_rest(out);
             return;
@@ -281,8 +281,8 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
     }
 
     /// More of the same directory goes on the same frame where that one is at its end, so a huge directory stays one level.
-    fn open_rest(&mut self, out: Out<D::Item>) {
-        let frame = self.stack.last_mut().expect("more of a directory follows its first part");
+    fn open_rest(&mut self, out: TaskOutput<D::Item>) {
+        let frame = self.stack.last_mut().expect("more of a directory follows its first task");
         if frame.slots.len() == 0 {
             frame.slots = out.slots.into_iter();
             frame.error = frame.error.or(out.error.map(|(_, errno)| errno));
@@ -291,7 +291,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: Out<D::Item>) {
+    fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: TaskOutput<D::Item>) {
         let state = if self.active.contains(&meta.id()) { DirState::Loop } else { state };
         let found = state.found();
         if self.consume.enter(Enter { node, meta, found }) == Descend::No || found == Found::Loop {
@@ -301,10 +301,10 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         self.active.insert(meta.id());
         let mut frame = Frame::new(out, Some(meta.id()));
         if state == DirState::PutOff {
-            let part = Part::new(Job::Relist(node.clone()));
+            let task = Task::new(Job::Relist(node.clone()));
             node.parent().inspect(|parent| parent.add_users(1));
-            frame.slots = vec![Slot::Rest(part.clone())].into_iter();
-            self.schedule.push_wanted(part, true);
+            frame.slots = vec![OutputItem::Rest(task.clone())].into_iter();
+            self.schedule.push_wanted(task, true);
         }
         self.stack.push(frame);
     }
@@ -313,7 +313,7 @@ impl<'a, D: Duty, C: Consume<D::Item>> Order<'a, D, C> {
         let frames = std::mem::take(&mut self.stack).into_iter();
         let frames = frames.flat_map(|frame| frame.slots.chain(frame.held.into_iter().map(|(_, slot)| slot)));
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
-            Root::Part(_, part) => Some(Slot::Dir(part)),
+            Root::Task(_, task) => Some(OutputItem::Dir(task)),
             Root::Note(_) => None,
         });
         self.schedule.abandon(frames.chain(roots));

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use fathom_io::{Unavailable, sys, sys::Usage};
 
+use crate::adapter::VisitorAdapter;
 use crate::control::{Controller, Sample};
-use crate::duty::Duty;
+use crate::device_queue::DeviceQueue;
 use crate::error::{Error, Op};
-use crate::lane::Lane;
 use crate::leaps::Leaps;
 use crate::node::Node;
 use crate::order::Tick;
@@ -50,47 +50,49 @@ struct Controllers {
     workers_max: usize,
     leaps: Leaps,
     /// With the units done there at the last sample.
-    lanes: Vec<(Controller, u64)>,
+    devices: Vec<(Controller, u64)>,
 }
 
 impl Controllers {
-    /// Takes a sample of every lane; `common` is what can be told of the process alone. How many workers there should be.
+    /// Takes a sample of every device; `common` is what can be told of the process alone. How many workers there should be.
     fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
-        // A lane is there before its device is known.
-        let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.lanes.devs() };
-        for (number, lane) in schedule.lanes.iter().enumerate() {
-            if self.lanes.len() == number {
-                self.lanes.push((Controller::new(self.cpus, self.workers_max), 0));
+        // A device is there before its device is known.
+        let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.devices.devs() };
+        for (number, device) in schedule.devices.iter().enumerate() {
+            if self.devices.len() == number {
+                self.devices.push((Controller::new(self.cpus, self.workers_max), 0));
             }
-            let (controller, last) = &mut self.lanes[number];
+            let (controller, last) = &mut self.devices[number];
             let known = devs.get(number).and_then(|dev| self.leaps.of(*dev));
             known.inspect(|workers| controller.leap_to(*workers));
-            let units = schedule.count_on(lane, |tally| &tally.entries)
-                + schedule.count_on(lane, |tally| &tally.directories);
+            let units = schedule.count_on(device, |tally| &tally.entries)
+                + schedule.count_on(device, |tally| &tally.directories);
             let limit = controller.tick(Sample {
                 units: units - *last,
-                remote: lane.is_remote(),
-                saturated: common.saturated && lane.outstanding() > lane.limit() && !lane.is_throttled(),
+                remote: device.is_remote(),
+                saturated: common.saturated
+                    && device.outstanding() > device.limit()
+                    && !device.is_throttled(),
                 ..common
             });
             *last = units;
-            schedule.set_limit(lane, limit);
+            schedule.set_limit(device, limit);
         }
-        let total: usize = self.lanes.iter().map(|(controller, _)| controller.workers()).sum();
+        let total: usize = self.devices.iter().map(|(controller, _)| controller.workers()).sum();
         total.min(self.workers_max)
     }
 }
 
 /// The workers, as the calling thread looks after them between its other work.
-pub(crate) struct Pool<'a, D: Duty> {
+pub(crate) struct Pool<'a, D: VisitorAdapter> {
     shared: &'a Shared<D>,
     workers_max: usize,
     adaptive: bool,
     controllers: Option<Controllers>,
     staff: &'a dyn Staff,
-    /// The calling thread may execute a part.
+    /// The calling thread may execute a task.
     helps_out: bool,
-    /// When no thread could be started, last: the calling thread executes all parts.
+    /// When no thread could be started, last: the calling thread executes all tasks.
     alone_since: Option<Instant>,
     refusal: mpsc::Receiver<Unavailable>,
     failure: Option<Error>,
@@ -105,7 +107,7 @@ pub(crate) struct Pool<'a, D: Duty> {
 }
 
 /// What a pool is made of.
-pub(crate) struct Setup<'a, D: Duty> {
+pub(crate) struct Setup<'a, D: VisitorAdapter> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
     /// The number of workers follows the storage.
@@ -117,7 +119,7 @@ pub(crate) struct Setup<'a, D: Duty> {
     pub(crate) watch: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a, D: Duty> Pool<'a, D> {
+impl<'a, D: VisitorAdapter> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
         let Setup { shared, workers_max, adaptive, staff, direct, refusal, watch } = setup;
         Self {
@@ -151,7 +153,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             measured: self.shared.schedule.count(|tally| &tally.measured),
             failures: self.shared.schedule.count(|tally| &tally.failures),
             workers: self.count(),
-            busy: self.shared.schedule.lanes.iter().map(Lane::active).sum(),
+            busy: self.shared.schedule.devices.iter().map(DeviceQueue::active).sum(),
         }
     }
 
@@ -161,9 +163,10 @@ impl<'a, D: Duty> Pool<'a, D> {
         self.sized = true;
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
-        self.shared.schedule.set_hiring(self.wanted > 1);
+        self.shared.schedule.set_can_spawn(self.wanted > 1);
         let (workers_max, leaps) = (self.workers_max, self.shared.options.leaps.clone());
-        self.controllers = self.adaptive.then(|| Controllers { cpus, workers_max, leaps, lanes: Vec::new() });
+        self.controllers =
+            self.adaptive.then(|| Controllers { cpus, workers_max, leaps, devices: Vec::new() });
     }
 
     /// Starts the first worker. Where that fails for a limit on threads or memory, the calling
@@ -184,9 +187,9 @@ impl<'a, D: Duty> Pool<'a, D> {
 
     /// Starts workers up to the wanted number, but none that would find nothing to do; where each call is a round trip, some
     /// are made ready while the first directories are waited for.
-    fn hire(&mut self) {
+    fn spawn_worker(&mut self) {
         let mut useful = self.shared.schedule.outstanding();
-        if self.shared.schedule.lanes.iter().any(Lane::is_remote) {
+        if self.shared.schedule.devices.iter().any(DeviceQueue::is_remote) {
             useful = useful.max(self.start.elapsed().as_millis() as usize * READY_PER_MS);
         }
         let before = self.spawned;
@@ -199,7 +202,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             self.spawned += 1;
         }
         if self.spawned != before {
-            self.shared.schedule.set_hiring(self.spawned < self.wanted);
+            self.shared.schedule.set_can_spawn(self.spawned < self.wanted);
             self.note_workers();
         }
     }
@@ -209,7 +212,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             self.size();
         }
         if self.spawned < self.wanted {
-            self.hire();
+            self.spawn_worker();
         }
         let pause = if self.last.at - self.start < LATER { SAMPLE } else { SAMPLE_LATER };
         if self.last.at.elapsed() >= pause {
@@ -242,7 +245,7 @@ impl<'a, D: Duty> Pool<'a, D> {
             elapsed: self.start.elapsed(),
             calls: self.shared.calls(),
             workers_over_time: self.over_time,
-            devices: self.shared.schedule.lanes.devs(),
+            devices: self.shared.schedule.devices.devs(),
         })
     }
 
@@ -275,13 +278,13 @@ impl<'a, D: Duty> Pool<'a, D> {
         if wanted != self.wanted {
             self.wanted = wanted;
             self.shared.schedule.allow(wanted);
-            self.shared.schedule.set_hiring(self.spawned < wanted);
+            self.shared.schedule.set_can_spawn(self.spawned < wanted);
             self.note_workers();
         }
     }
 }
 
-impl<D: Duty> Tick for Pool<'_, D> {
+impl<D: VisitorAdapter> Tick for Pool<'_, D> {
     fn begin(&mut self, root: &Node) {
         // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
         // on other devices, are not to wait for it.

@@ -4,13 +4,13 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
+#[cfg(not(all(target_os = "linux", feature = "tokio", feature = "uring")))]
+use fathom_io::offer;
 use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys};
 
+use crate::adapter::{OrderedAdapter, UnorderedAdapter, VisitorAdapter};
 use crate::arrival::lead;
 use crate::control::WORKERS_MAX;
-use crate::duty::{AsFound, Duty, InOrder};
 use crate::error::Error;
 use crate::fds::Budget;
 use crate::gather::{Gather, Roots};
@@ -66,7 +66,7 @@ pub struct Progress {
     pub failures: u64,
     /// Workers there are.
     pub workers: usize,
-    /// Parts being executed: for a blocking model, the workers inside a system call or close to one.
+    /// Tasks being executed: for a blocking model, the workers inside a system call or close to one.
     pub busy: usize,
 }
 
@@ -114,7 +114,7 @@ pub fn run<V: Visit, C: Consume<V::Item>>(
     consume: &mut C,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    choose(options, InOrder(visit), watch, |shared, pool| Order::new(shared, pool, consume).run())
+    choose(options, OrderedAdapter(visit), watch, |shared, pool| Order::new(shared, pool, consume).run())
 }
 
 /// The same over models `make` makes, one for every worker, on the worker's own thread.
@@ -128,7 +128,7 @@ pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    walk(options, InOrder(visit), watch, make, |shared, pool| Order::new(shared, pool, consume).run())
+    walk(options, OrderedAdapter(visit), watch, make, |shared, pool| Order::new(shared, pool, consume).run())
 }
 
 /// Walks what `roots` has, and tells `gather` of everything as it is found, on workers of its own.
@@ -143,7 +143,7 @@ pub fn gather<G: Gather>(
     roots: &mut dyn Roots,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    choose(options, AsFound(gather), watch, |shared, pool| lead(shared, pool, roots))
+    choose(options, UnorderedAdapter(gather), watch, |shared, pool| lead(shared, pool, roots))
 }
 
 /// The same over models `make` makes, one for every worker, on the worker's own thread.
@@ -157,39 +157,48 @@ pub fn gather_with<G: Gather, M: Model>(
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    walk(options, AsFound(gather), watch, make, |shared, pool| lead(shared, pool, roots))
+    walk(options, UnorderedAdapter(gather), watch, make, |shared, pool| lead(shared, pool, roots))
 }
 
 /// Walks over the model the options name.
-fn choose<D: Duty>(
+fn choose<D: VisitorAdapter>(
     options: Options,
-    duty: D,
+    visitor: D,
     watch: &mut dyn FnMut(Progress),
     lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
 ) -> Result<Summary, Error> {
     match options.choice {
         Choice::Sync | Choice::Threads(_) | Choice::Auto => {
-            walk(options, duty, watch, || Ok(Blocking::<Native>::default()), lead)
+            walk(options, visitor, watch, || Ok(Blocking), lead)
         }
-        Choice::AsyncSeq => walk(options, duty, watch, AsyncSeq::new, lead),
-        Choice::AsyncPar => walk(options, duty, watch, AsyncPar::new, lead),
-        #[cfg(all(target_os = "linux", not(fathom_posix)))]
+        #[cfg(feature = "tokio")]
+        Choice::AsyncSeq => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncSeq::new, lead),
+        #[cfg(feature = "tokio")]
+        Choice::AsyncPar => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncPar::new, lead),
+        #[cfg(not(feature = "tokio"))]
+        Choice::AsyncSeq | Choice::AsyncPar => {
+            walk(options, visitor, watch, || Err::<Blocking, _>(offer::not_built("use tokio", "tokio")), lead)
+        }
+        #[cfg(all(target_os = "linux", feature = "uring"))]
         Choice::Uring(depth) => {
             let make = move || fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH));
-            walk(options, duty, watch, make, lead)
+            walk(options, visitor, watch, make, lead)
         }
-        #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
-        Choice::Uring(_) => Err(Error::new(
-            crate::error::Op::StartModel,
-            std::io::Error::from(std::io::ErrorKind::Unsupported),
-        )),
+        #[cfg(not(all(target_os = "linux", feature = "uring")))]
+        Choice::Uring(_) => walk(
+            options,
+            visitor,
+            watch,
+            || Err::<Blocking, _>(offer::not_built("use io_uring", "uring")),
+            lead,
+        ),
     }
 }
 
 /// Starts workers and leaves the calling thread to `lead`, which returns whether the walk came to its end.
-fn walk<D: Duty, M: Model>(
+fn walk<D: VisitorAdapter, M: Model>(
     options: Options,
-    duty: D,
+    visitor: D,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
     lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
@@ -200,7 +209,7 @@ fn walk<D: Duty, M: Model>(
     let workers_max = workers_max.min(budget.units);
     let adaptive = options.choice == Choice::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
-    let shared = Arc::new(Shared::new(duty, options, schedule, budget.kept));
+    let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
     let threads = Threads::new(shared.clone(), make, budget.units / workers_max, report);
     let (staff, direct) = (&threads, M::DIRECT);
@@ -210,7 +219,7 @@ fn walk<D: Duty, M: Model>(
     }
     let complete = lead(&shared, &mut pool);
     shared.schedule.stop();
-    shared.schedule.part();
+    shared.schedule.drain();
     pool.end(complete)
 }
 

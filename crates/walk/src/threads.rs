@@ -1,4 +1,4 @@
-//! The threads workers run on, and parts that are executed without any.
+//! The threads workers run on, and tasks that are executed without any.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,25 +8,25 @@ use std::thread;
 
 use fathom_io::{Model, Unavailable, threads};
 
-use crate::duty::Duty;
-use crate::worker::{Home, Shared, Worker};
+use crate::adapter::VisitorAdapter;
+use crate::worker::{Shared, ThreadOwner, Worker};
 
 /// A worker's stack: no recursion, and the buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
 /// Address space that a worker may need: its stack, and the buffers that it reads into.
 const WORKER_BYTES: usize = 1 << 20;
 
-/// Somebody who can have parts executed.
+/// Somebody who can have tasks executed.
 pub(crate) trait Staff {
     /// Starts one more worker.
     fn spawn_worker(&self) -> io::Result<()>;
-    /// Executes the first part in the line on the calling thread; false if there is none to be had.
+    /// Executes the first task in the line on the calling thread; false if there is none to be had.
     fn run_inline(&self) -> Result<bool, Unavailable>;
 }
 
 /// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
 /// stops the walk, and ends by itself when the call returns.
-pub(crate) struct Threads<D: Duty, M, F> {
+pub(crate) struct Threads<D: VisitorAdapter, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
     /// Directories a worker may have under way.
@@ -38,7 +38,7 @@ pub(crate) struct Threads<D: Duty, M, F> {
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
-impl<D: Duty, M: Model, F> Threads<D, M, F> {
+impl<D: VisitorAdapter, M: Model, F> Threads<D, M, F> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         make: F,
@@ -51,9 +51,9 @@ impl<D: Duty, M: Model, F> Threads<D, M, F> {
 }
 
 /// Stops the walk if its worker panics, which only what the caller supplied does.
-struct Alarm<D: Duty>(Arc<Shared<D>>);
+struct Alarm<D: VisitorAdapter>(Arc<Shared<D>>);
 
-impl<D: Duty> Drop for Alarm<D> {
+impl<D: VisitorAdapter> Drop for Alarm<D> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.schedule.panic();
@@ -61,7 +61,7 @@ impl<D: Duty> Drop for Alarm<D> {
     }
 }
 
-impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
+impl<D: VisitorAdapter, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
     for Threads<D, M, F>
 {
     fn spawn_worker(&self) -> io::Result<()> {
@@ -72,7 +72,7 @@ impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stati
             Ok(model) => {
                 let number = vacant.unwrap_or_else(|| shared.schedule.add_worker());
                 let _alarm = Alarm(shared.clone());
-                Worker::new(shared, number, model, width, Home::Own).run();
+                Worker::new(shared, number, model, width, ThreadOwner::Own).run();
             }
             Err(unavailable) => {
                 // Without a report there are workers whose model runs: they have to do.
@@ -99,7 +99,7 @@ impl<D: Duty, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'stati
         let mut inline = self.inline.borrow_mut();
         if inline.is_none() {
             let (model, number) = ((self.make)()?, self.shared.schedule.add_worker());
-            *inline = Some(Worker::new(self.shared.clone(), number, model, 1, Home::Shared));
+            *inline = Some(Worker::new(self.shared.clone(), number, model, 1, ThreadOwner::Shared));
         }
         let run = || inline.as_ref().is_some_and(Worker::run_one);
         Ok(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp, sys};
 
 use crate::node::Node;
-use crate::part::{Batch, Job, Part, Slot};
+use crate::task::{Batch, Job, OutputItem, Task};
 
 /// Turns entries into items, on the workers.
 pub trait Visit: Send + Sync + 'static {
@@ -93,7 +93,7 @@ impl Reached<'_> {
 pub struct Entry<'a> {
     /// Name, inode number and type from the dirent.
     pub name: Name<'a>,
-    /// Metadata; `None` for a directory whose own part takes it.
+    /// Metadata; `None` for a directory whose own task takes it.
     pub meta: Option<Result<&'a Meta, Errno>>,
     /// The directory it is in. A worker's current directory may be any: no path leads there.
     at: BorrowedFd<'a>,
@@ -172,7 +172,7 @@ impl Entry<'_> {
 pub struct Emit<'a, T> {
     pub(crate) dir: &'a Arc<Node>,
     pub(crate) follow: Follow,
-    pub(crate) slots: &'a mut Vec<Slot<T>>,
+    pub(crate) slots: &'a mut Vec<OutputItem<T>>,
     pub(crate) measured: u64,
     pub(crate) batch: Batch,
 }
@@ -180,18 +180,18 @@ pub struct Emit<'a, T> {
 impl<T> Emit<'_, T> {
     /// Sends an item to the consumer; in a [loose](crate::Options::loose) walk at any time before it leaves the directory.
     pub fn item(&mut self, item: T) {
-        self.slots.push(Slot::Item(item));
+        self.slots.push(OutputItem::Item(item));
     }
 
     /// Sends an item to the consumer in the order of the entries, whatever the walk.
     pub fn item_at(&mut self, entry: &Entry<'_>, item: T) {
-        self.put(entry, Slot::Item(item));
+        self.put(entry, OutputItem::Item(item));
     }
 
-    fn put(&mut self, entry: &Entry<'_>, slot: Slot<T>) {
+    fn put(&mut self, entry: &Entry<'_>, slot: OutputItem<T>) {
         self.slots.push(match self.batch {
             Batch::InOrder => slot,
-            Batch::Loose => Slot::Held(entry.name.ino, Box::new(slot)),
+            Batch::Loose => OutputItem::Held(entry.name.ino, Box::new(slot)),
         });
     }
 
@@ -214,7 +214,7 @@ impl<T> Emit<'_, T> {
             _ => Node::child(self.dir, name, self.follow),
         };
         begin(&node);
-        self.put(entry, Slot::Dir(Part::new(Job::List(Arc::new(node)))));
+        self.put(entry, OutputItem::Dir(Task::new(Job::List(Arc::new(node)))));
     }
 }
 
@@ -225,15 +225,18 @@ pub(crate) fn entries<'a>(
     range: Range<usize>,
     metas: &'a [Option<Result<Meta, Errno>>],
 ) -> impl Iterator<Item = Entry<'a>> {
-    let meta = |meta: &'a Option<Result<Meta, Errno>>| Some(meta.as_ref()?.as_ref().map_err(|errno| *errno));
-    let metas = metas.iter().map(meta).chain(std::iter::repeat(None));
-    names.range(range).zip(metas).map(move |(name, meta)| Entry { name, meta, at })
+    let start = range.start;
+    range.map(move |index| {
+        let meta = metas.get(index - start).and_then(Option::as_ref);
+        let meta = meta.map(|meta| meta.as_ref().map_err(|errno| *errno));
+        Entry { name: names.get(index), meta, at }
+    })
 }
 
 /// What was found where a directory should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A directory that could be read, or a first part of which could be.
+    /// A directory that could be read, or a first task of which could be.
     Readable,
     /// A directory that cannot be opened or read.
     Unreadable(Errno),

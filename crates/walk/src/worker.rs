@@ -1,4 +1,4 @@
-//! One worker: takes parts, executes them over its model (`list.rs` and `batch.rs` have how a directory is), publishes what came of them.
+//! One worker: takes tasks, executes them over its model (`list.rs` and `batch.rs` have how a directory is), publishes what came of them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -10,21 +10,21 @@ use fathom_io::{Errno, Meta, Model, Names};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::duty::{Duty, Event};
+use crate::adapter::{Event, VisitorAdapter};
+use crate::device_queue::DeviceQueue;
 use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
-use crate::lane::Lane;
-use crate::line::NOWHERE;
 use crate::node::Node;
-use crate::part::{Job, Out, Part, Slot, Span};
 use crate::run::{Calls, Options};
 use crate::schedule::Schedule;
 use crate::tally::Tally;
+use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
 use crate::visit::Descend;
+use crate::work_queue::NOWHERE;
 
 /// What all workers of a walk share.
-pub(crate) struct Shared<D: Duty> {
-    pub(crate) duty: D,
+pub(crate) struct Shared<D: VisitorAdapter> {
+    pub(crate) visitor: D,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule<D::Item>,
     pub(crate) fds: Arc<Fds>,
@@ -32,15 +32,15 @@ pub(crate) struct Shared<D: Duty> {
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
-impl<D: Duty> Shared<D> {
-    pub(crate) fn new(duty: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
+impl<D: VisitorAdapter> Shared<D> {
+    pub(crate) fn new(visitor: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
         let listed = options.once.then(Mutex::default);
-        Self { duty, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
+        Self { visitor, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 
-    /// The lane of a directory's device.
-    pub(crate) fn lane(&self, node: &Node) -> &Lane<D::Item> {
-        self.schedule.lanes.get(node.lane())
+    /// The device of a directory's device.
+    pub(crate) fn device(&self, node: &Node) -> &DeviceQueue<D::Item> {
+        self.schedule.devices.get(node.device())
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -53,12 +53,12 @@ impl<D: Duty> Shared<D> {
     }
 }
 
-/// Buffers a part needs while it is executed.
+/// Buffers a task needs while it is executed.
 pub(crate) struct Scratch<T> {
     pub(crate) names: Names,
     pub(crate) metas: Vec<Option<Result<Meta, Errno>>>,
-    pub(crate) children: Vec<Arc<Part<T>>>,
-    /// Where the part came from: its lane, and its place in the line there.
+    pub(crate) children: Vec<Arc<Task<T>>>,
+    /// Where the task came from: its device, and its place in the line there.
     pub(crate) origin: (usize, usize),
 }
 
@@ -70,7 +70,7 @@ impl<T> Default for Scratch<T> {
 
 /// What thread a worker runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum ThreadOwner {
     /// One of its own, whose working directory is nobody else's concern.
     Own,
     /// The caller's.
@@ -78,11 +78,11 @@ pub(crate) enum Home {
 }
 
 /// One worker: its number and its model.
-pub(crate) struct Worker<D: Duty, M> {
+pub(crate) struct Worker<D: VisitorAdapter, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
-    pub(crate) home: Home,
+    pub(crate) home: ThreadOwner,
     /// Directories under way at once.
     width: usize,
     scratch: RefCell<Vec<Scratch<D::Item>>>,
@@ -91,32 +91,38 @@ pub(crate) struct Worker<D: Duty, M> {
     holding: Cell<bool>,
 }
 
-impl<D: Duty, M: Model> Worker<D, M> {
-    pub(crate) fn new(shared: Arc<Shared<D>>, number: usize, model: M, width: usize, home: Home) -> Self {
+impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+    pub(crate) fn new(
+        shared: Arc<Shared<D>>,
+        number: usize,
+        model: M,
+        width: usize,
+        home: ThreadOwner,
+    ) -> Self {
         let (scratch, local, holding) = (RefCell::default(), RefCell::default(), Cell::new(false));
         Self { shared, number, model, home, width, scratch, local, holding }
     }
 
     /// Where this worker counts what it does for `node`.
     pub(crate) fn tally(&self, node: &Node) -> &Tally {
-        self.shared.lane(node).tally(self.number)
+        self.shared.device(node).tally(self.number)
     }
 
-    /// Executes parts until the walk stops.
+    /// Executes tasks until the walk stops.
     pub(crate) fn run(&self) {
         let schedule = &self.shared.schedule;
         self.model.run(async {
             if self.width == 1 {
-                while let Some(part) = self.next(true) {
-                    self.execute(part).await;
+                while let Some(task) = self.next(true) {
+                    self.execute(task).await;
                 }
                 return;
             }
             let mut under_way = FuturesUnordered::new();
             loop {
                 while under_way.len() < self.width {
-                    let Some(part) = self.next(under_way.is_empty()) else { break };
-                    under_way.push(self.execute(part));
+                    let Some(task) = self.next(under_way.is_empty()) else { break };
+                    under_way.push(self.execute(task));
                 }
                 if under_way.next().await.is_none() || schedule.is_stopped() {
                     return;
@@ -127,26 +133,26 @@ impl<D: Duty, M: Model> Worker<D, M> {
         schedule.pass_on_stop();
     }
 
-    /// Executes the first part there is; false if there is none.
+    /// Executes the first task there is; false if there is none.
     pub(crate) fn run_one(&self) -> bool {
-        let part = self.next(false);
-        let found = part.is_some();
+        let task = self.next(false);
+        let found = task.is_some();
         self.model.run(async {
-            if let Some(part) = part {
-                self.execute(part).await;
+            if let Some(task) = task {
+                self.execute(task).await;
             }
         });
         self.flush();
         found
     }
 
-    fn next(&self, wait: bool) -> Option<Arc<Part<D::Item>>> {
+    fn next(&self, wait: bool) -> Option<Arc<Task<D::Item>>> {
         self.shared.schedule.next(self.number, wait, || self.flush())
     }
 
     /// Tells whoever wants to know.
     pub(crate) fn tell(&self, event: Event<'_>) -> Descend {
-        self.shared.duty.tell(&mut self.local.borrow_mut(), event)
+        self.shared.visitor.tell(&mut self.local.borrow_mut(), event)
     }
 
     /// Counts a failure and tells of it.
@@ -158,28 +164,28 @@ impl<D: Duty, M: Model> Worker<D, M> {
     fn flush(&self) {
         if self.holding.replace(false) {
             self.tell(Event::Flush);
-            self.shared.schedule.rest();
+            self.shared.schedule.mark_idle();
         }
     }
 
-    async fn execute(&self, part: Arc<Part<D::Item>>) {
+    async fn execute(&self, task: Arc<Task<D::Item>>) {
         let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
-        if part.is_abandoned() {
-            self.let_go(&part.job);
+        if task.is_abandoned() {
+            self.let_go(&task.job);
         } else {
-            scratch.origin = (part.lane, part.place());
+            scratch.origin = (task.device, task.place());
             if !D::IN_ORDER && !self.holding.replace(true) {
-                self.shared.schedule.stir();
+                self.shared.schedule.mark_busy();
             }
-            let mut out = self.perform(&part.job, &mut scratch).await;
+            let mut out = self.perform(&task.job, &mut scratch).await;
             if D::IN_ORDER {
-                out.weight += size_of::<Out<D::Item>>() + weight_of::<D>(&out.slots);
-                self.publish(&part, out, &mut scratch);
+                out.weight += size_of::<TaskOutput<D::Item>>() + weight_of::<D>(&out.slots);
+                self.publish(&task, out, &mut scratch);
             } else {
-                self.settle(&part, out, &mut scratch);
+                self.settle(&task, out, &mut scratch);
             }
         }
-        self.shared.schedule.finish(&part);
+        self.shared.schedule.finish(&task);
         self.scratch.borrow_mut().push(scratch);
     }
 
@@ -194,19 +200,19 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
     }
 
-    fn publish(&self, part: &Arc<Part<D::Item>>, out: Out<D::Item>, scratch: &mut Scratch<D::Item>) {
+    fn publish(&self, task: &Arc<Task<D::Item>>, out: TaskOutput<D::Item>, scratch: &mut Scratch<D::Item>) {
         let schedule = &self.shared.schedule;
-        self.announce(out.parts().skip(out.given_out), &mut scratch.children);
+        self.announce(out.tasks().skip(out.given_out), &mut scratch.children);
         // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
         let weight = out.weight;
-        schedule.lanes.get(part.lane).add_weight(weight);
-        match part.publish(Box::new(out)) {
+        schedule.devices.get(task.device).add_weight(weight);
+        match task.publish(Box::new(out)) {
             Ok(()) => {
                 schedule.push(&mut scratch.children, scratch.origin);
-                schedule.published(part);
+                schedule.published(task);
             }
             Err(out) => {
-                schedule.drop_weight(part.lane, weight);
+                schedule.drop_weight(task.device, weight);
                 for child in scratch.children.drain(..) {
                     self.let_go(&child.job);
                     schedule.forget(&child);
@@ -216,22 +222,22 @@ impl<D: Duty, M: Model> Worker<D, M> {
         }
     }
 
-    /// Puts `parts` into `children`, and announces them.
+    /// Puts `tasks` into `children`, and announces them.
     pub(crate) fn announce<'p>(
         &self,
-        parts: impl Iterator<Item = &'p Arc<Part<D::Item>>>,
-        children: &mut Vec<Arc<Part<D::Item>>>,
+        tasks: impl Iterator<Item = &'p Arc<Task<D::Item>>>,
+        children: &mut Vec<Arc<Task<D::Item>>>,
     ) where
         D::Item: 'p,
     {
-        children.extend(parts.cloned());
+        children.extend(tasks.cloned());
         if !D::IN_ORDER {
-            children.iter().for_each(|part| part.job.expect());
+            children.iter().for_each(|task| task.job.expect());
         }
         self.shared.schedule.announce(children);
     }
 
-    async fn perform(&self, job: &Job, scratch: &mut Scratch<D::Item>) -> Out<D::Item> {
+    async fn perform(&self, job: &Job, scratch: &mut Scratch<D::Item>) -> TaskOutput<D::Item> {
         match job {
             Job::Root(node) | Job::List(node) => self.list(node, false, scratch).await,
             Job::Relist(node) => self.list(node, true, scratch).await,
@@ -241,17 +247,17 @@ impl<D: Duty, M: Model> Worker<D, M> {
                 out
             }
             Job::Stat(node, names, range, batch) => {
-                let mut out = Out::new(None);
+                let mut out = TaskOutput::new(None);
                 let names = names.take();
                 match self.shared.fds.open(node) {
                     Ok(fd) => {
-                        let span = Span { names: &names, range: range.clone(), batch: *batch };
+                        let span = NameRange { names: &names, range: range.clone(), batch: *batch };
                         self.stat(node, fd.as_fd(), span, &mut scratch.metas, &mut out).await;
                     }
                     Err(errno) => out.error = Some((Operation::Reopen, errno)),
                 }
                 drop(names);
-                node.add_users(out.parts().count());
+                node.add_users(out.tasks().count());
                 self.shared.fds.drop_user(node);
                 out
             }
@@ -259,15 +265,15 @@ impl<D: Duty, M: Model> Worker<D, M> {
     }
 }
 
-fn weight_of<D: Duty>(slots: &[Slot<D::Item>]) -> usize {
-    let part = size_of::<Part<D::Item>>() + size_of::<Node>() + 32;
-    fn weight<D: Duty>(slot: &Slot<D::Item>, part: usize) -> usize {
+fn weight_of<D: VisitorAdapter>(slots: &[OutputItem<D::Item>]) -> usize {
+    let task = size_of::<Task<D::Item>>() + size_of::<Node>() + 32;
+    fn weight<D: VisitorAdapter>(slot: &OutputItem<D::Item>, task: usize) -> usize {
         match slot {
-            Slot::Item(item) => D::weight(item),
-            Slot::Dir(_) | Slot::Rest(_) => part,
-            Slot::Held(_, slot) => size_of_val(slot) + weight::<D>(slot, part),
-            Slot::Release => 0,
+            OutputItem::Item(item) => D::weight(item),
+            OutputItem::Dir(_) | OutputItem::Rest(_) => task,
+            OutputItem::Held(_, slot) => size_of_val(slot) + weight::<D>(slot, task),
+            OutputItem::Release => 0,
         }
     }
-    slots.iter().map(|slot| weight::<D>(slot, part)).sum::<usize>() + size_of_val(slots)
+    slots.iter().map(|slot| weight::<D>(slot, task)).sum::<usize>() + size_of_val(slots)
 }

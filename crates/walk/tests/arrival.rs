@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
 use fathom_walk::{
     Below, Descend, Enter, Entry, Failure, FileType, Follow, Gather, Meta, Node, Op, Options, Progress,
     Summary, gather, gather_with,
@@ -166,7 +165,7 @@ fn a_walk_that_is_stopped_ends_and_tells_what_it_knows() {
             looks += 1;
             looks > 2
         });
-        let make = || Ok(Blocking::<Native>::default());
+        let make = || Ok(Blocking);
         let summary: Summary = gather_with(way.options(), teller, &mut roots, &mut unwatched, make).unwrap();
         assert!(summary.complete || known.len() <= summary.progress.entries as usize * 3, "{way}");
     }

@@ -7,8 +7,8 @@ mod support;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use fathom_io::blocking::Blocking;
 use fathom_walk::Choice;
+use support::calls::Over;
 use support::record::{Recorder, assert_same};
 use support::skip;
 use support::slow::{TwoDevices, device};
@@ -39,7 +39,7 @@ fn walk(roots: &[PathBuf], slow_dev: u64) -> TwoDevices {
     let calls = TwoDevices::new(slow_dev);
     let counted = calls.clone();
     let mut recorder = Recorder::new(roots);
-    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
+    way::walk_over(way.options(), &mut recorder, move || Ok(Over(counted.clone())));
     assert_same(&first, &recorder.lines, way);
     calls
 }

@@ -7,8 +7,8 @@ mod support;
 
 use std::fmt::Display;
 
-use fathom_io::blocking::Blocking;
 use fathom_walk::{Choice, Summary};
+use support::calls::Over;
 use support::gate::{Gate, Gated};
 use support::late::Late;
 use support::record::{Everything, Recorder, assert_same, refuse};
@@ -37,7 +37,7 @@ fn a_walk_stops_while_its_workers_sit_in_slow_calls() {
             let (calls, visit) = (Gated::after(free), Everything::default());
             let gate = calls.gate.clone();
             stop(&tree, &gate, format_args!("{way} after {free} calls"), |recorder| {
-                let make = move || Ok(Blocking::new(calls.clone()));
+                let make = move || Ok(Over(calls.clone()));
                 way::start_over(way.options(), visit.clone(), recorder, make)
             });
             visit.check_alone(way);

@@ -13,12 +13,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use fathom_io::Model;
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::{Calls, Native};
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
 use fathom_io::{Dir, Unavailable};
 use fathom_walk::gatherer::{Builder, Entry, Failed, Message, Pick, Policy};
 use fathom_walk::{Choice, Errno, Fields, Follow, Meta, Name, Names, Node, Operation, Summary};
+use support::calls::{Calls, Native, Over};
 use support::tree::{Tree, bushy, fill};
 use support::{Watchdog, skip};
 
@@ -53,11 +54,16 @@ fn told(failed: &Failed) -> Told {
     (path, failed.operation, failed.errno)
 }
 
-/// Gathers below `root` over `calls`; the failures in messages, sorted by path, and the sum.
+/// Gathers below `root` with models that `make` makes; the failures in messages, sorted by path, and the sum.
 #[track_caller]
-fn gather<C: Calls>(builder: Builder, policy: impl Policy, root: &Path, calls: C) -> (Vec<Told>, Summary) {
+fn gather<M: Model>(
+    builder: Builder,
+    policy: impl Policy,
+    root: &Path,
+    make: impl Fn() -> M + Send + Sync + 'static,
+) -> (Vec<Told>, Summary) {
     let _watchdog = Watchdog::new(root.display());
-    let make = move || Ok::<_, Unavailable>(Blocking::new(calls.clone()));
+    let make = move || Ok::<_, Unavailable>(make());
     let (gatherer, mut inboxes) = builder.start_with(policy, make).unwrap();
     gatherer.add_root(root).unwrap();
     let inbox = inboxes.pop().unwrap();
@@ -167,13 +173,13 @@ fn every_call_that_fails_with_any_error_is_told_once() {
             for dir in [tree.root(), tree.path("d")] {
                 let failing = Failing { call, ino: ino(&dir), name: c"", errno };
                 let builder = Builder::new().workers(2);
-                let (errors, _) = gather(builder, NamesOnly, &tree.root(), failing);
+                let (errors, _) = gather(builder, NamesOnly, &tree.root(), move || Over(failing.clone()));
                 let path = dir.as_os_str().as_bytes().to_vec();
                 assert_eq!(errors, [(path, operation, errno)], "{call:?} with {errno}");
             }
         }
         let failing = Failing { call: Call::Stat, ino: 0, name: c"f", errno };
-        let (errors, _) = gather(Builder::new().workers(2), All, &tree.root(), failing);
+        let (errors, _) = gather(Builder::new().workers(2), All, &tree.root(), move || Over(failing.clone()));
         let path = tree.path("d/f").as_os_str().as_bytes().to_vec();
         assert_eq!(errors, [(path, Operation::Stat, errno)], "stat with {errno}");
     }
@@ -185,7 +191,8 @@ fn descriptors_that_lack_for_good_are_told() {
     tree.dir("d/below");
     for errno in [Errno::MFILE, Errno::NFILE] {
         let failing = Failing { call: Call::Open, ino: ino(&tree.path("d")), name: c"", errno };
-        let (errors, _) = gather(Builder::new().workers(1), NamesOnly, &tree.root(), failing);
+        let (errors, _) =
+            gather(Builder::new().workers(1), NamesOnly, &tree.root(), move || Over(failing.clone()));
         let path = tree.path("d").as_os_str().as_bytes().to_vec();
         assert_eq!(errors, [(path, Operation::Open, errno)]);
     }
@@ -196,7 +203,9 @@ fn a_type_that_cannot_be_found_out_is_told() {
     let tree = Tree::new();
     tree.dir("d/below");
     let rates = Rates { unknown_type: 1.0, stat_eio: 1.0, ..Rates::default() };
-    let (errors, _) = gather(Builder::new().workers(2), NamesOnly, &tree.root(), Sim::new(Native, 1, rates));
+    let faults = Faults::new(1, rates);
+    let make = move || faults.over(Blocking);
+    let (errors, _) = gather(Builder::new().workers(2), NamesOnly, &tree.root(), make);
     let path = tree.path("d").as_os_str().as_bytes().to_vec();
     assert_eq!(errors, [(path, Operation::Stat, Errno::IO)]);
 }
@@ -209,11 +218,13 @@ fn as_many_failures_are_told_as_faults_strike() {
     for seed in 0..20 {
         let rates =
             Rates { open_eacces: 0.1, read_eio: 0.1, read_part: 0.1, stat_eio: 0.05, ..Rates::default() };
-        let sim = Sim::new(Native, seed, rates);
-        let (errors, _) = gather(Builder::new().workers(4), All, &tree.root(), sim.clone());
+        let faults = Faults::new(seed, rates);
+        let shared = faults.clone();
+        let make = move || shared.over(Blocking);
+        let (errors, _) = gather(Builder::new().workers(4), All, &tree.root(), make);
         // A directory that cannot be opened and then not be looked at either is one failure.
         let both = errors.iter().filter(|error| error.1 == Operation::Access).count();
-        assert_eq!(errors.len() + both, usize::try_from(sim.counts().failed).unwrap(), "seed {seed}");
+        assert_eq!(errors.len() + both, usize::try_from(faults.counts().failed).unwrap(), "seed {seed}");
     }
 }
 
@@ -225,7 +236,7 @@ fn loops_are_told() {
     tree.symlink("nowhere", "dangling");
     for choice in [Choice::Sync, Choice::Threads(Some(3))] {
         let builder = Builder::new().model(choice).follow(Follow::Yes);
-        let (errors, _) = gather(builder, All, &tree.root(), Native);
+        let (errors, _) = gather(builder, All, &tree.root(), || Blocking);
         let [up, dangling] = ["a/b/up", "dangling"].map(|name| tree.path(name));
         let expected = [(up, Operation::Descend, Errno::LOOP), (dangling, Operation::Stat, Errno::NOENT)]
             .map(|(path, operation, errno)| (path.as_os_str().as_bytes().to_vec(), operation, errno));
@@ -284,10 +295,10 @@ fn directories_that_may_not_be_read_are_told() {
         let shut = (tree.path("shut").as_os_str().as_bytes().to_vec(), Operation::Open, Errno::ACCESS);
         for workers in [1, 4] {
             for root in [tree.root(), tree.path("shut")] {
-                let (errors, _) = gather(Builder::new().workers(workers), All, &root, Native);
+                let (errors, _) = gather(Builder::new().workers(workers), All, &root, || Blocking);
                 assert_eq!(errors, std::slice::from_ref(&shut), "{workers} workers, {}", root.display());
             }
-            let (errors, _) = gather(Builder::new().workers(workers), All, &tree.path("open"), Native);
+            let (errors, _) = gather(Builder::new().workers(workers), All, &tree.path("open"), || Blocking);
             assert_eq!(errors, []);
         }
     };

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
+use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
+use fathom_io::{Model, Unavailable};
 use fathom_walk::{Choice, Follow, Options, Summary};
 use support::Random;
 use support::record::{Recorder, assert_same};
@@ -27,11 +28,23 @@ struct Walked {
 
 #[track_caller]
 fn walk(options: Options, root: &Path, seed: u64, rates: Rates) -> Walked {
-    let sim = Sim::new(Native, seed, rates);
+    walk_over(options, root, seed, rates, || Ok(Blocking))
+}
+
+/// The same under any model, which `make` makes.
+#[track_caller]
+fn walk_over<M: Model>(
+    options: Options,
+    root: &Path,
+    seed: u64,
+    rates: Rates,
+    make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
+) -> Walked {
+    let faults = Faults::new(seed, rates);
     let mut recorder = Recorder::new(&[root]);
-    let calls = sim.clone();
-    let summary = way::walk_over(options, &mut recorder, move || Ok(Blocking::new(calls.clone())));
-    Walked { lines: recorder.lines, summary, failed: sim.counts().failed }
+    let shared = faults.clone();
+    let summary = way::walk_over(options, &mut recorder, move || make().map(|model| shared.over(model)));
+    Walked { lines: recorder.lines, summary, failed: faults.counts().failed }
 }
 
 /// Small directories, one with enough entries for several chunks, links.
@@ -241,4 +254,28 @@ fn a_read_that_breaks_off_is_told_when_its_directory_is_left() {
         }
     }
     assert!(broken > 10 && items > 100, "{broken} reads broke off, {items} items");
+}
+
+/// Faults are told under every model as under the blocking one.
+#[test]
+fn the_same_faults_are_told_under_every_model() {
+    let tree = forest();
+    let mut failed = 0;
+    for seed in 0..4 {
+        let rates = Rates { slow: 0.0, ..rates(&mut Random(seed)) };
+        let options = || changed(SYNC, seed);
+        let expected = walk(options(), &tree.root(), seed, rates);
+        failed += expected.failed;
+        let same = |walked: Walked| assert_same(&expected.lines, &walked.lines, seed);
+        let root = tree.root();
+        if AsyncSeq::new().is_ok() {
+            same(walk_over(options(), &root, seed, rates, AsyncSeq::new));
+            same(walk_over(options(), &root, seed, rates, AsyncPar::new));
+        } else {
+            println!("skipped: no tokio model");
+        }
+        #[cfg(target_os = "linux")]
+        same(walk_over(options(), &root, seed, rates, || fathom_io::uring::Uring::new(64)));
+    }
+    assert!(failed > 0);
 }

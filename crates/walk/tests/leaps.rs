@@ -6,8 +6,8 @@ mod support;
 
 use std::thread::available_parallelism;
 
-use fathom_io::blocking::Blocking;
 use fathom_walk::{Choice, Leaps, Options, Summary};
+use support::calls::Over;
 use support::record::{Recorder, assert_same};
 use support::slow::{TwoDevices, device};
 use support::tree::{Tree, fill};
@@ -28,7 +28,7 @@ fn walk(tree: &Tree, leaps: Leaps) -> Summary {
     let first = way::lines(SYNC.options(), &roots);
     let (calls, mut recorder) = (TwoDevices::new(device(tree.root())), Recorder::new(&roots));
     let options = Options { leaps, ..way.options() };
-    let summary = way::walk_over(options, &mut recorder, move || Ok(Blocking::new(calls.clone())));
+    let summary = way::walk_over(options, &mut recorder, move || Ok(Over(calls.clone())));
     assert_same(&first, &recorder.lines, way);
     summary
 }

@@ -11,8 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
 use fathom_io::{offer, sys};
 use fathom_walk::{FileType, Follow, Options};
 use support::late::Late;
@@ -116,7 +115,8 @@ fn a_loose_walk_reads_less_at_once_and_tells_what_has_a_place_in_its_place() {
         let broken = |options| {
             let mut recorder = Recorder::new(&[tree.root()]);
             let rates = Rates { read_part: 1.0, stat_eio: 0.01, ..Rates::default() };
-            let make = move || Ok(Blocking::new(Sim::new(Native, seed, rates)));
+            let faults = Faults::new(seed, rates);
+            let make = move || Ok(faults.over(Blocking));
             way::walk_over(options, &mut recorder, make);
             recorder.lines
         };

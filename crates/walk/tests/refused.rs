@@ -1,6 +1,6 @@
 //! Where workers may not have working directories of their own, as in many containers, the same is told.
 
-#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod support;

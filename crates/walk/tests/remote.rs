@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fathom_io::blocking::Blocking;
 use fathom_walk::Choice;
+use support::calls::Over;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
 use support::skip;
 use support::slow::{TwoDevices, device};
@@ -41,7 +41,7 @@ fn walk(roots: &[PathBuf], slow: &Tree) -> (usize, usize) {
     let calls = TwoDevices::new(device(slow.root()));
     let (counted, mut recorder) = (calls.clone(), Recorder::new(roots));
     let way = Way::workers(WORKERS);
-    way::walk_over(way.options(), &mut recorder, move || Ok(Blocking::new(counted.clone())));
+    way::walk_over(way.options(), &mut recorder, move || Ok(Over(counted.clone())));
     assert_same(&first, &recorder.lines, way);
     (first.len(), calls.mean_slow())
 }
@@ -95,9 +95,7 @@ fn little_waits_for_who_takes_it_slowly() {
             most = most.max(alive.load(Ordering::Relaxed));
         });
         let start = Instant::now();
-        way::start_over(way.options(), Heavy(visit.clone()), &mut recorder, move || {
-            Ok(Blocking::new(calls.clone()))
-        });
+        way::start_over(way.options(), Heavy(visit.clone()), &mut recorder, move || Ok(Over(calls.clone())));
         assert_same(&first.lines, &recorder.lines, format_args!("{way}, seed {seed}"));
         drop(recorder);
         drop(alive);

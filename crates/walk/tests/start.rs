@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
 use fathom_walk::{Choice, Emit, Entry, Node, Op, Visit, run, run_with};
 use support::record::Recorder;
 use support::slow::device;
@@ -113,8 +112,8 @@ fn what_is_not_at_hand_is_read_by_workers() {
     }
     let threads = Threads::default();
     let mut consume = Nothing { roots: vec![tree.root()] };
-    let sim = Sim::new(Native, 1, Rates::default());
-    let make = move || Ok(Blocking::new(sim.clone()));
+    let faults = Faults::new(1, Rates::default());
+    let make = move || Ok(faults.over(Blocking));
     run_with(SYNC.options(), threads.clone(), &mut consume, &mut |_| {}, make).unwrap();
     assert!(!threads.0.lock().unwrap().contains(&thread::current().id()), "calls that may take their time");
 }

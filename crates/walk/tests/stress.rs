@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_io::Dir;
-use fathom_io::blocking::Blocking;
-use fathom_io::calls::{Calls, Native};
 use fathom_walk::{Choice, Descend, Errno, Fields, Follow, Meta, Names, Options, Progress, run_with};
+use support::calls::{Calls, Native, Over};
 use support::gate::Gate;
 use support::late::Late;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
@@ -210,7 +209,7 @@ fn workers_work_side_by_side_after_much_was_not_wanted() {
     });
     let _watchdog = Watchdog::new("not wanted");
     let visit = Everything { names_only: true, ..Everything::default() };
-    let make = move || Ok(Blocking::new(calls.clone()));
+    let make = move || Ok(Over(calls.clone()));
     run_with(Way::workers(8).options(), visit, &mut recorder, &mut |_: Progress| {}, make).unwrap();
     drop(recorder);
     assert!(gate.is_open() && refused == UNWANTED);

@@ -1,19 +1,21 @@
-//! Advice: which I/O model to use for which work, here.
+//! Advice: the best I/O model for each workload on this machine.
 //!
-//! A few constants are measured first: what calls, hand-offs and rings cost, and what depth gains. From these every arm of every
-//! workload is predicted, and only the arms that may be the best are measured against one another, as in any other run.
+//! Cost constants are measured first: calls, hand-offs, ring operations, and the gain from depth.
+//! They predict the time of every arm on every workload. Only the arms that may be the best are
+//! then measured against each other, as in any other run.
 //!
-//! Owns: what is asked, in which order and for how long; the predictions; the verdicts and what would change them. Does not own: how
-//! samples are made and counted (`lab`, `runner`), their statistics (`summary`).
+//! Owns: the workloads, their order and time budget; the predictions; the verdicts and their
+//! sensitivity. Does not own: how samples are made and counted (`fixture`, `runner`), and their
+//! statistics (`summary`).
 
-mod constants;
-mod entry;
-mod flips;
-mod inquiry;
+mod advisor;
+mod cells;
+mod costs;
 mod predict;
-mod question;
+mod profile_entry;
 mod report;
-mod site;
+mod sensitivity;
+mod source;
 mod validate;
 mod verdict;
 
@@ -21,38 +23,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Run;
 
-pub use constants::{Constants, Cost, Nops};
-pub use inquiry::{Ask, End, advise};
+pub use advisor::{AdviceEnd, AdviceOptions, advise};
+pub use costs::{CostConstants, NopCosts, OpCost};
 pub use report::text;
-pub use site::{Bench, Look, Probe, Site};
+pub use source::{AdviceObserver, DirectorySource, HostProbe, SampleSource};
 pub use validate::{Regret, Strategy, Validation, validate};
 pub use verdict::{Candidate, Verdict, sentence};
 
-/// What was found out.
+/// The result of an advice run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// All of `verdicts` in one sentence.
     pub sentence: String,
-    /// One a workload and state of the cache.
+    /// One verdict for each workload and cache state.
     pub verdicts: Vec<Verdict>,
-    /// What would make the answer another one, a sentence each.
-    pub flips: Vec<String>,
-    /// How many threads a walk should have once it waits; `None` if those it chooses by itself are as good.
+    /// Conditions that would change a verdict, one sentence each.
+    #[serde(rename = "flips")]
+    pub sensitivity: Vec<String>,
+    /// The number of threads for a walk whose calls wait for the storage; `None` if the walk's own
+    /// adaptation is as good.
     pub walk_in_flight: Option<u32>,
-    /// What predictions were made of.
-    pub constants: Constants,
-    /// Workloads that were not asked about, and why.
-    pub left_out: Vec<LeftOut>,
-    /// What the advice costs where it was not made; `None` if that was not asked.
+    /// The measurements from which the predictions derive.
+    pub constants: CostConstants,
+    /// Cells that were not measured, with reasons.
+    pub left_out: Vec<SkippedCell>,
+    /// The regret of the advice on cells that it was not derived from; `None` if that was not
+    /// requested.
     pub validation: Option<Validation>,
-    /// Every sample, and the conditions under which all this holds.
+    /// Every sample, and the conditions of the measurement.
     pub run: Run,
 }
 
-/// A workload that was not asked about.
+/// A cell that was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
-    /// The cell.
+pub struct SkippedCell {
+    /// The label of the cell.
     pub cell: String,
     /// The reason.
     pub reason: String,

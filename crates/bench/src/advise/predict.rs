@@ -1,30 +1,33 @@
-//! What an arm will take, from what blocking calls take in the same cell and from the constants of the machine.
+//! Prediction of the time of an arm from the time of blocking calls in the same cell and the
+//! machine's cost constants.
 //!
-//! With c the processor time of an operation, h what the arm adds to it, w the wait for the storage and S(k) what k waits under way
-//! at once gain: blocking calls take c + w; arms that overlap take the larger of (c + h) on their processors and w / S(k).
+//! Let c be the CPU time of an operation, h the overhead of the arm, w the wait for the storage,
+//! and S(k) the speed-up of k concurrent waits. Blocking calls take c + w. Arms with concurrent
+//! operations take the larger of c + h (spread over their processors) and w / S(k).
 
-use super::constants::{Constants, Cost};
+use super::costs::{CostConstants, OpCost};
 use crate::arms::Arm;
-use crate::lab::{Cache, Cell};
-use crate::sample::Deed;
+use crate::fixture::{CacheState, Cell};
+use crate::sample::Workload;
 
-/// An arm that is predicted to take up to this many times as long as the best one is measured.
-const CONTESTED: f64 = 1.5;
+/// An arm is measured if its prediction is at most this multiple of the best prediction.
+const CONTESTED_RATIO: f64 = 1.5;
 
-/// No arm is predicted to take less than this part of what blocking calls take where nothing waits.
-const LEAST: f64 = 0.1;
+/// The lower bound of a prediction on a warm cache, as a fraction of the time of blocking calls.
+const WARM_FRACTION_MIN: f64 = 0.1;
 
-/// Microseconds of an operation of `arm` in `cell`, where blocking calls take `base`; `None` where nothing that was measured says.
-pub(super) fn predict(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm) -> Option<f64> {
+/// Predicts the microseconds of one operation of `arm` in `cell`, where blocking calls take `base`;
+/// `None` if no measurement applies.
+pub(super) fn predict(constants: &CostConstants, cell: &Cell, base: &OpCost, arm: &Arm) -> Option<f64> {
     let in_flight = u32::try_from(arm.threads * arm.depth).ok()?;
-    let waits = if cell.cache == Cache::Cold { base.wait_us() } else { 0.0 };
+    let waits = if cell.cache == CacheState::Cold { base.wait_us() } else { 0.0 };
     match arm.model {
         "blocking" | "sync" => Some(base.wall_us),
-        _ if is_unlike(cell, arm) => None,
+        _ if is_outside_model(cell, arm) => None,
         _ if waits == 0.0 => warm(constants, cell, base, arm),
         _ => {
             let ring = arm.model.starts_with("uring");
-            let busy = warm(constants, cell, &Cost { wall_us: base.cpu_us, ..base.clone() }, arm)?;
+            let busy = warm(constants, cell, &OpCost { wall_us: base.cpu_us, ..base.clone() }, arm)?;
             if in_flight == 1 {
                 return Some(busy + waits);
             }
@@ -33,62 +36,73 @@ pub(super) fn predict(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm
     }
 }
 
-/// Whether the constants say nothing of it: what the kernel copies by itself, or reads ahead, is not made of single operations, and
-/// neither is what adapts; a server has its connections to look after.
-fn is_unlike(cell: &Cell, arm: &Arm) -> bool {
-    let reads_ahead = cell.cache == Cache::Cold && (cell.deed == Deed::Read || arm.model == "mmap");
-    let grows = cell.deed.writes() && matches!(arm.model, "mmap" | "threads");
-    // Names come by the directory, not by the call; and how many calls tokio has under way is its own affair.
-    let by_directory = cell.deed == Deed::Walk && arm.model != "threads";
+/// Returns whether the cost model does not apply. In-kernel copies and readahead are not sums of
+/// single operations; adaptive arms change their own concurrency; a server also handles its
+/// connections.
+fn is_outside_model(cell: &Cell, arm: &Arm) -> bool {
+    let reads_ahead =
+        cell.cache == CacheState::Cold && (cell.workload == Workload::Read || arm.model == "mmap");
+    let grows = cell.workload.writes() && matches!(arm.model, "mmap" | "threads");
+    // `getdents64` returns many names for each call, and tokio chooses its own concurrency.
+    let by_directory = cell.workload == Workload::Walk && arm.model != "threads";
     let adapts = matches!(arm.model, "auto" | "async-par");
-    reads_ahead || grows || by_directory || adapts || matches!(cell.deed, Deed::Copy | Deed::Serve)
+    reads_ahead
+        || grows
+        || by_directory
+        || adapts
+        || matches!(cell.workload, Workload::Copy | Workload::Serve)
 }
 
-/// The same where nothing waits for the storage. What an arm saves on a read of 4 KiB it cannot save on less work than that.
-fn warm(constants: &Constants, cell: &Cell, base: &Cost, arm: &Arm) -> Option<f64> {
+/// Predicts the time where no operation waits for the storage. The lower bound keeps a saving that
+/// was measured on 4 KiB reads from exceeding the cost of a smaller operation.
+fn warm(constants: &CostConstants, cell: &Cell, base: &OpCost, arm: &Arm) -> Option<f64> {
     let wall = base.wall_us;
     let us = match arm.model {
         "threads" if arm.threads == 1 => Some(wall),
         "threads" => Some(wall * constants.parallel()?),
-        "uring" | "uring-registered" if is_handed_over(constants, cell) => {
+        "uring" | "uring-registered" if is_punted(constants, cell) => {
             let nops = constants.nops?;
             Some(wall + if arm.depth > 1 { nops.handed_over_deep_us } else { nops.handed_over_us })
         }
-        // Through tokio every call is one hand-off, whatever it is.
+        // Every call through tokio is one hand-off, whatever the call is.
         "async-seq" => Some(wall + constants.overhead_us("tokio_1")?),
-        _ => Some(wall + constants.overhead_us(&arm.name).or_else(|| alike(constants, arm))?),
+        _ => Some(wall + constants.overhead_us(&arm.name).or_else(|| nearest_overhead(constants, arm))?),
     };
-    us.map(|us| us.max(wall * LEAST))
+    us.map(|us| us.max(wall * WARM_FRACTION_MIN))
 }
 
-/// The overhead of an arm of the same model.
-fn alike(constants: &Constants, arm: &Arm) -> Option<f64> {
-    let nearest = |cost: &&Cost| u32::try_from(arm.threads * arm.depth).unwrap_or(0).abs_diff(cost.in_flight);
+/// Returns the overhead of the arm of the same model with the nearest number of operations in
+/// flight.
+fn nearest_overhead(constants: &CostConstants, arm: &Arm) -> Option<f64> {
+    let nearest =
+        |cost: &&OpCost| u32::try_from(arm.threads * arm.depth).unwrap_or(0).abs_diff(cost.in_flight);
     let of_model = constants.warm_read.iter().filter(|cost| cost.model == arm.model);
     constants.overhead_us(&of_model.min_by_key(nearest)?.method)
 }
 
-/// Whether each operation goes to a thread of the kernel's: statx always, and writes where the filesystem cannot do without waiting.
-fn is_handed_over(constants: &Constants, cell: &Cell) -> bool {
-    cell.deed == Deed::Stat || (cell.deed.writes() && constants.writes_are_handed_over != Some(false))
+/// Returns whether io_uring punts each operation to a kernel worker: always for statx, and for
+/// buffered writes on filesystems that cannot write without blocking.
+fn is_punted(constants: &CostConstants, cell: &Cell) -> bool {
+    cell.workload == Workload::Stat
+        || (cell.workload.writes() && constants.writes_are_handed_over != Some(false))
 }
 
-/// Which of `predictions` are to be measured: the first, which is the baseline, all that may be the best, and those that nothing is
-/// known of.
+/// Returns for each prediction whether its arm is to be measured: the first, which is the baseline,
+/// every arm that may be the best, and every arm without a prediction.
 pub(super) fn contested(predictions: &[Option<f64>]) -> Vec<bool> {
     let best = predictions.iter().flatten().copied().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
-    let is = |(at, us): (usize, &Option<f64>)| at == 0 || us.is_none_or(|us| us <= best * CONTESTED);
+    let is = |(at, us): (usize, &Option<f64>)| at == 0 || us.is_none_or(|us| us <= best * CONTESTED_RATIO);
     predictions.iter().enumerate().map(is).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::constants::tests::cost;
-    use super::super::question::{candidates, questions};
+    use super::super::cells::{advice_cells, candidates};
+    use super::super::costs::tests::cost;
     use super::*;
 
-    fn constants() -> Constants {
-        Constants {
+    fn constants() -> CostConstants {
+        CostConstants {
             cpus: 2,
             warm_read: vec![
                 cost("blocking", "blocking", 1, 1.0, 1.0),
@@ -103,18 +117,20 @@ mod tests {
                 cost("32_threads_pread", "threads", 32, 10.0, 5.0),
                 cost("iouring_32", "uring", 32, 8.0, 4.0),
             ],
-            nops: Some(super::super::constants::Nops {
+            nops: Some(super::super::costs::NopCosts {
                 inline_us: 0.4,
                 handed_over_us: 9.0,
                 handed_over_deep_us: 2.0,
             }),
-            ..Constants::default()
+            ..CostConstants::default()
         }
     }
 
-    fn of(deed: Deed, cache: Cache, base: &Cost, name: &str) -> Option<f64> {
-        let cell =
-            questions(1, 1.0).into_iter().find(|cell| cell.deed == deed && cell.cache == cache).unwrap();
+    fn of(workload: Workload, cache: CacheState, base: &OpCost, name: &str) -> Option<f64> {
+        let cell = advice_cells(1, 1.0)
+            .into_iter()
+            .find(|cell| cell.workload == workload && cell.cache == cache)
+            .unwrap();
         let arm = candidates(&cell, 4).into_iter().find(|arm| arm.name == name).unwrap();
         predict(&constants(), &cell, base, &arm)
     }
@@ -122,32 +138,40 @@ mod tests {
     #[test]
     fn warm_work_pays_for_hand_offs_and_gains_by_processors() {
         let base = cost("blocking", "blocking", 1, 2.0, 2.0);
-        assert_eq!(of(Deed::RandomRead, Cache::Warm, &base, "blocking"), Some(2.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Warm, &base, "pool_32"), Some(4.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Warm, &base, "32_threads_pread"), Some(1.2));
-        assert_eq!(of(Deed::Stat, Cache::Warm, &base, "async_seq"), Some(17.0));
-        assert_eq!(of(Deed::Stat, Cache::Warm, &base, "iouring_32"), Some(4.0), "statx is handed over");
-        assert_eq!(of(Deed::Copy, Cache::Warm, &base, "splice"), None);
-        assert_eq!(of(Deed::Walk, Cache::Warm, &base, "async_seq"), None, "a call is a directory");
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "blocking"), Some(2.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "pool_32"), Some(4.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "32_threads_pread"), Some(1.2));
+        assert_eq!(of(Workload::Stat, CacheState::Warm, &base, "async_seq"), Some(17.0));
+        assert_eq!(
+            of(Workload::Stat, CacheState::Warm, &base, "iouring_32"),
+            Some(4.0),
+            "statx is handed over"
+        );
+        assert_eq!(of(Workload::Copy, CacheState::Warm, &base, "splice"), None);
+        assert_eq!(of(Workload::Walk, CacheState::Warm, &base, "async_seq"), None, "a call is a directory");
         let tiny = cost("blocking", "blocking", 1, 0.1, 0.1);
-        let found = of(Deed::RandomRead, Cache::Warm, &tiny, "mmap").unwrap();
+        let found = of(Workload::RandomRead, CacheState::Warm, &tiny, "mmap").unwrap();
         assert!((found - 0.01).abs() < 1e-9, "never less than nothing: {found}");
     }
 
     #[test]
     fn cold_work_gains_by_depth_until_the_processors_are_busy() {
         let base = cost("blocking", "blocking", 1, 105.0, 5.0);
-        assert_eq!(of(Deed::RandomRead, Cache::Cold, &base, "blocking"), Some(105.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Cold, &base, "32_threads_pread"), Some(10.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Cold, &base, "iouring_32"), Some(8.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Cold, &base, "pool_32"), Some(10.0));
-        assert_eq!(of(Deed::RandomRead, Cache::Cold, &base, "mmap"), None, "the kernel reads around");
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "blocking"), Some(105.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "32_threads_pread"), Some(10.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "iouring_32"), Some(8.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "pool_32"), Some(10.0));
+        assert_eq!(
+            of(Workload::RandomRead, CacheState::Cold, &base, "mmap"),
+            None,
+            "the kernel reads around"
+        );
         let busy = cost("blocking", "blocking", 1, 60.0, 40.0);
-        assert_eq!(of(Deed::Stat, Cache::Cold, &busy, "32_threads"), Some(24.0));
+        assert_eq!(of(Workload::Stat, CacheState::Cold, &busy, "32_threads"), Some(24.0));
     }
 
     #[test]
-    fn what_may_be_best_or_is_not_known_is_contested() {
+    fn arms_that_may_be_best_or_have_no_prediction_are_contested() {
         let found = contested(&[Some(10.0), Some(1.0), Some(1.4), Some(1.6), None]);
         assert_eq!(found, [true, true, true, false, true]);
     }

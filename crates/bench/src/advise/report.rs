@@ -4,21 +4,22 @@ use std::fmt::Write;
 
 use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
-use super::{Advice, Constants};
+use super::{Advice, CostConstants};
 use crate::profile::VALID;
-use crate::report::{Align, aligned, interval, plain, significant};
+use crate::report::{Align, aligned, escape_line, interval, significant};
 
-/// How many arms that are as good are named.
+/// The largest number of equally good arms that a row names.
 const NAMED: usize = 3;
 
-/// `advice` for people: the sentence, what to use for what, what was left out, what would change it, and what it was made of.
+/// Formats `advice`: the sentence, the verdicts, the cells left out, the conditions that would
+/// change a verdict, and the measured costs.
 #[must_use]
 pub fn text(advice: &Advice) -> String {
     let parts = [
-        format!("{}\n", plain(&advice.sentence)),
+        format!("{}\n", escape_line(&advice.sentence)),
         verdicts(&advice.verdicts),
         list("left out", advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason))),
-        list("the answer would be another one with", advice.flips.iter().cloned()),
+        list("the answer would be another one with", advice.sensitivity.iter().cloned()),
         constants(&advice.constants),
         advice.validation.as_ref().map_or(String::new(), validation),
         list("it holds for", advice.run.machine.iter().map(|(name, value)| format!("{name}: {value}"))),
@@ -28,7 +29,7 @@ pub fn text(advice: &Advice) -> String {
 }
 
 fn again(advice: &Advice) -> String {
-    let command = plain(&advice.run.command);
+    let command = escape_line(&advice.run.command);
     let seed =
         if command.contains("--seed") { String::new() } else { format!(" --seed {}", advice.run.seed) };
     let days = VALID.as_hours() / 24;
@@ -36,7 +37,7 @@ fn again(advice: &Advice) -> String {
 }
 
 fn list(title: &str, lines: impl Iterator<Item = String>) -> String {
-    let lines: String = lines.map(|line| format!("  {}\n", plain(&line))).collect();
+    let lines: String = lines.map(|line| format!("  {}\n", escape_line(&line))).collect();
     if lines.is_empty() { lines } else { format!("{title}:\n{lines}") }
 }
 
@@ -56,14 +57,14 @@ fn verdicts(verdicts: &[Verdict]) -> String {
 fn row(verdict: &Verdict) -> Vec<String> {
     let measured = verdict.candidates.iter().filter(|candidate| candidate.measured_us.is_some()).count();
     let others = verdict.among_best.iter().filter(|method| **method != verdict.method);
-    let mut others: Vec<String> = others.map(|method| plain(method)).collect();
+    let mut others: Vec<String> = others.map(|method| escape_line(method)).collect();
     let more = others.len().saturating_sub(NAMED);
     others.truncate(NAMED);
     others.extend((more > 0).then(|| format!("and {more} more")));
     let ratio = |ratio: &Option<crate::Interval>| ratio.as_ref().map_or("1".to_owned(), interval);
     vec![
-        plain(&verdict.title()),
-        plain(&verdict.method),
+        escape_line(&verdict.title()),
+        escape_line(&verdict.method),
         ratio(&verdict.ratio),
         ratio(&verdict.ratio_to_best),
         if verdict.matters { others.join(", ") } else { "anything: no material difference".to_owned() },
@@ -71,7 +72,7 @@ fn row(verdict: &Verdict) -> Vec<String> {
     ]
 }
 
-fn constants(constants: &Constants) -> String {
+fn constants(constants: &CostConstants) -> String {
     let us = |value: f64| format!("{} us", significant(value, 2));
     let of = |method: &str| constants.overhead_us(method).map(us);
     let nops = constants.nops;
@@ -95,20 +96,30 @@ fn constants(constants: &Constants) -> String {
     let known = facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?)));
     let mut text = list("what it costs here", known);
     for cost in &constants.direct_read {
-        let _ =
-            writeln!(text, "  4 KiB past the page cache, {}: {} each", plain(&cost.method), us(cost.wall_us));
+        let _ = writeln!(
+            text,
+            "  4 KiB past the page cache, {}: {} each",
+            escape_line(&cost.method),
+            us(cost.wall_us)
+        );
     }
     text
 }
 
-/// Each cell, then all of them.
+/// Formats the regret of the advice on each cell, then the median and the worst regret of each
+/// strategy.
 fn validation(validation: &Validation) -> String {
     let percent = |share: f64| format!("{} %", significant(share * 100.0, 2));
     let mut rows =
         vec![["workload, not seen before", "fastest", "advised", "regret"].map(String::from).to_vec()];
     rows.extend(validation.regrets.iter().filter(|regret| regret.strategy == Strategy::Advice).map(
         |regret| {
-            vec![plain(&regret.cell), plain(&regret.best), plain(&regret.method), percent(regret.regret)]
+            vec![
+                escape_line(&regret.cell),
+                escape_line(&regret.best),
+                escape_line(&regret.method),
+                percent(regret.regret),
+            ]
         },
     ));
     let cells = aligned(&[Align::Left, Align::Left, Align::Left, Align::Right], &rows);

@@ -1,41 +1,43 @@
-//! Whether advice is good: what it costs on samples it has not seen, beside what fixed choices cost.
+//! Validation of advice: its regret on cells that it was not derived from, compared to fixed
+//! choices.
 
 use serde::{Deserialize, Serialize};
 
-use super::inquiry::{Ask, End, baseline};
-use super::question::{candidates, questions};
-use super::site::Bench;
+use super::advisor::{AdviceEnd, AdviceOptions, baseline};
+use super::cells::{advice_cells, candidates};
+use super::source::SampleSource;
 use super::verdict::Verdict;
-use crate::lab::Cell;
+use crate::fixture::Cell;
 use crate::stats::median;
 use crate::summary::summarise;
-use crate::{Op, Summary, runner};
+use crate::{ArmSummary, Op, runner};
 
-/// Sizes of what was not seen, as multiples of what was.
+/// Sizes of the validation cells relative to the cells of the advice.
 const SCALES: [f64; 2] = [0.5, 2.0];
-/// Threads, and operations of a ring, of the fixed choices.
+/// Threads of [`Strategy::AlwaysThreads`].
 const FIXED_THREADS: u32 = 8;
+/// Operations in flight of [`Strategy::AlwaysUring`].
 const FIXED_DEPTH: u32 = 32;
 
-/// Somebody's choice of an arm.
+/// A rule that chooses an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// What was advised.
+    /// The advised arm.
     Advice,
-    /// Blocking calls, whatever the work is.
+    /// Blocking calls for every workload.
     AlwaysBlocking,
-    /// Eight threads, or as near to eight as the workload has.
+    /// The arm of the `threads` model nearest to 8 threads.
     AlwaysThreads,
-    /// A ring with 32 operations under way, or as near to 32 as the workload has.
+    /// The arm of the `uring` model nearest to 32 operations in flight.
     AlwaysUring,
 }
 
 impl Strategy {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Self; 4] = [Self::Advice, Self::AlwaysBlocking, Self::AlwaysThreads, Self::AlwaysUring];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,8 +48,9 @@ impl Strategy {
         }
     }
 
-    /// The arm it would take; where a workload has no such arm, blocking calls.
-    fn choice<'a>(self, verdict: &Verdict, arms: &'a [Summary]) -> Option<&'a Summary> {
+    /// Returns the arm that the strategy chooses; blocking calls if the workload has no arm of its
+    /// model.
+    fn choose<'a>(self, verdict: &Verdict, arms: &'a [ArmSummary]) -> Option<&'a ArmSummary> {
         let nearest = |model: &str, wanted: u32| {
             let of_model = arms.iter().filter(|arm| arm.model == model && arm.runs > 0);
             of_model.min_by_key(|arm| (arm.threads * arm.depth).abs_diff(wanted))
@@ -63,64 +66,71 @@ impl Strategy {
     }
 }
 
-/// What a choice cost in a cell.
+/// The cost of a choice in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regret {
-    /// The cell.
+    /// The label of the cell.
     pub cell: String,
-    /// Who chose.
+    /// The strategy.
     pub strategy: Strategy,
-    /// What was chosen.
+    /// The chosen arm.
     pub method: String,
     /// The fastest arm.
     pub best: String,
-    /// Time of the chosen arm divided by that of the fastest, minus one: the median over blocks, but not less than zero.
+    /// Time of the chosen arm divided by that of the fastest, minus one: the median over blocks, at
+    /// least 0.
     pub regret: f64,
 }
 
-/// What choices cost in all cells.
+/// The regret of every strategy in every validation cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Cells by strategies.
+    /// One entry for each cell and strategy.
     pub regrets: Vec<Regret>,
 }
 
 impl Validation {
-    /// Those of `strategy`.
+    /// Returns the regrets of `strategy`.
     fn of(&self, strategy: Strategy) -> Vec<f64> {
         self.regrets.iter().filter(|regret| regret.strategy == strategy).map(|regret| regret.regret).collect()
     }
 
-    /// The median regret of `strategy`; `None` without cells.
+    /// Returns the median regret of `strategy`; `None` if there are no cells.
     #[must_use]
     pub fn median(&self, strategy: Strategy) -> Option<f64> {
         median(&self.of(strategy))
     }
 
-    /// The worst one.
+    /// Returns the largest regret of `strategy`; `None` if there are no cells.
     #[must_use]
     pub fn worst(&self, strategy: Strategy) -> Option<f64> {
         self.of(strategy).into_iter().max_by(f64::total_cmp)
     }
 }
 
-/// Measures all candidates in cells like those of `verdicts`, with the seed and around the size of `ask`, `blocks` times each.
-pub fn validate(verdicts: &[Verdict], ask: &Ask, blocks: u32, bench: &mut dyn Bench) -> (Validation, End) {
-    let cpus = bench.probe().cpus;
+/// Measures all candidates in cells of the same workloads as `verdicts`, with other seeds and sizes
+/// than `options`, in `blocks` blocks each.
+pub fn validate(
+    verdicts: &[Verdict],
+    options: &AdviceOptions,
+    blocks: u32,
+    source: &mut dyn SampleSource,
+) -> (Validation, AdviceEnd) {
+    let cpus = source.probe().cpus;
     let mut validation = Validation::default();
     for (number, scale) in (1_u64..).zip(SCALES) {
-        for cell in questions(ask.seed.wrapping_add(number), scale * ask.scale) {
+        for cell in advice_cells(options.seed.wrapping_add(number), scale * options.scale) {
             let is_its = |verdict: &&Verdict| {
-                verdict.workload == cell.deed.name() && verdict.cache == cell.cache.name()
+                verdict.workload == cell.workload.name() && verdict.cache == cell.cache.name()
             };
             let Some(verdict) = verdicts.iter().find(is_its) else { continue };
-            match regrets(verdict, &cell, cpus, blocks, bench) {
+            match regrets(verdict, &cell, cpus, blocks, source) {
                 Ok(regrets) => validation.regrets.extend(regrets),
                 Err(end) => return (validation, end),
             }
         }
     }
-    (validation, End::Complete)
+    (validation, AdviceEnd::Complete)
 }
 
 fn regrets(
@@ -128,22 +138,23 @@ fn regrets(
     cell: &Cell,
     cpus: usize,
     blocks: u32,
-    bench: &mut dyn Bench,
-) -> Result<Vec<Regret>, End> {
-    let outcome = bench.measure(cell, &candidates(cell, cpus), blocks, cell.seed).map_err(End::Failed)?;
+    source: &mut dyn SampleSource,
+) -> Result<Vec<Regret>, AdviceEnd> {
+    let outcome =
+        source.measure(cell, &candidates(cell, cpus), blocks, cell.seed).map_err(AdviceEnd::Failed)?;
     match outcome.end {
-        runner::End::Complete => {}
-        runner::End::Interrupted => return Err(End::Interrupted),
-        runner::End::Failed(error) if error.op() == Op::Verify => return Err(End::Failed(error)),
-        // What cannot be done here is no fault of the advice.
-        runner::End::Failed(_) => return Ok(Vec::new()),
+        runner::RunEnd::Complete => {}
+        runner::RunEnd::Interrupted => return Err(AdviceEnd::Interrupted),
+        runner::RunEnd::Failed(error) if error.op() == Op::Verify => return Err(AdviceEnd::Failed(error)),
+        // A cell that cannot be measured here says nothing about the advice.
+        runner::RunEnd::Failed(_) => return Ok(Vec::new()),
     }
     let arms = summarise(&outcome.rows, &cell.label(), &baseline(), cell.seed).arms;
     Ok(Strategy::ALL.into_iter().filter_map(|strategy| regret(strategy, verdict, cell, &arms)).collect())
 }
 
-fn regret(strategy: Strategy, verdict: &Verdict, cell: &Cell, arms: &[Summary]) -> Option<Regret> {
-    let chosen = strategy.choice(verdict, arms)?;
+fn regret(strategy: Strategy, verdict: &Verdict, cell: &Cell, arms: &[ArmSummary]) -> Option<Regret> {
+    let chosen = strategy.choose(verdict, arms)?;
     let ratio = chosen.ratio_to_best.map_or(1.0, |ratio| ratio.median);
     Some(Regret {
         cell: cell.label(),

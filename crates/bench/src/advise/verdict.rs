@@ -1,11 +1,11 @@
-//! Which arm to use in a cell: the simplest of those that are as good as the best.
+//! The verdict on a cell: the simplest of the arms that are not shown to be slower than the best.
 
 use serde::{Deserialize, Serialize};
 
 use crate::summary::MARGIN;
-use crate::{Interval, Noise, Summary};
+use crate::{ArmSummary, Interval, Noise};
 
-/// Models from simple to involved. One that is not here is as involved as the last.
+/// Models from simple to complex. A model that is not listed ranks after all of these.
 const SIMPLE_FIRST: [&str; 11] = [
     "blocking",
     "sync",
@@ -20,48 +20,50 @@ const SIMPLE_FIRST: [&str; 11] = [
     "tokio",
 ];
 
-/// An arm of a cell, with what was thought of it and what was found.
+/// An arm of a cell with its predicted and its measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The arm.
+    /// The name of the arm.
     pub method: String,
-    /// Microseconds of an operation, as predicted; `None` where nothing says.
+    /// Predicted microseconds of one operation; `None` if the cost model does not apply.
     pub predicted_us: Option<f64>,
-    /// As measured; `None` if it was not, because the prediction rules it out.
+    /// Measured microseconds of one operation; `None` if the prediction ruled the arm out.
     pub measured_us: Option<f64>,
 }
 
-/// The answer for one cell.
+/// The advice for one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The cell.
+    /// The label of the cell.
     pub cell: String,
-    /// As in [`crate::Row::workload`].
+    /// See [`crate::Row::workload`].
     pub workload: String,
-    /// As in [`crate::Row::cache`].
+    /// See [`crate::Row::cache`].
     pub cache: String,
-    /// What to use.
+    /// The advised arm.
     pub method: String,
-    /// Its I/O model.
+    /// The I/O model of the arm.
     pub model: String,
-    /// Its threads.
+    /// Threads of the arm.
     pub threads: u32,
-    /// Operations each has under way.
+    /// Operations each thread keeps in flight.
     pub depth: u32,
-    /// Its time divided by that of blocking calls; `None` if it is those.
+    /// Time divided by that of blocking calls; `None` if the arm is blocking calls.
     pub ratio: Option<Interval>,
-    /// Its time divided by that of the fastest arm; `None` if it is that.
+    /// Time divided by that of the fastest arm; `None` if the arm is the fastest.
     pub ratio_to_best: Option<Interval>,
-    /// Arms that are not shown to be slower than the fastest by more than the margin, the fastest first.
+    /// Arms that are not shown to be slower than the fastest by more than the margin, the fastest
+    /// first.
     pub among_best: Vec<String>,
-    /// Whether any arm is slower than the fastest by more than the margin, or was predicted to be.
+    /// Whether any arm was measured or predicted to be slower than the fastest by more than the
+    /// margin.
     pub matters: bool,
-    /// All that may have been the answer.
+    /// All candidate arms.
     pub candidates: Vec<Candidate>,
 }
 
 impl Verdict {
-    /// Workload and state of the cache: `random-read, cold`.
+    /// Returns workload and cache state, as in `random-read, cold`.
     #[must_use]
     pub fn title(&self) -> String {
         match self.cache.as_str() {
@@ -71,18 +73,19 @@ impl Verdict {
     }
 }
 
-/// The verdict on `arms`, the fastest first; `None` if no sample of any counts. Of the arms whose time is within the margin of the
-/// fastest's and of which nothing shows that they are not, it is the simplest, and then the one with the fewest operations under way.
+/// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. Among
+/// the arms that are within the margin of the fastest and not shown to be slower, the simplest
+/// model wins, then the arm with the fewest operations in flight.
 pub(super) fn verdict(
-    arms: &[Summary],
+    arms: &[ArmSummary],
     noise: Option<&Noise>,
     candidates: Vec<Candidate>,
 ) -> Option<Verdict> {
-    let counted: Vec<&Summary> = arms.iter().filter(|arm| arm.runs > 0).collect();
+    let counted: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.runs > 0).collect();
     let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
     let within =
-        |arm: &Summary, margin: f64| arm.ratio_to_best.is_none_or(|ratio| ratio.median <= 1.0 + margin);
-    // What was not measured was predicted to be much slower.
+        |arm: &ArmSummary, margin: f64| arm.ratio_to_best.is_none_or(|ratio| ratio.median <= 1.0 + margin);
+    // An arm that was not measured was predicted to be much slower.
     let is_ruled_out = |one: &Candidate| one.measured_us.is_none() && one.predicted_us.is_some();
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let good =
@@ -109,7 +112,7 @@ fn simplicity(model: &str) -> usize {
     SIMPLE_FIRST.iter().position(|known| *known == model).unwrap_or(SIMPLE_FIRST.len())
 }
 
-/// All of `verdicts` in one sentence.
+/// Summarises `verdicts` in one sentence.
 #[must_use]
 pub fn sentence(verdicts: &[Verdict]) -> String {
     if verdicts.is_empty() {
@@ -135,7 +138,8 @@ fn is_plain(verdict: &Verdict) -> bool {
     simplicity(&verdict.model) < 2
 }
 
-/// Such as `32 threads for cold random-read and cold stat (up to 6.3 times as fast as blocking calls)`.
+/// Formats one clause, as in
+/// `32 threads for cold random-read and cold stat (up to 6.3 times as fast as blocking calls)`.
 fn part(words: &str, group: &[&Verdict]) -> String {
     let titles: Vec<String> = group.iter().map(|verdict| phrase(verdict)).collect();
     let gain = group.iter().filter_map(|verdict| verdict.ratio).map(|ratio| 1.0 / ratio.median);
@@ -161,7 +165,7 @@ fn listed(titles: &[String]) -> String {
     }
 }
 
-/// What to use, in words.
+/// Returns a noun phrase for the advised arm.
 fn words(verdict: &Verdict) -> String {
     let in_flight = verdict.threads * verdict.depth;
     match verdict.model.as_str() {
@@ -185,9 +189,9 @@ fn words(verdict: &Verdict) -> String {
 mod tests {
     use super::*;
 
-    fn arm(method: &str, model: &str, to_best: Option<f64>, among_best: bool) -> Summary {
+    fn arm(method: &str, model: &str, to_best: Option<f64>, among_best: bool) -> ArmSummary {
         let interval = |median: f64| Interval { median, low: median * 0.95, high: median * 1.05 };
-        Summary {
+        ArmSummary {
             cell: "c".to_owned(),
             method: method.to_owned(),
             model: model.to_owned(),
@@ -196,11 +200,11 @@ mod tests {
             ratio_to_best: to_best.map(interval),
             ratio: (model != "blocking").then(|| interval(0.25)),
             among_best,
-            ..Summary::default()
+            ..ArmSummary::default()
         }
     }
 
-    fn method_of(arms: &[Summary]) -> Option<String> {
+    fn method_of(arms: &[ArmSummary]) -> Option<String> {
         verdict(arms, None, Vec::new()).map(|verdict| verdict.method)
     }
 
@@ -213,14 +217,14 @@ mod tests {
             method_of(&[ring.clone(), threads.clone(), blocking.clone()]),
             Some("8_threads".to_owned())
         );
-        let slower = Summary { among_best: false, ..threads };
+        let slower = ArmSummary { among_best: false, ..threads };
         assert_eq!(method_of(&[ring.clone(), slower, blocking]), Some("iouring_32".to_owned()));
-        assert_eq!(method_of(&[Summary { runs: 0, ..ring }]), None);
+        assert_eq!(method_of(&[ArmSummary { runs: 0, ..ring }]), None);
         assert_eq!(method_of(&[]), None);
     }
 
     #[test]
-    fn no_difference_is_an_answer() {
+    fn equal_arms_yield_no_material_difference() {
         let same = [arm("blocking", "blocking", None, true), arm("8_threads", "threads", Some(1.03), true)];
         let found = verdict(&same, None, Vec::new()).unwrap();
         assert!(!found.matters);

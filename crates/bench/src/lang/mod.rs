@@ -1,43 +1,44 @@
-//! The methods in other languages: the programs of the playground, found, built and run. What they agree on, the command line, the
-//! pattern and the row, is in `playground/README.md`.
+//! Arms in other languages: the programs of the playground, located, built and run. Their command
+//! line, data pattern and output row are specified in `playground/README.md`.
 //!
-//! Owns: which languages and methods there are, toolchains, builds in a cache, child processes and what they print. Does not own: which
-//! samples are made and when, the file that a program writes, and Rust, whose samples this program makes itself.
+//! Owns: the list of languages and methods, toolchains, cached builds, child processes and their
+//! output. Does not own: the schedule of samples, the written file, and Rust samples, which this
+//! program executes itself.
 
-mod answer;
 mod build;
 mod child;
+mod measurement;
 mod program;
 mod recipe;
 
 use std::fmt;
 
-pub use answer::Answer;
 pub use build::Toolchain;
-pub use program::{Deed, Offer, Program, Request, execute};
+pub use measurement::Measurement;
+pub use program::{Direction, MethodAvailability, Program, RunRequest, execute};
 
 /// A language of the playground other than Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lang {
-    /// With liburing.
+    /// C with liburing.
     C,
-    /// With a ring of its own.
+    /// Go with its own io_uring bindings.
     Go,
-    /// NIO's channels.
+    /// Java NIO channels.
     Java,
-    /// Without dependencies.
+    /// Node.js without dependencies.
     Node,
-    /// CPython, with PyPI's liburing.
+    /// CPython with the `liburing` package of PyPI.
     Python,
-    /// As PyPI's ziglang has it.
+    /// Zig, from the `ziglang` package of PyPI.
     Zig,
 }
 
 impl Lang {
-    /// All of them, by name.
+    /// All languages, sorted by name.
     pub const ALL: [Self; 6] = [Self::C, Self::Go, Self::Java, Self::Node, Self::Python, Self::Zig];
 
-    /// As in [`crate::Row::lang`].
+    /// Returns the value of [`crate::Row::lang`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,10 +51,11 @@ impl Lang {
         }
     }
 
-    /// What its program can be asked for, here or elsewhere, in the order in which it lists them.
+    /// Returns the methods that the program implements, available on this machine or not, in the
+    /// order of its `--list`.
     #[must_use]
-    pub fn methods(self) -> &'static [Method] {
-        use Method::{Blocking, Goroutines, Promises, Pwrite, Stream, Uring, Virtual, Workers};
+    pub fn methods(self) -> &'static [PlaygroundMethod] {
+        use PlaygroundMethod::{Blocking, Goroutines, Promises, Pwrite, Stream, Uring, Virtual, Workers};
         match self {
             Self::C | Self::Zig => &[Blocking, Pwrite, Uring],
             Self::Go => &[Blocking, Pwrite, Uring, Goroutines],
@@ -63,10 +65,11 @@ impl Lang {
         }
     }
 
-    /// Its arms in the published protocol: each method with 1, 10 and 100 threads, and rings of 1 and 128 entries that are submitted
-    /// at once and then waited for. The operations of promises are as many as another method's threads.
+    /// Returns the arms of the published protocol: each method with 1, 10 and 100 threads, and
+    /// rings of 1 and 128 entries that are submitted as one batch. Promises use the thread counts
+    /// of other methods as their depths.
     #[must_use]
-    pub fn arms(self) -> Vec<Arm> {
+    pub fn arms(self) -> Vec<PlaygroundArm> {
         self.methods().iter().flat_map(|&method| arms_of(method)).collect()
     }
 }
@@ -77,42 +80,42 @@ impl fmt::Display for Lang {
     }
 }
 
-fn arms_of(method: Method) -> Vec<Arm> {
+fn arms_of(method: PlaygroundMethod) -> Vec<PlaygroundArm> {
     let many = [1, 10, 100];
     match method {
-        Method::Blocking | Method::Stream => vec![Arm::new(method, 1, 1, 1)],
-        Method::Promises => many.map(|depth| Arm::new(method, 1, depth, 1)).to_vec(),
-        Method::Uring => many
+        PlaygroundMethod::Blocking | PlaygroundMethod::Stream => vec![PlaygroundArm::new(method, 1, 1, 1)],
+        PlaygroundMethod::Promises => many.map(|depth| PlaygroundArm::new(method, 1, depth, 1)).to_vec(),
+        PlaygroundMethod::Uring => many
             .into_iter()
-            .flat_map(|threads| [1, 128].map(|entries| Arm::new(method, threads, entries, entries)))
+            .flat_map(|threads| [1, 128].map(|entries| PlaygroundArm::new(method, threads, entries, entries)))
             .collect(),
-        _ => many.map(|threads| Arm::new(method, threads, 1, 1)).to_vec(),
+        _ => many.map(|threads| PlaygroundArm::new(method, threads, 1, 1)).to_vec(),
     }
 }
 
-/// How a program makes its operations.
+/// The way in which a program performs its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
+pub enum PlaygroundMethod {
     /// One thread, at the file position.
     Blocking,
-    /// Threads with a partition each.
+    /// Threads with one partition each.
     Pwrite,
-    /// Threads with a partition and a ring each.
+    /// Threads with one partition and one ring each.
     Uring,
-    /// Go's own threads.
+    /// Goroutines.
     Goroutines,
-    /// Java's own threads.
+    /// Java virtual threads.
     Virtual,
-    /// Node's promises, on one thread of its own and those of its library.
+    /// Node.js promises: one JavaScript thread and libuv's thread pool.
     Promises,
-    /// Node's threads.
+    /// Node.js worker threads.
     Workers,
-    /// Python's buffered file object.
+    /// A buffered file object of Python.
     Stream,
 }
 
-impl Method {
-    /// What the programs call it.
+impl PlaygroundMethod {
+    /// Returns the value of the programs' `--method`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -127,7 +130,7 @@ impl Method {
         }
     }
 
-    /// As in [`crate::Row::model`].
+    /// Returns the value of [`crate::Row::model`].
     #[must_use]
     pub fn model(self) -> &'static str {
         match self {
@@ -140,38 +143,38 @@ impl Method {
     }
 }
 
-/// A method with its parameters. Its text is that of [`crate::Row::method`].
+/// A method with its parameters. `Display` formats the value of [`crate::Row::method`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Arm {
-    /// How operations are made.
-    pub method: Method,
-    /// Threads with a partition each.
+pub struct PlaygroundArm {
+    /// The method.
+    pub method: PlaygroundMethod,
+    /// Threads, each with its own partition.
     pub threads: u32,
-    /// Most operations each of them has in flight.
+    /// Limit of operations in flight for each thread.
     pub depth: u32,
     /// Operations submitted at once.
     pub batch: u32,
-    /// Whether completions are looked for rather than slept for.
+    /// Whether the program polls for completions instead of sleeping.
     pub spins: bool,
 }
 
-impl Arm {
-    fn new(method: Method, threads: u32, depth: u32, batch: u32) -> Self {
+impl PlaygroundArm {
+    fn new(method: PlaygroundMethod, threads: u32, depth: u32, batch: u32) -> Self {
         Self { method, threads, depth, batch, spins: false }
     }
 }
 
-impl fmt::Display for Arm {
+impl fmt::Display for PlaygroundArm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, depth, .. } = self;
         match self.method {
-            Method::Blocking | Method::Stream => f.write_str(self.method.name()),
-            Method::Pwrite => write!(f, "{threads}_threads_pwrite"),
-            Method::Goroutines => write!(f, "{threads}_goroutines_pwrite"),
-            Method::Virtual => write!(f, "{threads}_virtual_threads_pwrite"),
-            Method::Workers => write!(f, "{threads}_workers_pwrite"),
-            Method::Promises => write!(f, "{depth}_promises_pwrite"),
-            Method::Uring => write!(f, "{threads}_threads_iouring_pwrite_{depth}_entries"),
+            PlaygroundMethod::Blocking | PlaygroundMethod::Stream => f.write_str(self.method.name()),
+            PlaygroundMethod::Pwrite => write!(f, "{threads}_threads_pwrite"),
+            PlaygroundMethod::Goroutines => write!(f, "{threads}_goroutines_pwrite"),
+            PlaygroundMethod::Virtual => write!(f, "{threads}_virtual_threads_pwrite"),
+            PlaygroundMethod::Workers => write!(f, "{threads}_workers_pwrite"),
+            PlaygroundMethod::Promises => write!(f, "{depth}_promises_pwrite"),
+            PlaygroundMethod::Uring => write!(f, "{threads}_threads_iouring_pwrite_{depth}_entries"),
         }?;
         f.write_str(if self.spins { "_spin" } else { "" })
     }
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_published_arms_have_their_names() {
-        let names: Vec<String> = Lang::Zig.arms().iter().map(Arm::to_string).collect();
+        let names: Vec<String> = Lang::Zig.arms().iter().map(PlaygroundArm::to_string).collect();
         let threads = ["1_threads_pwrite", "10_threads_pwrite", "100_threads_pwrite"].map(str::to_owned);
         assert_eq!(names[..4], [&["blocking".to_owned()], &threads[..]].concat());
         assert_eq!(names[4], "1_threads_iouring_pwrite_1_entries");
@@ -194,7 +197,7 @@ mod tests {
     #[test]
     fn no_two_arms_of_a_language_have_the_same_name() {
         for lang in Lang::ALL {
-            let mut names: Vec<String> = lang.arms().iter().map(Arm::to_string).collect();
+            let mut names: Vec<String> = lang.arms().iter().map(PlaygroundArm::to_string).collect();
             let count = names.len();
             names.sort_unstable();
             names.dedup();

@@ -1,4 +1,4 @@
-//! One program: what it offers here, and one run of it. Nothing that it prints is trusted.
+//! A playground program: its list of methods, and one run of it. Its output is untrusted.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -6,18 +6,18 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use super::build::stopped;
-use super::{Answer, Arm, Lang, Method, child};
+use super::build::stopped_error;
+use super::{Lang, Measurement, PlaygroundArm, PlaygroundMethod, child};
 use crate::error::{Error, Op};
 
-/// As in the pattern.
+/// The page size of the data pattern.
 const PAGE_BYTES: u64 = 4096;
-/// Characters of a program's reason that are shown.
+/// Characters of a program's error message that are quoted.
 const REASON_MAX: usize = 500;
-/// The exit status of a method that cannot run here.
+/// Exit status of a program whose method is unavailable on this machine.
 const UNAVAILABLE: i32 = 3;
 
-/// A program that has been built.
+/// A built program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     lang: Lang,
@@ -25,47 +25,48 @@ pub struct Program {
     search: OsString,
 }
 
-/// What is done with the file.
+/// Direction of the data transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// It is made, or truncated, and written.
+pub enum Direction {
+    /// The file is created or truncated, then written.
     Write,
-    /// It has the pattern and is read.
+    /// The file holds the pattern and is read.
     Read,
 }
 
-/// One run.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// What is done.
-    pub deed: Deed,
-    /// How.
-    pub arm: Arm,
+pub struct RunRequest<'a> {
+    /// Direction of the transfer.
+    pub direction: Direction,
+    /// The method and its parameters.
+    pub arm: PlaygroundArm,
     /// The file.
     pub path: &'a Path,
-    /// Its size.
+    /// Bytes of the file.
     pub size_bytes: u64,
     /// Bytes of one operation.
     pub block_bytes: u64,
-    /// Whether the page cache is passed by.
+    /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// What the pattern comes from.
+    /// Seed of the data pattern.
     pub seed: u64,
-    /// Which file of that seed it is.
+    /// Generation of the data pattern.
     pub generation: u64,
 }
 
-/// A method of a program.
+/// A method of a program and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct MethodAvailability {
     /// The method.
-    pub method: Method,
-    /// Why it cannot run here; nothing if it can.
+    pub method: PlaygroundMethod,
+    /// The reason why it cannot run on this machine; `None` if it can.
     pub unavailable: Option<String>,
 }
 
 impl Program {
-    /// The program of `lang` that `command` starts, its first word being the executable; `search` is its PATH.
+    /// Wraps the program of `lang`, which `command` (executable and arguments) starts with `search`
+    /// as its PATH.
     ///
     /// # Panics
     /// If `command` is empty.
@@ -75,37 +76,40 @@ impl Program {
         Self { lang, command, search: search.to_owned() }
     }
 
-    /// The program's language.
+    /// Returns the program's language.
     #[must_use]
     pub fn lang(&self) -> Lang {
         self.lang
     }
 
-    /// Asks what can run here. What the program does not list is not in it.
+    /// Queries which methods can run on this machine. A method that the program does not list is
+    /// absent.
     ///
     /// # Errors
-    /// With [`Op::Start`] if the program does not answer as agreed; with [`Op::Execute`] if `stop` became true.
-    pub fn list(&self, stop: &AtomicBool) -> Result<Vec<Offer>, Error> {
+    /// With [`Op::Start`] if the program violates the protocol; with [`Op::Execute`] if `stop`
+    /// became true.
+    pub fn list(&self, stop: &AtomicBool) -> Result<Vec<MethodAvailability>, Error> {
         let failed = |cause: String| Error::new(Op::Start, self.lang.name(), cause);
         let mut command = self.command();
         command.arg("--list");
-        let ended = child::run(&mut command, stop).map_err(|error| failed(error.to_string()))?;
-        let ended = ended.ok_or_else(|| stopped(self.lang))?;
-        if !ended.status.success() {
-            return Err(failed(reason(&ended)));
+        let output = child::run(&mut command, stop).map_err(|error| failed(error.to_string()))?;
+        let output = output.ok_or_else(|| stopped_error(self.lang))?;
+        if !output.status.success() {
+            return Err(failed(failure_reason(&output)));
         }
-        offers(self.lang, &ended.stdout).map_err(failed)
+        parse_list(self.lang, &output.stdout).map_err(failed)
     }
 
-    /// Runs the program once, until it ends or `stop` becomes true, when it is killed with all it has started.
+    /// Runs the program once. If `stop` becomes true, kills it with all its descendants.
     ///
     /// # Errors
-    /// With [`Op::Start`] and the program's reason if the method cannot run here, or if the program cannot be started; with
-    /// [`Op::Execute`] if an operation failed, it printed anything but the row that was agreed on, or it was stopped.
-    pub fn run(&self, request: &Request<'_>, stop: &AtomicBool) -> Result<Answer, Error> {
+    /// With [`Op::Start`] if the method is unavailable (with the program's reason) or the program
+    /// cannot be started; with [`Op::Execute`] if an operation failed, the output is not a valid
+    /// row, or the run was stopped.
+    pub fn run(&self, request: &RunRequest<'_>, stop: &AtomicBool) -> Result<Measurement, Error> {
         let what = format!("{} {}", self.lang, request.arm);
         let mut command = self.command();
-        command.args(words(request));
+        command.args(options(request));
         let answer = execute(&mut command, &what, stop)?;
         check(request, &answer).map_err(|cause| Error::new(Op::Execute, what, cause))?;
         Ok(answer)
@@ -118,26 +122,26 @@ impl Program {
     }
 }
 
-/// Runs a program that behaves as playground/README.md has it, with its arguments. `what` is what errors call it.
+/// Runs a program that follows the protocol of playground/README.md. `what` names it in errors.
 ///
 /// # Errors
 /// As [`Program::run`].
-pub fn execute(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Answer, Error> {
+pub fn execute(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Measurement, Error> {
     let failed = |op, cause: String| Error::new(op, what, cause);
-    let ended = child::run(command, stop).map_err(|error| failed(Op::Start, error.to_string()))?;
-    let ended = ended.ok_or_else(|| failed(Op::Execute, "stopped".to_owned()))?;
-    match ended.status.code() {
+    let output = child::run(command, stop).map_err(|error| failed(Op::Start, error.to_string()))?;
+    let output = output.ok_or_else(|| failed(Op::Execute, "stopped".to_owned()))?;
+    match output.status.code() {
         Some(0) => {}
-        Some(UNAVAILABLE) => return Err(failed(Op::Start, reason(&ended))),
-        _ => return Err(failed(Op::Execute, reason(&ended))),
+        Some(UNAVAILABLE) => return Err(failed(Op::Start, failure_reason(&output))),
+        _ => return Err(failed(Op::Execute, failure_reason(&output))),
     }
-    Answer::parse(&ended.stdout).map_err(|cause| failed(Op::Execute, cause))
+    Measurement::parse(&output.stdout).map_err(|cause| failed(Op::Execute, cause))
 }
 
-fn words(request: &Request<'_>) -> Vec<OsString> {
-    let Request { deed, arm, path, size_bytes, block_bytes, direct, seed, generation } = request;
+fn options(request: &RunRequest<'_>) -> Vec<OsString> {
+    let RunRequest { direction, arm, path, size_bytes, block_bytes, direct, seed, generation } = request;
     let options: [(&str, OsString); 12] = [
-        ("--op", if *deed == Deed::Write { "write" } else { "read" }.into()),
+        ("--op", if *direction == Direction::Write { "write" } else { "read" }.into()),
         ("--method", arm.method.name().into()),
         ("--path", path.into()),
         ("--size", size_bytes.to_string().into()),
@@ -153,10 +157,10 @@ fn words(request: &Request<'_>) -> Vec<OsString> {
     options.into_iter().flat_map(|(name, value)| [name.into(), value]).collect()
 }
 
-/// Whether all of the work was done, and no more of it at once than asked for.
-fn check(request: &Request<'_>, answer: &Answer) -> Result<(), String> {
+/// Checks that the program moved all bytes and kept to the limit of operations in flight.
+fn check(request: &RunRequest<'_>, answer: &Measurement) -> Result<(), String> {
     let size = request.size_bytes;
-    let pages = if request.deed == Deed::Read { size.div_ceil(PAGE_BYTES) } else { 0 };
+    let pages = if request.direction == Direction::Read { size.div_ceil(PAGE_BYTES) } else { 0 };
     let bound = u64::from(request.arm.threads) * u64::from(request.arm.depth);
     if answer.bytes != size {
         Err(format!("{} bytes were moved instead of {size}", answer.bytes))
@@ -169,40 +173,42 @@ fn check(request: &Request<'_>, answer: &Answer) -> Result<(), String> {
     }
 }
 
-fn offers(lang: Lang, stdout: &[u8]) -> Result<Vec<Offer>, String> {
+fn parse_list(lang: Lang, stdout: &[u8]) -> Result<Vec<MethodAvailability>, String> {
     let text = String::from_utf8_lossy(stdout);
-    let offers: Vec<Offer> = text.lines().map(|line| offer(lang, line)).collect::<Result<_, _>>()?;
-    let distinct: HashSet<Method> = offers.iter().map(|offer| offer.method).collect();
-    if offers.is_empty() || distinct.len() < offers.len() {
-        return Err(format!("{} methods, {} of them distinct, in its list", offers.len(), distinct.len()));
+    let methods: Vec<MethodAvailability> =
+        text.lines().map(|line| parse_list_line(lang, line)).collect::<Result<_, _>>()?;
+    let distinct: HashSet<PlaygroundMethod> = methods.iter().map(|listed| listed.method).collect();
+    if methods.is_empty() || distinct.len() < methods.len() {
+        return Err(format!("{} methods, {} of them distinct, in its list", methods.len(), distinct.len()));
     }
-    Ok(offers)
+    Ok(methods)
 }
 
-fn offer(lang: Lang, line: &str) -> Result<Offer, String> {
+fn parse_list_line(lang: Lang, line: &str) -> Result<MethodAvailability, String> {
     let known = |name| lang.methods().iter().copied().find(|method| method.name() == name);
     let method = line.split_once('\t').and_then(|(name, verdict)| Some((known(name)?, verdict)));
     match method {
-        Some((_, "")) | None => Err(format!("no method and its verdict in the line '{}'", shown(line))),
-        Some((method, "ok")) => Ok(Offer { method, unavailable: None }),
-        Some((method, reason)) => Ok(Offer { method, unavailable: Some(shown(reason)) }),
+        Some((_, "")) | None => Err(format!("no method and its verdict in the line '{}'", quoted(line))),
+        Some((method, "ok")) => Ok(MethodAvailability { method, unavailable: None }),
+        Some((method, reason)) => Ok(MethodAvailability { method, unavailable: Some(quoted(reason)) }),
     }
 }
 
-/// What a program that failed said first, without its own name.
-fn reason(ended: &child::Ended) -> String {
-    let text = String::from_utf8_lossy(&ended.stderr);
+/// Returns the first line of a failed program's standard error, without the program's name.
+fn failure_reason(output: &child::ChildOutput) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().next().unwrap_or_default().trim();
     let own_name = |(name, _): &(&str, &str)| !name.contains([' ', '\'']);
-    let said = line.split_once(": ").filter(own_name).map_or(line, |(_, rest)| rest);
-    if said.is_empty() { format!("{}, without a word", ended.status) } else { shown(said) }
+    let message = line.split_once(": ").filter(own_name).map_or(line, |(_, rest)| rest);
+    if message.is_empty() { format!("{}, without a word", output.status) } else { quoted(message) }
 }
 
-fn shown(text: &str) -> String {
+fn quoted(text: &str) -> String {
     printable(&text.chars().take(REASON_MAX).collect::<String>())
 }
 
-/// The text of others, which shall not speak to the terminal: what would is escaped, but for ends of lines.
+/// Escapes control characters of untrusted text, except line feeds, so that it cannot control the
+/// terminal.
 pub(super) fn printable(text: &str) -> String {
     let escaped = |c: char| {
         if c.is_control() && c != '\n' { c.escape_default().collect() } else { String::from(c) }

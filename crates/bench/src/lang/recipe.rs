@@ -1,29 +1,31 @@
-//! What each language's program is made of, needs, and is built and started with. The sources are part of this program, so that what
-//! is measured is what it was released with.
+//! Sources, requirements, build command and start command of each language's program. The sources
+//! are compiled into this program, so that a release measures the sources it was released with.
 
 use super::Lang;
 
-/// How a program is made. Commands run in the directory with its files; `{dir}` is that directory.
+/// How a program is built and started. Commands run in the directory with its files; `{dir}` stands
+/// for that directory.
 pub(super) struct Recipe {
-    /// Name and text.
+    /// Name and content of each source file.
     pub(super) files: &'static [(&'static str, &'static str)],
-    /// What must succeed before it can be built.
-    pub(super) needs: &'static [Need],
-    /// Nothing for a language that is not compiled.
+    /// Commands that must succeed before the build.
+    pub(super) needs: &'static [Requirement],
+    /// The build command; empty for a language that is not compiled.
     pub(super) build: &'static [&'static str],
-    /// What the build has in its environment in addition.
+    /// Additional environment variables of the build.
     pub(super) environment: &'static [(&'static str, &'static str)],
-    /// What the build leaves behind that is of no use later.
-    pub(super) scrap: &'static [&'static str],
-    /// What a run's command line begins with.
+    /// Directories that the build leaves and that are removed afterwards.
+    pub(super) leftovers: &'static [&'static str],
+    /// The beginning of the command line of a run.
     pub(super) run: &'static [&'static str],
 }
 
-/// Something of the machine: there if `command` succeeds. What it prints is the toolchain's version.
-pub(super) struct Need {
+/// A requirement of the machine, met if `command` succeeds. Its output identifies the toolchain
+/// version.
+pub(super) struct Requirement {
     pub(super) command: &'static [&'static str],
     pub(super) thing: &'static str,
-    /// How to get it.
+    /// Installation instructions.
     pub(super) install: &'static str,
 }
 
@@ -43,8 +45,8 @@ impl Recipe {
 const C: Recipe = Recipe {
     files: &[("playground.c", include_str!("../../../../playground/c/playground.c"))],
     needs: &[
-        Need { command: &["cc", "--version"], thing: "cc", install: "apt-get install gcc" },
-        Need {
+        Requirement { command: &["cc", "--version"], thing: "cc", install: "apt-get install gcc" },
+        Requirement {
             command: &["cc", "-xc", "-include", "liburing.h", "-fsyntax-only", "/dev/null"],
             thing: "liburing.h",
             install: "apt-get install liburing-dev",
@@ -52,7 +54,7 @@ const C: Recipe = Recipe {
     ],
     build: &["cc", "-std=c17", "-O2", "-pthread", "-o", "playground", "playground.c", "-luring"],
     environment: &[],
-    scrap: &[],
+    leftovers: &[],
     run: &["{dir}/playground"],
 };
 
@@ -62,23 +64,23 @@ const GO: Recipe = Recipe {
         ("go.mod", include_str!("../../../../playground/go/go.mod")),
         ("go.sum", include_str!("../../../../playground/go/go.sum")),
     ],
-    needs: &[Need { command: &["go", "version"], thing: "go", install: "install Go 1.25 or later" }],
+    needs: &[Requirement { command: &["go", "version"], thing: "go", install: "install Go 1.25 or later" }],
     build: &["go", "build", "-trimpath", "-buildvcs=false", "-o", "playground", "."],
-    // The cache may be inside somebody's workspace or repository, which is of no concern here.
+    // The cache may lie inside a Go workspace or module, whose settings must not apply.
     environment: &[("GOWORK", "off"), ("GOFLAGS", "-mod=mod")],
-    scrap: &[],
+    leftovers: &[],
     run: &["{dir}/playground"],
 };
 
 const JAVA: Recipe = Recipe {
     files: &[("Playground.java", include_str!("../../../../playground/java/Playground.java"))],
     needs: &[
-        Need {
+        Requirement {
             command: &["javac", "-version"],
             thing: "javac",
             install: "apt-get install default-jdk-headless",
         },
-        Need {
+        Requirement {
             command: &["java", "-version"],
             thing: "java",
             install: "apt-get install default-jdk-headless",
@@ -86,42 +88,46 @@ const JAVA: Recipe = Recipe {
     ],
     build: &["javac", "-d", ".", "Playground.java"],
     environment: &[],
-    scrap: &[],
+    leftovers: &[],
     run: &["java", "-cp", "{dir}", "Playground"],
 };
 
 const NODE: Recipe = Recipe {
     files: &[("playground.mjs", include_str!("../../../../playground/node/playground.mjs"))],
-    needs: &[Need {
+    needs: &[Requirement {
         command: &["node", "-p", "parseInt(process.versions.node) < 20 ? process.exit(1) : process.version"],
         thing: "node 20 or later",
         install: "install Node",
     }],
     build: &[],
     environment: &[],
-    scrap: &[],
+    leftovers: &[],
     run: &["node", "{dir}/playground.mjs"],
 };
 
 const PYTHON: Recipe = Recipe {
     files: &[("playground.py", include_str!("../../../../playground/python/playground.py"))],
-    needs: &[Need {
+    needs: &[Requirement {
         command: &["python3", "-c", "import sys; assert sys.version_info >= (3, 10); print(sys.version)"],
         thing: "python3, 3.10 or later",
         install: "apt-get install python3",
     }],
     build: &[],
     environment: &[],
-    scrap: &[],
+    leftovers: &[],
     run: &["python3", "{dir}/playground.py"],
 };
 
 const ZIG: Recipe = Recipe {
     files: &[("playground.zig", include_str!("../../../../playground/zig/playground.zig"))],
-    // Zig's standard library changes with each release.
+    // Pinned: Zig's standard library changes incompatibly with each release.
     needs: &[
-        Need { command: &["python3", "--version"], thing: "python3", install: "apt-get install python3" },
-        Need {
+        Requirement {
+            command: &["python3", "--version"],
+            thing: "python3",
+            install: "apt-get install python3",
+        },
+        Requirement {
             command: &[
                 "python3",
                 "-c",
@@ -147,6 +153,6 @@ const ZIG: Recipe = Recipe {
         "playground.zig",
     ],
     environment: &[],
-    scrap: &["cache"],
+    leftovers: &["cache"],
     run: &["{dir}/playground"],
 };

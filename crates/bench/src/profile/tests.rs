@@ -1,12 +1,12 @@
-//! What an entry holds for, how the file looks, what is left of a write that fails, and that no file makes reading one panic.
+//! Validity of entries, the file format, failed writes, and damaged input.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn entry(kind: &str, source: &str) -> Entry {
+fn entry(kind: &str, source: &str) -> ProfileEntry {
     let measured: Timestamp = "2026-08-24T10:00:00Z".parse().unwrap();
-    Entry {
+    ProfileEntry {
         filesystem: Filesystem { kind: kind.to_owned(), source: source.to_owned() },
         kernel: "6.18.44 x86_64".to_owned(),
         cpus: 2,
@@ -14,17 +14,17 @@ fn entry(kind: &str, source: &str) -> Entry {
         measured,
         expires: measured + VALID,
         walk_in_flight: Some(32),
-        serve: Some(Serve { model: "pool".to_owned(), pool_threads: 8 }),
+        serve: Some(ServeSettings { model: "pool".to_owned(), pool_threads: 8 }),
         verdict: "32 workers pay.".to_owned(),
     }
 }
 
-fn here() -> Here {
+fn here() -> HostConditions {
     let now = "2026-09-01T00:00:00Z".parse().unwrap();
-    Here { kernel: "6.18.44 x86_64".to_owned(), cpus: 2, now }
+    HostConditions { kernel: "6.18.44 x86_64".to_owned(), cpus: 2, now }
 }
 
-fn of(entries: impl IntoIterator<Item = Entry>) -> Profile {
+fn of(entries: impl IntoIterator<Item = ProfileEntry>) -> Profile {
     let mut profile = Profile::default();
     entries.into_iter().for_each(|entry| profile.put(entry));
     profile
@@ -39,34 +39,36 @@ fn names(dir: &Path) -> Vec<String> {
 fn an_entry_holds_for_its_filesystem_kernel_cpus_and_time() {
     let known = entry("ext4", "/dev/vda1");
     let profile = of([entry("nfs4", "host:/export"), known.clone()]);
-    let find = |here: &Here| profile.find(&known.filesystem, here);
-    assert_eq!(find(&here()), Found::Entry(&known));
+    let find = |here: &HostConditions| profile.find(&known.filesystem, here);
+    assert_eq!(find(&here()), ProfileLookup::Valid(&known));
     for (kind, source) in [("ext4", "/dev/vda2"), ("xfs", "/dev/vda1")] {
-        assert_eq!(profile.find(&entry(kind, source).filesystem, &here()), Found::None);
+        assert_eq!(profile.find(&entry(kind, source).filesystem, &here()), ProfileLookup::Missing);
     }
     for (other, word) in [
-        (Here { kernel: "6.18.45 x86_64".to_owned(), ..here() }, "kernel"),
-        (Here { cpus: 4, ..here() }, "CPUs"),
-        (Here { now: known.expires, ..here() }, "expired"),
+        (HostConditions { kernel: "6.18.45 x86_64".to_owned(), ..here() }, "kernel"),
+        (HostConditions { cpus: 4, ..here() }, "CPUs"),
+        (HostConditions { now: known.expires, ..here() }, "expired"),
     ] {
-        assert!(matches!(find(&other), Found::Stale(entry, why) if *entry == known && why.contains(word)));
+        assert!(
+            matches!(find(&other), ProfileLookup::Stale(entry, why) if *entry == known && why.contains(word))
+        );
     }
     let last = known.expires - SignedDuration::from_secs(1);
-    assert_eq!(find(&Here { now: last, ..here() }), Found::Entry(&known));
+    assert_eq!(find(&HostConditions { now: last, ..here() }), ProfileLookup::Valid(&known));
 }
 
 #[test]
 fn an_entry_takes_the_place_of_the_one_before() {
     let (first, other) = (entry("ext4", "/dev/vda1"), entry("xfs", "/dev/vdb"));
-    let newer = Entry { walk_in_flight: None, verdict: "Nothing pays.".to_owned(), ..first.clone() };
+    let newer = ProfileEntry { walk_in_flight: None, verdict: "Nothing pays.".to_owned(), ..first.clone() };
     assert_eq!(of([first, other.clone(), newer.clone()]).entries, [newer, other]);
 }
 
 #[test]
 fn numbers_are_bounded_wherever_they_come_from() {
     for (asked, got) in [(0, 1), (1, 1), (256, 256), (257, 256), (u32::MAX, 256)] {
-        let serve = Some(Serve { model: "pool".to_owned(), pool_threads: asked });
-        let asking = Entry { walk_in_flight: Some(asked), serve, ..entry("ext4", "/dev/vda1") };
+        let serve = Some(ServeSettings { model: "pool".to_owned(), pool_threads: asked });
+        let asking = ProfileEntry { walk_in_flight: Some(asked), serve, ..entry("ext4", "/dev/vda1") };
         let read = serde_json::to_vec(&Profile { schema: SCHEMA, entries: vec![asking.clone()] }).unwrap();
         for profile in [of([asking]), Profile::parse(&read).unwrap()] {
             let entry = &profile.entries[0];
@@ -133,7 +135,7 @@ fn a_missing_file_is_no_profile_and_a_damaged_one_an_error() {
 }
 
 #[test]
-fn a_fifo_is_not_waited_for() {
+fn opening_a_fifo_does_not_block() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
@@ -147,7 +149,7 @@ fn this_directory_is_on_a_filesystem_that_the_mount_table_has() {
     assert_eq!(Filesystem::of(Path::new("/no such")), None);
 }
 
-/// JSON with the names that a profile has, now and then.
+/// Random JSON with field names of the format.
 fn json() -> impl Strategy<Value = serde_json::Value> {
     const NAMES: &[&str] = &[
         "schema",
@@ -185,17 +187,18 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-fn any_entry() -> impl Strategy<Value = Entry> {
+fn any_entry() -> impl Strategy<Value = ProfileEntry> {
     let time =
         || (0..4_000_000_000_i64, 0..1_000_000_000_i32).prop_map(|(s, ns)| Timestamp::new(s, ns).unwrap());
     let serve = (any::<String>(), 1..=WORKERS_MAX);
-    let serve = prop::option::of(serve.prop_map(|(model, pool_threads)| Serve { model, pool_threads }));
+    let serve =
+        prop::option::of(serve.prop_map(|(model, pool_threads)| ServeSettings { model, pool_threads }));
     let numbers = (any::<u32>(), prop::option::of(1..=WORKERS_MAX), serve);
     (any::<[String; 5]>(), time(), time(), numbers).prop_map(|(texts, measured, expires, numbers)| {
         let [kind, source, kernel, program, verdict] = texts;
         let (cpus, walk_in_flight, serve) = numbers;
         let filesystem = Filesystem { kind, source };
-        Entry { filesystem, kernel, cpus, program, measured, expires, walk_in_flight, serve, verdict }
+        ProfileEntry { filesystem, kernel, cpus, program, measured, expires, walk_in_flight, serve, verdict }
     })
 }
 

@@ -1,14 +1,14 @@
-//! Columns of equal width.
+//! Alignment of text in columns.
 
-/// On which side a column's texts end.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// `rows`, the first of which is the head, as lines; columns are two spaces apart. A column that has nothing but `-` below its
-/// head is left out.
+/// Formats `rows`, of which the first is the header, as lines with two spaces between columns. A
+/// column that contains only `-` below its header is omitted.
 pub(crate) fn aligned(align: &[Align], rows: &[Vec<String>]) -> String {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
     let says = |at: &usize| rows.iter().skip(1).any(|row| row[*at] != "-");

@@ -1,13 +1,14 @@
-//! Samples as CSV (RFC 4180, lines ended by a line feed): one line each, below a head.
+//! Samples as CSV (RFC 4180, but with LF line ends): a header and one record for each sample.
 
 use serde_json::{Map, Value};
 
 use crate::{Error, Op, Row};
 
-/// `rows` with the names of [`Row`]'s fields as head, in their order. What is not known is empty.
+/// Formats `rows` as CSV. The header has the field names of [`Row`] in their order; an unknown
+/// value is empty.
 ///
 /// # Errors
-/// [`Op::Write`] if serde refuses a row.
+/// [`Op::Write`] if serde rejects a row.
 pub fn csv(rows: &[Row]) -> Result<String, Error> {
     let mut text = line(fields(&Row::default())?.keys().map(String::as_str));
     for row in rows {
@@ -17,7 +18,7 @@ pub fn csv(rows: &[Row]) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The map keeps the order of the fields.
+/// Serialises a row. The map preserves the order of the fields.
 fn fields(row: &Row) -> Result<Map<String, Value>, Error> {
     serde_json::to_value(row)
         .and_then(serde_json::from_value)
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_would_be_misread_is_quoted() {
+    fn only_fields_with_special_characters_are_quoted() {
         assert_eq!(quoted("10_threads pwrite"), "10_threads pwrite");
         assert_eq!(quoted("a,b"), "\"a,b\"");
         assert_eq!(quoted("say \"a\"\n"), "\"say \"\"a\"\"\n\"");

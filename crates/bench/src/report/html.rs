@@ -1,6 +1,7 @@
-//! A run as one page of HTML: complete in itself, without a request and without a script that runs. Every name in it is
-//! taken for hostile; every number of the run stands in it with its exact value (`data-value`) and its place in the JSON
-//! (`data-key`, below the `data-at` of an element around it).
+//! A run as one self-contained HTML page, without external requests and without executable scripts.
+//! All names are treated as hostile. Every number of the run appears with its exact value
+//! (`data-value`) and its position in the JSON: `data-key`, relative to the `data-at` of an
+//! enclosing element.
 
 mod cells;
 mod depth;
@@ -13,36 +14,36 @@ mod samples;
 mod scale;
 mod table;
 mod verdict;
-mod warmth;
+mod warm_cold;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::Run;
-use cells::Cell;
-use markup::Text;
+use cells::CellSection;
+use markup::Escaped;
 use number::{interval, number};
 
 const STYLE: &str = include_str!("html/style.css");
-/// Nothing may be fetched and no script may run, whatever gets into the page.
+/// Content-Security-Policy: no requests and no scripts, even if hostile markup passed the escaping.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// The page. The same run always gives the same text.
+/// Formats the page. The output is a deterministic function of `run`.
 #[must_use]
 pub fn html(run: &Run) -> String {
     let json = serde_json::to_value(run).expect("a run has numbers, texts and lists of them only");
-    let (cells, strays) = cells::cells(run);
+    let (cells, unassigned) = cells::cells(run);
     let is_polyglot = run.arms.iter().any(|arm| arm.lang != run.arms[0].lang);
-    let title = Text(&workloads(&cells)).to_string();
+    let title = Escaped(&workloads(&cells)).to_string();
     let body = [
         header(run, &cells, &json, &title),
-        in_short(&cells, &json, is_polyglot),
+        summary(&cells, &json, is_polyglot),
         cells.iter().enumerate().map(|(at, cell)| section(at, cell, &json, is_polyglot)).collect(),
-        warmth(&cells, is_polyglot),
+        warm_cold(&cells, is_polyglot),
         conditions(run, &json),
-        all_samples(&cells, &strays, &json),
+        all_samples(&cells, &unassigned, &json),
     ];
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -54,8 +55,8 @@ pub fn html(run: &Run) -> String {
     )
 }
 
-/// The workloads of all cells, each once.
-fn workloads(cells: &[Cell]) -> String {
+/// Returns the distinct workloads of the cells.
+fn workloads(cells: &[CellSection]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for cell in cells {
         if !names.contains(&cell.workload()) {
@@ -69,13 +70,13 @@ fn workloads(cells: &[Cell]) -> String {
     }
 }
 
-fn header(run: &Run, cells: &[Cell], json: &Value, title: &str) -> String {
+fn header(run: &Run, cells: &[CellSection], json: &Value, title: &str) -> String {
     let discarded = run.rows.iter().filter(|row| !row.discarded.is_empty()).count();
     let arms: BTreeSet<_> =
         run.arms.iter().map(|arm| (&arm.lang, &arm.method, arm.threads, arm.depth)).collect();
     let facts = [
-        ("started", Text(&run.started).to_string()),
-        ("with", Text(&run.program).to_string()),
+        ("started", Escaped(&run.started).to_string()),
+        ("with", Escaped(&run.program).to_string()),
         ("cells", cells.len().to_string()),
         ("arms", arms.len().to_string()),
         ("blocks", number(json, "blocks")),
@@ -88,13 +89,13 @@ fn header(run: &Run, cells: &[Cell], json: &Value, title: &str) -> String {
     )
 }
 
-fn in_short(cells: &[Cell], json: &Value, is_polyglot: bool) -> String {
+fn summary(cells: &[CellSection], json: &Value, is_polyglot: bool) -> String {
     if cells.is_empty() {
         return "<section>\n<h2>In short</h2>\n<p>This run has no arms: nothing was measured.</p>\n</section>\n".to_owned();
     }
     let items = cells.iter().enumerate().map(|(at, cell)| {
         let sentence = verdict::sentence(cell, json, is_polyglot);
-        format!("<li><a href=\"#cell-{at}\">{}</a> {sentence}</li>\n", Text(cell.name))
+        format!("<li><a href=\"#cell-{at}\">{}</a> {sentence}</li>\n", Escaped(cell.name))
     });
     format!(
         "<section>\n<h2>In short</h2>\n<ul class=\"verdicts\">\n{}</ul>\n<p class=\"note\">Ratios are of times: below 1 is faster. Brackets \
@@ -103,7 +104,7 @@ fn in_short(cells: &[Cell], json: &Value, is_polyglot: bool) -> String {
     )
 }
 
-fn section(at: usize, cell: &Cell, json: &Value, is_polyglot: bool) -> String {
+fn section(at: usize, cell: &CellSection, json: &Value, is_polyglot: bool) -> String {
     let figures = [
         ratios::figure(cell, json, is_polyglot),
         latency::figure(cell, json, is_polyglot),
@@ -112,7 +113,7 @@ fn section(at: usize, cell: &Cell, json: &Value, is_polyglot: bool) -> String {
     ];
     format!(
         "<section id=\"cell-{at}\">\n<h2>{}</h2>\n<p class=\"verdict\">{}</p>\n{}{}{}</section>\n",
-        Text(cell.name),
+        Escaped(cell.name),
         verdict::sentence(cell, json, is_polyglot),
         noise(cell, json),
         figures.concat(),
@@ -120,36 +121,36 @@ fn section(at: usize, cell: &Cell, json: &Value, is_polyglot: bool) -> String {
     )
 }
 
-fn noise(cell: &Cell, json: &Value) -> String {
+fn noise(cell: &CellSection, json: &Value) -> String {
     let Some((at, noise)) = cell.noise else { return String::new() };
     let at = format!("/noise/{at}");
     let object = json.pointer(&at).unwrap_or(&Value::Null);
     format!(
         "<p class=\"note\" data-at=\"{at}\">Two copies of <code>{}</code> differ by a ratio of {}: a difference below {} is not ranked.</p>\n",
-        Text(&noise.method),
+        Escaped(&noise.method),
         interval(object, "ratio"),
         number(object, "floor")
     )
 }
 
-fn warmth(cells: &[Cell], is_polyglot: bool) -> String {
-    let figures = warmth::figures(cells, is_polyglot);
+fn warm_cold(cells: &[CellSection], is_polyglot: bool) -> String {
+    let figures = warm_cold::figures(cells, is_polyglot);
     if figures.is_empty() {
         return figures;
     }
     format!("<section id=\"warm-cold\">\n<h2>Warm against cold</h2>\n{figures}</section>\n")
 }
 
-/// Under which conditions all this holds.
+/// Formats the conditions of the measurement.
 fn conditions(run: &Run, json: &Value) -> String {
     let part = |title: &str, is_there: bool, body: String| match is_there {
         true => format!("<section>\n<h2>{title}</h2>\n{body}</section>\n"),
         false => String::new(),
     };
-    let notes: String = run.notes.iter().map(|note| format!("<li>{}</li>\n", Text(note))).collect();
+    let notes: String = run.notes.iter().map(|note| format!("<li>{}</li>\n", Escaped(note))).collect();
     let machine = run.machine.iter();
     let machine: String = machine
-        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", Text(name), Text(value)))
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", Escaped(name), Escaped(value)))
         .collect();
     let has_discards = run.rows.iter().any(|row| !row.discarded.is_empty());
     [
@@ -157,15 +158,15 @@ fn conditions(run: &Run, json: &Value) -> String {
         part("Not available", !run.unavailable.is_empty(), table::unavailable(&run.unavailable)),
         part("Discarded", has_discards, table::discards(run)),
         part("Machine", !machine.is_empty(), format!("<dl class=\"machine\">\n{machine}</dl>\n")),
-        part("Run it again", true, again(run, json)),
+        part("Run it again", true, reproduction(run, json)),
     ]
     .concat()
 }
 
-fn again(run: &Run, json: &Value) -> String {
+fn reproduction(run: &Run, json: &Value) -> String {
     let command = match run.command.as_str() {
         "" => String::new(),
-        command => format!("<pre><code>{}</code></pre>\n", Text(command)),
+        command => format!("<pre><code>{}</code></pre>\n", Escaped(command)),
     };
     let [seed, schema] = ["seed", "schema"].map(|key| number(json, key));
     format!(
@@ -174,13 +175,13 @@ fn again(run: &Run, json: &Value) -> String {
     )
 }
 
-/// Every sample, folded away.
-fn all_samples(cells: &[Cell], strays: &[usize], json: &Value) -> String {
+/// Formats the tables of all samples, collapsed.
+fn all_samples(cells: &[CellSection], unassigned: &[usize], json: &Value) -> String {
     let of_cells = cells.iter().map(|cell| (cell.name, cell.rows.as_slice()));
-    let tables = of_cells.chain([("Samples of no cell", strays)]).filter(|(_, rows)| !rows.is_empty());
+    let tables = of_cells.chain([("Samples of no cell", unassigned)]).filter(|(_, rows)| !rows.is_empty());
     let tables: String = tables
         .map(|(name, rows)| {
-            let summary = format!("{} <small>{}</small>", Text(name), rows.len());
+            let summary = format!("{} <small>{}</small>", Escaped(name), rows.len());
             format!("<details><summary>{summary}</summary>\n{}</details>\n", table::samples(name, rows, json))
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Runs as JSON, and back. What is read back may be anybody's.
+//! Runs as JSON, written and read. Input is untrusted.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use crate::{Error, Op, Run};
 
-/// The version of the format that is written and read.
+/// The version of the format.
 pub const SCHEMA: u32 = 1;
 
-/// `run`, indented.
+/// Formats `run` as indented JSON.
 ///
 /// # Errors
-/// If a number in it is none (NaN or infinite): JSON has no such thing, and what was saved could not be read.
+/// If a number is NaN or infinite: JSON cannot represent it, so the saved run could not be read.
 pub fn to_json(run: &Run) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::new(Op::Write, &run.command, error);
     let text = serde_json::to_string_pretty(run).map_err(failed)? + "\n";
@@ -21,33 +21,34 @@ pub fn to_json(run: &Run) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The run saved in the file `path`.
+/// Reads a run from the file `path`.
 ///
 /// # Errors
-/// [`Op::Read`] if it cannot be read, is no JSON, has another version, or lacks something.
+/// [`Op::Read`] if the file cannot be read, is not JSON, has another version, or lacks a field.
 pub fn read(path: &Path) -> Result<Run, Error> {
     let named = path.display().to_string();
     let text = fs::read(path).map_err(|error| Error::new(Op::Read, &named, error))?;
     from_json(&text, &named)
 }
 
-/// The run that `text` is; `named` is what errors call it.
+/// Parses a run. `named` is its name in errors.
 ///
 /// # Errors
-/// [`Op::Read`] if it is no JSON, has another version, or lacks something.
+/// [`Op::Read`] if `text` is not JSON, has another version, or lacks a field.
 pub fn from_json(text: &[u8], named: &str) -> Result<Run, Error> {
     parse(text).map_err(|cause| Error::new(Op::Read, named, cause))
 }
 
-/// The version alone, so that another one is not called a mistake in the text.
+/// The version alone. It is parsed first, so that another version is not reported as a syntax
+/// error.
 #[derive(Deserialize)]
-struct Version {
+struct SchemaHeader {
     schema: u32,
 }
 
 fn parse(text: &[u8]) -> Result<Run, String> {
     let malformed = |error: serde_json::Error| format!("not a run saved by fathom bench: {error}");
-    let Version { schema } = serde_json::from_slice(text).map_err(malformed)?;
+    let SchemaHeader { schema } = serde_json::from_slice(text).map_err(malformed)?;
     if schema != SCHEMA {
         return Err(format!("its format has version {schema}, and only version {SCHEMA} is known here"));
     }
@@ -61,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_version_is_said_whatever_else_there_is() {
+    fn another_version_is_reported_before_other_errors() {
         let found = parse(br#"{"schema": 2, "everything": "different"}"#);
         assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
     }
 
     #[test]
-    fn what_is_no_run_is_said_with_its_place() {
+    fn a_malformed_run_is_reported_with_its_position() {
         let cause = |text: &str| parse(text.as_bytes()).unwrap_err();
         assert!(cause("").contains("EOF while parsing a value at line 1"));
         assert!(cause("{}").contains("missing field `schema`"));
@@ -77,9 +78,9 @@ mod tests {
     }
 
     proptest! {
-        /// Any damage to a byte of a saved run is an error or another run, never a panic.
+        /// Damage to a byte of a saved run yields an error or another run, never a panic.
         #[test]
-        fn damage_is_no_panic(at in 0_usize..10_000, byte: u8, end in 0_usize..10_000) {
+        fn damage_does_not_panic(at in 0_usize..10_000, byte: u8, end in 0_usize..10_000) {
             let run = Run { schema: 1, rows: vec![crate::Row::default()], ..Run::default() };
             let mut text = to_json(&run).unwrap().into_bytes();
             let len = text.len();

@@ -1,6 +1,7 @@
-//! Runs as text: a table for people, CSV for other programs, JSON to keep and to compare, a page with plots.
+//! Runs as text: a table for people, CSV for other programs, JSON for storage and comparison, an
+//! HTML page with plots.
 //!
-//! Owns what stands where and how numbers are rounded. Prints nothing, and writes no file.
+//! Owns: layout and rounding. Does not own: output and files.
 
 mod columns;
 mod csv;
@@ -16,7 +17,7 @@ pub use table::table;
 pub(crate) use columns::{Align, aligned};
 pub(crate) use number::{interval, significant};
 
-/// A text of somebody else on one line of a terminal, without what terminals obey.
-pub(crate) fn plain(text: &str) -> String {
+/// Escapes the control characters of untrusted text, for one line on a terminal.
+pub(crate) fn escape_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect()
 }

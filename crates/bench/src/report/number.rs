@@ -1,8 +1,9 @@
-//! How numbers are rounded for people.
+//! Rounding of numbers for people.
 
 use crate::Interval;
 
-/// `value` with `digits` significant digits; very large and very small ones with an exponent.
+/// Formats `value` with `digits` significant digits; very large and very small values with an
+/// exponent.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let before = digits.saturating_sub(1);
     let scientific = format!("{value:.before$e}");
@@ -12,13 +13,14 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
         (Some(exponent @ -6..15), before) if exponent < before => {
             format!("{value:.0$}", (before - exponent) as usize)
         }
-        // Digits that are not significant are zeros before the point, too.
+        // Round-trip through the rounded text: digits before the decimal point that are not
+        // significant become zeros.
         (Some(-6..15), _) => format!("{:.0}", scientific.parse().unwrap_or(value)),
         _ => scientific,
     }
 }
 
-/// An estimate and its ends, as in `1.23 [1.20, 1.27]`.
+/// Formats an estimate and its interval, as in `1.23 [1.20, 1.27]`.
 pub(crate) fn interval(interval: &Interval) -> String {
     let [median, low, high] =
         [interval.median, interval.low, interval.high].map(|value| significant(value, 3));

@@ -3,42 +3,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{Align, aligned, interval, plain, significant};
-use crate::sample::Deed;
+use super::{Align, aligned, escape_line, interval, significant};
+use crate::sample::Workload;
 use crate::summary::MARGIN;
-use crate::{Noise, Run, Summary};
+use crate::{ArmSummary, Noise, Run};
 
-/// `run`: of each cell its arms, and how much noise there was; then what did not count or run, and what should be known.
+/// Formats `run`: the arms and the noise of each cell, then discarded samples, unavailable arms and
+/// notes.
 #[must_use]
 pub fn table(run: &Run) -> String {
     let parts = run.arms.chunk_by(|one, next| one.cell == next.cell).map(|arms| cell_part(run, arms));
     parts.chain([remarks(run)]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn cell_part(run: &Run, arms: &[Summary]) -> String {
+fn cell_part(run: &Run, arms: &[ArmSummary]) -> String {
     let cell = &arms[0].cell;
     let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
-    // What a server does is counted in requests.
-    let asks = cell.split(' ').next() == Some(Deed::Serve.name());
-    let shape = Shape {
+    // The throughput of a server is measured in requests.
+    let asks = cell.split(' ').next() == Some(Workload::Serve.name());
+    let shape = TableColumns {
         languages: languages.len() > 1,
         bytes: !asks && arms.iter().any(|arm| arm.cpu_s_per_gb.is_some()),
     };
     let rows: Vec<Vec<String>> =
         std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
     let noise = run.noise.iter().find(|noise| noise.cell == *cell);
-    format!("{}\n\n{}\n{}", plain(cell), aligned(&shape.align(), &rows), legend(arms, noise))
+    format!("{}\n\n{}\n{}", escape_line(cell), aligned(&shape.align(), &rows), legend(arms, noise))
 }
 
-/// Which columns a cell has.
-struct Shape {
-    /// Whether there is more than one.
+/// The set of columns of a cell.
+struct TableColumns {
+    /// Whether the cell has arms in several languages.
     languages: bool,
-    /// Whether bytes are what is counted.
+    /// Whether the throughput is measured in bytes, not in operations.
     bytes: bool,
 }
 
-impl Shape {
+impl TableColumns {
     fn head(&self) -> Vec<String> {
         let (rate, cpu) = if self.bytes { ("GB/s", "CPU-s/GB") } else { ("ops/s", "CPU-s/Mop") };
         let columns = [
@@ -62,7 +63,7 @@ impl Shape {
         (0..self.head().len()).map(|at| if at < 3 { Align::Left } else { Align::Right }).collect()
     }
 
-    fn row(&self, arm: &Summary) -> Vec<String> {
+    fn row(&self, arm: &ArmSummary) -> Vec<String> {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| significant(value, 3));
         let counted = |value: f64| (arm.runs > 0).then_some(value);
         let (rate, cpu) = if self.bytes {
@@ -73,8 +74,8 @@ impl Shape {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             if arm.among_best { "*" } else { " " }.to_owned(),
-            or_dash(self.languages.then(|| plain(&arm.lang))),
-            plain(&arm.method),
+            or_dash(self.languages.then(|| escape_line(&arm.lang))),
+            escape_line(&arm.method),
             arm.runs.to_string(),
             or_dash(counted(arm.seconds.median).map(|seconds| significant(seconds, 4))),
             or_dash(arm.ratio.as_ref().map(interval)),
@@ -88,21 +89,24 @@ impl Shape {
     }
 }
 
-fn legend(arms: &[Summary], noise: Option<&Noise>) -> String {
+fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
     let mut text = String::new();
     if arms.iter().any(|arm| arm.among_best) {
         let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
         let _ = writeln!(text, "* not shown to be more than {} % slower than the fastest", percent(margin));
     }
-    // Of all that have samples, only the baseline has no ratio to itself.
+    // Among arms with counted samples, only the baseline has no ratio.
     if let Some(base) = arms.iter().find(|arm| arm.ratio.is_none() && arm.runs > 0) {
-        let base = format!("{} {}", plain(&base.lang), plain(&base.method));
+        let base = format!("{} {}", escape_line(&base.lang), escape_line(&base.method));
         let _ = writeln!(text, "ratio: time divided by that of {base}, median over blocks [95 % interval]");
     }
     if let Some(noise) = noise {
         let (floor, ratio) = (percent(noise.floor), interval(&noise.ratio));
-        let _ =
-            writeln!(text, "noise floor: {floor} %: {} divided by itself is {ratio}", plain(&noise.method));
+        let _ = writeln!(
+            text,
+            "noise floor: {floor} %: {} divided by itself is {ratio}",
+            escape_line(&noise.method)
+        );
     }
     text
 }
@@ -119,17 +123,23 @@ fn remarks(run: &Run) -> String {
     }
     let _ = writeln!(text, "discarded: {} of {} samples", discards.values().sum::<u32>(), run.rows.len());
     for ((reason, lang, method), count) in discards {
-        let _ = writeln!(text, "  {count} of {} {}: {}", plain(lang), plain(method), plain(reason));
+        let _ = writeln!(
+            text,
+            "  {count} of {} {}: {}",
+            escape_line(lang),
+            escape_line(method),
+            escape_line(reason)
+        );
     }
     for arm in &run.unavailable {
         let _ = writeln!(
             text,
             "unavailable: {} {}: {}",
-            plain(&arm.lang),
-            plain(&arm.method),
-            plain(&arm.reason)
+            escape_line(&arm.lang),
+            escape_line(&arm.method),
+            escape_line(&arm.reason)
         );
     }
-    run.notes.iter().for_each(|note| text += &format!("note: {}\n", plain(note)));
+    run.notes.iter().for_each(|note| text += &format!("note: {}\n", escape_line(note)));
     text
 }

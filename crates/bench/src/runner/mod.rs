@@ -1,96 +1,98 @@
-//! The order of samples, and which of them count.
+//! The schedule of samples, and the decision which of them are counted.
 //!
-//! Each block runs every arm once, in an order shuffled by the seed (randomised multiple interleaved trials: Abedi and Brecht,
-//! ICPE 2017), and one arm twice, under two names, to show the noise. Does not own how a sample is executed: that is an
-//! [`Executor`]'s.
+//! Each block runs every arm once, in an order shuffled by the seed (randomised multiple
+//! interleaved trials: Abedi and Brecht, ICPE 2017), and the baseline a second time under another
+//! name, to measure the noise. The execution of a sample belongs to an [`Executor`].
 
 mod rules;
 
 use std::collections::VecDeque;
 
 use crate::stats::Random;
-use crate::{ArmName, Error, Op, Row, Unavailable};
+use crate::{ArmName, Error, Op, Row, UnavailableArm};
 
 pub use rules::{CACHED_COLD_MAX, CACHED_WARM_MIN, NOT_VERIFIED, REPEATS_MAX, STEAL_MAX, UNFINISHED};
 
-/// What executes samples.
+/// Executes samples.
 pub trait Executor {
-    /// Executes `arm` once for `block`. The runner sets the row's `block`, and its `method` for the copy of an arm. A row that
-    /// comes with a reason in `discarded` does not count, as one that breaks a rule.
+    /// Executes `arm` once for `block`. The runner sets the row's `block`, and its `method` for the
+    /// second copy of the baseline. A row with a reason in `discarded` is not counted.
     ///
     /// # Errors
-    /// With [`Op::Start`] if the arm cannot run here; with any other operation, the run ends.
+    /// With [`Op::Start`] if the arm cannot run on this machine; any other operation ends the run.
     fn execute(&mut self, arm: &ArmName, block: u32) -> Result<Row, Error>;
 }
 
-/// Who looks on.
-pub trait Watch {
+/// Observes a run and may stop it.
+pub trait RunObserver {
     /// Called before each sample.
     fn next(&mut self, progress: &Progress<'_>);
 
-    /// Whether to end now; asked before each sample, and after one that failed, perhaps for the same reason.
+    /// Returns whether to end the run. Called before each sample and after a failed one, because an
+    /// interrupt may also have killed the sample's process.
     fn stop(&mut self) -> bool;
 }
 
-/// Where a run is.
+/// The position of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// The block, from 1.
     pub block: u32,
-    /// How many there are.
+    /// Number of blocks.
     pub blocks: u32,
-    /// What is executed next.
+    /// The arm of the next sample.
     pub arm: &'a ArmName,
-    /// Samples of this block that are done, repeated ones included.
+    /// Finished samples of this block, including repetitions.
     pub done: usize,
-    /// Samples of this block that are to come, this one included.
+    /// Remaining samples of this block, including the next.
     pub left: usize,
 }
 
-/// What is to be run.
+/// The samples to execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// The arms, each with a name of its own.
+pub struct RunPlan {
+    /// The arms, with unique names.
     pub arms: Vec<ArmName>,
-    /// Which of them runs twice a block.
+    /// The arm that runs twice in each block.
     pub baseline: ArmName,
-    /// How often.
+    /// Number of blocks.
     pub blocks: u32,
-    /// What the order comes from.
+    /// The seed of the order.
     pub seed: u64,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Debug)]
-pub enum End {
-    /// As planned.
+pub enum RunEnd {
+    /// All blocks are finished.
     Complete,
-    /// By [`Watch::stop`].
+    /// [`RunObserver::stop`] returned true.
     Interrupted,
     /// A sample failed, or its data was wrong.
     Failed(Error),
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
-pub struct Outcome {
-    /// Every sample in the order they were made, also those that do not count: [`Row::discarded`] says why.
+pub struct RunOutcome {
+    /// Every sample in order of execution. Samples that are not counted have a reason in
+    /// [`Row::discarded`].
     pub rows: Vec<Row>,
-    /// Arms that cannot run here.
-    pub unavailable: Vec<Unavailable>,
-    /// Blocks that were finished.
+    /// Arms that cannot run on this machine.
+    pub unavailable: Vec<UnavailableArm>,
+    /// Number of finished blocks.
     pub blocks: u32,
-    /// How it ended.
-    pub end: End,
+    /// The way in which the run ended.
+    pub end: RunEnd,
 }
 
-/// Runs `plan`. A block that is not finished does not count.
-pub fn run(plan: &Plan, executor: &mut dyn Executor, watch: &mut dyn Watch) -> Outcome {
-    let outcome = Outcome { rows: Vec::new(), unavailable: Vec::new(), blocks: 0, end: End::Complete };
-    let mut runner = Runner { plan, executor, watch, outcome };
+/// Runs `plan`. The samples of an unfinished block are not counted.
+pub fn run(plan: &RunPlan, executor: &mut dyn Executor, observer: &mut dyn RunObserver) -> RunOutcome {
+    let outcome = RunOutcome { rows: Vec::new(), unavailable: Vec::new(), blocks: 0, end: RunEnd::Complete };
+    let mut runner = Runner { plan, executor, observer, outcome };
     for block in 1..=plan.blocks {
         if let Err(end) = runner.block(block) {
-            runner.forget(block);
+            runner.discard_block(block);
             runner.outcome.end = end;
             break;
         }
@@ -99,26 +101,26 @@ pub fn run(plan: &Plan, executor: &mut dyn Executor, watch: &mut dyn Watch) -> O
     runner.outcome
 }
 
-/// The arms of a block in its order, each with the name it goes by. What was left out before does not change the order of
-/// the others.
-fn order(plan: &Plan, block: u32) -> Vec<(ArmName, ArmName)> {
+/// Returns the arms of a block in order of execution, each with the name in its rows. The order
+/// does not depend on which arms turned out to be unavailable.
+fn order(plan: &RunPlan, block: u32) -> Vec<(ArmName, ArmName)> {
     let mut arms: Vec<_> = plan.arms.iter().map(|arm| (arm.clone(), arm.clone())).collect();
     if plan.arms.contains(&plan.baseline) {
-        arms.push((plan.baseline.clone(), plan.baseline.again()));
+        arms.push((plan.baseline.clone(), plan.baseline.second_copy()));
     }
-    Random::part(plan.seed, block.into()).shuffle(&mut arms);
+    Random::substream(plan.seed, block.into()).shuffle(&mut arms);
     arms
 }
 
 struct Runner<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     executor: &'a mut dyn Executor,
-    watch: &'a mut dyn Watch,
-    outcome: Outcome,
+    observer: &'a mut dyn RunObserver,
+    outcome: RunOutcome,
 }
 
 impl Runner<'_> {
-    fn block(&mut self, block: u32) -> Result<(), End> {
+    fn block(&mut self, block: u32) -> Result<(), RunEnd> {
         let mut queue: VecDeque<_> =
             order(self.plan, block).into_iter().map(|(arm, name)| (arm, name, 0)).collect();
         let mut done = 0;
@@ -126,11 +128,11 @@ impl Runner<'_> {
             if self.is_unavailable(&arm) {
                 continue;
             }
-            if self.watch.stop() {
-                return Err(End::Interrupted);
+            if self.observer.stop() {
+                return Err(RunEnd::Interrupted);
             }
             let left = queue.len() + 1;
-            self.watch.next(&Progress { block, blocks: self.plan.blocks, arm: &name, done, left });
+            self.observer.next(&Progress { block, blocks: self.plan.blocks, arm: &name, done, left });
             let counts = self.sample(&arm, &name, block)?;
             done += 1;
             if !counts && repeats < REPEATS_MAX {
@@ -140,25 +142,25 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Makes one sample; whether nothing is left to do about it.
-    fn sample(&mut self, arm: &ArmName, name: &ArmName, block: u32) -> Result<bool, End> {
+    /// Executes one sample. Returns false if it has to be repeated.
+    fn sample(&mut self, arm: &ArmName, name: &ArmName, block: u32) -> Result<bool, RunEnd> {
         let mut row = match self.executor.execute(arm, block) {
             Ok(row) => row,
-            Err(_) if self.watch.stop() => return Err(End::Interrupted),
+            Err(_) if self.observer.stop() => return Err(RunEnd::Interrupted),
             Err(error) if error.is_unavailable() => {
-                self.leave_out(arm, &error);
+                self.record_unavailable(arm, &error);
                 return Ok(true);
             }
-            Err(error) => return Err(End::Failed(error)),
+            Err(error) => return Err(RunEnd::Failed(error)),
         };
         row.block = block;
         row.method.clone_from(&name.method);
-        if let Some(reason) = rules::reason(&row) {
+        if let Some(reason) = rules::discard_reason(&row) {
             reason.clone_into(&mut row.discarded);
         }
-        let (counts, failure) = (row.discarded.is_empty(), rules::failure(&row));
+        let (counts, failure) = (row.discarded.is_empty(), rules::fatal_error(&row));
         self.outcome.rows.push(row);
-        failure.map_or(Ok(counts), |error| Err(End::Failed(error)))
+        failure.map_or(Ok(counts), |error| Err(RunEnd::Failed(error)))
     }
 
     fn is_unavailable(&self, arm: &ArmName) -> bool {
@@ -166,14 +168,14 @@ impl Runner<'_> {
         gone.iter().any(|gone| gone.lang == arm.lang && gone.method == arm.method)
     }
 
-    fn leave_out(&mut self, arm: &ArmName, error: &Error) {
+    fn record_unavailable(&mut self, arm: &ArmName, error: &Error) {
         let reason = error.cause();
         let ArmName { lang, method } = arm.clone();
-        self.outcome.unavailable.push(Unavailable { lang, method, reason });
+        self.outcome.unavailable.push(UnavailableArm { lang, method, reason });
     }
 
-    /// Counts nothing of a block that was not finished: its arms did not have the same chances.
-    fn forget(&mut self, block: u32) {
+    /// Discards the samples of an unfinished block: not every arm ran under its conditions.
+    fn discard_block(&mut self, block: u32) {
         let rows = self.outcome.rows.iter_mut().filter(|row| row.block == block);
         rows.filter(|row| row.discarded.is_empty()).for_each(|row| UNFINISHED.clone_into(&mut row.discarded));
     }

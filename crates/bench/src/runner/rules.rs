@@ -1,23 +1,24 @@
-//! Which samples do not count. These rules are fixed before anything is measured, and look at conditions, never at a time.
+//! Rules that discard samples. They are fixed in advance and depend on conditions only, never on
+//! the measured time.
 
 use super::{Error, Op, Row};
 use crate::ArmName;
 
-/// The largest share of processor time that the hypervisor may give to others.
+/// Largest fraction of stolen CPU time.
 pub const STEAL_MAX: f64 = 0.02;
-/// The largest share of a file that may be cached before a cold sample.
+/// Largest fraction of a file in the page cache before a cold sample.
 pub const CACHED_COLD_MAX: f64 = 0.01;
-/// The smallest share of a file that must be cached before a warm sample.
+/// Smallest fraction of a file in the page cache before a warm sample.
 pub const CACHED_WARM_MIN: f64 = 0.99;
-/// How often a discarded sample is repeated at most.
+/// Limit of repetitions of a discarded sample.
 pub const REPEATS_MAX: u32 = 3;
-/// Why samples of a block that was not finished do not count.
+/// The reason for samples of an unfinished block.
 pub const UNFINISHED: &str = "block not finished";
-/// Why a sample with wrong data does not count. It also ends the run.
+/// The reason for a sample with wrong data, which also ends the run.
 pub const NOT_VERIFIED: &str = "not verified";
 
-/// Why `row` does not count; `None` if it does.
-pub(super) fn reason(row: &Row) -> Option<&'static str> {
+/// Returns the reason why `row` is not counted; `None` if it is.
+pub(super) fn discard_reason(row: &Row) -> Option<&'static str> {
     let cached = |holds: fn(f64) -> bool| row.cached_before.is_some_and(holds);
     if !row.verified {
         Some(NOT_VERIFIED)
@@ -32,13 +33,13 @@ pub(super) fn reason(row: &Row) -> Option<&'static str> {
     }
 }
 
-/// Why the run cannot go on after `row`.
-pub(super) fn failure(row: &Row) -> Option<Error> {
+/// Returns the error that ends the run after `row`, if any.
+pub(super) fn fatal_error(row: &Row) -> Option<Error> {
     let failed = |op, cause| Some(Error::new(op, ArmName::of(row).to_string(), cause));
     if !row.verified {
         return failed(Op::Verify, "the data is not what it should be".to_owned());
     }
-    // Programs in other languages say it themselves.
+    // Playground programs report this time themselves, so it is untrusted.
     let took_time = row.seconds.is_finite() && row.seconds > 0.0;
     if took_time { None } else { failed(Op::Execute, format!("it says that it took {} s", row.seconds)) }
 }

@@ -1,4 +1,4 @@
-//! Samples of a copy: all of one file into a new one beside it.
+//! Samples of a copy: one file into a new file in the same directory.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,22 +10,22 @@ use fathom_io::data::Buffer;
 use fathom_io::data::transfer::{Transfer, Way};
 use fathom_io::sys::usage;
 
-use super::drive::Tally;
-use super::spec::{Failure, Method, Spec};
-use super::spent;
-use crate::lang::Answer;
+use super::io_loop::IoTotals;
+use super::spec::{Method, SampleError, SampleSpec};
+use super::usage_between;
+use crate::lang::Measurement;
 
-/// Where the copy of the file at `path` is made.
+/// Returns the path of the copy of the file at `path`.
 #[must_use]
 pub fn copy_of(path: &Path) -> PathBuf {
     path.with_extension("copy")
 }
 
-/// Copies, `block` bytes a call.
-pub(super) fn copy(spec: &Spec) -> Result<Answer, Failure> {
+/// Copies the file, at most `block` bytes with each call.
+pub(super) fn copy(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let target = copy_of(&spec.path);
-    let from = File::open(&spec.path).map_err(|error| Failure::io("open", &spec.path, error))?;
-    let to = File::create(&target).map_err(|error| Failure::io("open", &target, error))?;
+    let from = File::open(&spec.path).map_err(|error| SampleError::io("open", &spec.path, error))?;
+    let to = File::create(&target).map_err(|error| SampleError::io("open", &target, error))?;
     let (before, start) = (usage(), Instant::now());
     let moved = match spec.method {
         Method::CopyFileRange => in_kernel(spec, Way::CopyFileRange, &from, &to),
@@ -33,36 +33,38 @@ pub(super) fn copy(spec: &Spec) -> Result<Answer, Failure> {
         Method::Splice => in_kernel(spec, Way::Splice, &from, &to),
         _ => through_memory(spec, &from, &to),
     };
-    let tally = moved.map_err(|error| Failure::io("copy to", &target, error))?;
-    let mut answer = tally.answer(start.elapsed().as_secs_f64(), &spent(&before, &usage()));
-    to.sync_data().map_err(|error| Failure::io("sync", &target, error))?;
-    answer.sync_s = start.elapsed().as_secs_f64();
+    let totals = moved.map_err(|error| SampleError::io("copy to", &target, error))?;
+    let mut measurement =
+        totals.measurement(start.elapsed().as_secs_f64(), &usage_between(&before, &usage()));
+    to.sync_data().map_err(|error| SampleError::io("sync", &target, error))?;
+    measurement.sync_s = start.elapsed().as_secs_f64();
     drop(to);
-    answer.close_s = start.elapsed().as_secs_f64();
-    Ok(answer)
+    measurement.close_s = start.elapsed().as_secs_f64();
+    Ok(measurement)
 }
 
-fn through_memory(spec: &Spec, mut from: &File, mut to: &File) -> std::io::Result<Tally> {
-    let (mut buffer, mut tally) = (Buffer::new(spec.block), Tally { in_flight_max: 1, ..Tally::default() });
+fn through_memory(spec: &SampleSpec, mut from: &File, mut to: &File) -> std::io::Result<IoTotals> {
+    let (mut buffer, mut totals) =
+        (Buffer::new(spec.block), IoTotals { in_flight_max: 1, ..IoTotals::default() });
     loop {
         let read = from.read(&mut buffer)?;
         if read == 0 {
-            return Ok(tally);
+            return Ok(totals);
         }
         to.write_all(&buffer[..read])?;
-        tally.ops += 1;
-        tally.bytes += read as u64;
+        totals.ops += 1;
+        totals.bytes += read as u64;
     }
 }
 
-fn in_kernel(spec: &Spec, way: Way, from: &File, to: &File) -> std::io::Result<Tally> {
-    let (transfer, mut tally) = (Transfer::new(way)?, Tally { in_flight_max: 1, ..Tally::default() });
+fn in_kernel(spec: &SampleSpec, way: Way, from: &File, to: &File) -> std::io::Result<IoTotals> {
+    let (transfer, mut totals) = (Transfer::new(way)?, IoTotals { in_flight_max: 1, ..IoTotals::default() });
     loop {
-        let moved = transfer.step(from.as_fd(), tally.bytes, to.as_fd(), spec.block)?;
+        let moved = transfer.step(from.as_fd(), totals.bytes, to.as_fd(), spec.block)?;
         if moved == 0 {
-            return Ok(tally);
+            return Ok(totals);
         }
-        tally.ops += 1;
-        tally.bytes += moved as u64;
+        totals.ops += 1;
+        totals.bytes += moved as u64;
     }
 }

@@ -1,28 +1,29 @@
-//! Latencies of some operations: timing each would cost more than a hundredth of it, unless it is one that waits for the disk.
+//! Latency measurement. Only some operations are timed: reading the clock twice would add more than
+//! 1 % to a short operation. Operations that wait for the disk are all timed.
 
 use std::time::Instant;
 
-/// One operation in so many is timed, a power of two.
+/// One operation in this many is timed; a power of two.
 const ONE_IN: u64 = 64;
 
-/// The latencies of one thread's timed operations.
+/// Latencies of the timed operations of one thread.
 #[derive(Debug)]
-pub(super) struct Latencies {
-    /// Numbers of operations with none of these bits are timed.
+pub(super) struct LatencySampler {
+    /// An operation is timed if its number has none of these bits.
     mask: u64,
     count: u64,
     started: Vec<(u64, Instant)>,
     pub(super) nanoseconds: Vec<u64>,
 }
 
-impl Latencies {
-    /// Of each operation, or of one in 64.
+impl LatencySampler {
+    /// Times every operation, or one in [`ONE_IN`].
     pub(super) fn new(each: bool) -> Self {
         let mask = if each { 0 } else { ONE_IN - 1 };
         Self { mask, count: 0, started: Vec::new(), nanoseconds: Vec::new() }
     }
 
-    /// An operation is about to be submitted under `tag`.
+    /// Records the submission of the operation `tag`.
     #[inline]
     pub(super) fn start(&mut self, tag: u64) {
         if self.count & self.mask == 0 {
@@ -31,7 +32,7 @@ impl Latencies {
         self.count += 1;
     }
 
-    /// The operation of `tag` has ended.
+    /// Records the completion of the operation `tag`.
     #[inline]
     pub(super) fn end(&mut self, tag: u64) {
         if self.started.is_empty() {

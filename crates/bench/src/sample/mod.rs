@@ -1,23 +1,24 @@
-//! One sample, executed by this process: what `fathom bench sample` does, and the playground's programs in their languages.
+//! Execution of one sample in this process: the implementation of `fathom bench sample`, the
+//! counterpart of the playground's programs.
 //!
-//! Owns: the command that such a process is given ([`Spec`]), partitions, the loop that keeps operations under way, clocks and counts.
-//! Does not own: the file's state before, and what is thought of the result.
+//! Owns: the parameters of such a process ([`SampleSpec`]), partitions, the I/O loop, clocks and
+//! counters. Does not own: the cache state of the file, and the evaluation of the result.
 
+mod barrier;
+mod block_order;
 mod copy;
-mod drive;
-mod gate;
+mod io_loop;
 mod latency;
 mod model;
 mod null;
-mod order;
 pub(crate) mod serve;
-pub(crate) mod small;
+pub(crate) mod small_files;
 mod spec;
 mod tree;
 
 pub use copy::copy_of;
 pub use model::METHODS;
-pub use spec::{Deed, Failure, Method, Spec, arguments};
+pub use spec::{Method, SampleError, SampleSpec, Workload, arguments};
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,73 +29,80 @@ use std::time::Instant;
 
 use fathom_io::sys::{Usage, usage};
 
-use crate::lang::Answer;
-use drive::{Job, Tally};
-use gate::Gate;
+use crate::lang::Measurement;
+use barrier::StartBarrier;
+use io_loop::{IoTotals, PartitionTask};
 
 /// Executes `spec`.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a combination that makes no sense, [`Failure::Unavailable`] where the method cannot run here,
-/// [`Failure::Io`] for what fails.
-pub fn execute(spec: &Spec) -> Result<Answer, Failure> {
+/// [`SampleError::Usage`] for an invalid combination of parameters, [`SampleError::Unavailable`] if
+/// the method cannot run on this machine, [`SampleError::Io`] for a failed operation.
+pub fn execute(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     spec.check()?;
-    match spec.deed {
-        Deed::Walk | Deed::Stat => return tree::walk(spec),
-        Deed::SmallFiles => return small::read(spec),
-        Deed::Serve => return serve::serve(spec),
-        Deed::Copy => return copy::copy(spec),
+    match spec.workload {
+        Workload::Walk | Workload::Stat => return tree::walk(spec),
+        Workload::SmallFiles => return small_files::read(spec),
+        Workload::Serve => return serve::serve(spec),
+        Workload::Copy => return copy::copy(spec),
         _ => {}
     }
     let file: Arc<OwnedFd> = Arc::new(open(spec)?.into());
-    let gate = Gate::default();
+    let barrier = StartBarrier::default();
     let (start, usage_before, results) = thread::scope(|scope| {
-        let job = |number| Job { spec, number, file: file.clone(), gate: &gate };
+        let job = |number| PartitionTask { spec, number, file: file.clone(), barrier: &barrier };
         let spawn = |number| {
             let job = job(number);
             thread::Builder::new().spawn_scoped(scope, move || job.run())
         };
         let handles: Result<Vec<_>, _> = (0..spec.threads).map(spawn).collect();
-        let Ok(handles) = handles.inspect_err(|_| gate.open(false)) else {
-            return Err(Failure::io("start threads for", &spec.path, std::io::ErrorKind::OutOfMemory.into()));
+        let Ok(handles) = handles.inspect_err(|_| barrier.release(false)) else {
+            return Err(SampleError::io(
+                "start threads for",
+                &spec.path,
+                std::io::ErrorKind::OutOfMemory.into(),
+            ));
         };
-        gate.wait_for(spec.threads);
+        barrier.wait_for_threads(spec.threads);
         let (usage_before, start) = (usage(), Instant::now());
-        gate.open(true);
+        barrier.release(true);
         Ok((start, usage_before, handles.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()))
     })?;
     let (seconds, usage_after) = (start.elapsed().as_secs_f64(), usage());
-    let mut tally = Tally::default();
+    let mut totals = IoTotals::default();
     for result in results {
-        tally.add(result.map_err(|_| Failure::io("execute", &spec.path, std::io::ErrorKind::Other.into()))??);
+        totals.add(
+            result
+                .map_err(|_| SampleError::io("execute", &spec.path, std::io::ErrorKind::Other.into()))??,
+        );
     }
-    let mut answer = tally.answer(seconds, &spent(&usage_before, &usage_after));
-    if spec.deed.writes() {
-        finish(spec, file, start, &mut answer)?;
+    let mut measurement = totals.measurement(seconds, &usage_between(&usage_before, &usage_after));
+    if spec.workload.writes() {
+        time_sync_and_close(spec, file, start, &mut measurement)?;
     }
-    Ok(answer)
+    Ok(measurement)
 }
 
-fn open(spec: &Spec) -> Result<File, Failure> {
+fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     let mut options = OpenOptions::new();
-    // A map that is written must be readable, too.
-    options.read(!spec.deed.writes() || spec.method == Method::Mmap);
-    if spec.deed.writes() {
+    // A writable shared mapping requires a file that is open for reading (mmap(2)).
+    options.read(!spec.workload.writes() || spec.method == Method::Mmap);
+    if spec.workload.writes() {
         options.write(true).create(true).truncate(true);
     }
     if spec.direct {
         options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed());
     }
-    let file = options.open(&spec.path).map_err(|error| Failure::io("open", &spec.path, error))?;
-    if spec.deed.writes() && spec.method == Method::Mmap {
-        // A map does not grow with the file: its space is allocated before the clock starts.
+    let file = options.open(&spec.path).map_err(|error| SampleError::io("open", &spec.path, error))?;
+    if spec.workload.writes() && spec.method == Method::Mmap {
+        // A mapping does not extend the file, so the blocks are allocated before the clock starts.
         let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, spec.size);
-        allocated.map_err(|errno| Failure::io("allocate", &spec.path, errno.into()))?;
+        allocated.map_err(|errno| SampleError::io("allocate", &spec.path, errno.into()))?;
     }
     Ok(file)
 }
 
-fn spent(before: &Usage, after: &Usage) -> Usage {
+fn usage_between(before: &Usage, after: &Usage) -> Usage {
     Usage {
         cpu: after.cpu.saturating_sub(before.cpu),
         cpu_user: after.cpu_user.saturating_sub(before.cpu_user),
@@ -103,12 +111,17 @@ fn spent(before: &Usage, after: &Usage) -> Usage {
     }
 }
 
-/// The other two clocks.
-fn finish(spec: &Spec, file: Arc<OwnedFd>, start: Instant, answer: &mut Answer) -> Result<(), Failure> {
-    let failed = |deed, errno: rustix::io::Errno| Failure::io(deed, &spec.path, errno.into());
+/// Measures `sync_s` and `close_s`.
+fn time_sync_and_close(
+    spec: &SampleSpec,
+    file: Arc<OwnedFd>,
+    start: Instant,
+    measurement: &mut Measurement,
+) -> Result<(), SampleError> {
+    let failed = |action, errno: rustix::io::Errno| SampleError::io(action, &spec.path, errno.into());
     rustix::fs::fdatasync(file.as_fd()).map_err(|errno| failed("sync", errno))?;
-    answer.sync_s = start.elapsed().as_secs_f64();
+    measurement.sync_s = start.elapsed().as_secs_f64();
     drop(file);
-    answer.close_s = start.elapsed().as_secs_f64();
+    measurement.close_s = start.elapsed().as_secs_f64();
     Ok(())
 }

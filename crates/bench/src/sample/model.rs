@@ -1,14 +1,14 @@
-//! The methods by name, and the model each is.
+//! The methods by name, and the construction of their I/O models.
 
 use fathom_io::Unavailable;
 use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Ring, RingOptions};
 
-use super::null::Null;
-use super::spec::{Deed, Method, Spec};
+use super::null::NullModel;
+use super::spec::{Method, SampleSpec, Workload};
 use crate::pattern::Pattern;
 
-/// What `--method` takes, and `--list` shows.
+/// The values of `--method`, which `--list` prints.
 pub const METHODS: [(&str, Method); 18] = [
     ("blocking", Method::Blocking),
     ("pwrite", Method::Pwrite),
@@ -30,30 +30,34 @@ pub const METHODS: [(&str, Method); 18] = [
     ("splice", Method::Splice),
 ];
 
-/// Somebody who goes on with a model, whichever it is: each has its own copy of the loop, so that a blocking call is nothing else.
-pub(super) trait With {
-    type Out;
+/// A generic function over the I/O model. Each model gets its own monomorphised copy of the loop,
+/// so that a blocking call involves no dynamic dispatch.
+pub(super) trait ModelVisitor {
+    type Output;
 
-    fn with(self, model: impl Data) -> Self::Out;
+    fn visit(self, model: impl Data) -> Self::Output;
 }
 
-/// Makes the model of `spec` for one thread and has `with` go on with it.
-pub(super) fn make<W: With>(spec: &Spec, with: W) -> Result<W::Out, Unavailable> {
-    let Spec { depth, batch, completion, .. } = *spec;
+/// Builds the model of `spec` for one thread and calls `with` on it.
+pub(super) fn build_and_visit<W: ModelVisitor>(
+    spec: &SampleSpec,
+    visitor: W,
+) -> Result<W::Output, Unavailable> {
+    let SampleSpec { depth, batch, completion, .. } = *spec;
     let ring = RingOptions { depth, batch, completion, registered: false, sqpoll: false };
     let pool = || Pool::new(NativeData, depth, depth, batch).map_err(|error| no_threads(&error));
     Ok(match spec.method {
-        Method::Blocking => with.with(Blocking::new(NativeData, Position::Own)),
-        Method::Pwrite => with.with(Blocking::new(NativeData, Position::Explicit)),
-        Method::Uring => with.with(Ring::new(ring)?),
-        Method::UringRegistered => with.with(Ring::new(RingOptions { registered: true, ..ring })?),
-        Method::UringPolled => with.with(Ring::new(RingOptions { sqpoll: true, ..ring })?),
-        Method::Pool => with.with(pool()?),
-        Method::Nowait => with.with(Nowait::new(pool()?)),
-        Method::Tokio => with.with(TokioFile::new(depth)?),
-        Method::Mmap if spec.deed == Deed::RandomRead => with.with(Mapped::random()),
-        Method::Mmap => with.with(Mapped::default()),
-        Method::Null => with.with(Null::new(Pattern::new(spec.seed, spec.generation))),
+        Method::Blocking => visitor.visit(Blocking::new(NativeData, Position::Own)),
+        Method::Pwrite => visitor.visit(Blocking::new(NativeData, Position::Explicit)),
+        Method::Uring => visitor.visit(Ring::new(ring)?),
+        Method::UringRegistered => visitor.visit(Ring::new(RingOptions { registered: true, ..ring })?),
+        Method::UringPolled => visitor.visit(Ring::new(RingOptions { sqpoll: true, ..ring })?),
+        Method::Pool => visitor.visit(pool()?),
+        Method::Nowait => visitor.visit(Nowait::new(pool()?)),
+        Method::Tokio => visitor.visit(TokioFile::new(depth)?),
+        Method::Mmap if spec.workload == Workload::RandomRead => visitor.visit(Mapped::random()),
+        Method::Mmap => visitor.visit(Mapped::default()),
+        Method::Null => visitor.visit(NullModel::new(Pattern::new(spec.seed, spec.generation))),
         _ => unreachable!("a specification that was checked has a method that moves bytes of a file"),
     })
 }

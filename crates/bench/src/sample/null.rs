@@ -1,4 +1,5 @@
-//! A model that makes no call and says that all has been done. What is read are the stamps alone, which is all that the loop looks at.
+//! An I/O model without system calls that completes every operation immediately. Reads only set the
+//! stamps, the only part of the data that the loop checks.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,23 +9,23 @@ use fathom_io::data::{Blocking, Buffer, Data, Done, FileId, Kind, NativeData, Op
 
 use crate::pattern::Pattern;
 
-/// The model.
+/// The no-op model.
 #[derive(Debug)]
-pub(super) struct Null {
-    /// Knows the files.
+pub(super) struct NullModel {
+    /// Registers the files and allocates the buffers.
     files: Blocking<NativeData>,
     pattern: Pattern,
     done: Option<Done>,
 }
 
-impl Null {
-    /// As if files had `pattern`.
+impl NullModel {
+    /// Simulates files that hold `pattern`.
     pub(super) fn new(pattern: Pattern) -> Self {
         Self { files: Blocking::new(NativeData, Position::Explicit), pattern, done: None }
     }
 }
 
-impl Data for Null {
+impl Data for NullModel {
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         self.files.attach(file)
     }
@@ -64,18 +65,18 @@ impl Data for Null {
 mod tests {
     use fathom_io::uring::Completion;
 
-    use crate::sample::{Deed, Method, Spec, execute};
+    use crate::sample::{Method, SampleSpec, Workload, execute};
 
     #[test]
-    fn the_loop_alone_does_all_it_does_around_calls() {
+    fn the_null_model_runs_the_loop_without_system_calls() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("file");
         let (threads, depth, batch, completion) = (1, 1, 1, Completion::Wait);
         let (size, block, direct, seed, generation) = (100_000, 8192, false, 3, 4);
-        for (deed, pages) in [(Deed::Write, 0), (Deed::Read, 25), (Deed::RandomRead, 25)] {
+        for (workload, pages) in [(Workload::Write, 0), (Workload::Read, 25), (Workload::RandomRead, 25)] {
             let (method, path) = (Method::Null, path.clone());
-            let spec = Spec {
-                deed,
+            let spec = SampleSpec {
+                workload,
                 method,
                 path,
                 size,
@@ -88,8 +89,12 @@ mod tests {
                 seed,
                 generation,
             };
-            let answer = execute(&spec).unwrap();
-            assert_eq!((answer.ops, answer.bytes, answer.pages_ok), (13, 100_000, pages), "{deed:?}");
+            let measurement = execute(&spec).unwrap();
+            assert_eq!(
+                (measurement.ops, measurement.bytes, measurement.pages_ok),
+                (13, 100_000, pages),
+                "{workload:?}"
+            );
         }
         assert_eq!(std::fs::metadata(path).unwrap().len(), 0, "nothing was written");
     }

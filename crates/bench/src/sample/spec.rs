@@ -1,4 +1,4 @@
-//! What a sample is to do, and how it may fail.
+//! The parameters of a sample, and its errors.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -8,31 +8,31 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Choice, Unavailable};
 
-/// The work.
+/// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// Each block once, in ascending order.
+pub enum Workload {
+    /// Writes each block once, in ascending order.
     Write,
-    /// The same.
+    /// Reads each block once, in ascending order.
     Read,
-    /// Each block once, in random order.
+    /// Reads each block once, in random order.
     RandomRead,
-    /// Blocks one after the other, each synced (fdatasync) before the next.
+    /// Appends blocks, each followed by an fdatasync before the next.
     AppendSync,
     /// Reads all names of a tree.
     Walk,
-    /// The same, with all metadata.
+    /// Reads all names of a tree and the metadata of every entry.
     Stat,
-    /// Opens, reads and closes files of one block.
+    /// Opens, reads and closes files of one block each.
     SmallFiles,
-    /// Asks a server of static files for files of one block, each once, in random order.
+    /// Requests files of one block each from a static file server, each once, in random order.
     Serve,
-    /// Makes a copy of the file.
+    /// Copies the file.
     Copy,
 }
 
-impl Deed {
-    /// Every one.
+impl Workload {
+    /// All workloads.
     pub const ALL: [Self; 9] = [
         Self::Write,
         Self::Read,
@@ -45,25 +45,25 @@ impl Deed {
         Self::Copy,
     ];
 
-    /// Whether the file is made by it.
+    /// Returns whether the workload writes the file.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AppendSync)
     }
 
-    /// Whether it is about a tree, not a file.
+    /// Returns whether the workload walks a tree.
     #[must_use]
     pub fn is_of_tree(self) -> bool {
         matches!(self, Self::Walk | Self::Stat)
     }
 
-    /// Whether it reads many files of one block.
+    /// Returns whether the workload reads many files of one block.
     #[must_use]
     pub fn is_of_small_files(self) -> bool {
         matches!(self, Self::SmallFiles | Self::Serve)
     }
 
-    /// As it is spelled.
+    /// Returns the name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -79,67 +79,67 @@ impl Deed {
         }
     }
 
-    /// The deed of that name.
+    /// Returns the workload called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|deed| deed.name() == name)
+        Self::ALL.into_iter().find(|workload| workload.name() == name)
     }
 }
 
-/// The way.
+/// The I/O method of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// read(2) and write(2) on one thread.
     Blocking,
-    /// pread(2) and pwrite(2), a partition a thread.
+    /// pread(2) and pwrite(2), with one partition for each thread.
     Pwrite,
-    /// A ring a thread.
+    /// An io_uring ring for each thread.
     Uring,
-    /// The same with files and buffers registered.
+    /// [`Uring`](Self::Uring) with registered files and buffers.
     UringRegistered,
-    /// The same with a thread of the kernel's that looks for submissions.
+    /// [`Uring`](Self::Uring) with a kernel thread that polls for submissions (SQPOLL).
     UringPolled,
-    /// A pool of `depth` threads, a hand-off a batch.
+    /// A pool of `depth` threads, with one hand-off for each batch.
     Pool,
-    /// Reads that do not wait, else the pool.
+    /// `RWF_NOWAIT` reads, with the pool as fallback.
     Nowait,
-    /// tokio's files.
+    /// tokio files.
     Tokio,
-    /// A memory map.
+    /// A memory mapping.
     Mmap,
-    /// No call at all: what the loop around the calls costs.
+    /// No system calls: measures the cost of the loop.
     Null,
-    /// For trees: blocking calls on one thread.
+    /// Walks: blocking calls on one thread.
     Sync,
-    /// For trees: blocking calls on threads.
+    /// Walks: blocking calls on several threads.
     Threads,
-    /// For trees: tokio, one call after another.
+    /// Walks: tokio, one call at a time.
     AsyncSeq,
-    /// For trees: tokio, many calls under way.
+    /// Walks: tokio, concurrent calls.
     AsyncPar,
-    /// For trees: as many threads as the storage rewards.
+    /// Walks: a number of threads that adapts to the storage.
     Auto,
-    /// For copies: copy_file_range(2).
+    /// Copies: copy_file_range(2).
     CopyFileRange,
-    /// For copies and servers: sendfile(2).
+    /// Copies and servers: sendfile(2).
     Sendfile,
-    /// For copies: splice(2) through a pipe.
+    /// Copies: splice(2) through a pipe.
     Splice,
 }
 
 impl Method {
-    /// Whether `deed` can be done with it.
-    fn can(self, deed: Deed) -> bool {
+    /// Returns whether the method implements `workload`.
+    fn supports(self, workload: Workload) -> bool {
         let walks = matches!(
             self,
             Self::Sync | Self::Threads | Self::AsyncSeq | Self::AsyncPar | Self::Auto | Self::Uring
         );
         let copies = matches!(self, Self::CopyFileRange | Self::Sendfile | Self::Splice);
-        match deed {
-            Deed::Walk | Deed::Stat => walks,
-            Deed::Copy => copies || self == Self::Blocking,
-            Deed::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
-            Deed::Serve => {
+        match workload {
+            Workload::Walk | Workload::Stat => walks,
+            Workload::Copy => copies || self == Self::Blocking,
+            Workload::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
+            Workload::Serve => {
                 matches!(self, Self::Blocking | Self::Nowait | Self::Pool | Self::Tokio | Self::Sendfile)
             }
             _ => self == Self::Uring || !(walks || copies),
@@ -147,53 +147,53 @@ impl Method {
     }
 }
 
-/// A sample.
+/// The parameters of a sample.
 #[derive(Clone, Debug)]
-pub struct Spec {
-    /// The work.
-    pub deed: Deed,
-    /// The way.
+pub struct SampleSpec {
+    /// The workload.
+    pub workload: Workload,
+    /// The I/O method.
     pub method: Method,
-    /// The file.
+    /// The file, or the directory of the tree.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Bytes of the file, or of all small files.
     pub size: u64,
-    /// Bytes of an operation.
+    /// Bytes of one operation.
     pub block: usize,
-    /// Threads, each with a partition.
+    /// Threads, with one partition each.
     pub threads: usize,
-    /// Operations each has under way.
+    /// Operations each thread keeps in flight.
     pub depth: usize,
     /// Operations submitted at once.
     pub batch: usize,
-    /// How completions are waited for.
+    /// The way of waiting for completions.
     pub completion: Completion,
-    /// Whether the page cache is passed by.
+    /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// Of the data and of the order.
+    /// The seed of the data pattern and of random orders.
     pub seed: u64,
-    /// Of the data.
+    /// The generation of the data pattern.
     pub generation: u64,
 }
 
-/// Largest block: a read or write of more is cut by the kernel (read(2)).
+/// Blocks must be smaller than this: read(2) and write(2) transfer at most 0x7ffff000 bytes.
 const BLOCK_MAX: usize = 1 << 30;
 
-impl Spec {
-    /// Blocks of the file.
+impl SampleSpec {
+    /// Returns the number of blocks of the file.
     pub(super) fn blocks(&self) -> u64 {
         self.size.div_ceil(self.block as u64)
     }
 
-    /// Whether this can be asked for at all.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        let wrong = |what: &str| Err(Failure::Usage(what.to_owned()));
+    /// Checks that the parameters are valid and consistent.
+    pub(super) fn check(&self) -> Result<(), SampleError> {
+        let wrong = |what: &str| Err(SampleError::Usage(what.to_owned()));
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
         let alone = matches!(self.method, Method::Blocking | Method::Mmap | Method::Null);
         match self {
-            _ if !self.method.can(self.deed) => wrong("this method is not for this workload"),
-            Self { size: 0, .. } if !self.deed.is_of_tree() => wrong("the size is zero"),
-            Self { block: 0 | BLOCK_MAX.., .. } if !self.deed.is_of_tree() => {
+            _ if !self.method.supports(self.workload) => wrong("this method is not for this workload"),
+            Self { size: 0, .. } if !self.workload.is_of_tree() => wrong("the size is zero"),
+            Self { block: 0 | BLOCK_MAX.., .. } if !self.workload.is_of_tree() => {
                 wrong("the block is zero, or 1 GiB or more")
             }
             Self { threads: 0, .. } | Self { depth: 0, .. } | Self { batch: 0, .. } => {
@@ -206,35 +206,39 @@ impl Spec {
                 wrong("with O_DIRECT, size and block must be multiples of 512")
             }
             _ if alone && self.threads > 1 => wrong("this method has one thread"),
-            _ if self.deed == Deed::AppendSync && self.threads > 1 => wrong("append-sync has one thread"),
-            _ if self.deed == Deed::Serve && self.threads > 1 => wrong("the server has one thread"),
-            _ if self.deed == Deed::Serve && self.direct => wrong("the server does not read with O_DIRECT"),
+            _ if self.workload == Workload::AppendSync && self.threads > 1 => {
+                wrong("append-sync has one thread")
+            }
+            _ if self.workload == Workload::Serve && self.threads > 1 => wrong("the server has one thread"),
+            _ if self.workload == Workload::Serve && self.direct => {
+                wrong("the server does not read with O_DIRECT")
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// Why a sample has no answer.
+/// The error of a sample.
 #[derive(Debug)]
-pub enum Failure {
-    /// It was asked for something that makes no sense.
+pub enum SampleError {
+    /// The parameters are invalid.
     Usage(String),
-    /// The method cannot run here.
+    /// The method cannot run on this machine.
     Unavailable(Unavailable),
-    /// The same, in the walk's words.
+    /// The walk cannot run on this machine, for the given reason.
     Refused(String),
-    /// Something failed: the deed, the file, the cause.
+    /// An operation failed: its name, the file, the cause.
     Io(&'static str, PathBuf, io::Error),
-    /// The data of this file is wrong: at this offset.
+    /// The data of this file is wrong in the page at this offset.
     Wrong(PathBuf, u64),
 }
 
-impl Failure {
-    pub(crate) fn io(deed: &'static str, path: &Path, cause: io::Error) -> Self {
-        Self::Io(deed, path.to_owned(), cause)
+impl SampleError {
+    pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Self {
+        Self::Io(action, path.to_owned(), cause)
     }
 
-    /// The exit status of a process that ends with it (playground/README.md).
+    /// Returns the exit status of a process that ends with this error (playground/README.md).
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {
@@ -245,12 +249,14 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(what) | Self::Refused(what) => f.write_str(what),
             Self::Unavailable(why) => why.fmt(f),
-            Self::Io(deed, path, cause) => write!(f, "cannot {deed} '{}': {}", path.display(), words(cause)),
+            Self::Io(action, path, cause) => {
+                write!(f, "cannot {action} '{}': {}", path.display(), os_error_text(cause))
+            }
             Self::Wrong(path, offset) => {
                 write!(f, "cannot verify '{}': page at {offset} is not what was written", path.display())
             }
@@ -258,17 +264,17 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for SampleError {}
 
-/// The errno's words, without the number that the standard library adds.
-fn words(error: &io::Error) -> String {
+/// Returns the text of the errno without the number that the standard library appends.
+fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Arguments of a sample, as the playground's programs take them, in the order in which they are passed.
+/// Returns the command line options of a sample, which the playground's programs share.
 #[must_use]
-pub fn arguments(spec: &Spec, method: &str) -> Vec<OsString> {
+pub fn arguments(spec: &SampleSpec, method: &str) -> Vec<OsString> {
     let wait = match spec.completion {
         Completion::Wait => "wait",
         Completion::Spin => "spin",
@@ -287,7 +293,7 @@ pub fn arguments(spec: &Spec, method: &str) -> Vec<OsString> {
     ];
     let start: [OsString; 6] = [
         "--op".into(),
-        spec.deed.name().into(),
+        spec.workload.name().into(),
         "--method".into(),
         method.into(),
         "--path".into(),

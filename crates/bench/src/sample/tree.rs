@@ -1,4 +1,5 @@
-//! Samples of a tree: `walk` reads all names below a directory, `stat` takes the metadata of all of them as well.
+//! Samples of a tree: `walk` reads all names below a directory, `stat` also reads the metadata of
+//! every entry.
 
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,47 +13,47 @@ use fathom_walk::{
     Options, Roots,
 };
 
-use super::spec::{Deed, Failure, Method, Spec};
-use super::spent;
-use crate::lang::Answer;
+use super::spec::{Method, SampleError, SampleSpec, Workload};
+use super::usage_between;
+use crate::lang::Measurement;
 
-/// What has been found.
+/// Totals of a walk, shared by its workers.
 #[derive(Debug, Default)]
-struct Count {
+struct TreeTotals {
     entries: AtomicU64,
     bytes: AtomicU64,
     error: Mutex<Option<Errno>>,
 }
 
-/// Counts, on the workers.
-struct Counter {
-    count: Arc<Count>,
+/// The visitor of the walk, which counts entries and bytes on the workers.
+struct TreeCounter {
+    count: Arc<TreeTotals>,
     stats: bool,
 }
 
-/// Entries and bytes that a worker has not added yet.
-type Share = (u64, u64);
+/// Entries and bytes that a worker has not added to the totals yet.
+type LocalTotals = (u64, u64);
 
-impl Counter {
+impl TreeCounter {
     fn fail(&self, errno: Errno) {
         self.count.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(errno);
     }
 }
 
-impl Gather for Counter {
-    type Local = Share;
+impl Gather for TreeCounter {
+    type Local = LocalTotals;
 
     fn select(&self, _: &Arc<Node>, names: &mut Names) {
         names.skip_stat_if(|name| !self.stats && name.file_type != FileType::Unknown);
     }
 
-    fn enter(&self, _: &mut Share, _: Enter<'_>) -> Descend {
+    fn enter(&self, _: &mut LocalTotals, _: Enter<'_>) -> Descend {
         Descend::Yes
     }
 
     fn entries<'a>(
         &self,
-        share: &mut Share,
+        share: &mut LocalTotals,
         _: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         below: &mut Below<'_, '_>,
@@ -71,31 +72,31 @@ impl Gather for Counter {
         }
     }
 
-    fn failed(&self, _: &mut Share, failure: fathom_walk::Failure<'_>) {
+    fn failed(&self, _: &mut LocalTotals, failure: fathom_walk::Failure<'_>) {
         self.fail(failure.errno);
     }
 
-    fn root_file(&self, _: &mut Share, _: &Arc<Node>, _: &Meta) {
+    fn root_file(&self, _: &mut LocalTotals, _: &Arc<Node>, _: &Meta) {
         self.fail(Errno::NOTDIR);
     }
 
-    fn flush(&self, share: &mut Share) {
+    fn flush(&self, share: &mut LocalTotals) {
         let (entries, bytes) = std::mem::take(share);
         self.count.entries.fetch_add(entries, Relaxed);
         self.count.bytes.fetch_add(bytes, Relaxed);
     }
 }
 
-struct Root(Option<std::ffi::CString>);
+struct SingleRoot(Option<std::ffi::CString>);
 
-impl Roots for Root {
+impl Roots for SingleRoot {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.0.take().map_or(NextRoot::End, NextRoot::Path)
     }
 }
 
-/// The model of the walk, and its workers.
-fn choice(spec: &Spec) -> (Choice, Option<usize>) {
+/// Returns the model of the walk and its number of workers.
+fn choice(spec: &SampleSpec) -> (Choice, Option<usize>) {
     match spec.method {
         Method::Threads => (Choice::Threads(Some(spec.threads)), None),
         Method::Uring => (Choice::Uring(Some(spec.depth)), Some(spec.threads)),
@@ -106,7 +107,7 @@ fn choice(spec: &Spec) -> (Choice, Option<usize>) {
     }
 }
 
-fn options(spec: &Spec, stats: bool) -> Options {
+fn options(spec: &SampleSpec, stats: bool) -> Options {
     let (choice, threads) = choice(spec);
     Options {
         choice,
@@ -124,24 +125,26 @@ fn options(spec: &Spec, stats: bool) -> Options {
     }
 }
 
-/// Walks the tree at the path of `spec`. The operations are the entries, the bytes the sizes of regular files.
-pub(super) fn walk(spec: &Spec) -> Result<Answer, Failure> {
-    let stats = spec.deed == Deed::Stat;
+/// Walks the tree at the path of `spec`. The operations are the entries, the bytes are the sizes of
+/// regular files.
+pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
+    let stats = spec.workload == Workload::Stat;
     let root = std::ffi::CString::new(spec.path.as_os_str().as_bytes());
-    let root = root.map_err(|error| Failure::io("walk", &spec.path, error.into()))?;
-    let found = Arc::new(Count::default());
-    let counter = Counter { count: found.clone(), stats };
+    let root = root.map_err(|error| SampleError::io("walk", &spec.path, error.into()))?;
+    let found = Arc::new(TreeTotals::default());
+    let counter = TreeCounter { count: found.clone(), stats };
     let (before, start) = (usage(), Instant::now());
-    let summary = fathom_walk::gather(options(spec, stats), counter, &mut Root(Some(root)), &mut |_| {});
+    let summary =
+        fathom_walk::gather(options(spec, stats), counter, &mut SingleRoot(Some(root)), &mut |_| {});
     let (seconds, after) = (start.elapsed().as_secs_f64(), usage());
-    let summary = summary.map_err(|error| Failure::Refused(error.to_string()))?;
+    let summary = summary.map_err(|error| SampleError::Refused(error.to_string()))?;
     let error = found.error.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(errno) = error {
-        return Err(Failure::io("walk", &spec.path, errno.into()));
+        return Err(SampleError::io("walk", &spec.path, errno.into()));
     }
-    let usage = spent(&before, &after);
+    let usage = usage_between(&before, &after);
     let workers = summary.workers_over_time.iter().map(|(_, count)| *count).max().unwrap_or(1);
-    Ok(Answer {
+    Ok(Measurement {
         seconds,
         sync_s: seconds,
         close_s: seconds,
@@ -152,6 +155,6 @@ pub(super) fn walk(spec: &Spec) -> Result<Answer, Failure> {
         cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
         switches: Some(usage.waits),
         switches_forced: Some(usage.preemptions),
-        ..Answer::default()
+        ..Measurement::default()
     })
 }

@@ -1,14 +1,14 @@
-//! Which differences from the best arm are shown, when there are many arms to be wrong about.
+//! Simultaneous confidence bounds for the differences of many arms from the best arm.
 
 use super::{Bootstrap, CONFIDENCE, median, percentile};
 
-/// How much each arm is slower than the best one at least, at [`CONFIDENCE`] for all arms at once: a lower bound of the
-/// median of its log-ratios to the best one; `None` where it has none. Each arm's log-ratios are by block, as for
-/// [`Bootstrap::medians`].
+/// Returns for each arm a lower bound of the median of its log-ratios to the best arm, at
+/// [`CONFIDENCE`] simultaneously for all arms; `None` for an arm without values. The log-ratios are
+/// by block, as for [`Bootstrap::medians`].
 ///
-/// The bound is by the bootstrapped maximum of deviations in units of each arm's standard error (max-t: Romano and Wolf,
-/// Econometrica 2005), and two-sided: because the best arm is the one that looked best, it may just have been lucky, and every
-/// comparison with it is wrong by that in the same direction.
+/// The bound uses the bootstrapped maximum of deviations in units of each arm's standard error
+/// (max-t: Romano and Wolf, Econometrica 2005). It is two-sided: the best arm was selected because
+/// it looked best, so its luck biases all comparisons with it in the same direction.
 #[must_use]
 pub fn lower_bounds(bootstrap: &Bootstrap, arms: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let estimates: Vec<Option<Estimate>> =
@@ -29,7 +29,7 @@ struct Estimate {
     median: f64,
     /// The standard error.
     error: f64,
-    /// Of each draw from the median, in standard errors.
+    /// The deviation of each draw from the median, in standard errors.
     deviations: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Estimate {
         let mut deviations: Vec<f64> = bootstrap.medians(values).iter().map(|drawn| drawn - median).collect();
         let squares: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
         let error = (squares / deviations.len() as f64).sqrt();
-        // All draws agree: there is nothing to be wrong about.
+        // With a standard error of zero all draws agree, and every deviation is zero.
         if error > 0.0 {
             deviations.iter_mut().for_each(|deviation| *deviation /= error);
         }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn noisy(center: f64, phase: usize) -> Vec<Option<f64>> {
-        // Deviations -0.05 .. 0.05 in an order of their own for each arm.
+        // Deviations of -0.05 to 0.05, in a different order for each arm.
         (0..21).map(|block| Some(center + ((block * 8 + phase) % 21) as f64 / 200.0 - 0.05)).collect()
     }
 

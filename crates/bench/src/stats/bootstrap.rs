@@ -1,27 +1,28 @@
-//! The percentile bootstrap of a median, with blocks as what is drawn.
+//! The percentile bootstrap of a median, which resamples blocks.
 //!
-//! Samples of one block share its drift, so whole blocks are drawn, the same ones for every arm (Efron and Tibshirani, An
-//! Introduction to the Bootstrap, sections 8 and 13). All draws are made once; a statistic only looks them up.
+//! Samples of one block share its drift, so whole blocks are drawn, the same ones for every arm
+//! (Efron and Tibshirani, An Introduction to the Bootstrap, sections 8 and 13). All draws are made
+//! once, in advance.
 
 use super::{Random, median, percentile};
 use crate::Interval;
 
-/// How often blocks are drawn.
+/// Number of draws.
 pub const DRAWS: usize = 10_000;
 
-/// How often an interval covers what it estimates.
+/// The coverage of an interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// All draws of a number of blocks.
+/// The draws for a number of blocks.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
     blocks: usize,
-    /// How often each block is in each draw, draw by draw. It is 1 on average: 255 is never reached.
+    /// The multiplicity of each block in each draw, draw by draw. The mean is 1, so `u8` suffices.
     counts: Vec<u8>,
 }
 
 impl Bootstrap {
-    /// [`DRAWS`] draws of `blocks` from `blocks`, with replacement.
+    /// Makes [`DRAWS`] draws of `blocks` from `blocks`, with replacement.
     #[must_use]
     pub fn new(blocks: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -35,8 +36,9 @@ impl Bootstrap {
         Self { blocks, counts }
     }
 
-    /// The median of `values` in each draw. Each block has one value or `None`, those past the last block too; a draw
-    /// without any value has the median of all. Empty if there is no value at all.
+    /// Returns the median of `values` in each draw. `values` has one element for each block; a
+    /// missing element is `None`. A draw that contains no value has the median of all values. The
+    /// result is empty if there is no value.
     #[must_use]
     pub fn medians(&self, values: &[Option<f64>]) -> Vec<f64> {
         let known = values.iter().take(self.blocks).enumerate();
@@ -50,7 +52,8 @@ impl Bootstrap {
         draws.map(|counts| median_of_draw(&order, counts).unwrap_or(all)).collect()
     }
 
-    /// The median of `values`, as above, and the interval that it is in at [`CONFIDENCE`]; `None` if there is no value.
+    /// Returns the median of `values` and its interval at [`CONFIDENCE`]; `None` if there is no
+    /// value.
     #[must_use]
     pub fn interval(&self, values: &[Option<f64>]) -> Option<Interval> {
         let known: Vec<f64> = values.iter().take(self.blocks).flatten().copied().collect();
@@ -64,7 +67,8 @@ impl Bootstrap {
     }
 }
 
-/// The median of values in ascending order, each as often as its block was drawn; `None` if none of them was.
+/// Returns the median of the values, sorted in ascending order and weighted by the multiplicity of
+/// their blocks; `None` if no value was drawn.
 fn median_of_draw(order: &[(f64, usize)], counts: &[u8]) -> Option<f64> {
     let total: u32 = order.iter().map(|(_, block)| u32::from(counts[*block])).sum();
     let (mut passed, mut lower) = (0, None);
@@ -100,8 +104,9 @@ mod tests {
         assert_eq!(median_of_draw(&order, &[0, 0, 0]), None);
     }
 
-    /// For an odd number of blocks the median of a draw is one of the values, the k-th smallest or a smaller one if
-    /// more than half of the draw are: a binomial tail. For 11 blocks the 2.5th and 97.5th percentiles are the 3rd and the 9th.
+    /// With an odd number of blocks the median of a draw is one of the values. It is at most the
+    /// k-th smallest if more than half of the draw are, which is a binomial tail probability. For
+    /// 11 blocks the 2.5th and 97.5th percentiles are the 3rd and the 9th value.
     #[test]
     fn the_interval_of_11_values_is_from_the_3rd_to_the_9th() {
         let values: Vec<f64> = (1..=11).map(f64::from).collect();
@@ -112,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn missing_values_are_ignored() {
         let bootstrap = Bootstrap::new(4, 1);
         assert_eq!(bootstrap.interval(&[None, None, None, None]), None);
         let one = bootstrap.interval(&[None, Some(3.0), None, None]);
@@ -137,7 +142,8 @@ mod tests {
             prop_assert!(interval.median <= interval.high && interval.high <= most);
         }
 
-        /// Multiplying by a power of two is exact, so the interval moves exactly with the values.
+        /// Multiplication by a power of two is exact, so the interval scales exactly with the
+        /// values.
         #[test]
         fn an_interval_scales_with_its_values(values in prop::collection::vec(0.1..1e6, 1..40)) {
             let bootstrap = Bootstrap::new(values.len(), 3);

@@ -1,7 +1,7 @@
-//! Statistics of repeated samples: medians and percentiles, the bootstrap over blocks, the interval of the sign test,
-//! and differences among many arms.
+//! Statistics of repeated samples: medians and percentiles, the bootstrap over blocks, the sign
+//! test interval, and simultaneous comparisons of many arms.
 //!
-//! Owns numbers, and the generator that all randomness of a run comes from. Does not know rows, arms or text.
+//! Owns: numerics, and the random number generator of a run. Does not own: rows, arms and text.
 
 mod best;
 mod bootstrap;

@@ -1,26 +1,28 @@
-//! Random numbers that are the same everywhere for the same seed.
+//! Reproducible random numbers: the same seed yields the same numbers on every platform.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 64 bits of state and no weak seeds. Nothing here needs more.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 64 bits of state, no weak seeds, sufficient for
+/// shuffling and resampling.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-/// The step of the state, 2^64 divided by the golden ratio.
+/// The increment of the state: 2^64 divided by the golden ratio.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Random {
-    /// The generator of `seed`.
+    /// Seeds the generator.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The generator of part `number` of what `seed` stands for, which does not depend on what other parts use.
+    /// Seeds the generator of substream `number` of `seed`, which is independent of the use of
+    /// other substreams.
     #[must_use]
-    pub fn part(seed: u64, number: u64) -> Self {
+    pub fn substream(seed: u64, number: u64) -> Self {
         Self(Self(seed ^ number.wrapping_mul(STEP)).bits())
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut mixed = self.0;
@@ -29,12 +31,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if `end` is 0. By multiplication: the bias is below `end` / 2^64.
+    /// Returns a number below `end`, or 0 if `end` is 0. Multiplication instead of rejection: the
+    /// bias is below `end` / 2^64.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// Puts `items` in random order (Fisher and Yates).
+    /// Shuffles `items` (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -46,7 +49,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// What Vigna's splitmix64.c gives for this seed.
+    /// The expected numbers are the output of Vigna's splitmix64.c for this seed.
     #[test]
     fn the_numbers_are_those_of_the_reference() {
         let mut random = Random::new(1_234_567);
@@ -71,14 +74,14 @@ mod tests {
             *counts.entry(items).or_insert(0_i32) += 1;
         }
         assert_eq!(counts.len(), 24);
-        // Chi squared with 23 degrees of freedom is below 49.7 in 999 of 1,000 cases.
+        // Chi-squared with 23 degrees of freedom is below 49.7 in 999 of 1,000 cases.
         let chi: f64 = counts.values().map(|count| f64::from((count - 1000).pow(2)) / 1000.0).sum();
         assert!(chi < 49.7, "{chi}");
     }
 
     #[test]
-    fn parts_of_a_seed_differ() {
-        let first = |number| Random::part(7, number).bits();
+    fn substreams_of_a_seed_differ() {
+        let first = |number| Random::substream(7, number).bits();
         assert_eq!(first(1), first(1));
         assert_ne!(first(1), first(2));
     }

@@ -1,6 +1,7 @@
 //! Median and percentiles of a sample.
 
-/// The middle of `values`, or the mean of the two in the middle; `None` if there are none.
+/// Returns the middle of the sorted `values`, or the mean of the two in the middle; `None` if there
+/// are none.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
@@ -9,8 +10,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The smallest of `values` that at least the share `share` (0 to 1) of them do not exceed: nearest rank, so that it
-/// is a value which occurred. `None` if there are none.
+/// Returns the smallest of `values` that at least the fraction `share` (0 to 1) of them do not
+/// exceed (nearest rank, so the result is one of the values); `None` if there are none.
 #[must_use]
 pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let rank = nearest_rank(values.len(), share)?;
@@ -18,7 +19,7 @@ pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     Some(*values.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
-/// The index, from 0, of that value among `count` sorted ones.
+/// Returns the index, from 0, of that percentile among `count` sorted values.
 fn nearest_rank(count: usize, share: f64) -> Option<usize> {
     let last = count.checked_sub(1)?;
     Some(((share * count as f64).ceil() as usize).saturating_sub(1).min(last))
@@ -44,7 +45,7 @@ mod tests {
         assert_eq!(median(&[9.0, 1.0, 5.0, 6.0]), Some(5.5));
     }
 
-    /// The example of the nearest-rank method that textbooks give.
+    /// The example of the nearest-rank method in textbooks.
     #[test]
     fn percentiles_are_values_that_occurred() {
         let values = [50.0, 15.0, 40.0, 20.0, 35.0];

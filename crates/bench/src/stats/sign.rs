@@ -1,13 +1,15 @@
-//! The interval of a median that follows from the sign test: it supposes nothing of the distribution.
+//! The confidence interval of a median by the sign test, which assumes nothing about the
+//! distribution.
 
 use super::CONFIDENCE;
 
-/// The lower and the upper end of the narrowest interval from one of `values` to another, as far from the ends of the sorted
-/// values, that covers the median of what they come from at [`CONFIDENCE`] at least; with fewer than 6 values, of which no two
-/// are far enough apart, all of their range. `None` if there are none.
+/// Returns the narrowest interval that omits equally many of the sorted `values` at each end and
+/// covers the population median with at least [`CONFIDENCE`]. With fewer than 6 values no interval
+/// reaches that, and the result is their whole range. `None` if there are no values.
 ///
-/// The median is below the k-th smallest value if fewer than k values are below the median, each of which is so with
-/// probability 1/2 (Thompson, Annals of Mathematical Statistics 1936).
+/// The population median lies below the k-th smallest value if fewer than k values lie below the
+/// median; each value does so with probability 1/2 (Thompson, Annals of Mathematical Statistics
+/// 1936).
 #[must_use]
 pub fn sign_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut values = values.to_vec();
@@ -17,9 +19,9 @@ pub fn sign_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((values[left_out], values[last - left_out]))
 }
 
-/// How many values at each end are outside of the interval.
+/// Returns the number of values that the interval omits at each end.
 fn left_out(count: usize) -> usize {
-    // In logarithms: 2^-count alone is no number any more for a thousand values.
+    // In logarithms, because 2^-count underflows for about a thousand values.
     let mut log_term = -(count as f64) * std::f64::consts::LN_2;
     let mut tail = 0.0;
     for fewer in 0..count {
@@ -36,7 +38,8 @@ fn left_out(count: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Conover, Practical Nonparametric Statistics, table of the binomial distribution with 1/2.
+    /// Conover, Practical Nonparametric Statistics, table of the binomial distribution with
+    /// probability 1/2.
     #[test]
     fn as_many_values_are_left_out_as_tables_say() {
         let known = [
@@ -66,9 +69,9 @@ mod tests {
         assert_eq!(sign_interval(&values), Some((2.0, 8.0)));
     }
 
-    /// The normal approximation, which is good there.
+    /// The expected value is the normal approximation, which is accurate for this count.
     #[test]
-    fn thousands_of_values_do_not_vanish() {
+    fn thousands_of_values_do_not_underflow() {
         let expected = 5000.0 - 1.96 * 50.0;
         assert!((left_out(10_000) as f64 - expected).abs() < 3.0, "{}", left_out(10_000));
     }

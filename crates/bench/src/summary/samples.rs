@@ -1,4 +1,4 @@
-//! Samples by arm and block.
+//! The samples of a cell by arm and block.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,29 +6,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::stats::median;
 use crate::{ArmName, Row};
 
-/// Of each block, the logarithm of a ratio, where both samples count.
-pub(super) type Logs = Vec<Option<f64>>;
+/// The logarithm of a ratio for each block in which both samples are counted.
+pub(super) type LogRatios = Vec<Option<f64>>;
 
-/// Those of a cell.
-pub(super) struct Samples<'a> {
-    /// Blocks with a sample that counts.
+/// The samples of a cell.
+pub(super) struct CellSamples<'a> {
+    /// Number of blocks with a counted sample.
     pub(super) blocks: usize,
-    pub(super) arms: Vec<Arm<'a>>,
+    pub(super) arms: Vec<ArmSamples<'a>>,
 }
 
-/// Those of an arm.
-pub(super) struct Arm<'a> {
+/// The samples of an arm.
+pub(super) struct ArmSamples<'a> {
     pub(super) name: ArmName,
-    /// Any of them: parameters are the same in all.
+    /// The first sample, for the parameters, which are the same in all of them.
     pub(super) first: &'a Row,
-    /// Those that count.
+    /// The counted samples.
     pub(super) rows: Vec<&'a Row>,
-    /// Of each block, how long its sample took, if one counts.
+    /// Seconds of the counted sample of each block.
     pub(super) seconds: Vec<Option<f64>>,
     pub(super) discarded: u32,
 }
 
-impl<'a> Samples<'a> {
+impl<'a> CellSamples<'a> {
     pub(super) fn of(rows: &'a [Row]) -> Self {
         let blocks: BTreeSet<u32> = rows.iter().filter(|row| counts(row)).map(|row| row.block).collect();
         let indexes: BTreeMap<u32, usize> = blocks.iter().copied().zip(0..).collect();
@@ -36,12 +36,13 @@ impl<'a> Samples<'a> {
         for row in rows {
             by_arm.entry(ArmName::of(row)).or_default().push(row);
         }
-        let arms = by_arm.into_iter().filter_map(|(name, rows)| Arm::of(name, &rows, &indexes)).collect();
+        let arms =
+            by_arm.into_iter().filter_map(|(name, rows)| ArmSamples::of(name, &rows, &indexes)).collect();
         Self { blocks: blocks.len(), arms }
     }
 }
 
-impl<'a> Arm<'a> {
+impl<'a> ArmSamples<'a> {
     fn of(name: ArmName, all: &[&'a Row], indexes: &BTreeMap<u32, usize>) -> Option<Self> {
         let first = *all.first()?;
         let rows: Vec<&Row> = all.iter().copied().filter(|row| counts(row)).collect();
@@ -53,8 +54,8 @@ impl<'a> Arm<'a> {
         Some(Self { name, first, rows, seconds, discarded })
     }
 
-    /// What arms are sorted by: the median of the seconds, and last those without.
-    pub(super) fn rank(&self) -> f64 {
+    /// Returns the sort key: the median of the seconds, or infinity without a counted sample.
+    pub(super) fn sort_key(&self) -> f64 {
         let known: Vec<f64> = self.seconds.iter().flatten().copied().collect();
         median(&known).unwrap_or(f64::INFINITY)
     }
@@ -64,13 +65,13 @@ impl<'a> Arm<'a> {
         key(self).cmp(&key(other))
     }
 
-    pub(super) fn logs_to(&self, other: &Self) -> Logs {
+    pub(super) fn log_ratios_to(&self, other: &Self) -> LogRatios {
         let pairs = self.seconds.iter().zip(&other.seconds);
         pairs.map(|(own, other)| Some((own.as_ref()? / other.as_ref()?).ln())).collect()
     }
 }
 
-/// Whether a sample counts. One that took no time, or none that is a number, has no ratio to anything.
+/// Returns whether a sample is counted. A time of zero, infinity or NaN has no usable ratio.
 fn counts(row: &Row) -> bool {
     row.discarded.is_empty() && row.seconds.is_finite() && row.seconds > 0.0
 }

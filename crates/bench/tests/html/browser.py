@@ -1,6 +1,7 @@
-"""Opens the page argv[1] in headless Chromium, in light and dark, wide and as narrow as a telephone, and writes what it finds
-as JSON: the numbers on the page against those of the JSON argv[2], and what the browser thinks of the page. Screenshots go
-to the directory argv[3].
+"""Checks the page argv[1] in headless Chromium, in light and dark mode, at desktop and phone width.
+
+Prints a report as JSON: differences between the numbers on the page and in the JSON file argv[2],
+and the faults that the browser finds. Screenshots are written to the directory argv[3].
 """
 
 import base64
@@ -17,12 +18,12 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run -
 WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
 
-# Every number, as [pointer, exact text, shown text].
+# Returns every number as [JSON pointer, exact text, shown text].
 NUMBERS = """
 return [...document.querySelectorAll('[data-key]')].map(e => [
   e.closest('[data-at]').dataset.at + '/' + e.dataset.key, e.dataset.value, e.textContent]);
 """
-# Drawings without a size, how far the page scrolls to the side, and texts that are cut or lie on one another.
+# Returns the number of drawings without a size, overlapping texts, and the horizontal overflow in pixels.
 LAYOUT = """
 const root = document.documentElement;
 const drawings = [...document.querySelectorAll('svg')].filter(e => !e.parentElement.closest('svg'));
@@ -49,7 +50,7 @@ const sideways = root.scrollWidth - root.clientWidth;
 folded.forEach(e => { e.open = false; });
 return {drawings: visible.length, empty: empty.length, overlaps, sideways, height};
 """
-# The least contrast of a text with what is behind it (WCAG 2.2, 1.4.3), with the text.
+# Returns the lowest contrast of a text with its background (WCAG 2.2, 1.4.3), and that text.
 CONTRAST = """
 const linear = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 const luminance = c => c.slice(0, 3).map(linear).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
@@ -73,7 +74,7 @@ while (texts.nextNode()) {
 }
 return least;
 """
-# Pairs of marks in one drawing whose order from left to right is not that of the numbers beside them.
+# Returns the number of marks, and of pairs of marks whose order differs from that of their numbers.
 MARKS = """
 const places = [...document.querySelectorAll('figure')].filter(f => f.querySelector('.mark.best, .mark.other')).map(figure =>
   [...figure.querySelectorAll('.line')].flatMap(line => {
@@ -99,7 +100,7 @@ def open_browser(profile):
 
 
 def leaves(value, pointer=""):
-    """All numbers, by their pointers, as they are written."""
+    """Returns the text of every number in a parsed JSON value, by JSON pointer."""
     if isinstance(value, (dict, list)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         return {at: text for key, item in items for at, text in leaves(item, f"{pointer}/{key}").items()}
@@ -107,14 +108,14 @@ def leaves(value, pointer=""):
 
 
 class Number:
-    """A number of the JSON, as written."""
+    """A JSON number that keeps its text."""
 
     def __init__(self, text):
         self.text = text
 
 
 def shown_value(pointer, text):
-    """What the text says in the unit of the JSON, or nothing if it says it in full."""
+    """Converts a shown number, with its prefix and unit, to the unit of the JSON."""
     prefixes = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "": 1, "m": 1e-3, "µ": 1e-6, "n": 1e-9}
     digits, _, unit = text.partition("\u00a0")
     if unit == "%":
@@ -125,7 +126,7 @@ def shown_value(pointer, text):
 
 
 def compare_numbers(found, wanted):
-    """What is wrong with the numbers on the page."""
+    """Returns the numbers that are wrong on the page or missing from it."""
     problems = []
     for pointer, exact, text in found:
         if wanted.get(pointer) != exact:
@@ -138,7 +139,7 @@ def compare_numbers(found, wanted):
 
 
 def requests(browser, page):
-    """Addresses that the page asked for, beside its own. The browser's first tab asks for some before."""
+    """Returns the URLs requested by the page, except its own. Requests of the initial tab are ignored."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [message for message in messages if message["method"] == "Network.requestWillBeSent"]
     sent = [message["params"] for message in sent if message["params"]["documentURL"] == page.as_uri()]
@@ -155,7 +156,7 @@ def screenshot(browser, path, width, height):
 
 
 def look(browser, page, scheme, width, directory):
-    """The page in one colour scheme and width."""
+    """Returns the findings on the page in one colour scheme and width."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     feature = {"name": "prefers-color-scheme", "value": scheme}

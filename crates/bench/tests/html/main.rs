@@ -1,5 +1,6 @@
-//! The page of a run in headless Chromium, which `tools/setup-test.sh` installs: drawn, readable in light and dark and on a
-//! telephone, without errors and requests, and with the numbers of the JSON. A page that is none of it is found out.
+//! The page of a run in headless Chromium (installed by `tools/setup-test.sh`): layout, contrast in
+//! light and dark mode and on a phone, no errors, no requests, and the same numbers as the JSON. A
+//! spoiled page must fail each of these checks.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -13,7 +14,7 @@ use fathom_bench::Run;
 use fathom_bench::report::html::html;
 use serde_json::{Value, json};
 
-/// Python with Selenium, if it was made and there is a browser for it.
+/// Returns the Python with Selenium, if it and a browser are installed.
 fn python() -> Option<PathBuf> {
     let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
     let python = env.join("bin/python3");
@@ -25,7 +26,8 @@ fn python() -> Option<PathBuf> {
     missing.is_none().then_some(python)
 }
 
-/// What the browser says of the page; pictures of it are left in the directory of that name for people to look at.
+/// Returns the report of browser.py on the page. Screenshots remain in the directory `name` for
+/// manual inspection.
 fn look(python: &Path, name: &str, page: &str, run: &Run) -> Value {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html").join(name);
     std::fs::create_dir_all(&directory).unwrap();
@@ -40,7 +42,7 @@ fn look(python: &Path, name: &str, page: &str, run: &Run) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Everything that is wrong with a page.
+/// Lists the failed checks of a report.
 fn faults(report: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |is_good: bool, what: &str, value: &Value| {
@@ -78,19 +80,19 @@ fn the_page_is_drawn_and_says_what_the_json_says() {
     assert_ne!(light, dark);
     for view in views {
         assert!(view["drawings"].as_u64() >= Some(run.arms.len() as u64 * 3), "{view}");
-        // Every arm but the three baselines has a ratio.
+        // Every arm except the three baselines has a ratio.
         assert_eq!(view["marks"].as_u64(), Some(run.arms.len() as u64 - 3), "{view}");
     }
 }
 
 #[test]
-fn a_page_without_arms_is_as_good() {
+fn a_page_without_arms_passes_all_checks() {
     let Some(python) = python() else { return };
     let run = Run::default();
     assert_eq!(faults(&look(&python, "empty", &html(&run), &run)), [""; 0]);
 }
 
-/// Each check of the browser finds its fault.
+/// Each fault of the page is reported by the check for it.
 #[test]
 fn a_spoiled_page_is_found_out() {
     let Some(python) = python() else { return };

@@ -1,13 +1,14 @@
-//! A made-up run as `fathom bench write random-read --html` could give it: numbers from a seed, names that attack the page.
+//! A simulated run of `fathom bench write random-read --html`: seeded random numbers, hostile
+//! names.
 
-use fathom_bench::{Interval, Noise, Row, Run, Summary, Unavailable};
+use fathom_bench::{ArmSummary, Interval, Noise, Row, Run, UnavailableArm};
 
-/// A method's name that is markup.
+/// The name of a method that is also markup.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>";
 const BLOCKS: u32 = 12;
 const WRITE: &str = "write 1 GiB in 4 KiB blocks, warm";
 
-/// Method, model, threads, depth, and the time in relation to the baseline.
+/// Method, model, threads, depth, and time relative to the baseline.
 type Arm = (&'static str, &'static str, u32, u32, f64);
 
 const WRITE_ARMS: [Arm; 11] = [
@@ -24,7 +25,7 @@ const WRITE_ARMS: [Arm; 11] = [
     (HOSTILE, "uring", 100, 1, 6.7),
 ];
 
-/// xorshift64*, from 0 to 1.
+/// xorshift64*, as numbers from 0 to 1.
 struct Random(u64);
 
 impl Random {
@@ -40,7 +41,7 @@ impl Random {
     }
 }
 
-/// The run.
+/// Builds the run.
 pub(crate) fn realistic() -> Run {
     let mut run = Run {
         schema: 1,
@@ -56,12 +57,12 @@ pub(crate) fn realistic() -> Run {
             "The harness took 0.3 % of a sample.".into(),
         ],
         unavailable: vec![
-            Unavailable {
+            UnavailableArm {
                 lang: "rust".into(),
                 method: "1_threads_iouring_sqpoll".into(),
                 reason: "cannot set up a ring with SQPOLL: Operation not permitted".into(),
             },
-            Unavailable { lang: "zig".into(), method: HOSTILE.into(), reason: "no zig on this machine".into() },
+            UnavailableArm { lang: "zig".into(), method: HOSTILE.into(), reason: "no zig on this machine".into() },
         ],
         ..Run::default()
     };
@@ -86,7 +87,8 @@ fn machine() -> Vec<(String, String)> {
     facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// Pools and rings from 1 to 128 in flight: of no use where the file is cached.
+/// Pools and rings with 1 to 128 operations in flight, which are slower than the baseline on a warm
+/// cache.
 fn read_arms(is_cold: bool) -> Vec<Arm> {
     let gain = |in_flight: u32| {
         if is_cold { f64::from(in_flight).powf(-0.62) } else { 1.06 + f64::from(in_flight).ln() * 0.02 }
@@ -186,7 +188,14 @@ fn row(random: &mut Random, shape: &Shape, arm: &Arm, block: u32, baseline_s: f6
     }
 }
 
-fn summary(random: &mut Random, cell: &str, shape: &Shape, arm: &Arm, best: f64, baseline_s: f64) -> Summary {
+fn summary(
+    random: &mut Random,
+    cell: &str,
+    shape: &Shape,
+    arm: &Arm,
+    best: f64,
+    baseline_s: f64,
+) -> ArmSummary {
     let (method, model, threads, depth, factor) = *arm;
     let seconds = baseline_s * factor;
     let row = row(random, shape, arm, 1, baseline_s);
@@ -196,7 +205,7 @@ fn summary(random: &mut Random, cell: &str, shape: &Shape, arm: &Arm, best: f64,
         high: median * (1.0 + 0.01 + 0.03 * random.next()),
     };
     let is_baseline = method == "blocking";
-    Summary {
+    ArmSummary {
         cell: cell.into(),
         lang: "rust".into(),
         method: method.into(),
@@ -218,6 +227,6 @@ fn summary(random: &mut Random, cell: &str, shape: &Shape, arm: &Arm, best: f64,
         p99_us: row.p99_us,
         switches_per_op: Some(f64::from(threads) * 31.0 / row.ops as f64),
         punted: row.punted,
-        ..Summary::default()
+        ..ArmSummary::default()
     }
 }

@@ -1,12 +1,12 @@
-//! What a page consists of, without a browser: its parts, and what no run can do to it.
+//! The structure of the page, checked without a browser: its sections, and its safety for any run.
 
 use fathom_bench::report::html::html;
-use fathom_bench::{Interval, Noise, Row, Run, Summary, Unavailable};
+use fathom_bench::{ArmSummary, Interval, Noise, Row, Run, UnavailableArm};
 use proptest::prelude::*;
 
 use crate::run::{HOSTILE, realistic};
 
-/// Texts of the elements of this name.
+/// Returns the texts of all elements called `name`.
 fn texts<'p>(page: &'p str, name: &str) -> Vec<&'p str> {
     let [start, end] = [format!("<{name}"), format!("</{name}>")];
     let found = page.split(&start).skip(1).filter(|rest| rest.starts_with(['>', ' ']));
@@ -95,7 +95,7 @@ fn hostile_names_are_text() {
     assert_eq!(foreign_tags(&page), [""; 0]);
 }
 
-/// Tags that the page has none of.
+/// Returns the tags that the page itself does not use.
 fn foreign_tags(page: &str) -> Vec<&str> {
     const OWN: [&str; 44] = [
         "!DOCTYPE",
@@ -148,7 +148,7 @@ fn foreign_tags(page: &str) -> Vec<&str> {
     names.filter(|name| !OWN.contains(name)).collect()
 }
 
-/// Attributes of drawings that are no finite length, in percent or pixels.
+/// Returns the attributes of drawings that are not a length of 0 to 100 percent or pixels.
 fn wild_places(page: &str) -> Vec<&str> {
     let drawn = page
         .split('<')
@@ -171,10 +171,11 @@ fn small() -> Run {
     let mut run = Run { schema: 1, blocks: 3, command: "fathom bench read".into(), ..Run::default() };
     run.notes = vec!["A note.".into()];
     run.machine = vec![("cpu".into(), "one".into())];
-    run.unavailable = vec![Unavailable { lang: "rust".into(), method: "uring".into(), reason: "no".into() }];
+    run.unavailable =
+        vec![UnavailableArm { lang: "rust".into(), method: "uring".into(), reason: "no".into() }];
     for cache in ["warm", "cold"] {
         for (method, threads, ratio) in [("pread", 2, Some(interval(0.5))), ("blocking", 1, None)] {
-            run.arms.push(Summary {
+            run.arms.push(ArmSummary {
                 cell: format!("read, {cache}"),
                 lang: "rust".into(),
                 method: method.into(),
@@ -188,7 +189,7 @@ fn small() -> Run {
                 among_best: threads == 2,
                 bytes_per_s: 1e9 * f64::from(threads),
                 p50_us: Some(4.0),
-                ..Summary::default()
+                ..ArmSummary::default()
             });
         }
         for block in 1..=3 {
@@ -216,7 +217,7 @@ fn small() -> Run {
     run
 }
 
-/// Any number at all, and those that are likely.
+/// Any float, with preference for plausible values.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<f64>(),
@@ -237,13 +238,13 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[ab]", any::<String>(), "[<>&\"'/a-z_ =-]{0,12}"]
 }
 
-fn summary() -> impl Strategy<Value = Summary> {
+fn summary() -> impl Strategy<Value = ArmSummary> {
     let names =
         (prop_oneof!["read, (warm|cold)", name()], name(), name(), prop_oneof!["(warm|cold)", name()]);
     let ratios = (interval(), prop::option::of(interval()), prop::option::of(interval()), any::<bool>());
     let numbers = prop::collection::vec(number(), 8);
     (names, ratios, numbers, any::<u32>(), any::<u32>(), 0..3_u32).prop_map(
-        |(names, ratios, numbers, threads, depth, runs)| Summary {
+        |(names, ratios, numbers, threads, depth, runs)| ArmSummary {
             cell: names.0,
             lang: names.1.clone(),
             method: names.2.clone(),
@@ -264,7 +265,7 @@ fn summary() -> impl Strategy<Value = Summary> {
             p95_us: Some(numbers[5]),
             p99_us: (runs > 1).then_some(numbers[6]),
             punted: Some(numbers[7]),
-            ..Summary::default()
+            ..ArmSummary::default()
         },
     )
 }
@@ -275,7 +276,7 @@ fn any_run() -> impl Strategy<Value = Run> {
         prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), number(), name()), 0..12);
     (arms, samples, number(), name()).prop_map(|(arms, samples, floor, text)| {
         let row = |(at, block, seconds, discarded): (prop::sample::Index, u32, f64, String)| {
-            let arm: &Summary = at.get(&arms);
+            let arm: &ArmSummary = at.get(&arms);
             let workload = arm.cell.split(' ').next().unwrap().to_owned();
             let (lang, method, model) = (arm.lang.clone(), arm.method.clone(), arm.model.clone());
             let (threads, depth, cache) = (arm.threads, arm.depth, arm.cache.clone());
@@ -316,7 +317,7 @@ proptest! {
 }
 
 #[test]
-fn a_wild_place_and_a_foreign_tag_are_found() {
+fn an_invalid_position_and_a_foreign_tag_are_found() {
     let page = r#"<svg width="NaN%"><line x1="inf%" x2="4.00%" y1="-3"/></svg><img src=x><script>"#;
     assert_eq!(wild_places(page), ["NaN%", "inf%", "-3"]);
     assert_eq!(foreign_tags(page), ["img"]);

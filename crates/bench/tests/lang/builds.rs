@@ -1,4 +1,4 @@
-//! Toolchains are found or named, and programs built once.
+//! Locating toolchains and building programs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{GO_ON, script};
 
-/// A directory with a compiler that notes each build in the file `builds`, and one to build in.
+/// A directory with a fake compiler, which logs each build to the file `builds`, and a build cache.
 struct Place {
     tools: TempDir,
     cache: TempDir,
@@ -120,7 +120,7 @@ fn a_build_ends_when_it_is_to_stop() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_what_would_install_it() {
+fn a_missing_toolchain_is_reported_with_installation_instructions() {
     let empty = TempDir::new().expect("a directory");
     let cases = [
         (Lang::C, "cannot start 'c': cc is missing: apt-get install gcc"),

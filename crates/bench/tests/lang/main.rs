@@ -1,5 +1,6 @@
-//! The programs in other languages: how they are found, built and run. Shell scripts stand in for toolchains and programs;
-//! Python's own program is always run, those of the others where their toolchains are.
+//! Programs in other languages: locating, building and running them. Shell scripts stand in for
+//! toolchains and programs. The real Python program always runs, the others if their toolchains are
+//! installed.
 
 mod builds;
 mod real;
@@ -13,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Where the machine's own programs are, and before them the tests' Python with what tools/test-python.sh has given it.
+/// Returns the PATH of the machine, preceded by the Python environment of tools/test-python.sh.
 fn machine() -> OsString {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
     let path = env::var_os("PATH").expect("a PATH");
@@ -21,8 +22,9 @@ fn machine() -> OsString {
     env::join_paths(dirs).expect("a PATH's directories have no colon")
 }
 
-/// Makes an executable script. A shell writes it: a file that this process had open for writing could be busy for a child that
-/// another test has just started.
+/// Creates an executable script. A shell writes it, because a file descriptor that this process
+/// holds open for writing may be inherited by a child of another test, and exec would fail with
+/// ETXTBSY.
 fn script(path: &Path, text: &str) {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\" && chmod +x \"$1\"", "sh"]);

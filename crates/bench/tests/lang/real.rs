@@ -1,17 +1,18 @@
-//! The playground's own programs at a small size. `playground/test_playground.py` holds them to all that they have agreed on.
+//! The real programs of the playground at a small size. `playground/test_playground.py` tests their
+//! whole protocol.
 
 use std::fs;
 
-use fathom_bench::lang::{Arm, Deed, Lang, Method, Request, Toolchain};
+use fathom_bench::lang::{Direction, Lang, PlaygroundArm, PlaygroundMethod, RunRequest, Toolchain};
 use tempfile::TempDir;
 
 use crate::{GO_ON, machine};
 
 const SIZE_BYTES: u64 = 300_001;
-/// `playground/README.md` gives the first number for seed 1 and generation 1.
+/// The first number of seed 1 and generation 1, from `playground/README.md`.
 const FIRST_NUMBER: u64 = 0x102a_ceb9_af8e_2597;
 
-/// Builds the program and lets every method that it has here write a file and read it back.
+/// Builds the program and lets each available method write a file and read it back.
 fn write_and_read(lang: Lang) {
     let dir = TempDir::new().expect("a directory");
     let toolchain = match Toolchain::find(lang, &machine(), &GO_ON) {
@@ -31,10 +32,10 @@ fn write_and_read(lang: Lang) {
             println!("skipped: {}", reason.replace('\n', " "));
             continue;
         }
-        for deed in [Deed::Write, Deed::Read] {
-            let arm = Arm { threads: 3, depth: 4, batch: 2, ..arm(lang, offer.method) };
-            let request = Request {
-                deed,
+        for direction in [Direction::Write, Direction::Read] {
+            let arm = PlaygroundArm { threads: 3, depth: 4, batch: 2, ..arm(lang, offer.method) };
+            let request = RunRequest {
+                direction,
                 arm,
                 path: &path,
                 size_bytes: SIZE_BYTES,
@@ -50,7 +51,7 @@ fn write_and_read(lang: Lang) {
     }
 }
 
-fn arm(lang: Lang, method: Method) -> Arm {
+fn arm(lang: Lang, method: PlaygroundMethod) -> PlaygroundArm {
     *lang.arms().iter().find(|arm| arm.method == method).expect("each method has arms")
 }
 

@@ -1,4 +1,4 @@
-//! What a program prints and how it ends is believed only if it is as agreed.
+//! Output and exit status of programs that violate the protocol.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use fathom_bench::Op;
-use fathom_bench::lang::{Answer, Arm, Deed, Lang, Method, Offer, Program, Request};
+use fathom_bench::lang::{
+    Direction, Lang, Measurement, MethodAvailability, PlaygroundArm, PlaygroundMethod, Program, RunRequest,
+};
 use tempfile::TempDir;
 
 use crate::{GO_ON, machine};
@@ -16,16 +18,16 @@ const ROW: &str = "seconds=0.100000000\tsync_s=0.200000000\tclose_s=0.300000000\
                    cpu_user_s=0.010000\tcpu_sys_s=0.020000\tswitches=5\tswitches_forced=-1\tp50_us=1.500\tp95_us=2.000\t\
                    p99_us=2.000\tmax_us=9.125";
 
-/// A program that is a line of shell. Its options are `$1` and on.
+/// A program that consists of a line of shell. Its options are `$1` and following.
 fn program(shell: &str) -> Program {
     let words = ["/bin/sh", "-c", shell, "sh"].map(Into::into).to_vec();
     Program::new(Lang::Python, words, &machine())
 }
 
-fn request(path: &Path) -> Request<'_> {
-    Request {
-        deed: Deed::Write,
-        arm: Arm { method: Method::Uring, threads: 2, depth: 1, batch: 1, spins: false },
+fn request(path: &Path) -> RunRequest<'_> {
+    RunRequest {
+        direction: Direction::Write,
+        arm: PlaygroundArm { method: PlaygroundMethod::Uring, threads: 2, depth: 1, batch: 1, spins: false },
         path,
         size_bytes: 9000,
         block_bytes: 4096,
@@ -35,7 +37,7 @@ fn request(path: &Path) -> Request<'_> {
     }
 }
 
-fn run(shell: &str) -> Result<Answer, (Op, String)> {
+fn run(shell: &str) -> Result<Measurement, (Op, String)> {
     let answer = program(shell).run(&request(Path::new("/tmp/a b")), &GO_ON);
     answer.map_err(|error| (error.op(), error.to_string()))
 }
@@ -65,7 +67,7 @@ fn a_method_that_cannot_run_is_no_failure_of_the_run() {
 }
 
 #[test]
-fn each_way_to_fail_is_told() {
+fn each_failure_is_reported() {
     let name = "cannot execute 'python 2_threads_iouring_pwrite_1_entries'";
     let cases = [
         (
@@ -86,7 +88,7 @@ fn each_way_to_fail_is_told() {
 }
 
 #[test]
-fn work_that_was_not_done_is_noticed() {
+fn an_incomplete_measurement_is_rejected() {
     let cases = [
         ("bytes=9000", "bytes=8192", "8192 bytes were moved instead of 9000"),
         ("pages_ok=0", "pages_ok=3", "3 pages were right instead of 0"),
@@ -98,13 +100,13 @@ fn work_that_was_not_done_is_noticed() {
         assert!(op == Op::Execute && text.ends_with(&format!(": {cause}")), "{text}");
     }
     let path = Path::new("x");
-    let read = Request { deed: Deed::Read, ..request(path) };
+    let read = RunRequest { direction: Direction::Read, ..request(path) };
     let row = ROW.replace("pages_ok=0", "pages_ok=3");
     program(&format!("printf '{row}\\n'")).run(&read, &GO_ON).expect("all three pages");
 }
 
 #[test]
-fn much_output_holds_nobody_up() {
+fn much_output_does_not_block_the_child() {
     let (_, text) =
         run("head -c 1000000 /dev/zero | tr '\\0' e >&2; head -c 1000000 /dev/zero").expect_err("no row");
     assert!(text.contains("no end of line in the row '\\u{0}\\u{0}"), "{text}");
@@ -126,7 +128,8 @@ fn a_stop_kills_the_program_and_its_children() {
     });
     assert_eq!(error.to_string(), "cannot execute 'python 2_threads_iouring_pwrite_1_entries': stopped");
     let process = fs::read_to_string(child).expect("the child's number");
-    // It was killed, which takes a moment, and may then be a zombie, if nobody waits for it.
+    // The process has been killed, but may not have exited yet, and is a zombie if no process reaps
+    // it.
     let state = || fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
     let is_gone = |state: String| state.is_empty() || state.contains(") Z ");
     let gone = (0..2000).any(|_| {
@@ -141,9 +144,12 @@ fn a_stop_kills_the_program_and_its_children() {
 #[test]
 fn a_list_is_read() {
     let shell = "test \"$*\" = --list && printf 'blocking\\tok\\nuring\\tcannot make a ring: no\\n'";
-    let uring = Offer { method: Method::Uring, unavailable: Some("cannot make a ring: no".to_owned()) };
+    let uring = MethodAvailability {
+        method: PlaygroundMethod::Uring,
+        unavailable: Some("cannot make a ring: no".to_owned()),
+    };
     let offers = program(shell).list(&GO_ON).expect("a list");
-    assert_eq!(offers, [Offer { method: Method::Blocking, unavailable: None }, uring]);
+    assert_eq!(offers, [MethodAvailability { method: PlaygroundMethod::Blocking, unavailable: None }, uring]);
 }
 
 #[test]

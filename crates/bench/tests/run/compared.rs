@@ -1,13 +1,19 @@
-//! Two saved runs side by side.
+//! Comparison of two saved runs.
 
-use fathom_bench::{Interval, Run, Summary, compare};
+use fathom_bench::{ArmSummary, Interval, Run, compare};
 
-fn arm(cell: &str, method: &str, median: f64, low: f64, high: f64) -> Summary {
+fn arm(cell: &str, method: &str, median: f64, low: f64, high: f64) -> ArmSummary {
     let seconds = Interval { median, low, high };
-    Summary { cell: cell.into(), lang: "rust".into(), method: method.into(), seconds, ..Summary::default() }
+    ArmSummary {
+        cell: cell.into(),
+        lang: "rust".into(),
+        method: method.into(),
+        seconds,
+        ..ArmSummary::default()
+    }
 }
 
-fn run(kernel: &str, arms: Vec<Summary>) -> Run {
+fn run(kernel: &str, arms: Vec<ArmSummary>) -> Run {
     let machine = vec![("cpu".into(), "x".into()), ("kernel".into(), kernel.into())];
     Run { schema: 1, program: "fathom 0.1.0".into(), machine, arms, ..Run::default() }
 }
@@ -35,7 +41,7 @@ fn second() -> Run {
 }
 
 #[test]
-fn medians_are_compared_and_what_differs_is_said() {
+fn medians_are_compared_and_differences_reported() {
     let expected = "\
 compared across machines:
   kernel: 6.1, then 6.18

@@ -1,11 +1,11 @@
-//! Runs with an executor that only pretends: order and discards, what the statistics make of known samples, and the texts.
+//! Runs with a mock executor: order and discards, statistics of known samples, and texts.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod compared;
-mod made;
 mod null;
 mod order;
 mod python;
+mod simulated;
 mod summary;
 mod texts;

@@ -1,15 +1,17 @@
-//! How often the statistics are wrong: where there is no difference, and where there is one.
+//! Error rates of the statistics: differences reported where there are none, and differences
+//! missed.
 
 use fathom_bench::Interval;
 use fathom_bench::summary::summarise;
 
-use crate::made::{arm, noisy};
+use crate::simulated::{arm, noisy};
 
 fn excludes_one(ratio: &Interval) -> bool {
     ratio.low > 1.0 || ratio.high < 1.0
 }
 
-/// Two copies of the same arm with noise of 10 % and a drift of 30 % that they share, as often as the numbers of blocks say.
+/// Compares two copies of the same arm, with noise of 10 % and a shared drift of 30 %, and returns
+/// the number of comparisons that report a difference. `blocks` maps a seed to a number of blocks.
 fn false_positives(comparisons: u64, blocks: impl Fn(u64) -> u32) -> usize {
     let wrong = |seed: &u64| {
         let rows = noisy(&[("blocking", 1.0), ("blocking (again)", 1.0)], blocks(*seed), 0.1, 1000 + *seed);
@@ -28,15 +30,16 @@ fn of_100_null_comparisons_at_most_8_are_called_different() {
     }
 }
 
-/// The rate itself, which a hundred comparisons say little of: at most 5 %, as the sign test has it for few blocks.
+/// Measures the false positive rate with more comparisons. It is at most 5 %, below that for few
+/// blocks, because the sign test is discrete.
 #[test]
 fn the_rate_of_false_positives_is_below_5_percent() {
     let wrong = false_positives(1000, |seed| 10 + (seed % 21) as u32);
     assert!((15..=50).contains(&wrong), "{wrong} of 1000");
 }
 
-/// The set must not lose the best arm to luck. Of 20 arms alike each may be the best, and the noise here is far above the
-/// margin: each stays in the set in 95 of 100 runs.
+/// The set of best arms must contain each of 20 equal arms in 95 of 100 runs. The noise is far
+/// above the margin, so only the statistics keep an arm in the set.
 #[test]
 fn of_20_arms_alike_nearly_none_is_called_slower() {
     let names: Vec<String> = (0..20).map(|number| format!("arm {number:02}")).collect();

@@ -1,16 +1,18 @@
-//! The runner: the order of samples, what is discarded and repeated, and how runs end.
+//! The runner: order of samples, discards and repetitions, and the end of a run.
 
 use std::cell::Cell;
 
-use fathom_bench::runner::{End, Executor, NOT_VERIFIED, Outcome, Plan, Progress, UNFINISHED, Watch, run};
+use fathom_bench::runner::{
+    Executor, NOT_VERIFIED, Progress, RunEnd, RunObserver, RunOutcome, RunPlan, UNFINISHED, run,
+};
 use fathom_bench::{ArmName, Error, Op, Row};
 
-use crate::made::{arm, row};
+use crate::simulated::{arm, row};
 
-/// What a sample should give instead of a good row.
+/// Replaces the row of a sample; `None` keeps the good row.
 type Twist = Box<dyn Fn(&ArmName, u32) -> Option<Result<Row, Error>>>;
 
-/// Notes what it is asked for.
+/// An executor that logs its calls.
 struct Mock {
     asked: Vec<String>,
     twist: Twist,
@@ -29,12 +31,12 @@ impl Mock {
 impl Executor for Mock {
     fn execute(&mut self, arm: &ArmName, block: u32) -> Result<Row, Error> {
         self.asked.push(format!("{block}{}", arm.method));
-        // As an executor that does not know of copies and blocks.
+        // Like a real executor, it knows neither the names of copies nor the number of blocks.
         (self.twist)(arm, block).unwrap_or_else(|| Ok(row(&arm.method, 0, 1.0)))
     }
 }
 
-/// Notes what is to come, and stops before the sample of that number.
+/// An observer that logs progress and stops the run before sample number `stop_at`.
 struct Notes {
     next: Vec<String>,
     stop_at: usize,
@@ -47,7 +49,7 @@ impl Notes {
     }
 }
 
-impl Watch for Notes {
+impl RunObserver for Notes {
     fn next(&mut self, progress: &Progress<'_>) {
         let Progress { block, blocks, arm, done, left } = progress;
         self.next.push(format!("{block}/{blocks} {} {done}+{left}", arm.method));
@@ -59,16 +61,16 @@ impl Watch for Notes {
     }
 }
 
-fn plan(blocks: u32) -> Plan {
-    Plan { arms: ["a", "b", "c"].map(arm).to_vec(), baseline: arm("a"), blocks, seed: 1 }
+fn plan(blocks: u32) -> RunPlan {
+    RunPlan { arms: ["a", "b", "c"].map(arm).to_vec(), baseline: arm("a"), blocks, seed: 1 }
 }
 
-fn ran(mock: &mut Mock, blocks: u32) -> Outcome {
+fn ran(mock: &mut Mock, blocks: u32) -> RunOutcome {
     run(&plan(blocks), mock, &mut Notes::new(usize::MAX))
 }
 
-/// Block, method and reason of each sample.
-fn said(outcome: &Outcome) -> Vec<String> {
+/// Formats block, method and reason of each sample.
+fn said(outcome: &RunOutcome) -> Vec<String> {
     let text = |row: &Row| format!("{}{} {}", row.block, row.method, row.discarded);
     outcome.rows.iter().map(|row| text(row).trim_end().to_owned()).collect()
 }
@@ -76,7 +78,7 @@ fn said(outcome: &Outcome) -> Vec<String> {
 #[test]
 fn the_order_is_that_of_the_seed() {
     let outcome = ran(&mut Mock::good(), 3);
-    assert!(matches!(outcome.end, End::Complete));
+    assert!(matches!(outcome.end, RunEnd::Complete));
     assert_eq!(outcome.blocks, 3);
     let expected =
         ["1a (again)", "1c", "1a", "1b", "2a", "2a (again)", "2b", "2c", "3a", "3b", "3c", "3a (again)"];
@@ -103,7 +105,7 @@ fn the_executor_knows_nothing_of_copies() {
     assert_eq!(mock.asked, ["1a", "1c", "1a", "1b"]);
 }
 
-/// A good row of `arm`, changed.
+/// Returns a modified good row of `arm`.
 fn changed(arm: &ArmName, change: fn(&mut Row)) -> Option<Result<Row, Error>> {
     let mut row = row(&arm.method, 0, 1.0);
     change(&mut row);
@@ -175,7 +177,7 @@ fn an_arm_that_cannot_run_is_left_out_and_the_others_keep_their_order() {
         (arm.method == "b").then(|| Err(Error::new(Op::Start, "b", "io_uring is forbidden here")))
     });
     let outcome = ran(&mut mock, 2);
-    assert!(matches!(outcome.end, End::Complete));
+    assert!(matches!(outcome.end, RunEnd::Complete));
     assert_eq!(said(&outcome), ["1a (again)", "1c", "1a", "2a", "2a (again)", "2c"]);
     assert_eq!(mock.asked, ["1a", "1c", "1a", "1b", "2a", "2a", "2c"]);
     let [gone] = &outcome.unavailable[..] else { panic!("{:?}", outcome.unavailable) };
@@ -197,7 +199,7 @@ fn a_failure_ends_the_run_and_keeps_the_blocks_before() {
         (arm.method == "c" && block == 2).then(|| Err(Error::new(Op::Execute, "c", "no space")))
     });
     let outcome = ran(&mut mock, 3);
-    let End::Failed(error) = &outcome.end else { panic!("{outcome:?}") };
+    let RunEnd::Failed(error) = &outcome.end else { panic!("{outcome:?}") };
     assert_eq!(error.to_string(), "cannot execute 'c': no space");
     assert_eq!(outcome.blocks, 1);
     let unfinished = |sample: &str| format!("{sample} {UNFINISHED}");
@@ -210,7 +212,7 @@ fn wrong_data_ends_the_run_and_does_not_count() {
     let mut mock =
         Mock::new(|arm, _| (arm.method == "c").then(|| changed(arm, |row| row.verified = false)).flatten());
     let outcome = ran(&mut mock, 3);
-    let End::Failed(error) = &outcome.end else { panic!("{outcome:?}") };
+    let RunEnd::Failed(error) = &outcome.end else { panic!("{outcome:?}") };
     assert_eq!(error.op(), Op::Verify);
     assert_eq!(error.to_string(), "cannot verify 'rust c': the data is not what it should be");
     assert_eq!(outcome.rows.last().unwrap().discarded, NOT_VERIFIED);
@@ -222,7 +224,7 @@ fn a_sample_without_a_time_ends_the_run() {
     for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut mock = Mock::new(move |arm, _| Some(Ok(row(&arm.method, 0, seconds))));
         let outcome = ran(&mut mock, 1);
-        assert!(matches!(&outcome.end, End::Failed(error) if error.op() == Op::Execute), "{seconds}");
+        assert!(matches!(&outcome.end, RunEnd::Failed(error) if error.op() == Op::Execute), "{seconds}");
     }
 }
 
@@ -230,7 +232,7 @@ fn a_sample_without_a_time_ends_the_run() {
 fn an_interrupted_run_keeps_its_whole_blocks() {
     let mut notes = Notes::new(6);
     let outcome = run(&plan(5), &mut Mock::good(), &mut notes);
-    assert!(matches!(outcome.end, End::Interrupted));
+    assert!(matches!(outcome.end, RunEnd::Interrupted));
     assert_eq!(outcome.blocks, 1);
     let counted = outcome.rows.iter().filter(|row| row.discarded.is_empty());
     assert!(counted.map(|row| row.block).eq([1; 4]));
@@ -240,17 +242,17 @@ fn an_interrupted_run_keeps_its_whole_blocks() {
     assert_eq!(notes.next, expected);
 }
 
-/// Ctrl-C reaches the process of the sample, too.
+/// Ctrl-C in a terminal also interrupts the process of the sample.
 #[test]
-fn a_sample_that_fails_because_of_the_interruption_is_none() {
+fn a_sample_that_fails_because_of_an_interrupt_is_not_a_failure() {
     let mut mock = Mock::new(|_, _| Some(Err(Error::new(Op::Execute, "b", "ended by SIGINT"))));
     let outcome = run(&plan(1), &mut mock, &mut Notes::new(1));
-    assert!(matches!(outcome.end, End::Interrupted), "{outcome:?}");
+    assert!(matches!(outcome.end, RunEnd::Interrupted), "{outcome:?}");
     assert_eq!(outcome.blocks, 0);
 }
 
 #[test]
 fn a_stop_after_the_last_sample_changes_nothing() {
     let outcome = run(&plan(1), &mut Mock::good(), &mut Notes::new(4));
-    assert!(matches!(outcome.end, End::Complete));
+    assert!(matches!(outcome.end, RunEnd::Complete));
 }

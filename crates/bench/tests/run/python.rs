@@ -1,4 +1,5 @@
-//! What others make of the same numbers: scipy of the statistics, DuckDB of the CSV. Both come with `tools/test-python.sh`.
+//! Comparison with other implementations: scipy for the statistics, DuckDB for the CSV. Both are
+//! installed by `tools/test-python.sh`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,10 @@ use fathom_bench::stats::{Bootstrap, median, percentile, sign_interval};
 use fathom_bench::{Interval, Row};
 use serde_json::{Value, json};
 
-use crate::made::{noisy, row};
+use crate::simulated::{noisy, row};
 
-/// Where the programs are, if they were installed; says so when they were not.
+/// Returns the directory of the programs if they are installed, or reports that the test is
+/// skipped.
 fn python_bin() -> Option<PathBuf> {
     let bin = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
     let found = Some(bin).filter(|bin| bin.join("python3").exists());
@@ -27,7 +29,7 @@ fn output(command: &mut Command) -> Output {
     output
 }
 
-/// What the script beside this file says of `samples`.
+/// Returns the results of reference.py for `samples`.
 fn scipy(bin: &Path, samples: &[Vec<f64>]) -> Vec<Value> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("samples.json");
@@ -66,8 +68,9 @@ fn scipy_finds_the_same_medians_percentiles_and_sign_tests() {
     }
 }
 
-/// For an odd number of values, what infinitely many draws would give is known: scipy's binomial distribution says which
-/// of the values it is, and here also that 10,000 draws are enough to find that one.
+/// For an odd number of values the limit of infinitely many draws is known: the binomial
+/// distribution of scipy tells which of the values it is. Samples for which 10,000
+/// draws may find another one are skipped.
 #[test]
 fn intervals_are_those_of_the_exact_distribution() {
     let Some(bin) = python_bin() else { return };
@@ -122,7 +125,7 @@ fn duckdb_answers_the_query_as_it_is_documented() {
     assert_eq!(lines, expected);
 }
 
-/// The types are those of the columns even where a column is empty throughout the first lines.
+/// DuckDB detects the column types even if a column is empty in all of the first lines.
 #[test]
 fn duckdb_finds_the_types_of_the_columns() {
     let Some(bin) = python_bin() else { return };

@@ -1,15 +1,15 @@
-//! What known samples come to.
+//! Statistics of known samples.
 
-use fathom_bench::summary::{Cell, summarise};
-use fathom_bench::{ArmName, Interval, Row, Summary};
+use fathom_bench::summary::{CellSummary, summarise};
+use fathom_bench::{ArmName, ArmSummary, Interval, Row};
 
-use crate::made::{arm, row};
+use crate::simulated::{arm, row};
 
-fn of(rows: &[Row]) -> Cell {
+fn of(rows: &[Row]) -> CellSummary {
     summarise(rows, "write 1 GB", &arm("blocking"), 1)
 }
 
-fn find<'a>(cell: &'a Cell, method: &str) -> &'a Summary {
+fn find<'a>(cell: &'a CellSummary, method: &str) -> &'a ArmSummary {
     cell.arms.iter().find(|arm| arm.method == method).unwrap_or_else(|| panic!("no {method}"))
 }
 
@@ -17,7 +17,7 @@ fn near(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{found}, expected {expected}");
 }
 
-/// Blocks in which everything takes `block` times as long.
+/// Samples in which every time is multiplied by the block number.
 fn drifting(methods: &[(&str, f64)], blocks: u32) -> Vec<Row> {
     let block = |block: u32| {
         methods.iter().map(move |(method, seconds)| row(method, block, seconds * f64::from(block)))
@@ -44,7 +44,7 @@ fn ratios_are_within_blocks_so_drift_cancels() {
     assert_eq!(seconds, Interval { median: 6.0, low: 2.0, high: 10.0 });
     let noise = cell.noise.unwrap();
     assert_eq!((noise.method.as_str(), noise.ratio.median, noise.floor), ("blocking", 1.0, 0.0));
-    assert_eq!(cell.doubts, [""; 0]);
+    assert_eq!(cell.warnings, [""; 0]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn ties_are_broken_by_name() {
 }
 
 #[test]
-fn less_than_the_margin_is_no_reason_to_leave_the_best() {
+fn an_arm_within_the_margin_stays_among_the_best() {
     let cell = of(&drifting(&[("blocking", 1.0), ("a", 1.049), ("b", 1.051)], 11));
     assert!(find(&cell, "a").among_best);
     assert!(!find(&cell, "b").among_best);
@@ -108,7 +108,7 @@ fn less_than_the_margin_is_no_reason_to_leave_the_best() {
 #[test]
 fn a_noise_floor_above_the_margin_takes_its_place() {
     let mut rows = drifting(&[("blocking", 1.0), ("x", 1.15)], 11);
-    // The copy is a fifth slower or faster by turns.
+    // The copy is slower by 20 %, equal, or faster by 17 % in turn.
     rows.extend((1..=11).map(|block| {
         row("blocking (again)", block, f64::from(block) * 1.2_f64.powi((block % 3) as i32 - 1))
     }));
@@ -162,16 +162,17 @@ fn rates_are_by_what_was_moved() {
 }
 
 #[test]
-fn doubts_are_said() {
-    let few = of(&drifting(&[("blocking", 1.0), ("x", 2.0)], 5)).doubts;
+fn warnings_are_reported() {
+    let few = of(&drifting(&[("blocking", 1.0), ("x", 2.0)], 5)).warnings;
     assert_eq!(few, ["5 blocks are too few to rank by: 6 are the least, 20 are good"]);
-    let biased = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.5)], 8)).doubts;
+    let biased = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.5)], 8)).warnings;
     let expected =
         "'blocking' differs from its own copy: ratio 1.500 [1.500, 1.500]; do not believe small differences";
     assert_eq!(biased, [expected]);
 }
 
-/// Slower in 7 blocks of 8: the bootstrap would be sure, but coins fall like that in 7 % of cases.
+/// In 7 of 8 blocks the arm is slower. The bootstrap interval would exclude 1, although a fair coin
+/// gives such a result in 7 % of cases.
 #[test]
 fn intervals_are_no_narrower_than_the_sign_tests() {
     let mut rows = drifting(&[("blocking", 1.0), ("x", 2.0)], 8);
@@ -183,6 +184,6 @@ fn intervals_are_no_narrower_than_the_sign_tests() {
 }
 
 #[test]
-fn nothing_comes_to_nothing() {
-    assert_eq!(of(&[]), Cell { doubts: of(&[]).doubts, ..Cell::default() });
+fn no_samples_have_an_empty_summary() {
+    assert_eq!(of(&[]), CellSummary { warnings: of(&[]).warnings, ..CellSummary::default() });
 }

@@ -4,10 +4,10 @@ use std::fs;
 
 use fathom_bench::report::{SCHEMA, csv, read, table, to_json};
 use fathom_bench::summary::summarise;
-use fathom_bench::{Row, Run, Unavailable};
+use fathom_bench::{Row, Run, UnavailableArm};
 use proptest::prelude::*;
 
-use crate::made::{arm, row};
+use crate::simulated::{arm, row};
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -31,7 +31,7 @@ fn rows() -> Vec<Row> {
 fn run() -> Run {
     let rows = rows();
     let cell = summarise(&rows, "write 1 GB in 1 MB blocks, warm", &arm("blocking"), 7);
-    let unavailable = Unavailable { lang: "zig".into(), method: "uring".into(), reason: "no zig".into() };
+    let unavailable = UnavailableArm { lang: "zig".into(), method: "uring".into(), reason: "no zig".into() };
     Run {
         schema: SCHEMA,
         program: "fathom 0.1.0".into(),
@@ -95,7 +95,7 @@ discarded: 0 of 12 samples
 }
 
 #[test]
-fn a_table_of_nothing_says_so() {
+fn a_table_without_samples_says_so() {
     assert_eq!(table(&Run::default()), "discarded: 0 of 0 samples\n");
 }
 
@@ -127,7 +127,8 @@ fn csv_has_a_line_a_sample_and_nothing_for_what_is_not_known() {
 fn a_run_is_read_as_it_was_saved() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.json");
-    // Numbers whose decimal digits are exact, as reading may be wrong in the last of 17.
+    // Numbers with an exact decimal representation, because parsing may be off by one in the 17th
+    // digit.
     let mut run = run();
     run.rows
         .iter_mut()
@@ -139,7 +140,7 @@ fn a_run_is_read_as_it_was_saved() {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_not_written() {
+fn a_run_that_cannot_be_read_back_is_not_written() {
     let mut run = run();
     run.rows[0].steal = f64::NAN;
     assert!(
@@ -151,7 +152,7 @@ fn what_cannot_be_read_back_is_not_written() {
 }
 
 #[test]
-fn a_file_that_is_no_run_is_said_with_its_name() {
+fn a_file_that_is_no_run_is_reported_with_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.json");
     let cause = || read(&file).unwrap_err().to_string().replace(dir.path().to_str().unwrap(), "");
@@ -162,7 +163,7 @@ fn a_file_that_is_no_run_is_said_with_its_name() {
     assert!(cause().starts_with("cannot read '/a.json': not a run saved by fathom bench: "), "{}", cause());
 }
 
-/// A record of CSV as RFC 4180 has it, read by its grammar.
+/// Parses a CSV record by the grammar of RFC 4180.
 fn parse(text: &str) -> Vec<String> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -192,7 +193,7 @@ proptest! {
         prop_assert_eq!(fields.last().unwrap(), &reason);
     }
 
-    /// A saved run may be anybody's: whatever its numbers and names, there is a table of it.
+    /// A saved run is untrusted: any numbers and names must produce a table.
     #[test]
     fn any_run_has_a_table(method in "\\PC{0,9}|[\n\u{1b}\u{7}]*", value in prop::num::f64::ANY, among_best: bool) {
         let mut run = run();

@@ -1,43 +1,47 @@
-//! `fathom bench advise`: what to use on a filesystem, and whether that advice is any good.
+//! `fathom bench advise`: recommends I/O models for a filesystem, saves the advice as a profile,
+//! and validates it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_bench::advise::{self, Advice, Ask, End, Look, Site, text, validate};
-use fathom_bench::lab::Room;
-use fathom_bench::profile::{Filesystem, Here, Profile};
+use fathom_bench::advise::{
+    self, Advice, AdviceEnd, AdviceObserver, AdviceOptions, DirectorySource, text, validate,
+};
+use fathom_bench::fixture::Capacity;
+use fathom_bench::profile::{Filesystem, HostConditions, Profile};
 use fathom_bench::{Programs, report};
 
-use super::args::{AdviseArgs, Target};
-use super::run::{Meter, begun, words};
-use super::{FAILED, MISUSED, NAME, fail, places, put};
-use crate::interrupt::{INTERRUPTED, stop_and_clean_up};
-use crate::output::{print, say};
+use super::args::{AdviseArgs, ReportTarget};
+use super::run::{BenchMeter, error_text, new_run};
+use super::{FAILED, MISUSED, NAME, bench_paths, fail, write_report};
+use crate::interrupt::{INTERRUPTED, stop_on_termination};
+use crate::output::{print, print_error};
 use crate::start;
 
-/// What measuring may take, with the constants: the rest of three minutes is for what goes on longer than expected.
+/// Time limit for the measurements, including the cost constants. The rest of the announced three
+/// minutes is reserve.
 const TIME: Duration = Duration::from_secs(120);
-/// The work with `--quick`, which then is measured no more often than needed.
+/// The fraction of the work with `--quick`. Each model is then measured no more often than needed.
 const QUICK: f64 = 0.1;
-/// Bytes that the largest question has on the disk, with its copy.
+/// Disk space of the largest workload, with its copy.
 const ROOM: u64 = 512 << 20;
-/// Added to the seed for what the advice has not seen.
+/// Added to the seed, so that the validation uses data that the advice has not seen.
 const UNSEEN: u64 = 1_000_003;
 
-/// Runs the command; the exit status.
+/// Runs the command. Returns the exit status.
 pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
-    let keep = || args.save.as_ref().map(|target| Keep::new(args, target)).transpose();
-    match check_room(args).and_then(|()| Ok((places()?, keep()?))) {
+    let update = || args.save.as_ref().map(|target| ProfileUpdate::new(args, target)).transpose();
+    match check_room(args).and_then(|()| Ok((bench_paths()?, update()?))) {
         Err(message) => {
-            say(NAME, message.as_bytes());
+            print_error(NAME, message.as_bytes());
             MISUSED
         }
-        Ok((places, keep)) => {
-            let stop = stop_and_clean_up();
-            let mut programs = Programs { own: places.own, others: Vec::new(), stop: &stop };
-            let meter = Meter::new(&stop, String::new());
-            let mut site = Site::new(args.path.clone(), &mut programs, meter);
-            let (advice, saved, end) = ask(args, keep, command, &mut site);
+        Ok((paths, update)) => {
+            let stop = stop_on_termination();
+            let mut programs = Programs { own: paths.own, others: Vec::new(), stop: &stop };
+            let meter = BenchMeter::new(&stop, String::new());
+            let mut site = DirectorySource::new(args.path.clone(), &mut programs, meter);
+            let (advice, saved, end) = measure_and_save(args, update, command, &mut site);
             drop(site);
             conclude(args, &advice, saved, end)
         }
@@ -46,27 +50,30 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
 
 fn check_room(args: &AdviseArgs) -> Result<(), String> {
     let path = args.path.display();
-    let room = Room::at(&args.path).map_err(|error| format!("cannot look at '{path}': {}", words(&error)))?;
+    let room = Capacity::at(&args.path)
+        .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
     room.check(if args.quick { ROOM / 10 } else { ROOM }, 0)
         .map_err(|why| format!("no room in '{path}': {why}"))
 }
 
-/// The advice, the exit status of keeping it, which comes before a validation that somebody may end, and how it ended.
-fn ask<L: Look>(
+/// Measures, saves and validates the advice. Returns the advice, the exit status of saving it, and
+/// how the measurements ended. The advice is saved before the validation, which the user may
+/// interrupt.
+fn measure_and_save<L: AdviceObserver>(
     args: &AdviseArgs,
-    keep: Option<Keep>,
+    update: Option<ProfileUpdate>,
     command: String,
-    site: &mut Site<'_, '_, L>,
-) -> (Advice, u8, End) {
-    let run = begun(command, args.seed, &args.path);
+    site: &mut DirectorySource<'_, '_, L>,
+) -> (Advice, u8, AdviceEnd) {
+    let run = new_run(command, args.seed, &args.path);
     let seed = run.seed;
     let (scale, time) = if args.quick { (QUICK, Duration::ZERO) } else { (1.0, TIME) };
-    let (mut advice, end) = advise::advise(&Ask { seed, scale, time }, run, site);
-    let complete = matches!(end, End::Complete) && !advice.verdicts.is_empty();
-    let saved = keep.filter(|_| complete).map_or(0, |keep| keep.save(&advice));
+    let (mut advice, end) = advise::advise(&AdviceOptions { seed, scale, time }, run, site);
+    let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
+    let saved = update.filter(|_| complete).map_or(0, |update| update.save(&advice));
     match args.validate.filter(|_| complete) {
         Some(blocks) => {
-            let unseen = Ask { seed: seed.wrapping_add(UNSEEN), scale, time };
+            let unseen = AdviceOptions { seed: seed.wrapping_add(UNSEEN), scale, time };
             let (validation, end) = validate(&advice.verdicts, &unseen, blocks, site);
             advice.validation = Some(validation);
             (advice, saved, end)
@@ -75,18 +82,18 @@ fn ask<L: Look>(
     }
 }
 
-/// Where advice is to be kept, and for which filesystem; known before anything is measured.
-struct Keep {
+/// The profile to update with the advice. It is read and checked before anything is measured.
+struct ProfileUpdate {
     path: PathBuf,
     filesystem: Filesystem,
     profile: Profile,
 }
 
-impl Keep {
-    fn new(args: &AdviseArgs, target: &Target) -> Result<Self, String> {
+impl ProfileUpdate {
+    fn new(args: &AdviseArgs, target: &ReportTarget) -> Result<Self, String> {
         let path = match target {
-            Target::File(path) => path.clone(),
-            Target::Output => start::path(|name| std::env::var_os(name)).ok_or(
+            ReportTarget::File(path) => path.clone(),
+            ReportTarget::Output => start::path(|name| std::env::var_os(name)).ok_or(
                 "cannot save the advice: no directory for settings is named by HOME or XDG_CONFIG_HOME, or FATHOM_PROFILE is empty",
             )?,
         };
@@ -96,12 +103,12 @@ impl Keep {
         Ok(Self { path, filesystem, profile })
     }
 
-    /// Puts the advice into the profile, in the place of an older one for the same filesystem.
+    /// Saves the advice in the profile, replacing the entry of the same filesystem.
     fn save(mut self, advice: &Advice) -> u8 {
-        self.profile.put(advice.entry(self.filesystem, &Here::now()));
+        self.profile.put(advice.entry(self.filesystem, &HostConditions::now()));
         match self.profile.write(&self.path) {
             Ok(()) => {
-                say(NAME, format!("saved in '{}'", self.path.display()).as_bytes());
+                print_error(NAME, format!("saved in '{}'", self.path.display()).as_bytes());
                 0
             }
             Err(error) => fail(&error.to_string()),
@@ -109,39 +116,41 @@ impl Keep {
     }
 }
 
-fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: End) -> u8 {
+fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: AdviceEnd) -> u8 {
     let written = write(args, advice).max(saved);
     match end {
-        End::Interrupted => {
-            say(NAME, b"interrupted: what was measured before is all there is");
+        AdviceEnd::Interrupted => {
+            print_error(NAME, b"interrupted: what was measured before is all there is");
             INTERRUPTED
         }
-        End::Failed(error) => fail(&error.to_string()),
-        End::Complete if advice.verdicts.is_empty() => {
-            say(NAME, b"no sample counts, so there is no advice");
+        AdviceEnd::Failed(error) => fail(&error.to_string()),
+        AdviceEnd::Complete if advice.verdicts.is_empty() => {
+            print_error(NAME, b"no sample counts, so there is no advice");
             FAILED
         }
-        End::Complete => written,
+        AdviceEnd::Complete => written,
     }
 }
 
-/// Writes all reports that were asked for; the exit status.
+/// Writes all requested reports. Returns the exit status.
 fn write(args: &AdviseArgs, advice: &Advice) -> u8 {
     let mut status = 0;
     if let Some(target) = &args.csv {
         let csv = report::csv(&advice.run.rows);
-        status = status.max(csv.map_or_else(|error| fail(&error.to_string()), |text| put(target, &text)));
+        status =
+            status.max(csv.map_or_else(|error| fail(&error.to_string()), |text| write_report(target, &text)));
     }
     if let Some(target) = &args.json {
         let json = serde_json::to_string_pretty(advice);
-        let put = |text: String| put(target, &(text + "\n"));
+        let write = |text: String| write_report(target, &(text + "\n"));
         status =
-            status.max(json.map_or_else(|error| fail(&format!("cannot write the advice: {error}")), put));
+            status.max(json.map_or_else(|error| fail(&format!("cannot write the advice: {error}")), write));
     }
     if let Some(path) = &args.html {
-        status = status.max(put(&Target::File(path.clone()), &report::html::html(&advice.run)));
+        status =
+            status.max(write_report(&ReportTarget::File(path.clone()), &report::html::html(&advice.run)));
     }
-    if args.csv != Some(Target::Output) && args.json != Some(Target::Output) {
+    if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
         status = status.max(print(NAME, &format!("{}\n{}", text(advice), report::table(&advice.run))));
     }
     status

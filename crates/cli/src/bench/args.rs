@@ -1,32 +1,32 @@
-//! From a command line to what a run of `fathom bench` needs, or to what it has to say instead. Prints nothing.
+//! The arguments of `fathom bench`: parses and checks the command line. Prints nothing.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use fathom_bench::arms::MODELS;
-use fathom_bench::lab::Cache;
-use fathom_bench::sample::Deed;
+use fathom_bench::fixture::CacheState;
+use fathom_bench::sample::Workload;
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
-use super::table::{CACHE_WORDS, FLAGS, Key};
+use super::table::{BenchOption, CACHE_WORDS, FLAGS};
 use crate::du::extra;
-use crate::getopt::{Getopt, Match, Order};
+use crate::getopt::{Getopt, OperandOrder, ParsedOption};
 
 /// The values of `--lang`, besides `all`.
 const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
-/// Largest file: what an offset can say.
+/// The maximum file size, a limit of file offsets.
 const SIZE_MAX: i128 = i64::MAX as i128;
-/// Most files of a tree.
+/// The maximum number of files in a tree.
 const FILES_MAX: u64 = 100_000_000;
-/// Repetitions of a validation.
+/// The default number of repetitions of a validation.
 const BLOCKS_VALIDATE: u32 = 7;
-/// Most repetitions.
+/// The maximum number of repetitions.
 const BLOCKS_MAX: u64 = 10_000;
 
-/// What a command line comes to.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum BenchAction {
     Help,
     Version,
     Bench(Box<BenchArgs>),
@@ -34,17 +34,17 @@ pub(crate) enum Asked {
     Advise(AdviseArgs),
 }
 
-/// Where a report goes.
+/// The destination of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum ReportTarget {
     Output,
     File(PathBuf),
 }
 
-/// Everything a run needs.
+/// The arguments of a measurement.
 #[derive(Debug)]
 pub(crate) struct BenchArgs {
-    pub(crate) deed: Deed,
+    pub(crate) deed: Workload,
     pub(crate) models: Vec<String>,
     pub(crate) langs: Vec<String>,
     pub(crate) size: u64,
@@ -53,57 +53,58 @@ pub(crate) struct BenchArgs {
     pub(crate) direct: bool,
     pub(crate) sync: bool,
     /// In the order in which they are run.
-    pub(crate) caches: Vec<Cache>,
+    pub(crate) caches: Vec<CacheState>,
     pub(crate) blocks: u32,
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
-    pub(crate) csv: Option<Target>,
-    pub(crate) json: Option<Target>,
+    pub(crate) csv: Option<ReportTarget>,
+    pub(crate) json: Option<ReportTarget>,
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Where and how advice is asked for.
+/// The arguments of `advise`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AdviseArgs {
     pub(crate) path: PathBuf,
     pub(crate) seed: Option<u64>,
-    /// The profile to write: the usual one, or this file.
-    pub(crate) save: Option<Target>,
-    /// Repetitions with what was not seen before; `None` if that is not wanted.
+    /// The profile to write: the default one, or this file.
+    pub(crate) save: Option<ReportTarget>,
+    /// Repetitions of the validation; `None` for no validation.
     pub(crate) validate: Option<u32>,
-    /// Small work.
+    /// Whether to do a fraction of the work only.
     pub(crate) quick: bool,
-    pub(crate) csv: Option<Target>,
-    pub(crate) json: Option<Target>,
+    pub(crate) csv: Option<ReportTarget>,
+    pub(crate) json: Option<ReportTarget>,
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Two runs to compare.
+/// The arguments of `compare`.
 #[derive(Debug)]
 pub(crate) struct CompareArgs {
     pub(crate) old: PathBuf,
     pub(crate) new: PathBuf,
-    pub(crate) json: Option<Target>,
+    pub(crate) json: Option<ReportTarget>,
 }
 
-/// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
-    let mut reader = Reader::default();
+/// Parses the command line `words`, without the names of program and command. Error messages do not
+/// contain the program name.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<BenchAction, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+    let mut parser = BenchParser::default();
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            key => reader.take(key, option, charset)?,
+            BenchOption::Help => return Ok(BenchAction::Help),
+            BenchOption::Version => return Ok(BenchAction::Version),
+            key => parser.apply(key, option, charset)?,
         }
     }
-    reader.finish(getopt.into_operands(), charset)
+    parser.finish(getopt.into_operands(), charset)
 }
 
-/// What is known so far.
+/// The options parsed so far.
 #[derive(Default)]
-struct Reader {
+struct BenchParser {
     models: Vec<String>,
     langs: Vec<String>,
     size: Option<u64>,
@@ -111,76 +112,81 @@ struct Reader {
     files: Option<u64>,
     direct: bool,
     sync: bool,
-    cache: Option<Cache>,
+    cache: Option<CacheState>,
     blocks: Option<u32>,
     seed: Option<u64>,
     path: Option<PathBuf>,
-    save: Option<Target>,
+    save: Option<ReportTarget>,
     validate: bool,
     quick: bool,
-    csv: Option<Target>,
-    json: Option<Target>,
+    csv: Option<ReportTarget>,
+    json: Option<ReportTarget>,
     html: Option<PathBuf>,
 }
 
-impl Reader {
-    fn take(&mut self, key: Key, option: Match<Key>, charset: Charset) -> Result<(), Vec<u8>> {
+impl BenchParser {
+    fn apply(
+        &mut self,
+        key: BenchOption,
+        option: ParsedOption<BenchOption>,
+        charset: Charset,
+    ) -> Result<(), Vec<u8>> {
         let given = option.value.is_some();
         let value = option.value.unwrap_or_default();
         let name = option.spelling.as_str();
         let path = || path(&value);
-        let target = || if given { path().map(Target::File) } else { Ok(Target::Output) };
+        let target = || if given { path().map(ReportTarget::File) } else { Ok(ReportTarget::Output) };
         match key {
-            Key::Models => self.models = list(&value, &MODELS, name, charset)?,
-            Key::Lang => self.langs = langs(&value, name, charset)?,
-            Key::Size => self.size = Some(size(&value, name)?),
-            Key::Block => self.block = Some(size(&value, name)?),
-            Key::Files => self.files = Some(size(&value, name)?),
-            Key::Direct => self.direct = true,
-            Key::Sync => self.sync = true,
-            Key::Cache => {
-                let cache = extra::one_of(&value, CACHE_WORDS, &[Cache::Warm, Cache::Cold]);
+            BenchOption::Models => self.models = list(&value, &MODELS, name, charset)?,
+            BenchOption::Lang => self.langs = langs(&value, name, charset)?,
+            BenchOption::Size => self.size = Some(size(&value, name)?),
+            BenchOption::Block => self.block = Some(size(&value, name)?),
+            BenchOption::Files => self.files = Some(size(&value, name)?),
+            BenchOption::Direct => self.direct = true,
+            BenchOption::Sync => self.sync = true,
+            BenchOption::Cache => {
+                let cache = extra::one_of(&value, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
                 self.cache = Some(cache.map_err(|refusal| refusal.message(name, &value, charset))?);
             }
-            Key::Blocks => {
+            BenchOption::Blocks => {
                 let count =
                     extra::top(&value).map_err(|refusal| refusal.message(name, &value, charset))?.get();
                 self.blocks = u32::try_from(count.min(BLOCKS_MAX)).ok();
             }
-            Key::Seed => self.seed = Some(whole(&value, name)?),
-            Key::Path => self.path = Some(path()?),
-            Key::Save => self.save = Some(target()?),
-            Key::Validate => self.validate = true,
-            Key::Quick => self.quick = true,
-            Key::Csv => self.csv = Some(target()?),
-            Key::Json => self.json = Some(target()?),
-            Key::Html => self.html = Some(path()?),
-            Key::Help | Key::Version => {}
+            BenchOption::Seed => self.seed = Some(whole(&value, name)?),
+            BenchOption::Path => self.path = Some(path()?),
+            BenchOption::Save => self.save = Some(target()?),
+            BenchOption::Validate => self.validate = true,
+            BenchOption::Quick => self.quick = true,
+            BenchOption::Csv => self.csv = Some(target()?),
+            BenchOption::Json => self.json = Some(target()?),
+            BenchOption::Html => self.html = Some(path()?),
+            BenchOption::Help | BenchOption::Version => {}
         }
         Ok(())
     }
 
-    fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
+    fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<BenchAction, Vec<u8>> {
         let mut operands = operands.into_iter();
         let workload = operands.next().ok_or_else(|| b"missing operand: the workload".to_vec())?;
         if workload == "compare" {
             let mut run =
                 || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
             let compared = CompareArgs { old: run()?, new: run()?, json: self.json };
-            no_more(operands, charset)?;
-            return Ok(Asked::Compare(compared));
+            reject_extra_operand(operands, charset)?;
+            return Ok(BenchAction::Compare(compared));
         }
         if workload == "advise" {
             let place = operands.next().map(PathBuf::from);
-            no_more(operands, charset)?;
-            return self.advise(place).map(Asked::Advise);
+            reject_extra_operand(operands, charset)?;
+            return self.advise(place).map(BenchAction::Advise);
         }
-        let deed = workload.to_str().and_then(Deed::named);
+        let deed = workload.to_str().and_then(Workload::named);
         let deed = deed.ok_or_else(|| {
             [b"unknown workload ", &quote(workload.as_encoded_bytes(), charset)[..]].concat()
         })?;
-        no_more(operands, charset)?;
-        self.bench(deed).map(|args| Asked::Bench(Box::new(args)))
+        reject_extra_operand(operands, charset)?;
+        self.bench(deed).map(|args| BenchAction::Bench(Box::new(args)))
     }
 
     fn advise(self, place: Option<PathBuf>) -> Result<AdviseArgs, Vec<u8>> {
@@ -198,7 +204,7 @@ impl Reader {
         if let Some((_, name)) = of_one_workload.iter().find(|(given, _)| *given) {
             return Err(format!("{name} is not for advise, which asks about all workloads").into_bytes());
         }
-        self.one_on_output()?;
+        self.check_outputs()?;
         Ok(AdviseArgs {
             path: place.or(self.path).unwrap_or_else(|| PathBuf::from(".")),
             seed: self.seed,
@@ -211,35 +217,35 @@ impl Reader {
         })
     }
 
-    fn one_on_output(&self) -> Result<(), Vec<u8>> {
-        if self.csv == Some(Target::Output) && self.json == Some(Target::Output) {
+    fn check_outputs(&self) -> Result<(), Vec<u8>> {
+        if self.csv == Some(ReportTarget::Output) && self.json == Some(ReportTarget::Output) {
             return Err(b"--csv and --json cannot both go to standard output".to_vec());
         }
         Ok(())
     }
 
-    fn bench(self, deed: Deed) -> Result<BenchArgs, Vec<u8>> {
+    fn bench(self, deed: Workload) -> Result<BenchArgs, Vec<u8>> {
         if self.validate || self.quick || self.save.is_some() {
             return Err(b"--validate, --quick and --save are for advise".to_vec());
         }
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        let plain = deed.is_of_tree() || deed.is_of_small_files() || deed == Deed::Copy;
+        let plain = deed.is_of_tree() || deed.is_of_small_files() || deed == Workload::Copy;
         if plain && (self.direct || self.sync || !self.langs.is_empty()) {
             return Err(b"--direct, --sync and --lang are not for this workload".to_vec());
         }
-        self.one_on_output()?;
+        self.check_outputs()?;
         let block = self.block.unwrap_or(default_block(deed));
         let size = self.size.unwrap_or(default_size(deed));
         if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
             return Err(b"with --direct, --size and --block must be multiples of 512".to_vec());
         }
         let caches = match self.cache {
-            // What is written makes more of a difference than where it is read from.
-            None if deed == Deed::Copy => vec![Cache::Warm],
-            _ if deed.writes() || self.direct => vec![Cache::Any],
-            None => vec![Cache::Warm, Cache::Cold],
+            // For a copy, the written data matter more than the cache state of the source.
+            None if deed == Workload::Copy => vec![CacheState::Warm],
+            _ if deed.writes() || self.direct => vec![CacheState::Any],
+            None => vec![CacheState::Warm, CacheState::Cold],
             Some(cache) => vec![cache],
         };
         Ok(BenchArgs {
@@ -262,23 +268,26 @@ impl Reader {
     }
 }
 
-/// Of one file after the other, as much as cat(1) and cp(1) take at once.
-fn default_block(deed: Deed) -> u64 {
-    if matches!(deed, Deed::Copy | Deed::Read) { 128 << 10 } else { 4096 }
+/// Sequential workloads use the buffer size of cat(1) and cp(1).
+fn default_block(deed: Workload) -> u64 {
+    if matches!(deed, Workload::Copy | Workload::Read) { 128 << 10 } else { 4096 }
 }
 
-/// Each sync of `append-sync` waits for the disk.
-fn default_size(deed: Deed) -> u64 {
+/// `append-sync` gets a small file, because each of its syncs waits for the disk.
+fn default_size(deed: Workload) -> u64 {
     match deed {
-        Deed::AppendSync => 4 << 20,
-        Deed::RandomRead => 256 << 20,
-        Deed::SmallFiles | Deed::Serve => 40 << 20,
-        Deed::Copy => 256 << 20,
-        Deed::Write | Deed::Read | Deed::Walk | Deed::Stat => 1 << 30,
+        Workload::AppendSync => 4 << 20,
+        Workload::RandomRead => 256 << 20,
+        Workload::SmallFiles | Workload::Serve => 40 << 20,
+        Workload::Copy => 256 << 20,
+        Workload::Write | Workload::Read | Workload::Walk | Workload::Stat => 1 << 30,
     }
 }
 
-fn no_more(mut operands: impl Iterator<Item = OsString>, charset: Charset) -> Result<(), Vec<u8>> {
+fn reject_extra_operand(
+    mut operands: impl Iterator<Item = OsString>,
+    charset: Charset,
+) -> Result<(), Vec<u8>> {
     match operands.next() {
         Some(more) => Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat()),
         None => Ok(()),
@@ -308,7 +317,7 @@ fn whole(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
     number.ok_or_else(|| number::NumberError::Invalid.message(name, value))
 }
 
-/// Words separated by commas, each one of `valid`.
+/// Parses words separated by commas, each one of `valid`.
 fn list(value: &[u8], valid: &[&str], name: &str, charset: Charset) -> Result<Vec<String>, Vec<u8>> {
     let words = value.split(|byte| *byte == b',');
     let known = |word: &[u8]| {

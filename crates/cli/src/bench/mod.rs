@@ -15,20 +15,20 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_bench::{Error, Run, compare, report};
 
-use self::args::{Asked, BenchArgs, CompareArgs, Target};
-use self::run::{Ended, Places};
+use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
+use self::run::{BenchEnd, BenchPaths};
 use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_and_clean_up};
-use crate::output::{print, reason, say, say_misuse};
+use crate::interrupt::{INTERRUPTED, stop_on_termination};
+use crate::output::{print, print_error, print_usage_error, reason};
 use crate::{help, locale};
 
 const NAME: &str = "fathom bench";
-/// Exit status where something failed, or nothing counts.
+/// Exit status if something failed or no sample counts.
 const FAILED: u8 = 1;
-/// Exit status where the command line makes no sense, or there is no room.
+/// Exit status for an invalid command line, and if there is not enough room.
 const MISUSED: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let mut words = words.peekable();
     if words.next_if(|word| word == "sample").is_some() {
@@ -37,19 +37,19 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.collect();
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     match args::parse(words.iter().cloned(), locale::charset(&env)) {
-        Ok(Asked::Bench(args)) => bench(&args, command_line(&words)),
-        Ok(Asked::Compare(args)) => compare_runs(&args),
-        Ok(Asked::Advise(args)) => advise::main(&args, command_line(&words)),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::BENCH, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(BenchAction::Bench(args)) => bench(&args, command_line(&words)),
+        Ok(BenchAction::Compare(args)) => compare_runs(&args),
+        Ok(BenchAction::Advise(args)) => advise::main(&args, command_line(&words)),
+        Ok(BenchAction::Help) => print(NAME, &help::render(&table::BENCH, NAME, Scope::Full)),
+        Ok(BenchAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             MISUSED
         }
     }
 }
 
-/// The command as it can be typed again in a shell.
+/// Returns the command line, quoted for a shell.
 fn command_line(words: &[OsString]) -> String {
     let plain = |word: &OsStr| {
         let text = word.to_string_lossy();
@@ -64,72 +64,72 @@ fn command_line(words: &[OsString]) -> String {
     [NAME.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn places() -> Result<Places, String> {
+fn bench_paths() -> Result<BenchPaths, String> {
     let own = std::env::current_exe();
     let own = own
         .map_err(|error| format!("cannot find this program: {}", String::from_utf8_lossy(&reason(&error))))?;
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let home = || set("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = set("XDG_CACHE_HOME").map(PathBuf::from).or_else(home).unwrap_or_else(std::env::temp_dir);
-    Ok(Places { own, search: set("PATH").unwrap_or_default(), cache: cache.join("fathom/playground") })
+    Ok(BenchPaths { own, search: set("PATH").unwrap_or_default(), cache: cache.join("fathom/playground") })
 }
 
 fn bench(args: &BenchArgs, command: String) -> u8 {
-    let stop: Arc<AtomicBool> = stop_and_clean_up();
-    let ran = places().and_then(|places| run::run(args, command, places, &stop));
+    let stop: Arc<AtomicBool> = stop_on_termination();
+    let ran = bench_paths().and_then(|paths| run::run(args, command, paths, &stop));
     let (run, ended) = match ran {
         Ok(ran) => ran,
         Err(message) => {
-            say(NAME, message.as_bytes());
+            print_error(NAME, message.as_bytes());
             return MISUSED;
         }
     };
     let written = write(args, &run);
     let counts = run.arms.iter().any(|arm| arm.runs > 0);
     match ended {
-        Ended::Interrupted => {
-            say(NAME, b"interrupted: what was measured before is all there is");
+        BenchEnd::Interrupted => {
+            print_error(NAME, b"interrupted: what was measured before is all there is");
             INTERRUPTED
         }
-        Ended::Failed(message) => {
-            say(NAME, message.as_bytes());
+        BenchEnd::Failed(message) => {
+            print_error(NAME, message.as_bytes());
             FAILED
         }
-        Ended::Complete if !counts => {
-            say(NAME, b"no sample counts, so there is no answer");
+        BenchEnd::Complete if !counts => {
+            print_error(NAME, b"no sample counts, so there is no answer");
             FAILED
         }
-        Ended::Complete => written,
+        BenchEnd::Complete => written,
     }
 }
 
-/// Writes all reports that were asked for; the exit status.
+/// Writes all requested reports. Returns the exit status.
 fn write(args: &BenchArgs, run: &Run) -> u8 {
     let csv = |run: &Run| report::csv(&run.rows);
     let mut status = 0;
-    let mut add = |target: &Option<Target>, text: &dyn Fn(&Run) -> Result<String, Error>| {
+    let mut add = |target: &Option<ReportTarget>, text: &dyn Fn(&Run) -> Result<String, Error>| {
         let Some(target) = target else { return };
-        status =
-            status.max(text(run).map_or_else(|error| fail(&error.to_string()), |text| put(target, &text)));
+        status = status
+            .max(text(run).map_or_else(|error| fail(&error.to_string()), |text| write_report(target, &text)));
     };
     add(&args.csv, &csv);
     add(&args.json, &report::to_json);
-    add(&args.html.clone().map(Target::File), &|run| Ok(report::html::html(run)));
-    if args.csv != Some(Target::Output) && args.json != Some(Target::Output) {
+    add(&args.html.clone().map(ReportTarget::File), &|run| Ok(report::html::html(run)));
+    if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
         status = status.max(print(NAME, &report::table(run)));
     }
     status
 }
 
 fn fail(message: &str) -> u8 {
-    say(NAME, message.as_bytes());
+    print_error(NAME, message.as_bytes());
     FAILED
 }
 
-fn put(target: &Target, text: &str) -> u8 {
+fn write_report(target: &ReportTarget, text: &str) -> u8 {
     match target {
-        Target::Output => print(NAME, text),
-        Target::File(path) => match save(path, text) {
+        ReportTarget::Output => print(NAME, text),
+        ReportTarget::File(path) => match save(path, text) {
             Ok(()) => 0,
             Err(error) => {
                 let words = String::from_utf8_lossy(&reason(&error)).into_owned();
@@ -139,7 +139,8 @@ fn put(target: &Target, text: &str) -> u8 {
     }
 }
 
-/// Under a temporary name first, so that no part of a report ever has its name. What is no regular file is written to.
+/// Writes a file under a temporary name and renames it, so that a partial report never appears
+/// under the final name. Writes directly to anything that is not a regular file.
 fn save(path: &Path, text: &str) -> io::Result<()> {
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         return std::fs::write(path, text);
@@ -148,7 +149,7 @@ fn save(path: &Path, text: &str) -> io::Result<()> {
     aside.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());
     let aside = PathBuf::from(OsString::from_vec(aside));
     std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path)).inspect_err(|_| {
-        // The error that is told is that of the report.
+        // Ignore this error: the caller reports the error of the write.
         let _ = std::fs::remove_file(&aside);
     })
 }
@@ -162,7 +163,7 @@ fn compare_runs(args: &CompareArgs) -> u8 {
             match &args.json {
                 None => print(NAME, &comparison.text()),
                 Some(target) => match serde_json::to_string_pretty(&comparison) {
-                    Ok(text) => put(target, &(text + "\n")),
+                    Ok(text) => write_report(target, &(text + "\n")),
                     Err(error) => fail(&format!("cannot write the comparison: {error}")),
                 },
             }

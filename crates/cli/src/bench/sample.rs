@@ -1,17 +1,17 @@
-//! `fathom bench sample`: one sample in a process of its own, with the command line of the playground's programs
-//! (playground/README.md). What runs samples starts it; people rarely do.
+//! `fathom bench sample`: takes one sample in its own process, with the command line of the
+//! playground's programs (playground/README.md). The benchmark runner starts it; users rarely do.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use fathom_bench::sample::{Deed, Failure, METHODS, Method, Spec, execute};
+use fathom_bench::sample::{METHODS, Method, SampleError, SampleSpec, Workload, execute};
 use fathom_io::uring::Completion;
 
-use crate::output::{print, say};
+use crate::output::{print, print_error};
 
 const NAME: &str = "fathom bench sample";
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.collect();
     if words == ["--list"] {
@@ -20,19 +20,19 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     match parse(&words).and_then(|spec| execute(&spec)) {
         Ok(outcome) => print(NAME, &format!("{outcome}\n")),
         Err(failure) => {
-            say(NAME, failure.to_string().as_bytes());
+            print_error(NAME, failure.to_string().as_bytes());
             failure.status()
         }
     }
 }
 
-fn misuse(message: String) -> Failure {
-    Failure::Usage(message)
+fn misuse(message: String) -> SampleError {
+    SampleError::Usage(message)
 }
 
-fn parse(words: &[OsString]) -> Result<Spec, Failure> {
-    let mut spec = Spec {
-        deed: Deed::Write,
+fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
+    let mut spec = SampleSpec {
+        workload: Workload::Write,
         method: Method::Blocking,
         path: PathBuf::new(),
         size: 0,
@@ -57,13 +57,13 @@ fn parse(words: &[OsString]) -> Result<Spec, Failure> {
     Ok(spec)
 }
 
-fn set(spec: &mut Spec, name: &OsStr, value: &OsStr) -> Result<(), Failure> {
+fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleError> {
     let refused = || misuse(format!("invalid argument '{}' for '{}'", value.display(), name.display()));
     let text = value.to_str();
     let number = || text.and_then(|text| text.parse::<u64>().ok()).ok_or_else(refused);
     let count = || usize::try_from(number()?).map_err(|_| refused());
     match name.to_str().unwrap_or_default() {
-        "--op" => spec.deed = text.and_then(Deed::named).ok_or_else(refused)?,
+        "--op" => spec.workload = text.and_then(Workload::named).ok_or_else(refused)?,
         "--method" => spec.method = method(text).ok_or_else(refused)?,
         "--path" => spec.path = value.into(),
         "--size" => spec.size = number()?,

@@ -1,11 +1,11 @@
-//! The options of `fathom bench`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom bench`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, long};
+use crate::flag::{Flag, ValueKind, long};
 
-/// What an option asks for.
+/// The options of `fathom bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum BenchOption {
     Models,
     Lang,
     Size,
@@ -36,46 +36,46 @@ const ADVICE: &str = "Advice";
 const SHOWN: &str = "What is shown";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    long(Key::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
-        .required("LIST", Kind::Text)
+/// All options.
+pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
+    long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
+        .required("LIST", ValueKind::Text)
         .more(
             "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`; for copies `copy-file-range`, `sendfile` and `splice`; for `serve` `blocking`, `nowait`, `pool`, `tokio` and `sendfile`. Without \
              it, `write` has the methods of a published comparison, and the other workloads have all models. `walk` and `stat` have \
              those of `--io`.",
         ),
-    long(Key::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
-        .required("LIST", Kind::Text)
+    long(BenchOption::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
+        .required("LIST", ValueKind::Text)
         .more(
             "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \
              the same shuffled blocks. A language without a toolchain is reported and left out.",
         ),
-    long(Key::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", Kind::Text),
-    long(Key::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", Kind::Text),
-    long(Key::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", Kind::Text),
-    long(Key::Direct, "direct", WORK, "pass the page cache by (`O_DIRECT`)"),
-    long(Key::Sync, "sync", WORK, "have an fdatasync at the end within the time that is compared"),
-    long(Key::Cache, "cache", WORK, "for reading: whether the page cache has the file before, `warm`, or nothing of it, `cold`; otherwise both, one after the other")
-        .required("STATE", Kind::Words(CACHE_WORDS)),
-    long(Key::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", Kind::Text),
-    long(Key::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", Kind::Text),
-    long(Key::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", Kind::File),
-    long(Key::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
-        .optional("FILE", Kind::File)
+    long(BenchOption::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", ValueKind::Text),
+    long(BenchOption::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", ValueKind::Text),
+    long(BenchOption::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", ValueKind::Text),
+    long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
+    long(BenchOption::Sync, "sync", WORK, "include an fdatasync at the end in the measured time"),
+    long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
+        .required("STATE", ValueKind::Words(CACHE_WORDS)),
+    long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
+    long(BenchOption::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", ValueKind::Text),
+    long(BenchOption::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", ValueKind::File),
+    long(BenchOption::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
+        .optional("FILE", ValueKind::File)
         .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
-    long(Key::Quick, "quick", ADVICE, "a tenth of the work: sooner, and less sure"),
-    long(Key::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
+    long(BenchOption::Quick, "quick", ADVICE, "a tenth of the work: sooner, and less sure"),
+    long(BenchOption::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
         .more("`--blocks` says how often each is repeated; otherwise 7 times."),
-    long(Key::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", Kind::File),
-    long(Key::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", Kind::File),
-    long(Key::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", Kind::File),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File),
+    long(BenchOption::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", ValueKind::File),
+    long(BenchOption::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", ValueKind::File),
+    long(BenchOption::Help, "help", ABOUT, "show this help and end"),
+    long(BenchOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const BENCH: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const BENCH: Command<BenchOption> = Command {
     name: "fathom bench",
     brief: "measure which I/O model fits a disk and a workload",
     usage: &["WORKLOAD [OPTION]...", "advise [OPTION]... [DIR]", "compare [OPTION]... OLD.json NEW.json"],
@@ -120,9 +120,9 @@ const FILES: Note = Note {
 const CLOCKS: Note = Note {
     title: "Clocks",
     text: &[
-        "What is compared is the time from the first operation to the end of the last one. For writes there are two more clocks, \
-         which go on to the end of an fdatasync and of the close: `sync_s` and `close_s` in CSV and JSON. Before each \
-         sample everything is synced, so that nobody pays for what another has written.",
+        "The compared time runs from the first operation to the end of the last one. For writes there are two more \
+         times, which include an fdatasync and the close: `sync_s` and `close_s` in CSV and JSON. Before each \
+         sample everything is synced, so that no sample waits for the writes of another.",
         "Processor time is that of the whole process, with the kernel's threads that work for its rings. In `serve`, that is the server and its client.",
     ],
     man_only: true,

@@ -1,4 +1,4 @@
-//! `rdu-async-par`: the small du with tokio's file calls, many at once.
+//! `rdu-async-par`: the small du with tokio's file calls, many in flight.
 
 #[path = "../rdu.rs"]
 mod rdu;

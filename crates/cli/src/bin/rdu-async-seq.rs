@@ -1,4 +1,4 @@
-//! `rdu-async-seq`: the small du with tokio's file calls, each awaited before the next.
+//! `rdu-async-seq`: the small du with tokio's file calls, one at a time.
 
 #[path = "../rdu.rs"]
 mod rdu;

@@ -1,4 +1,4 @@
-//! `rdu-sync`: the small du with blocking calls, one thread.
+//! `rdu-sync`: the small du with blocking calls in one thread.
 
 #[path = "../rdu.rs"]
 mod rdu;

@@ -1,75 +1,77 @@
-//! From a command line to what a run of `fathom diff` needs, or to what it has to say instead. Prints nothing.
+//! The arguments of `fathom diff`: parses and checks the command line. Prints nothing.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use fathom_inventory::diff::{Ask, Sides, Verb};
+use fathom_inventory::diff::{ChangeKind, DiffOptions, Sides};
 use fathom_text::quote::{Charset, quote};
 
-use super::table::{FLAGS, Key};
+use super::table::{DiffOption, FLAGS};
 use crate::du::extra;
-use crate::getopt::{Getopt, Match, Order};
+use crate::getopt::{Getopt, OperandOrder, ParsedOption};
 
-/// Lines of `--dirs` where nobody says how many.
+/// The default number of lines of `--dirs`.
 const LINES: usize = 20;
-/// The values of `--only`, and what they stand for.
+/// The values of `--only`, and the changes they select.
 const KINDS: &[&str] = &["created", "removed", "modified", "renamed"];
-const VERBS: [Verb; 4] = [Verb::Created, Verb::Removed, Verb::Modified, Verb::Renamed];
+const VERBS: [ChangeKind; 4] =
+    [ChangeKind::Created, ChangeKind::Removed, ChangeKind::Modified, ChangeKind::Renamed];
 
-/// What a command line comes to.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum DiffAction {
     Help,
     Version,
     Diff(DiffArgs),
 }
 
-/// Everything a run needs.
+/// The arguments of a comparison.
 #[derive(Debug)]
 pub(crate) struct DiffArgs {
     pub(crate) inventories: Sides<PathBuf>,
-    pub(crate) ask: Ask,
-    pub(crate) only: Vec<Verb>,
-    pub(crate) form: Form,
+    pub(crate) ask: DiffOptions,
+    pub(crate) only: Vec<ChangeKind>,
+    pub(crate) form: DiffForm,
 }
 
-/// What is shown, and how.
+/// The format of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum DiffForm {
     Text,
     Json,
-    /// Paths.
+    /// Paths with NUL terminators.
     Null,
-    /// Into this new file, or to standard output.
+    /// A new Parquet file, or standard output.
     Parquet(Option<PathBuf>),
-    /// So many lines about directories.
+    /// At most this many lines about directories.
     Dirs {
         lines: usize,
         json: bool,
     },
 }
 
-/// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
-    let mut reader = Reader::default();
+/// Parses the command line `words`, without the names of program and command. Error messages do not
+/// contain the program name.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<DiffAction, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+    let mut parser = DiffParser::default();
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            key => reader.take(key, option, charset)?,
+            DiffOption::Help => return Ok(DiffAction::Help),
+            DiffOption::Version => return Ok(DiffAction::Version),
+            key => parser.apply(key, option, charset)?,
         }
     }
-    reader.finish(getopt.into_operands(), charset).map(Asked::Diff)
+    parser.finish(getopt.into_operands(), charset).map(DiffAction::Diff)
 }
 
-/// What is known so far.
+/// The options parsed so far.
 #[derive(Default)]
-struct Reader {
-    only: Option<Vec<Verb>>,
+struct DiffParser {
+    only: Option<Vec<ChangeKind>>,
     below: Option<Vec<u8>>,
     dirs: bool,
     lines: Option<NonZeroU64>,
@@ -78,25 +80,30 @@ struct Reader {
     parquet: Option<PathBuf>,
 }
 
-impl Reader {
-    fn take(&mut self, key: Key, option: Match<Key>, charset: Charset) -> Result<(), Vec<u8>> {
+impl DiffParser {
+    fn apply(
+        &mut self,
+        key: DiffOption,
+        option: ParsedOption<DiffOption>,
+        charset: Charset,
+    ) -> Result<(), Vec<u8>> {
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::Refusal| refusal.message(&option.spelling, &value, charset);
+        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
         match key {
-            Key::Below | Key::Parquet if value.is_empty() => {
+            DiffOption::Below | DiffOption::Parquet if value.is_empty() => {
                 return Err(b"invalid zero-length file name".to_vec());
             }
-            Key::Only => {
+            DiffOption::Only => {
                 let verbs = value.split(|byte| *byte == b',').map(|word| extra::one_of(word, KINDS, &VERBS));
                 self.only = Some(verbs.collect::<Result<_, _>>().map_err(refused)?);
             }
-            Key::Below => self.below = Some(value),
-            Key::Dirs => self.dirs = true,
-            Key::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
-            Key::Json => self.json = true,
-            Key::Null => self.null = true,
-            Key::Parquet => self.parquet = Some(OsString::from_vec(value).into()),
-            Key::Help | Key::Version => {}
+            DiffOption::Below => self.below = Some(value),
+            DiffOption::Dirs => self.dirs = true,
+            DiffOption::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
+            DiffOption::Json => self.json = true,
+            DiffOption::Null => self.null = true,
+            DiffOption::Parquet => self.parquet = Some(OsString::from_vec(value).into()),
+            DiffOption::Help | DiffOption::Version => {}
         }
         Ok(())
     }
@@ -112,12 +119,12 @@ impl Reader {
                 [b"extra operand ", &quote(more.as_os_str().as_encoded_bytes(), charset)[..]].concat()
             );
         }
-        let ask = Ask { below: self.below, scratch: std::env::temp_dir() };
+        let ask = DiffOptions { below: self.below, scratch: std::env::temp_dir() };
         let only = self.only.unwrap_or_else(|| VERBS.to_vec());
         Ok(DiffArgs { inventories: Sides { old, new }, ask, only, form })
     }
 
-    fn form(&self) -> Result<Form, Vec<u8>> {
+    fn form(&self) -> Result<DiffForm, Vec<u8>> {
         let refused = |what: &str| Err(what.as_bytes().to_vec());
         if usize::from(self.json) + usize::from(self.null) + usize::from(self.parquet.is_some()) > 1 {
             return refused("--json, --null and --parquet exclude one another");
@@ -128,16 +135,16 @@ impl Reader {
             }
             (true, lines, _) => {
                 let lines = lines.map_or(LINES, |lines| usize::try_from(lines.get()).unwrap_or(usize::MAX));
-                Ok(Form::Dirs { lines, json: self.json })
+                Ok(DiffForm::Dirs { lines, json: self.json })
             }
             (false, Some(_), _) => refused("--lines is for --dirs"),
-            (false, None, Some(file)) if file.as_os_str() == "-" => Ok(Form::Parquet(None)),
+            (false, None, Some(file)) if file.as_os_str() == "-" => Ok(DiffForm::Parquet(None)),
             (false, None, Some(file)) if file.file_name().is_none() => {
                 refused("the file of --parquet has no name")
             }
-            (false, None, Some(file)) => Ok(Form::Parquet(Some(file.clone()))),
-            (false, None, None) if self.null => Ok(Form::Null),
-            (false, None, None) => Ok(if self.json { Form::Json } else { Form::Text }),
+            (false, None, Some(file)) => Ok(DiffForm::Parquet(Some(file.clone()))),
+            (false, None, None) if self.null => Ok(DiffForm::Null),
+            (false, None, None) => Ok(if self.json { DiffForm::Json } else { DiffForm::Text }),
         }
     }
 }

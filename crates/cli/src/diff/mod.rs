@@ -11,44 +11,44 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use fathom_inventory::diff::{Change, Sheet, Sides, Summary, Verb, diff, growth};
+use fathom_inventory::diff::{Change, ChangeKind, ChangeTable, DiffSummary, Sides, diff, growth};
 use fathom_inventory::store::{Error, Inventory};
-use fathom_inventory::top::Failure;
+use fathom_inventory::top::QueryError;
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{Asked, DiffArgs, Form};
-use crate::du::extra::When;
+use self::args::{DiffAction, DiffArgs, DiffForm};
+use crate::du::extra::ShowWhen;
 use crate::du::view::screen::Screen;
 use crate::flag::Scope;
-use crate::output::{self, Output, print, reason, say_misuse};
-use crate::top::lack;
+use crate::output::{self, Output, print, print_usage_error, reason};
+use crate::top::gaps;
 use crate::{help, locale};
 
 const NAME: &str = "fathom diff";
 const SAME: u8 = 0;
 const DIFFERENT: u8 = 1;
-/// Exit status where it cannot be told, be it for a mistake.
+/// Exit status if the answer is not known, including all errors.
 const TROUBLE: u8 = 2;
-/// Trees that are named where there are more that cannot be compared.
+/// The number of uncompared trees that are named in warnings.
 const NAMED_MAX: usize = 3;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset) {
-        Ok(Asked::Diff(args)) => run(&args, charset),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::DIFF, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(DiffAction::Diff(args)) => run(&args, charset),
+        Ok(DiffAction::Help) => print(NAME, &help::render(&table::DIFF, NAME, Scope::Full)),
+        Ok(DiffAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             TROUBLE
         }
     }
 }
 
-fn say(message: &[u8]) {
-    output::say(NAME, message);
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
 }
 
 fn run(args: &DiffArgs, charset: Charset) -> u8 {
@@ -56,93 +56,95 @@ fn run(args: &DiffArgs, charset: Charset) -> u8 {
     let opened = Inventory::open(old).and_then(|old| Ok((old, Inventory::open(new)?)));
     let (old, new) = match opened {
         Ok(opened) => opened,
-        Err(error) => return refuse(&error.into(), args, charset),
+        Err(error) => return report_failure(&error.into(), args, charset),
     };
-    let run = Run { args, inventories: Sides { old: &old, new: &new }, charset };
+    let run = Comparison { args, inventories: Sides { old: &old, new: &new }, charset };
     let shown = match &args.form {
-        Form::Dirs { lines, json } => run.dirs(*lines, *json),
-        Form::Parquet(file) => match sheet(file.as_deref()) {
+        DiffForm::Dirs { lines, json } => run.dirs(*lines, *json),
+        DiffForm::Parquet(file) => match open_parquet(file.as_deref()) {
             Ok(sheet) => run.parquet(sheet),
             Err(message) => {
-                say(&message);
+                print_error(&message);
                 return TROUBLE;
             }
         },
-        Form::Text | Form::Json | Form::Null => run.changes(),
+        DiffForm::Text | DiffForm::Json | DiffForm::Null => run.changes(),
     };
-    shown.unwrap_or_else(|failure| refuse(&failure, args, charset))
+    shown.unwrap_or_else(|failure| report_failure(&failure, args, charset))
 }
 
-/// Says why there is nothing to show; the exit status.
-fn refuse(failure: &Failure, args: &DiffArgs, charset: Charset) -> u8 {
+/// Reports why there is nothing to show. Returns the exit status.
+fn report_failure(failure: &QueryError, args: &DiffArgs, charset: Charset) -> u8 {
     let below = || quoteaf(args.ask.below.as_deref().unwrap_or_default(), charset);
     match failure {
-        Failure::Absent => say(&[b"no inventory has a directory ", &below()[..]].concat()),
-        Failure::Ambiguous => {
-            say(&[b"an inventory has several directories ", &below()[..], b": give the whole path"].concat());
+        QueryError::Absent => print_error(&[b"no inventory has a directory ", &below()[..]].concat()),
+        QueryError::Ambiguous => {
+            print_error(
+                &[b"an inventory has several directories ", &below()[..], b": give the whole path"].concat(),
+            );
         }
-        Failure::Unreadable(error) => say(error.to_string().as_bytes()),
+        QueryError::Unreadable(error) => print_error(error.to_string().as_bytes()),
     }
     TROUBLE
 }
 
-/// The Parquet file that is asked for, or standard output.
-fn sheet(file: Option<&Path>) -> Result<Sheet, Vec<u8>> {
+/// Creates the Parquet file, or a writer to standard output.
+fn open_parquet(file: Option<&Path>) -> Result<ChangeTable, Vec<u8>> {
     let made = match file {
-        Some(file) => Sheet::create(file),
+        Some(file) => ChangeTable::create(file),
         None if std::io::stdout().is_terminal() => {
             return Err(b"standard output is a terminal, which shows no Parquet file".to_vec());
         }
         None => {
             let stdout = std::io::stdout().as_fd().try_clone_to_owned();
             let stdout = stdout.map_err(|error| [b"standard output: ", &reason(&error)[..]].concat())?;
-            Sheet::to_stream(stdout.into(), Path::new("-"))
+            ChangeTable::to_stream(stdout.into(), Path::new("-"))
         }
     };
     made.map_err(|error| error.to_string().into_bytes())
 }
 
-/// Two inventories and what is asked of them.
-struct Run<'a> {
+/// Two open inventories and the arguments of their comparison.
+struct Comparison<'a> {
     args: &'a DiffArgs,
     inventories: Sides<&'a Inventory>,
     charset: Charset,
 }
 
-impl Run<'_> {
-    /// Calls `each` for every change that is asked for.
-    fn each(&self, mut each: impl FnMut(&Change) -> ControlFlow<()>) -> Result<Summary, Failure> {
-        let mut counts = [0; Verb::ALL.len()];
+impl Comparison<'_> {
+    /// Calls `each` for every change that `--only` selects.
+    fn each(&self, mut each: impl FnMut(&Change) -> ControlFlow<()>) -> Result<DiffSummary, QueryError> {
+        let mut counts = [0; ChangeKind::ALL.len()];
         let summary = diff(&self.inventories, &self.args.ask, &mut |change| {
-            if !self.args.only.contains(&change.verb) {
+            if !self.args.only.contains(&change.kind) {
                 return ControlFlow::Continue(());
             }
-            counts[change.verb as usize] += 1;
+            counts[change.kind as usize] += 1;
             each(change)
         })?;
-        Ok(Summary { counts, ..summary })
+        Ok(DiffSummary { counts, ..summary })
     }
 
-    fn changes(&self) -> Result<u8, Failure> {
-        let (screen, json) = (Screen::new(When::Never, self.charset), show::Json::new());
+    fn changes(&self) -> Result<u8, QueryError> {
+        let (screen, json) = (Screen::new(ShowWhen::Never, self.charset), show::ChangeJson::new());
         let mut out = Output::new();
         let summary = self.each(|change| {
             match self.args.form {
-                Form::Json => json.write(change, out.buffer()),
-                Form::Null => out.buffer().extend_from_slice(&[&change.path[..], b"\0"].concat()),
+                DiffForm::Json => json.write(change, out.buffer()),
+                DiffForm::Null => out.buffer().extend_from_slice(&[&change.path[..], b"\0"].concat()),
                 _ => show::text(change, &screen, out.buffer()),
             }
-            out.relieve();
+            out.flush_if_full();
             if out.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if self.args.form == Form::Json {
-            show::json_end(&summary, self.is_complete(&summary.lone), out.buffer());
+        if self.args.form == DiffForm::Json {
+            show::json_end(&summary, self.is_complete(&summary.unmatched), out.buffer());
         }
         let written = out.finish(NAME) == 0;
-        Ok(if written { self.judge(&summary) } else { TROUBLE })
+        Ok(if written { self.report_unknown(&summary) } else { TROUBLE })
     }
 
-    fn parquet(&self, mut sheet: Sheet) -> Result<u8, Failure> {
+    fn parquet(&self, mut sheet: ChangeTable) -> Result<u8, QueryError> {
         let mut failed: Option<Error> = None;
         let summary = self.each(|change| match sheet.push(change) {
             Ok(()) => ControlFlow::Continue(()),
@@ -152,67 +154,69 @@ impl Run<'_> {
             }
         })?;
         failed.map_or_else(|| sheet.finish(), Err)?;
-        Ok(self.judge(&summary))
+        Ok(self.report_unknown(&summary))
     }
 
-    fn dirs(&self, lines: usize, json: bool) -> Result<u8, Failure> {
+    fn dirs(&self, lines: usize, json: bool) -> Result<u8, QueryError> {
         let report = growth(&self.inventories, &self.args.ask, lines)?;
         let mut out = Output::new();
         if json {
-            show::dirs_json(&report, self.is_complete(&report.lone), &mut out);
+            show::dirs_json(&report, self.is_complete(&report.unmatched), &mut out);
         } else {
-            show::dirs(&report, &Screen::new(When::Never, self.charset), &mut out);
+            show::dirs(&report, &Screen::new(ShowWhen::Never, self.charset), &mut out);
         }
         if out.finish(NAME) != 0 {
             return Ok(TROUBLE);
         }
-        Ok(self.status(!report.rows.is_empty(), &report.lone))
+        Ok(self.status(!report.rows.is_empty(), &report.unmatched))
     }
 
-    /// Says what cannot be told; the exit status.
-    fn judge(&self, summary: &Summary) -> u8 {
-        let status = self.status(summary.counts.iter().any(|count| *count > 0), &summary.lone);
+    /// Reports the entries that could not be compared. Returns the exit status.
+    fn report_unknown(&self, summary: &DiffSummary) -> u8 {
+        let status = self.status(summary.counts.iter().any(|count| *count > 0), &summary.unmatched);
         if summary.unknown > 0 {
             let count = summary.unknown;
             let what = "are not shown: what the other inventory has in their place is not known";
-            say(format!("warning: {count} entries of one inventory {what}").as_bytes());
+            print_error(format!("warning: {count} entries of one inventory {what}").as_bytes());
         }
         if status == SAME && summary.unknown > 0 { TROUBLE } else { status }
     }
 
-    /// Says what is incomplete; the exit status.
-    fn status(&self, differs: bool, lone: &Sides<Vec<Vec<u8>>>) -> u8 {
+    /// Reports incomplete inventories and uncompared trees. Returns the exit status.
+    fn status(&self, differs: bool, unmatched: &Sides<Vec<Vec<u8>>>) -> u8 {
         let paths = &self.args.inventories;
         let quoted = |path: &Path| quoteaf(path.as_os_str().as_bytes(), self.charset);
         let sides = [
-            (self.inventories.old, &paths.old, &lone.old, &paths.new),
-            (self.inventories.new, &paths.new, &lone.new, &paths.old),
+            (self.inventories.old, &paths.old, &unmatched.old, &paths.new),
+            (self.inventories.new, &paths.new, &unmatched.new, &paths.old),
         ];
-        for (inventory, path, lone, other) in sides {
+        for (inventory, path, unmatched, other) in sides {
             let found = &inventory.manifest().completeness;
             if !found.is_complete() {
-                say(&[b"warning: ", &quoted(path)[..], lack(found).as_bytes()].concat());
+                print_error(&[b"warning: ", &quoted(path)[..], gaps(found).as_bytes()].concat());
             }
-            for root in lone.iter().take(NAMED_MAX) {
+            for root in unmatched.iter().take(NAMED_MAX) {
                 let root = quoteaf(root, self.charset);
                 let parts =
                     [&quoted(path)[..], b" has ", &root, b", which ", &quoted(other), b" does not have"];
-                say(&[b"warning: ", &parts.concat()[..], b": it is not compared"].concat());
+                print_error(&[b"warning: ", &parts.concat()[..], b": it is not compared"].concat());
             }
-            if lone.len() > NAMED_MAX {
-                say(format!("warning: nor are {} other trees", lone.len() - NAMED_MAX).as_bytes());
+            if unmatched.len() > NAMED_MAX {
+                print_error(
+                    format!("warning: nor are {} other trees", unmatched.len() - NAMED_MAX).as_bytes(),
+                );
             }
         }
-        match (differs, self.is_complete(lone)) {
+        match (differs, self.is_complete(unmatched)) {
             (true, _) => DIFFERENT,
             (false, true) => SAME,
             (false, false) => TROUBLE,
         }
     }
 
-    fn is_complete(&self, lone: &Sides<Vec<Vec<u8>>>) -> bool {
+    fn is_complete(&self, unmatched: &Sides<Vec<Vec<u8>>>) -> bool {
         let is_whole = |inventory: &Inventory| inventory.manifest().completeness.is_complete();
         let Sides { old, new } = self.inventories;
-        is_whole(old) && is_whole(new) && lone.old.is_empty() && lone.new.is_empty()
+        is_whole(old) && is_whole(new) && unmatched.old.is_empty() && unmatched.new.is_empty()
     }
 }

@@ -1,11 +1,11 @@
-//! The options of `fathom diff`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom diff`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom diff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum DiffOption {
     Only,
     Below,
     Dirs,
@@ -21,53 +21,52 @@ const CHANGES: &str = "What is shown";
 const LOOKS: &str = "How it is shown";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    long(Key::Only, "only", CHANGES, "only these kinds of changes: `created,removed,modified,renamed`")
-        .required("KINDS", Kind::Text)
+/// All options.
+pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
+    long(DiffOption::Only, "only", CHANGES, "only these kinds of changes: `created,removed,modified,renamed`")
+        .required("KINDS", ValueKind::Text)
         .more("The kinds are separated by commas, and each may be cut short: `--only=c,m`."),
-    long(Key::Below, "below", CHANGES, "only the directory PATH and what is or was below it")
-        .required("PATH", Kind::File)
+    long(DiffOption::Below, "below", CHANGES, "only the directory PATH and everything that is or was below it")
+        .required("PATH", ValueKind::File)
         .more(
-            "PATH is as one of the inventories has it, or relative to one of the trees that were scanned. What came from \
-             elsewhere, or went there, is shown as renamed.",
+            "PATH is a path in one of the inventories, or relative to one of the scanned trees. An entry that was \
+         moved into or out of PATH is shown as renamed.",
         ),
     long(
-        Key::Dirs,
+        DiffOption::Dirs,
         "dirs",
         CHANGES,
         "instead of changes, how much larger or smaller directories are, the largest difference first",
     )
     .more(
-        "Each line has what was added to the space allocated, to the apparent size and to the number of entries, with \
-         everything below the directory, and its path. A file with several names counts once. `~` stands before a line if \
+        "Each line has the change of the allocated space, of the apparent size and of the number of entries, \
+         including everything below the directory, and its path. A file with several names counts once. `~` stands before a line if \
          something below is missing in an inventory.",
     ),
-    both(Key::Lines, b'n', "lines", CHANGES, "with `--dirs`, at most N lines; otherwise 20")
-        .required("N", Kind::Text),
-    long(Key::Json, "json", LOOKS, "JSON objects, one a line"),
-    both(Key::Null, b'0', "null", LOOKS, "nothing but the paths, each with a NUL byte at its end")
-        .more("Of what was renamed, the path that it has now."),
-    long(Key::Parquet, "parquet", LOOKS, "a row for each change, in the new Parquet file FILE")
-        .required("FILE", Kind::File)
+    both(DiffOption::Lines, b'n', "lines", CHANGES, "with `--dirs`, at most N lines; otherwise 20")
+        .required("N", ValueKind::Text),
+    long(DiffOption::Json, "json", LOOKS, "JSON objects, one a line"),
+    both(DiffOption::Null, b'0', "null", LOOKS, "nothing but the paths, each with a NUL byte at its end")
+        .more("For a renamed entry, the new path."),
+    long(DiffOption::Parquet, "parquet", LOOKS, "a row for each change, in the new Parquet file FILE")
+        .required("FILE", ValueKind::File)
         .more(
-            "While it is made it is called FILE.part: what is called FILE is whole. Nothing that is there already is replaced. `-` \
+            "The file is called FILE.part until it is complete. An existing FILE is not replaced. `-` \
              is standard output.",
         ),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    long(DiffOption::Help, "help", ABOUT, "show this help and end"),
+    long(DiffOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const DIFF: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const DIFF: Command<DiffOption> = Command {
     name: "fathom diff",
     brief: "show what changed between two inventories",
     usage: &["[OPTION]... OLD NEW"],
     about: &[
-        "Shows what changed from OLD to NEW, two inventories that `fathom scan` made of the same trees. Nothing of what was \
-         scanned is looked at.",
-        "A line is `+` and the path of what was created, `-` of what was removed, `M` of what was modified, with what \
-         is another about it, or `R` and both paths of what was renamed. Directories end in a slash. The order is that of \
+        "Shows what changed from OLD to NEW, two inventories that `fathom scan` made of the same trees. The scanned trees are not read.",
+        "A line is `+` and the path of a created entry, `-` and that of a removed one, `M` and that of a modified \
+         one with the fields that changed, or `R` and both paths of a renamed one. Directories end in a slash. The order is that of \
          the paths' bytes.",
     ],
     sections: &[CHANGES, LOOKS, ABOUT],
@@ -87,15 +86,15 @@ pub(crate) const DIFF: Command<Key> = Command {
 const RULES: Note = Note {
     title: "What counts as which change",
     text: &[
-        "Renamed: device and inode are the same, the path is another. The time of birth has to be the same, too; where the \
-         file system does not say that, size and last modification. A renamed directory is one change, and what is in it is \
-         compared with what was in it. Where an inode has several names and one of them is as it was, another name is \
-         created, and one less removed.",
-        "Modified: type, size, last modification, permissions, owner, group, or what a symbolic link holds. If nothing but the \
-         time of the inode's last change is another (extended attributes, or a time of modification that was set back), \
-         that is shown as `ctime`; but not if there is another number of names. A file in the place of another of the same \
-         name is compared with that one, and is no change if all of these are the same: so a copy can be compared with its \
-         original. Of directories only permissions, owner and group count.",
+        "Renamed: device and inode are the same, and the path differs. The birth time must be the same, too; on \
+         file systems without birth times, size and last modification. A renamed directory is one change, and its \
+         new entries are compared with its old ones. If an inode has several names and one of them is unchanged, a \
+         new name counts as created, and a missing one as removed.",
+        "Modified: type, size, last modification, permissions, owner, group, or the target of a symbolic link \
+         differs. If only the time of the inode's last change differs (extended attributes, or a modification time \
+         that was set back), the change is shown as `ctime`, unless the number of names differs. A file that \
+         replaced another of the same name is compared with it, and is no change if all of these are the same: so \
+         a copy can be compared with its original. For directories only permissions, owner and group count.",
         "A file where there was a directory, or the other way round, is one removed and one created. Times of access do not count.",
     ],
     man_only: true,
@@ -104,9 +103,9 @@ const RULES: Note = Note {
 const LACKS: Note = Note {
     title: "Incomplete inventories",
     text: &[
-        "What lies in a directory that one of the inventories lacks, or has not whole, is neither removed nor created: it may \
-         be there. Such entries are not shown; standard error says how many there are, and what is incomplete. Nor is a tree \
-         compared that only one of the inventories has. Trees are the same if they have the same path, or are the \
+        "If a directory is missing or incomplete in one of the inventories, its entries count neither as removed \
+         nor as created, because they may exist. Such entries are not shown; standard error says how many there \
+         are, and which inventory is incomplete. A tree that only one of the inventories has is not compared. Trees are the same if they have the same path, or are the \
          only ones of their inventories.",
     ],
     man_only: true,
@@ -115,10 +114,8 @@ const LACKS: Note = Note {
 const OBJECTS: Note = Note {
     title: "JSON",
     text: &[
-        "An object for each change: `change` (`created`, `removed`, `modified` or `renamed`), `path`, `old_path` of what was \
-         renamed, `fields` (what is another: `type`, `size`, `mtime`, `mode`, `uid`, `gid`, `attributes`, `project`, `xattrs`, `acl`, `link_target`, `ctime`), and what \
-         was known of it under `old` and is under `new`, with the members of `fathom list --json`. What is not \
-         UTF-8 is in `path_bytes`, `old_path_bytes` and `link_target_bytes`, in hexadecimal. The last object has the numbers \
+        "An object for each change: `change` (`created`, `removed`, `modified` or `renamed`), `path`, `old_path` of a renamed entry, `fields` (the names of the changed fields: `type`, `size`, `mtime`, `mode`, `uid`, `gid`, `attributes`, `project`, `xattrs`, `acl`, `link_target`, `ctime`), and its old and new metadata under `old` and `new`, with the members of `fathom list --json`. The bytes \
+         of text that is not UTF-8 are in `path_bytes`, `old_path_bytes` and `link_target_bytes`, in hexadecimal. The last object has the numbers \
          of changes under `total`, that of entries of which nothing can be said as `unknown`, and whether both \
          inventories are `complete`.",
         "With `--dirs`, an object for each line, with `path`, `bytes` (allocated), `apparent`, `entries` and `complete`, and \
@@ -131,7 +128,7 @@ const COLUMNS: Note = Note {
     title: "Parquet",
     text: &[
         "The columns `change`, `path`, `old_path` and `fields` are as in JSON; `old_type`, `new_type`, `old_size`, `new_size` \
-         and so on have the names and types of an inventory's columns. The bytes of what is not UTF-8 are in \
+         and so on have the names and types of an inventory's columns. The bytes of text that is not UTF-8 are in \
          `path_raw`, `old_path_raw`, `old_link_raw` and `new_link_raw`.",
     ],
     man_only: true,

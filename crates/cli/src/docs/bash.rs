@@ -1,12 +1,12 @@
-//! The completion script for bash. It needs no helper functions, completes the value in `--name=va` whether
-//! or not readline breaks words at `=`, and where compopt is missing (bash 3) only offers file names too
-//! often.
+//! The completion script for bash. It needs no helper functions and completes the value in
+//! `--name=va` whether or not readline breaks words at `=`. Without compopt (bash 3) it offers file
+//! names in more places than necessary.
 
-use super::{Choice, Completed};
-use crate::flag::{Kind, Value};
+use super::{CompletionCommand, CompletionOption};
+use crate::flag::{ValueKind, ValueSpec};
 
-/// The script.
-pub(super) fn script(global: &[Choice], commands: &[Completed]) -> String {
+/// Renders the script.
+pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {
     let names: Vec<_> = commands.iter().map(|command| command.name).collect();
     let arms: String = commands.iter().map(arm).collect();
     TEMPLATE
@@ -15,44 +15,44 @@ pub(super) fn script(global: &[Choice], commands: &[Completed]) -> String {
         .replace("@ARMS@", arms.trim_end())
 }
 
-fn arm(command: &Completed) -> String {
-    let mut arm = format!("        {})\n            options='{}'\n", command.name, offered(&command.choices));
+fn arm(command: &CompletionCommand) -> String {
+    let mut arm = format!("        {})\n            options='{}'\n", command.name, offered(&command.options));
     arm += "            case $flag in\n";
-    for choice in &command.choices {
-        if let Some((pattern, action)) = value(choice) {
+    for option in &command.options {
+        if let Some((pattern, action)) = value(option) {
             arm += &format!("                {pattern}) {action} ;;\n");
         }
     }
     arm + "            esac\n            ;;\n"
 }
 
-/// For which flags a value is expected (`--name=` with the value attached, `--name` before it), and what is
-/// offered.
-fn value(choice: &Choice) -> Option<(String, String)> {
-    let long = choice.long.map(|long| format!("--{long}="));
-    let pattern: Vec<_> = match choice.value {
-        Value::None => return None,
-        Value::Required(_) => choice.spellings().into_iter().chain(long).collect(),
-        Value::Optional(_) | Value::Attached(_) => long.into_iter().collect(),
+/// Returns the flags before which a value is expected (`--name=` with an attached value, `--name`
+/// as the previous word), and the action that offers values.
+fn value(option: &CompletionOption) -> Option<(String, String)> {
+    let long = option.long.map(|long| format!("--{long}="));
+    let pattern: Vec<_> = match option.value {
+        ValueSpec::None => return None,
+        ValueSpec::Required(_) => option.spellings().into_iter().chain(long).collect(),
+        ValueSpec::Optional(_) | ValueSpec::Attached(_) => long.into_iter().collect(),
     };
-    let action = match choice.kind()? {
-        Kind::Words(words) => format!("values='{}'", words.join(" ")),
-        Kind::File => "return".to_string(),
-        Kind::Text => "compopt +o default 2>/dev/null; return".to_string(),
+    let action = match option.kind()? {
+        ValueKind::Words(words) => format!("values='{}'", words.join(" ")),
+        ValueKind::File => "return".to_string(),
+        ValueKind::Text => "compopt +o default 2>/dev/null; return".to_string(),
     };
     Some((pattern.join("|"), action))
 }
 
-/// Every spelling; a name whose value may follow `=` ends in it.
-fn offered(choices: &[Choice]) -> String {
-    let long = |choice: &Choice, long| match choice.value {
-        Value::None => vec![format!("--{long}")],
-        Value::Required(_) | Value::Attached(_) => vec![format!("--{long}=")],
-        Value::Optional(_) => vec![format!("--{long}"), format!("--{long}=")],
+/// Returns all spellings. A name whose value may follow `=` ends in `=`.
+fn offered(options: &[CompletionOption]) -> String {
+    let long = |option: &CompletionOption, long| match option.value {
+        ValueSpec::None => vec![format!("--{long}")],
+        ValueSpec::Required(_) | ValueSpec::Attached(_) => vec![format!("--{long}=")],
+        ValueSpec::Optional(_) => vec![format!("--{long}"), format!("--{long}=")],
     };
-    let spellings = choices.iter().flat_map(|choice| {
-        let short = choice.short.map(|short| format!("-{short}"));
-        short.into_iter().chain(choice.long.map(|name| long(choice, name)).unwrap_or_default())
+    let spellings = options.iter().flat_map(|option| {
+        let short = option.short.map(|short| format!("-{short}"));
+        short.into_iter().chain(option.long.map(|name| long(option, name)).unwrap_or_default())
     });
     spellings.collect::<Vec<_>>().join(" ")
 }

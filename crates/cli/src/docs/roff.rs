@@ -1,14 +1,15 @@
-//! A command's man page, in the man macros. Option names and code are bold, placeholders italic.
+//! The man page of a command, in the man macros. Option names and code are bold, placeholders
+//! italic.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Value};
+use crate::flag::{Flag, ValueSpec};
 use crate::help;
 
-/// The page of `command`.
+/// Renders the page of `command`.
 pub(super) fn page<K: Copy>(command: &Command<K>) -> String {
     let title = command.name.replace(' ', "-");
     let version = env!("CARGO_PKG_VERSION");
-    // No date: the page must come out the same whenever it is made.
+    // No date: the output must be reproducible.
     let mut page = format!(".TH {} 1 \"\" \"fathom {version}\" \"User Commands\"\n", title.to_uppercase());
     page += &format!(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n", escape(&title), escape(command.brief));
     for (at, usage) in command.usage.iter().enumerate() {
@@ -36,7 +37,7 @@ fn commands(commands: &[(&str, &str)]) -> String {
 fn options<K: Copy>(command: &Command<K>) -> String {
     let mut text = String::from(".SH OPTIONS\n");
     for section in command.sections {
-        // One section alone needs no heading of its own.
+        // A single section needs no heading of its own.
         if command.sections.len() > 1 {
             text += &format!(".SS \"{section}\"\n");
         }
@@ -64,7 +65,7 @@ fn option<K: Copy>(flag: &Flag<K>) -> String {
 fn placeholder<K: Copy>(flag: &Flag<K>) -> String {
     let Some(meta) = flag.meta() else { return String::new() };
     match (flag.value, flag.long) {
-        (Value::Optional(_), _) => format!("[=\\fI{}\\fR]", meta.name),
+        (ValueSpec::Optional(_), _) => format!("[=\\fI{}\\fR]", meta.name),
         (_, None) => format!(" \\fI{}\\fR", meta.name),
         (_, Some(_)) => format!("=\\fI{}\\fR", meta.name),
     }
@@ -74,18 +75,19 @@ fn note(note: &Note) -> String {
     format!(".SH \"{}\"\n{}", note.title.to_uppercase(), paragraphs(note.text))
 }
 
-/// Paragraphs; one that is `term: explanation` hangs from its term.
+/// Renders paragraphs. A paragraph of the form `term: explanation` becomes a tagged paragraph.
 fn paragraphs(text: &[&str]) -> String {
     let paragraph = |text: &&str| match text.split_once(": ").filter(|(term, _)| is_term(term)) {
         Some((term, rest)) => format!(".TP\n{}\n{}\n", line(&bold(term)), line(rest)),
         None => format!(".PP\n{}\n", line(text)),
     };
-    // A .PP straight after a heading does nothing, and linters say so.
+    // A .PP directly behind a heading has no effect, and linters warn about it.
     let all: String = text.iter().map(paragraph).collect();
     all.strip_prefix(".PP\n").map_or(all.clone(), str::to_string)
 }
 
-/// Names of models or variables, or a number: not the beginning of a sentence.
+/// Returns whether `text` is a term: names of models or variables, or a number, but not the
+/// beginning of a sentence.
 fn is_term(text: &str) -> bool {
     let name = |word: &str| word.starts_with('`') || !word.chars().any(|c| c.is_lowercase());
     text.split([' ', ',']).all(|word| word == "or" || name(word))
@@ -102,7 +104,7 @@ fn examples(examples: &[(&str, &str)]) -> String {
     format!(".SH EXAMPLES\n{}", lines.collect::<String>())
 }
 
-/// Text whose `code` is bold, as a sentence or more, in lines that are not too long.
+/// Renders sentences as wrapped lines, with `code` in bold and a capital first letter.
 fn line(text: &str) -> String {
     let mut letters = text.chars();
     let capital = letters.next().map(|first| first.to_ascii_uppercase());
@@ -113,13 +115,13 @@ fn line(text: &str) -> String {
         _ => escape(part),
     });
     let filled = help::wrap(&styled.collect::<String>(), "", 0);
-    // A dot or a quote at the beginning would make the line a macro.
+    // A dot or a quote at the start of a line would make it a macro.
     let safe =
         |line: &str| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_string() };
     filled.lines().map(safe).collect::<Vec<_>>().join("\n")
 }
 
-/// Words in capitals are placeholders.
+/// Renders a synopsis. Words in capitals are placeholders.
 fn usage(text: &str) -> String {
     let mut styled = String::new();
     let mut inside = false;
@@ -134,7 +136,8 @@ fn usage(text: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    // Plain, these would be typeset as a hyphen, a closing quote and two accents, and could not be pasted.
+    // Unescaped, these would be typeset as a hyphen, a closing quote and two accents, and could not
+    // be pasted.
     let safe = [('-', "\\-"), ('\'', "\\(aq"), ('~', "\\(ti"), ('^', "\\(ha")];
     safe.iter().fold(text.replace('\\', "\\e"), |text, (plain, name)| text.replace(*plain, name))
 }

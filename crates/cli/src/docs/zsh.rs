@@ -1,10 +1,10 @@
-//! The completion script for zsh, on `_arguments`.
+//! The completion script for zsh, based on `_arguments`.
 
-use super::{Choice, Completed};
-use crate::flag::{Kind, Value};
+use super::{CompletionCommand, CompletionOption};
+use crate::flag::{ValueKind, ValueSpec};
 
-/// The script.
-pub(super) fn script(global: &[Choice], commands: &[Completed]) -> String {
+/// Renders the script.
+pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {
     let described: Vec<_> =
         commands.iter().map(|command| format!("'{}:{}'", command.name, quote(command.brief))).collect();
     TEMPLATE
@@ -13,45 +13,46 @@ pub(super) fn script(global: &[Choice], commands: &[Completed]) -> String {
         .replace("@ARMS@", commands.iter().map(arm).collect::<String>().trim_end())
 }
 
-fn arm(command: &Completed) -> String {
-    let (name, specs) = (command.name, specs(&command.choices, 24));
+fn arm(command: &CompletionCommand) -> String {
+    let (name, specs) = (command.name, specs(&command.options, 24));
     let (outer, inner) = (" ".repeat(16), " ".repeat(20));
     format!(
         "{outer}{name})\n{inner}_arguments -s -S : \\\n{specs} \\\n{inner}    '*:file:_files'\n{inner};;\n"
     )
 }
 
-fn specs(choices: &[Choice], indent: usize) -> String {
-    let specs = choices.iter().flat_map(spec).map(|spec| format!("{}{spec}", " ".repeat(indent)));
+fn specs(options: &[CompletionOption], indent: usize) -> String {
+    let specs = options.iter().flat_map(spec).map(|spec| format!("{}{spec}", " ".repeat(indent)));
     specs.collect::<Vec<_>>().join(" \\\n")
 }
 
-/// One specification a spelling: a letter takes its value in the same or the next word, a name after `=` too.
-fn spec(choice: &Choice) -> Vec<String> {
-    let meaning = format!("[{}]", quote(&choice.brief).replace('[', "\\[").replace(']', "\\]"));
-    let value = value(choice);
-    let long = choice.long.map(|long| match choice.value {
-        Value::None => format!("'*--{long}{meaning}'"),
-        Value::Required(_) => format!("'*--{long}={meaning}:{value}'"),
-        Value::Attached(_) => format!("'*--{long}=-{meaning}:{value}'"),
-        Value::Optional(_) => format!("'*--{long}=-{meaning}::{value}'"),
+/// Returns one specification for each spelling: a letter takes its value in the same or the next
+/// word, a name also behind `=`.
+fn spec(option: &CompletionOption) -> Vec<String> {
+    let meaning = format!("[{}]", quote(&option.brief).replace('[', "\\[").replace(']', "\\]"));
+    let value = value(option);
+    let long = option.long.map(|long| match option.value {
+        ValueSpec::None => format!("'*--{long}{meaning}'"),
+        ValueSpec::Required(_) => format!("'*--{long}={meaning}:{value}'"),
+        ValueSpec::Attached(_) => format!("'*--{long}=-{meaning}:{value}'"),
+        ValueSpec::Optional(_) => format!("'*--{long}=-{meaning}::{value}'"),
     });
-    let short = choice.short.map(|short| match choice.value {
-        Value::None => format!("'*-{short}{meaning}'"),
+    let short = option.short.map(|short| match option.value {
+        ValueSpec::None => format!("'*-{short}{meaning}'"),
         _ => format!("'*-{short}+{meaning}:{value}'"),
     });
     short.into_iter().chain(long).collect()
 }
 
-fn value(choice: &Choice) -> String {
-    match choice.kind() {
-        Some(Kind::Words(words)) => format!("value:({})", words.join(" ")),
-        Some(Kind::File) => "file:_files".to_string(),
-        Some(Kind::Text) | None => "value:".to_string(),
+fn value(option: &CompletionOption) -> String {
+    match option.kind() {
+        Some(ValueKind::Words(words)) => format!("value:({})", words.join(" ")),
+        Some(ValueKind::File) => "file:_files".to_string(),
+        Some(ValueKind::Text) | None => "value:".to_string(),
     }
 }
 
-/// Safe inside single quotes and between the colons of a specification.
+/// Escapes text for single quotes and for the colons of a specification.
 fn quote(text: &str) -> String {
     text.replace('\'', "'\\''").replace(':', "\\:")
 }

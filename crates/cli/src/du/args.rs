@@ -1,124 +1,128 @@
-//! From a command line and an environment to what a run of `fathom du` needs, or to what it has to say
-//! instead. Owns the order in which GNU du looks at things, since the first mistake it meets decides what is
-//! printed; the words for a value's mistakes belong to the value's own parser. Reads pattern files; prints
-//! nothing, ends nothing.
+//! The arguments of `fathom du`: parses and checks the command line and the environment. Owns the
+//! order of the checks, which is GNU du's, because the first error determines the messages. The
+//! parsers of the values own the messages about values. Reads pattern files; prints nothing and
+//! does not exit.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use fathom_du::exclude::Exclude;
-use fathom_du::options::{Follow, Format, Links, Measure, Options};
+use fathom_du::options::{Follow, HardLinks, LineFormat, Measure, Options};
 use fathom_du::threshold::Threshold;
 use fathom_text::human::BlockSize;
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote, quotef};
 use fathom_text::time::{TimeField, TimeStyle, Zone};
 
-use super::extra::{self, Extra, Refusal, View};
-use super::table::{FLAGS, Key};
+use super::extra::{self, Additions, ValueError, ViewKind};
+use super::table::{DuOption, FLAGS};
 use crate::flag::Scope;
-use crate::getopt::{Getopt, Match, Order};
+use crate::getopt::{Getopt, OperandOrder, ParsedOption};
 
-/// Who is asked, and how it talks.
+/// The name and the mode of operation of this invocation.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
-    /// The name messages begin with: `fathom du`, or the program's name as it was typed.
+pub(crate) struct Invocation {
+    /// The prefix of messages: `fathom du`, or the program name as it was typed.
     pub(crate) name: Vec<u8>,
     /// Whether fathom's additions exist.
     pub(crate) scope: Scope,
-    /// The characters of messages and patterns.
+    /// The charset of messages and patterns.
     pub(crate) charset: Charset,
 }
 
-/// Reads a variable of the environment.
-pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<Vec<u8>>;
+/// A lookup of environment variables.
+pub(crate) type EnvLookup<'e> = &'e dyn Fn(&str) -> Option<Vec<u8>>;
 
-/// What a command line comes to. Whatever that is, `stderr` is printed first.
+/// The result of parsing a command line. `stderr` is printed first in all cases.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Complete lines: warnings, or why there is nothing to run.
+pub(crate) struct ParseOutcome {
+    /// Complete lines: warnings, or errors.
     pub(crate) stderr: Vec<u8>,
-    /// What is to be done.
-    pub(crate) parsed: Parsed,
+    /// The requested action.
+    pub(crate) action: DuAction,
 }
 
-/// What is to be done.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Parsed {
+pub(crate) enum DuAction {
     /// Measure.
     Run(Box<DuArgs>),
-    /// Print the help text and end with status 0.
+    /// Print the help text and exit with status 0.
     Help,
-    /// Print the version and end with status 0.
+    /// Print the version and exit with status 0.
     Version,
-    /// End with status 1.
+    /// Exit with status 1.
     Fail,
 }
 
-/// Everything a run needs.
+/// The arguments of a run.
 #[derive(Debug)]
 pub(crate) struct DuArgs {
-    /// What is measured.
+    /// The measured quantity and the printed lines.
     pub(crate) options: Options,
-    /// How lines look.
-    pub(crate) format: Format,
-    /// Whether an option, not the environment or a default, chose the unit of sizes.
+    /// The format of lines.
+    pub(crate) format: LineFormat,
+    /// Whether an option chose the unit of sizes, not the environment or a default.
     pub(crate) unit_chosen: bool,
-    /// What is measured of the file system.
-    pub(crate) operands: Operands,
-    /// What GNU du does not know.
-    pub(crate) extra: Extra,
+    /// The operands.
+    pub(crate) operands: OperandSource,
+    /// The options that GNU du does not have.
+    pub(crate) extra: Additions,
 }
 
-/// Where the operands are.
+/// The source of the operands.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Operands {
-    /// Here; none only for all of an inventory.
+pub(crate) enum OperandSource {
+    /// The command line. Empty only if a whole inventory is measured.
     Listed(Vec<OsString>),
-    /// In this file, each ended by a NUL byte; `-` is standard input.
+    /// This file, in which a NUL byte ends each operand; `-` is standard input.
     Files0From(OsString),
 }
 
-/// Reads the command line `words`, without the program's name.
-pub(crate) fn parse(caller: &Caller, words: impl Iterator<Item = OsString>, env: Env<'_>) -> Outcome {
-    let mut reader = Reader::new(caller, env);
-    let read = reader.read(words);
-    if let Err(Stop::Fatal(text) | Stop::Usage(text)) = &read {
-        reader.message(text);
+/// Parses the command line `words`, without the program name.
+pub(crate) fn parse(
+    invocation: &Invocation,
+    words: impl Iterator<Item = OsString>,
+    env: EnvLookup<'_>,
+) -> ParseOutcome {
+    let mut parser = DuParser::new(invocation, env);
+    let read = parser.read(words);
+    if let Err(ParseEnd::Fatal(text) | ParseEnd::Usage(text)) = &read {
+        parser.message(text);
     }
-    if let Err(Stop::Usage(_) | Stop::Mistakes) = &read {
-        reader.stderr.extend([b"Try '", &caller.name[..], b" --help' for more information.\n"].concat());
+    if let Err(ParseEnd::Usage(_) | ParseEnd::Reported) = &read {
+        parser.stderr.extend([b"Try '", &invocation.name[..], b" --help' for more information.\n"].concat());
     }
-    let parsed = match read {
-        Ok(args) => Parsed::Run(Box::new(args)),
-        Err(Stop::Help) => Parsed::Help,
-        Err(Stop::Version) => Parsed::Version,
-        Err(Stop::Fatal(_) | Stop::Usage(_) | Stop::Mistakes) => Parsed::Fail,
+    let action = match read {
+        Ok(args) => DuAction::Run(Box::new(args)),
+        Err(ParseEnd::Help) => DuAction::Help,
+        Err(ParseEnd::Version) => DuAction::Version,
+        Err(ParseEnd::Fatal(_) | ParseEnd::Usage(_) | ParseEnd::Reported) => DuAction::Fail,
     };
-    Outcome { stderr: reader.stderr, parsed }
+    ParseOutcome { stderr: parser.stderr, action }
 }
 
-/// Why reading ends before there is something to run.
-enum Stop {
+/// The reason why parsing ends without a run.
+enum ParseEnd {
     Help,
     Version,
-    /// This message ends it.
+    /// An error with this message.
     Fatal(Vec<u8>),
-    /// This message ends it, and a hint at the help follows.
+    /// An error with this message and a reference to `--help`.
     Usage(Vec<u8>),
-    /// The messages are out; the hint follows.
-    Mistakes,
+    /// Errors whose messages are already in `stderr`; a reference to `--help` follows.
+    Reported,
 }
 
-/// What is known so far.
-struct Reader<'c> {
-    caller: &'c Caller,
-    env: Env<'c>,
-    order: Order,
+/// The options parsed so far.
+struct DuParser<'c> {
+    invocation: &'c Invocation,
+    env: EnvLookup<'c>,
+    order: OperandOrder,
     stderr: Vec<u8>,
-    /// A mistake was met that does not keep GNU from reading on.
-    mistaken: bool,
+    /// Whether there was an error after which GNU du continues to parse.
+    has_errors: bool,
     options: Options,
     block_size: Option<BlockSize>,
     apparent: bool,
@@ -128,19 +132,19 @@ struct Reader<'c> {
     time_style: Option<Vec<u8>>,
     terminator: u8,
     files0_from: Option<OsString>,
-    extra: Extra,
+    extra: Additions,
 }
 
-impl<'c> Reader<'c> {
-    fn new(caller: &'c Caller, env: Env<'c>) -> Self {
+impl<'c> DuParser<'c> {
+    fn new(invocation: &'c Invocation, env: EnvLookup<'c>) -> Self {
         let posix = env("POSIXLY_CORRECT").is_some();
-        Reader {
-            caller,
+        DuParser {
+            invocation,
             env,
-            order: if posix { Order::OperandsLast } else { Order::Permute },
+            order: if posix { OperandOrder::RequireOrder } else { OperandOrder::Permute },
             stderr: Vec::new(),
-            mistaken: false,
-            options: Options { exclude: Exclude::new(caller.charset, posix), ..Options::default() },
+            has_errors: false,
+            options: Options { exclude: Exclude::new(invocation.charset, posix), ..Options::default() },
             block_size: None,
             apparent: false,
             inodes: false,
@@ -149,43 +153,44 @@ impl<'c> Reader<'c> {
             time_style: None,
             terminator: b'\n',
             files0_from: None,
-            extra: Extra::new(caller.scope),
+            extra: Additions::new(invocation.scope),
         }
     }
 
-    /// Messages come in the order of these steps, which is GNU's.
-    fn read(&mut self, words: impl Iterator<Item = OsString>) -> Result<DuArgs, Stop> {
-        let flags = FLAGS.iter().filter(|flag| self.caller.scope.covers(flag));
+    /// Parses and checks everything. The order of these steps is GNU du's and determines the order
+    /// of messages.
+    fn read(&mut self, words: impl Iterator<Item = OsString>) -> Result<DuArgs, ParseEnd> {
+        let flags = FLAGS.iter().filter(|flag| self.invocation.scope.covers(flag));
         let mut getopt = Getopt::new(flags, words, self.order);
         for step in getopt.by_ref() {
             match step {
                 Ok(found) => self.apply(found)?,
-                Err(misuse) => self.mistake(&misuse.message()),
+                Err(misuse) => self.record_error(&misuse.message()),
             }
         }
-        if self.mistaken {
-            return Err(Stop::Mistakes);
+        if self.has_errors {
+            return Err(ParseEnd::Reported);
         }
-        self.settle_depth()?;
-        self.settle_measure();
-        let time_style = self.settle_time_style()?;
-        let operands = self.settle_operands(getopt.into_operands())?;
+        self.resolve_depth()?;
+        self.resolve_measure();
+        let time_style = self.resolve_time_style()?;
+        let operands = self.resolve_operands(getopt.into_operands())?;
         let block_size = self.block_size.unwrap_or_else(|| BlockSize::from_env(self.env));
         Ok(DuArgs {
             options: std::mem::take(&mut self.options),
-            format: Format { block_size, time_style, terminator: self.terminator },
+            format: LineFormat { block_size, time_style, terminator: self.terminator },
             unit_chosen: self.block_size.is_some(),
             operands,
             extra: self.extra.clone(),
         })
     }
 
-    fn apply(&mut self, found: Match<Key>) -> Result<(), Stop> {
+    fn apply(&mut self, found: ParsedOption<DuOption>) -> Result<(), ParseEnd> {
         let key = found.flag.key;
         match (key, found.value) {
-            (Key::Help, _) => Err(Stop::Help),
-            (Key::Version, _) => Err(Stop::Version),
-            (Key::Tree, _) => self.choose_view(View::Tree),
+            (DuOption::Help, _) => Err(ParseEnd::Help),
+            (DuOption::Version, _) => Err(ParseEnd::Version),
+            (DuOption::Tree, _) => self.choose_view(ViewKind::Tree),
             (_, Some(value)) if found.flag.added => self.apply_added(key, &found.spelling, &value),
             (_, Some(value)) => self.apply_value(key, &found.spelling, value),
             (_, None) => {
@@ -195,72 +200,72 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn switch(&mut self, key: Key) {
+    fn switch(&mut self, key: DuOption) {
         let options = &mut self.options;
         match key {
-            Key::All => options.all = true,
-            Key::ApparentSize => self.apparent = true,
-            Key::Bytes => (self.apparent, self.block_size) = (true, Some(BlockSize::BYTES)),
-            Key::CountLinks => options.links = Links::EachTime,
-            Key::Dereference => options.follow = Follow::Always,
-            Key::DereferenceArgs => options.follow = Follow::Operands,
-            Key::NoDereference => options.follow = Follow::Never,
-            Key::HumanReadable => self.block_size = Some(BlockSize::HUMAN),
-            Key::Si => self.block_size = Some(BlockSize::SI),
-            Key::Kibibytes => self.block_size = Some(BlockSize::KIBIBYTES),
-            Key::Mebibytes => self.block_size = Some(BlockSize::MEBIBYTES),
-            Key::Inodes => self.inodes = true,
-            Key::Null => self.terminator = b'\0',
-            Key::OneFileSystem => options.one_file_system = true,
-            Key::SeparateDirs => options.separate_dirs = true,
-            Key::Summarize => self.summarize = true,
-            Key::Total => options.total = true,
-            Key::Time => options.time = Some(TimeField::Modified),
-            Key::Json => self.extra.json = true,
-            Key::Progress => self.extra.progress = extra::When::Always,
-            Key::Verbose => self.extra.verbose = true,
+            DuOption::All => options.all = true,
+            DuOption::ApparentSize => self.apparent = true,
+            DuOption::Bytes => (self.apparent, self.block_size) = (true, Some(BlockSize::BYTES)),
+            DuOption::CountLinks => options.links = HardLinks::EachTime,
+            DuOption::Dereference => options.follow = Follow::Always,
+            DuOption::DereferenceArgs => options.follow = Follow::Operands,
+            DuOption::NoDereference => options.follow = Follow::Never,
+            DuOption::HumanReadable => self.block_size = Some(BlockSize::HUMAN),
+            DuOption::Si => self.block_size = Some(BlockSize::SI),
+            DuOption::Kibibytes => self.block_size = Some(BlockSize::KIBIBYTES),
+            DuOption::Mebibytes => self.block_size = Some(BlockSize::MEBIBYTES),
+            DuOption::Inodes => self.inodes = true,
+            DuOption::Null => self.terminator = b'\0',
+            DuOption::OneFileSystem => options.one_file_system = true,
+            DuOption::SeparateDirs => options.separate_dirs = true,
+            DuOption::Summarize => self.summarize = true,
+            DuOption::Total => options.total = true,
+            DuOption::Time => options.time = Some(TimeField::Mtime),
+            DuOption::Json => self.extra.json = true,
+            DuOption::Progress => self.extra.progress = extra::ShowWhen::Always,
+            DuOption::Verbose => self.extra.verbose = true,
             _ => unreachable!("{key:?} never comes without a value, or does not get here"),
         }
     }
 
-    fn apply_value(&mut self, key: Key, spelling: &str, value: Vec<u8>) -> Result<(), Stop> {
+    fn apply_value(&mut self, key: DuOption, spelling: &str, value: Vec<u8>) -> Result<(), ParseEnd> {
         match key {
-            Key::BlockSize => {
+            DuOption::BlockSize => {
                 let block_size = BlockSize::parse(&value);
                 self.block_size =
-                    Some(block_size.map_err(|error| Stop::Fatal(error.message(spelling, &value)))?);
+                    Some(block_size.map_err(|error| ParseEnd::Fatal(error.message(spelling, &value)))?);
             }
-            Key::Threshold => {
+            DuOption::Threshold => {
                 let threshold = Threshold::parse(&value);
                 self.options.threshold =
-                    Some(threshold.map_err(|error| Stop::Fatal(error.message(spelling, &value)))?);
+                    Some(threshold.map_err(|error| ParseEnd::Fatal(error.message(spelling, &value)))?);
             }
-            Key::Time => {
+            DuOption::Time => {
                 let field = TimeField::parse(&value);
                 self.options.time =
-                    Some(field.map_err(|error| Stop::Usage(error.message(self.caller.charset)))?);
+                    Some(field.map_err(|error| ParseEnd::Usage(error.message(self.invocation.charset)))?);
             }
-            Key::MaxDepth => self.read_depth(&value),
-            Key::Exclude => self.options.exclude.add(&value),
-            Key::ExcludeFrom => self.read_patterns(&value),
-            Key::Files0From => self.files0_from = Some(OsString::from_vec(value)),
-            Key::TimeStyle => self.time_style = Some(value),
+            DuOption::MaxDepth => self.read_depth(&value),
+            DuOption::Exclude => self.options.exclude.add(&value),
+            DuOption::ExcludeFrom => self.read_patterns(&value),
+            DuOption::Files0From => self.files0_from = Some(OsString::from_vec(value)),
+            DuOption::TimeStyle => self.time_style = Some(value),
             _ => unreachable!("{key:?} takes no value"),
         }
         Ok(())
     }
 
-    fn apply_added(&mut self, key: Key, spelling: &str, value: &[u8]) -> Result<(), Stop> {
-        let charset = self.caller.charset;
-        let usage = |refusal: Refusal| Stop::Usage(refusal.message(spelling, value, charset));
+    fn apply_added(&mut self, key: DuOption, spelling: &str, value: &[u8]) -> Result<(), ParseEnd> {
+        let charset = self.invocation.charset;
+        let usage = |refusal: ValueError| ParseEnd::Usage(refusal.message(spelling, value, charset));
         match key {
-            Key::Top => self.choose_view(View::Top(extra::top(value).map_err(usage)?))?,
-            Key::By => self.choose_view(View::By(extra::property(value).map_err(usage)?))?,
-            Key::From => self.extra.from = Some(OsStr::from_bytes(value).into()),
-            Key::Color => self.extra.color = extra::when(value).map_err(usage)?,
-            Key::Progress => self.extra.progress = extra::when(value).map_err(usage)?,
-            Key::Io => self.extra.model = extra::model(value).map_err(usage)?,
-            Key::Threads => self.extra.threads = Some(extra::threads(value).map_err(usage)?),
+            DuOption::Top => self.choose_view(ViewKind::Top(extra::top(value).map_err(usage)?))?,
+            DuOption::By => self.choose_view(ViewKind::By(extra::property(value).map_err(usage)?))?,
+            DuOption::From => self.extra.from = Some(OsStr::from_bytes(value).into()),
+            DuOption::Color => self.extra.color = extra::when(value).map_err(usage)?,
+            DuOption::Progress => self.extra.progress = extra::when(value).map_err(usage)?,
+            DuOption::Io => self.extra.model = extra::model(value).map_err(usage)?,
+            DuOption::Threads => self.extra.threads = Some(extra::threads(value).map_err(usage)?),
             _ => unreachable!("{key:?} takes no value"),
         }
         Ok(())
@@ -269,9 +274,9 @@ impl<'c> Reader<'c> {
     fn read_depth(&mut self, value: &[u8]) {
         match number::read_plain(value) {
             Ok(depth) => self.depth = Some(depth),
-            Err(_) => {
-                self.mistake(&[b"invalid maximum depth ", &quote(value, self.caller.charset)[..]].concat())
-            }
+            Err(_) => self.record_error(
+                &[b"invalid maximum depth ", &quote(value, self.invocation.charset)[..]].concat(),
+            ),
         }
     }
 
@@ -280,24 +285,26 @@ impl<'c> Reader<'c> {
             Ok(patterns) => self.options.exclude.add_file(&patterns),
             Err(error) => {
                 let cause = reason(&error);
-                self.mistake(&[&quotef(path, self.caller.charset)[..], b": ", cause.as_bytes()].concat());
+                self.record_error(
+                    &[&quotef(path, self.invocation.charset)[..], b": ", cause.as_bytes()].concat(),
+                );
             }
         }
     }
 
-    fn choose_view(&mut self, view: View) -> Result<(), Stop> {
+    fn choose_view(&mut self, view: ViewKind) -> Result<(), ParseEnd> {
         let conflict =
             |before: &'static str| view.option().filter(|now| *now != before).map(|now| (before, now));
         if let Some((before, now)) = self.extra.view.option().and_then(conflict) {
-            return Err(Stop::Usage(format!("cannot combine '{before}' and '{now}'").into_bytes()));
+            return Err(ParseEnd::Usage(format!("cannot combine '{before}' and '{now}'").into_bytes()));
         }
         self.extra.view = view;
         Ok(())
     }
 
-    fn settle_depth(&mut self) -> Result<(), Stop> {
+    fn resolve_depth(&mut self) -> Result<(), ParseEnd> {
         if self.summarize && self.options.all {
-            return Err(Stop::Usage(b"cannot both summarize and show all entries".to_vec()));
+            return Err(ParseEnd::Usage(b"cannot both summarize and show all entries".to_vec()));
         }
         match self.depth {
             Some(0) if self.summarize => {
@@ -305,17 +312,17 @@ impl<'c> Reader<'c> {
             }
             Some(depth) if self.summarize => {
                 let conflict = format!("warning: summarizing conflicts with --max-depth={depth}");
-                return Err(Stop::Usage(conflict.into_bytes()));
+                return Err(ParseEnd::Usage(conflict.into_bytes()));
             }
             _ => {}
         }
-        // No level is below 0, and an operand has its line whatever the limit.
+        // A negative depth acts like 0: an operand always has a line.
         let depth = if self.summarize { Some(0) } else { self.depth };
         self.options.depth_max = depth.map(|depth| u64::try_from(depth).unwrap_or(0));
         Ok(())
     }
 
-    fn settle_measure(&mut self) {
+    fn resolve_measure(&mut self) {
         if self.inodes && self.apparent {
             self.message(b"warning: options --apparent-size and -b are ineffective with --inodes");
         }
@@ -326,8 +333,8 @@ impl<'c> Reader<'c> {
         };
     }
 
-    /// Nobody looks at the style, not even at a wrong one, as long as no times are asked for.
-    fn settle_time_style(&mut self) -> Result<TimeStyle, Stop> {
+    /// Parses the time style. Like GNU du, ignores even an invalid style if no times are printed.
+    fn resolve_time_style(&mut self) -> Result<TimeStyle, ParseEnd> {
         if self.options.time.is_none() {
             return Ok(TimeStyle::default());
         }
@@ -336,30 +343,30 @@ impl<'c> Reader<'c> {
             Some(style) => TimeStyle::parse(&style, zone),
             None => TimeStyle::from_env((self.env)("TIME_STYLE").as_deref(), zone),
         };
-        style.map_err(|error| Stop::Usage(error.message(self.caller.charset)))
+        style.map_err(|error| ParseEnd::Usage(error.message(self.invocation.charset)))
     }
 
-    fn settle_operands(&mut self, listed: Vec<OsString>) -> Result<Operands, Stop> {
+    fn resolve_operands(&mut self, listed: Vec<OsString>) -> Result<OperandSource, ParseEnd> {
         match (self.files0_from.take(), listed.first()) {
             (Some(_), Some(extra)) => {
-                let operand = quote(extra.as_bytes(), self.caller.charset);
+                let operand = quote(extra.as_bytes(), self.invocation.charset);
                 let hint = b"\nfile operands cannot be combined with --files0-from";
-                Err(Stop::Usage([b"extra operand ", &operand[..], hint].concat()))
+                Err(ParseEnd::Usage([b"extra operand ", &operand[..], hint].concat()))
             }
-            (Some(path), None) => Ok(Operands::Files0From(path)),
-            (None, Some(_)) => Ok(Operands::Listed(listed)),
-            (None, None) if self.extra.from.is_some() => Ok(Operands::Listed(Vec::new())),
-            (None, None) => Ok(Operands::Listed(vec![OsString::from(".")])),
+            (Some(path), None) => Ok(OperandSource::Files0From(path)),
+            (None, Some(_)) => Ok(OperandSource::Listed(listed)),
+            (None, None) if self.extra.from.is_some() => Ok(OperandSource::Listed(Vec::new())),
+            (None, None) => Ok(OperandSource::Listed(vec![OsString::from(".")])),
         }
     }
 
     fn message(&mut self, text: &[u8]) {
-        self.stderr.extend([&self.caller.name[..], b": ", text, b"\n"].concat());
+        self.stderr.extend([&self.invocation.name[..], b": ", text, b"\n"].concat());
     }
 
-    fn mistake(&mut self, text: &[u8]) {
+    fn record_error(&mut self, text: &[u8]) {
         self.message(text);
-        self.mistaken = true;
+        self.has_errors = true;
     }
 }
 
@@ -374,7 +381,7 @@ fn read_file(path: &OsStr) -> io::Result<Vec<u8>> {
     io::stdin().read_to_end(&mut bytes).map(|_| bytes)
 }
 
-/// The system's words for an error, without the number that Rust adds.
+/// Returns the system's message for an error, without the number that Rust appends.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let suffix = error.raw_os_error().map(|code| format!(" (os error {code})"));

@@ -1,4 +1,4 @@
-//! The values of the options that `fathom du` adds to GNU du's.
+//! The values of the options that `fathom du` adds to those of GNU du.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -10,35 +10,35 @@ use super::table::{BY_WORDS, WHEN_WORDS};
 use crate::flag::Scope;
 use crate::list::table::ORDER_WORDS;
 
-/// What the additions ask for.
+/// The options that GNU du does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Extra {
+pub(crate) struct Additions {
     /// The I/O model.
     pub(crate) model: Choice,
-    /// How many threads to keep, instead of adapting their number.
+    /// The fixed number of threads; `None` to adapt it.
     pub(crate) threads: Option<NonZeroUsize>,
-    /// What is shown of the result.
-    pub(crate) view: View,
-    /// The inventory to take everything from.
+    /// The view of the result.
+    pub(crate) view: ViewKind,
+    /// The inventory to read instead of the filesystem.
     pub(crate) from: Option<PathBuf>,
-    /// Whether it is shown as JSON.
+    /// Whether the output is JSON.
     pub(crate) json: bool,
     /// When progress is shown on standard error.
-    pub(crate) progress: When,
+    pub(crate) progress: ShowWhen,
     /// When colours are used.
-    pub(crate) color: When,
-    /// Whether standard error tells what was done and how.
+    pub(crate) color: ShowWhen,
+    /// Whether a summary of the run is printed on standard error.
     pub(crate) verbose: bool,
 }
 
-impl Extra {
-    /// Nothing asked for. Without additions nothing shows that they could exist.
+impl Additions {
+    /// Returns the defaults. Without additions, nothing of them is visible.
     pub(crate) fn new(scope: Scope) -> Self {
-        let when = if scope == Scope::Full { When::Auto } else { When::Never };
-        Extra {
+        let when = if scope == Scope::Full { ShowWhen::Auto } else { ShowWhen::Never };
+        Additions {
             model: Choice::Auto,
             threads: None,
-            view: View::Lines,
+            view: ViewKind::Lines,
             from: None,
             json: false,
             progress: when,
@@ -48,9 +48,9 @@ impl Extra {
     }
 }
 
-/// What is shown of the result.
+/// The view of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum ViewKind {
     /// GNU du's lines.
     Lines,
     /// A sorted tree with bars.
@@ -58,25 +58,25 @@ pub(crate) enum View {
     /// The largest files and directories.
     Top(NonZeroU64),
     /// Totals by a property of files.
-    By(Property),
+    By(GroupProperty),
 }
 
-impl View {
-    /// The option that asks for it; none for the default.
+impl ViewKind {
+    /// Returns the option that selects the view; `None` for the default.
     pub(crate) fn option(self) -> Option<&'static str> {
         match self {
-            View::Lines => None,
-            View::Tree => Some("--tree"),
-            View::Top(_) => Some("--top"),
-            View::By(_) => Some("--by"),
+            ViewKind::Lines => None,
+            ViewKind::Tree => Some("--tree"),
+            ViewKind::Top(_) => Some("--top"),
+            ViewKind::By(_) => Some("--by"),
         }
     }
 }
 
-/// By what files are grouped.
+/// The property by which files are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Property {
-    /// What follows the last dot of the name.
+pub(crate) enum GroupProperty {
+    /// The part of the name behind the last dot.
     Extension,
     /// The owner.
     User,
@@ -90,50 +90,52 @@ pub(crate) enum Property {
 
 /// When something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    /// On a terminal.
+pub(crate) enum ShowWhen {
+    /// On a terminal only.
     Auto,
-    /// Anywhere.
+    /// Always.
     Always,
-    /// Nowhere.
+    /// Never.
     Never,
 }
 
-/// The value of `--progress` or `--color`.
-pub(crate) fn when(word: &[u8]) -> Result<When, Refusal> {
-    one_of(word, WHEN_WORDS, &[When::Auto, When::Always, When::Never])
+/// Parses the value of `--progress` or `--color`.
+pub(crate) fn when(word: &[u8]) -> Result<ShowWhen, ValueError> {
+    one_of(word, WHEN_WORDS, &[ShowWhen::Auto, ShowWhen::Always, ShowWhen::Never])
 }
 
-/// The value of `--order`: whether there is one.
-pub(crate) fn order(word: &[u8]) -> Result<bool, Refusal> {
+/// Parses the value of `--order`. Returns whether the output is ordered.
+pub(crate) fn order(word: &[u8]) -> Result<bool, ValueError> {
     one_of(word, ORDER_WORDS, &[true, false])
 }
 
-/// The value of `--by`.
-pub(crate) fn property(word: &[u8]) -> Result<Property, Refusal> {
-    use Property::{Age, Extension, Group, Type, User};
+/// Parses the value of `--by`.
+pub(crate) fn property(word: &[u8]) -> Result<GroupProperty, ValueError> {
+    use GroupProperty::{Age, Extension, Group, Type, User};
     one_of(word, BY_WORDS, &[Extension, User, Group, Age, Type])
 }
 
-/// The value of `--io`.
-pub(crate) fn model(word: &[u8]) -> Result<Choice, Refusal> {
+/// Parses the value of `--io`.
+pub(crate) fn model(word: &[u8]) -> Result<Choice, ValueError> {
     let choice = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
-    choice.ok_or(Refusal { ambiguous: false, valid: Valid::Models })
+    choice.ok_or(ValueError { ambiguous: false, valid: ValidValues::Models })
 }
 
-/// The value of `--threads`.
-pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, Refusal> {
+/// Parses the value of `--threads`.
+pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, ValueError> {
     let count = number(word).and_then(|count| usize::try_from(count.get()).ok()).and_then(NonZeroUsize::new);
-    count.filter(|count| count.get() <= Choice::COUNT_MAX).ok_or(Refusal {
+    count.filter(|count| count.get() <= Choice::COUNT_MAX).ok_or(ValueError {
         ambiguous: false,
-        valid: Valid::Text(format!("a number from 1 to {}", Choice::COUNT_MAX)),
+        valid: ValidValues::Text(format!("a number from 1 to {}", Choice::COUNT_MAX)),
     })
 }
 
-/// The value of `--top`.
-pub(crate) fn top(word: &[u8]) -> Result<NonZeroU64, Refusal> {
-    number(word)
-        .ok_or_else(|| Refusal { ambiguous: false, valid: Valid::Text("a number, at least 1".into()) })
+/// Parses the value of `--top`.
+pub(crate) fn top(word: &[u8]) -> Result<NonZeroU64, ValueError> {
+    number(word).ok_or_else(|| ValueError {
+        ambiguous: false,
+        valid: ValidValues::Text("a number, at least 1".into()),
+    })
 }
 
 fn number(word: &[u8]) -> Option<NonZeroU64> {
@@ -141,38 +143,39 @@ fn number(word: &[u8]) -> Option<NonZeroU64> {
     digits?.parse().ok()
 }
 
-/// The meaning of `word`, which may be cut short as long as it can be only one of `words`.
+/// Returns the meaning of `word`, which is one of `words` or an unambiguous prefix of one.
 pub(crate) fn one_of<T: Copy>(
     word: &[u8],
     words: &'static [&'static str],
     meanings: &[T],
-) -> Result<T, Refusal> {
+) -> Result<T, ValueError> {
     if let Some(at) = words.iter().position(|full| full.as_bytes() == word) {
         return Ok(meanings[at]);
     }
     let mut begun = words.iter().zip(meanings).filter(|(full, _)| full.as_bytes().starts_with(word));
     match (begun.next(), begun.next()) {
         (Some((_, meaning)), None) => Ok(*meaning),
-        (first, _) => Err(Refusal { ambiguous: first.is_some(), valid: Valid::Words(words) }),
+        (first, _) => Err(ValueError { ambiguous: first.is_some(), valid: ValidValues::Words(words) }),
     }
 }
 
-/// A value that an option does not take.
+/// The error for a value that an option does not take.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ValueError {
     ambiguous: bool,
-    valid: Valid,
+    valid: ValidValues,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Valid {
+enum ValidValues {
     Words(&'static [&'static str]),
     Models,
     Text(String),
 }
 
-impl Refusal {
-    /// The message, in the words that GNU du has for `--time`; without the program's name and a last newline.
+impl ValueError {
+    /// Returns the message in the form that GNU du uses for `--time`, without the program name and
+    /// the last newline.
     pub(crate) fn message(&self, option: &str, value: &[u8], charset: Charset) -> Vec<u8> {
         let quote = |text: &[u8]| quote(text, charset);
         let kind: &[u8] = if self.ambiguous { b"ambiguous" } else { b"invalid" };
@@ -182,9 +185,9 @@ impl Refusal {
             words.iter().for_each(|word| message.extend([b"\n  - ", &quote(word.as_bytes())[..]].concat()));
         };
         match &self.valid {
-            Valid::Text(text) => message.extend_from_slice(format!("\n  - {text}").as_bytes()),
-            Valid::Words(words) => list(words),
-            Valid::Models => {
+            ValidValues::Text(text) => message.extend_from_slice(format!("\n  - {text}").as_bytes()),
+            ValidValues::Words(words) => list(words),
+            ValidValues::Models => {
                 list(&Choice::NAMES);
                 let range = format!("\nN and DEPTH are numbers from 1 to {}", Choice::COUNT_MAX);
                 message.extend_from_slice(range.as_bytes());
@@ -201,12 +204,12 @@ mod tests {
 
     #[test]
     fn words_may_be_cut_short() {
-        assert_eq!(when(b"al"), Ok(When::Always));
-        assert_eq!(when(b"never"), Ok(When::Never));
+        assert_eq!(when(b"al"), Ok(ShowWhen::Always));
+        assert_eq!(when(b"never"), Ok(ShowWhen::Never));
         assert!(when(b"a").unwrap_err().ambiguous);
         assert!(!when(b"alwayss").unwrap_err().ambiguous);
-        assert_eq!(property(b"t"), Ok(Property::Type));
-        assert_eq!(property(b"ext"), Ok(Property::Extension));
+        assert_eq!(property(b"t"), Ok(GroupProperty::Type));
+        assert_eq!(property(b"ext"), Ok(GroupProperty::Extension));
     }
 
     #[test]
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn messages_list_what_is_valid() {
-        let message = |refusal: Refusal, option| {
+        let message = |refusal: ValueError, option| {
             String::from_utf8(refusal.message(option, b"x'", Charset::Ascii)).unwrap()
         };
         assert_eq!(

@@ -1,49 +1,55 @@
-//! Where operands come from: the command line, or a file of names each ended by a NUL byte, read as they come.
+//! The source of operands: the command line, or a file of names terminated by NUL bytes, which is
+//! read as it arrives.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use fathom_du::again::Operands as Known;
+use fathom_du::dedup::KnownOperands;
 use fathom_du::scan::Operand;
 use fathom_text::quote::{Charset, quoteaf, quotef};
 
-use super::args::{Caller, Operands};
+use super::args::{Invocation, OperandSource};
 use crate::output::reason;
 
-/// Bytes asked for at once; a pipe holds as many.
+/// The size of a read, which is the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The operands still to come.
+/// The remaining operands.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum OperandReader {
     Listed(std::vec::IntoIter<OsString>),
-    Records(Records),
+    NulRecords(NulRecords),
 }
 
-impl Source {
-    /// Opens the file, if there is one; or the message why not.
-    pub(crate) fn open(operands: Operands, caller: &Caller) -> Result<Self, Vec<u8>> {
-        match operands {
-            Operands::Listed(words) => Ok(Self::Listed(words.into_iter())),
-            Operands::Files0From(path) => Records::open(path, caller.charset).map(Self::Records),
+impl OperandReader {
+    /// Opens the file, if there is one.
+    ///
+    /// # Errors
+    /// Returns a message without the program name.
+    pub(crate) fn open(source: OperandSource, invocation: &Invocation) -> Result<Self, Vec<u8>> {
+        match source {
+            OperandSource::Listed(words) => Ok(Self::Listed(words.into_iter())),
+            OperandSource::Files0From(path) => {
+                NulRecords::open(path, invocation.charset).map(Self::NulRecords)
+            }
         }
     }
 
-    /// What can be told of all operands before any is measured.
-    pub(crate) fn known(&self) -> Known {
+    /// Returns the operands that are known before any is measured.
+    pub(crate) fn known(&self) -> KnownOperands {
         match self {
-            Self::Listed(rest) if rest.len() <= 1 => Known::One,
+            Self::Listed(rest) if rest.len() <= 1 => KnownOperands::AtMostOne,
             Self::Listed(rest) => {
                 let paths = rest.as_slice().iter().map(|word| CString::new(word.as_bytes()));
-                Known::Several(paths.filter_map(Result::ok).collect())
+                KnownOperands::Listed(paths.filter_map(Result::ok).collect())
             }
-            Self::Records(_) => Known::Unknown,
+            Self::NulRecords(_) => KnownOperands::Unknown,
         }
     }
 
-    /// The next operand. Waits for it only if `wait`.
+    /// Returns the next operand. Blocks until it is known only if `wait`.
     pub(crate) fn next(&mut self, wait: bool) -> Operand {
         match self {
             Self::Listed(rest) => match rest.next().map(|word| CString::new(word.into_vec())) {
@@ -51,25 +57,25 @@ impl Source {
                 Some(Ok(path)) if !path.is_empty() => Operand::Path(path),
                 Some(_) => Operand::Message(b"invalid zero-length file name".to_vec()),
             },
-            Self::Records(records) => records.next(wait),
+            Self::NulRecords(records) => records.next(wait),
         }
     }
 }
 
 /// A file of operands.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub(crate) struct NulRecords {
     name: OsString,
     charset: Charset,
     input: File,
     buffer: Vec<u8>,
-    /// Where the next record starts in `buffer`.
+    /// The start of the next record in `buffer`.
     start: usize,
     count: usize,
     ended: bool,
 }
 
-impl Records {
+impl NulRecords {
     fn open(name: OsString, charset: Charset) -> Result<Self, Vec<u8>> {
         let opened = if name == "-" {
             rustix::io::dup(rustix::stdio::stdin()).map(File::from).map_err(io::Error::from)
@@ -97,7 +103,7 @@ impl Records {
                 return if record.is_empty() { Operand::End } else { self.operand(record) };
             }
             if !wait && !self.is_ready() {
-                return Operand::NotNow;
+                return Operand::Pending;
             }
             if let Err(error) = self.fill() {
                 self.ended = true;
@@ -109,7 +115,7 @@ impl Records {
         }
     }
 
-    /// Whether reading would not wait.
+    /// Returns whether a read would not block.
     fn is_ready(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut fds = [PollFd::new(&self.input, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! The line on standard error that shows how a long run is doing. Only what is on a terminal gets one, unless asked.
+//! The progress line of a long run, on standard error. Shown on terminals only, unless requested.
 
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
@@ -7,46 +7,46 @@ use std::time::{Duration, Instant};
 use fathom_text::human::BlockSize;
 use fathom_walk::Progress;
 
-use super::extra::When;
+use super::extra::ShowWhen;
 use crate::output::draw;
 
-/// Nothing is shown of a run shorter than this.
+/// Runs shorter than this show no progress.
 const QUIET: Duration = Duration::from_secs(1);
-/// Time between two looks of the line.
+/// The time between two updates.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The progress line.
+/// A progress line.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct ProgressMeter {
     enabled: bool,
     start: Instant,
     next: Cell<Duration>,
     shown: Cell<bool>,
-    /// Entries and time at the last look, for the rate.
+    /// Entries and time at the last update, for the rate.
     last: RefCell<(u64, Duration)>,
-    /// Entries there are in all, if that is known.
-    whole: Option<u64>,
+    /// The expected number of entries, if it is known.
+    expected: Option<u64>,
 }
 
-impl Meter {
-    pub(crate) fn new(when: When) -> Self {
+impl ProgressMeter {
+    pub(crate) fn new(when: ShowWhen) -> Self {
         let enabled = match when {
-            When::Auto => std::io::stderr().is_terminal(),
-            When::Always => true,
-            When::Never => false,
+            ShowWhen::Auto => std::io::stderr().is_terminal(),
+            ShowWhen::Always => true,
+            ShowWhen::Never => false,
         };
         let (next, shown) = (Cell::new(QUIET), Cell::new(false));
         let last = RefCell::new((0, Duration::ZERO));
-        Self { enabled, start: Instant::now(), next, shown, last, whole: None }
+        Self { enabled, start: Instant::now(), next, shown, last, expected: None }
     }
 
-    /// The same for so many entries, about, as `count` says; it is asked only if that is shown.
-    pub(crate) fn of(self, count: impl FnOnce() -> Option<u64>) -> Self {
-        let whole = if self.enabled { count() } else { None };
-        Self { whole, ..self }
+    /// Sets the expected number of entries. `count` is called only if progress is shown.
+    pub(crate) fn with_expected(self, count: impl FnOnce() -> Option<u64>) -> Self {
+        let expected = if self.enabled { count() } else { None };
+        Self { expected, ..self }
     }
 
-    /// Shows `progress`, if it is time to.
+    /// Shows `progress`, if the next update is due.
     pub(crate) fn show(&self, progress: Progress) {
         if !self.enabled || self.start.elapsed() < self.next.get() {
             return;
@@ -54,7 +54,7 @@ impl Meter {
         let now = self.start.elapsed();
         self.next.set(now + PERIOD);
         let mut size = Vec::new();
-        // A listing measures nothing.
+        // A listing measures no sizes.
         if progress.measured > 0 {
             BlockSize::HUMAN.write(progress.measured, &mut size);
             size.extend_from_slice(b", ");
@@ -62,7 +62,7 @@ impl Meter {
         let size = String::from_utf8_lossy(&size);
         let rate = self.rate(progress.entries, now);
         let Progress { entries, busy, .. } = progress;
-        let share = self.whole.and_then(|whole| share(entries, whole, now));
+        let share = self.expected.and_then(|whole| share(entries, whole, now));
         let (share, left) = share.unwrap_or_default();
         self.shown.set(true);
         let line = format!("\r\x1b[K{entries} entries{share}, {size}{rate}/s, {busy} in flight{left}");
@@ -75,7 +75,7 @@ impl Meter {
         ((entries - entries_before) as f64 / elapsed) as u64
     }
 
-    /// Takes the line away, for something else to be printed in its place.
+    /// Erases the line, so that other output can replace it.
     pub(crate) fn clear(&self) {
         if self.shown.replace(false) {
             draw(b"\r\x1b[K");
@@ -83,12 +83,13 @@ impl Meter {
     }
 }
 
-/// No guess of the time left is made before so much is over, or of so little done.
+/// The time left is not estimated earlier than this, nor with less than this done.
 const GUESS_AFTER: Duration = Duration::from_secs(5);
 const GUESS_PER_MILLE: u64 = 10;
 
-/// What share of `whole` so many entries are, and after `elapsed`, how long the rest will take; nothing if there are more of them
-/// than there should be, as where files have several names.
+/// Returns the share of `whole` that `entries` are, and, if enough of the run is over, the
+/// estimated time left. `None` if there are more entries than expected, for example where files
+/// have several links.
 fn share(entries: u64, whole: u64, elapsed: Duration) -> Option<(String, String)> {
     let done = entries.saturating_mul(1000).checked_div(whole).filter(|done| *done <= 1000)?;
     let share = format!(" of about {whole} ({}%)", done / 10);
@@ -96,11 +97,11 @@ fn share(entries: u64, whole: u64, elapsed: Duration) -> Option<(String, String)
         return Some((share, String::new()));
     }
     let left = elapsed.as_secs_f64() * (whole - entries) as f64 / entries as f64;
-    Some((share, format!(", about {} left", words(left))))
+    Some((share, format!(", about {} left", format_seconds(left))))
 }
 
-/// So many seconds, in one unit.
-fn words(seconds: f64) -> String {
+/// Formats a number of seconds in one unit.
+fn format_seconds(seconds: f64) -> String {
     match seconds {
         90.0.. if seconds >= 5400.0 => format!("{:.0} h", seconds / 3600.0),
         90.0.. => format!("{:.0} min", seconds / 60.0),

@@ -1,49 +1,50 @@
-//! What a run says, where: lines through a view to standard output, problems to standard error, in one order.
+//! The output of a run: lines through a view to standard output, problems to standard error, both
+//! in traversal order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_du::problem::Problem;
-use fathom_du::scan::{Line, Operand, Outcome, Report};
+use fathom_du::scan::{Line, Operand, Report, ScanOutcome};
 
-use super::args::Caller;
-use super::operands::Source;
-use super::progress::Meter;
+use super::args::Invocation;
+use super::operands::OperandReader;
+use super::progress::ProgressMeter;
 use super::view::View;
 use crate::output::{self, Output};
 
 /// The report of a run.
-pub(crate) struct Reporter<'r, V: ?Sized> {
-    caller: &'r Caller,
-    source: Source,
+pub(crate) struct DuReporter<'r, V: ?Sized> {
+    invocation: &'r Invocation,
+    operands: OperandReader,
     view: &'r mut V,
-    meter: &'r Meter,
+    meter: &'r ProgressMeter,
     stop: &'r AtomicBool,
     out: Output,
     failed: bool,
     problems: BTreeMap<&'static str, u64>,
 }
 
-impl<'r, V: View + ?Sized> Reporter<'r, V> {
+impl<'r, V: View + ?Sized> DuReporter<'r, V> {
     pub(crate) fn new(
-        caller: &'r Caller,
-        source: Source,
+        invocation: &'r Invocation,
+        operands: OperandReader,
         view: &'r mut V,
-        meter: &'r Meter,
+        meter: &'r ProgressMeter,
         stop: &'r AtomicBool,
     ) -> Self {
-        let (out, problems) = (Output::of_quoted(), BTreeMap::new());
-        Self { caller, source, view, meter, stop, out, failed: false, problems }
+        let (out, problems) = (Output::with_quoted_names(), BTreeMap::new());
+        Self { invocation, operands, view, meter, stop, out, failed: false, problems }
     }
 
-    /// Prints a message, after everything that came before it.
-    pub(crate) fn complain(&mut self, message: &[u8]) {
+    /// Prints a message on standard error, behind all output before it.
+    pub(crate) fn print_error(&mut self, message: &[u8]) {
         self.out.flush();
         self.meter.clear();
-        output::complain(&[&self.caller.name[..], b": ", message, b"\n"].concat());
+        output::write_stderr(&[&self.invocation.name[..], b": ", message, b"\n"].concat());
     }
 
-    /// How many problems there were of which kind.
+    /// Returns the number of problems of each kind.
     pub(crate) fn problems(&self) -> &BTreeMap<&'static str, u64> {
         &self.problems
     }
@@ -52,20 +53,20 @@ impl<'r, V: View + ?Sized> Reporter<'r, V> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn finish_view(&mut self, outcome: &Outcome, total: bool) {
+    pub(crate) fn finish_view(&mut self, outcome: &ScanOutcome, total: bool) {
         self.view.finish(outcome, total, &mut self.out);
         self.warn();
     }
 
-    /// Writes what is left; the exit status.
+    /// Flushes standard output. Returns the exit status.
     pub(crate) fn finish(self) -> u8 {
-        let name = String::from_utf8_lossy(&self.caller.name);
+        let name = String::from_utf8_lossy(&self.invocation.name);
         self.out.finish(&name).max(u8::from(self.failed))
     }
 
     fn warn(&mut self) {
         while let Some(warning) = self.view.warning() {
-            self.complain(&warning);
+            self.print_error(&warning);
         }
     }
 
@@ -75,27 +76,27 @@ impl<'r, V: View + ?Sized> Reporter<'r, V> {
     }
 }
 
-impl<V: View + ?Sized> Report for Reporter<'_, V> {
+impl<V: View + ?Sized> Report for DuReporter<'_, V> {
     fn next_operand(&mut self, wait: bool) -> Operand {
-        self.source.next(wait)
+        self.operands.next(wait)
     }
 
     fn line(&mut self, line: &Line<'_>) {
         self.view.line(line, &mut self.out);
         self.warn();
-        self.out.relieve();
+        self.out.flush_if_full();
     }
 
     fn problem(&mut self, problem: &Problem<'_>) {
         self.count(problem.kind());
         self.view.problem();
-        self.complain(&problem.message(self.caller.charset));
+        self.print_error(&problem.message(self.invocation.charset));
     }
 
     fn message(&mut self, message: &[u8]) {
         self.count("bad operand");
         self.view.problem();
-        self.complain(message);
+        self.print_error(message);
     }
 
     fn idle(&mut self) {

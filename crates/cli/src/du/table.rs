@@ -1,12 +1,12 @@
-//! The options of `fathom du`: every one of GNU du 9.11's, then fathom's additions. Only names and texts;
-//! what they do is `args.rs`'s.
+//! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
+//! `args.rs` implements them.
 
 use crate::command::{Command, MODELS, Note};
-use crate::flag::{Flag, Kind, both, long, short};
+use crate::flag::{Flag, ValueKind, both, long, short};
 
-/// What an option asks for.
+/// The options of `fathom du`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum DuOption {
     All,
     ApparentSize,
     BlockSize,
@@ -55,86 +55,86 @@ const VIEWS: &str = "Other views";
 const ENGINE: &str = "How the work is done";
 const ABOUT: &str = "About the program";
 
-/// Words of `--time`, as GNU lists them: synonyms side by side.
+/// The values of `--time`, in GNU's order, with synonyms side by side.
 pub(crate) const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
-/// Words of `--time-style`; `+FORMAT` stands beside them.
+/// The values of `--time-style`, in addition to `+FORMAT`.
 pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
-/// Words of `--progress` and `--color`.
+/// The values of `--progress` and `--color`.
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
-/// Words of `--by`.
+/// The values of `--by`.
 pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
 pub(crate) const IO_BRIEF: &str =
     "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
-/// Words of `--io`; `threads` and `uring` may be followed by `=` and a number.
+/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
 pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
-/// The rows. GNU's long options come first and in GNU's order, which the message about an ambiguous
-/// abbreviation shows.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    both(Key::All, b'a', "all", LINES, "a line for every file, not for directories only"),
-    both(Key::ApparentSize, b'A', "apparent-size", COUNTED, "count the lengths of files, not their space")
+/// All options. GNU's long options come first and in GNU's order, which appears in the message
+/// about an ambiguous abbreviation.
+pub(crate) const FLAGS: &[Flag<DuOption>] = &[
+    both(DuOption::All, b'a', "all", LINES, "a line for every file, not for directories only"),
+    both(DuOption::ApparentSize, b'A', "apparent-size", COUNTED, "count the lengths of files, not their space")
         .more(
             "Only regular files and symbolic links have a length here; everything else counts 0. The length \
              is usually less than the space, but more for a file with holes or on a compressing file system.",
         ),
-    both(Key::BlockSize, b'B', "block-size", SIZES, "sizes in units of SIZE, rounded up; `-BM`: in MiB")
-        .required("SIZE", Kind::Text),
-    both(Key::Bytes, b'b', "bytes", SIZES, "lengths in bytes: short for `--apparent-size --block-size=1`"),
-    both(Key::CountLinks, b'l', "count-links", COUNTED, "count a file again for each of its hard links")
+    both(DuOption::BlockSize, b'B', "block-size", SIZES, "sizes in units of SIZE, rounded up; `-BM`: in MiB")
+        .required("SIZE", ValueKind::Text),
+    both(DuOption::Bytes, b'b', "bytes", SIZES, "lengths in bytes: short for `--apparent-size --block-size=1`"),
+    both(DuOption::CountLinks, b'l', "count-links", COUNTED, "count a file again for each of its hard links")
         .more(
             "Without it a file counts once, where it is met first, under whatever name; so does a file that \
              is below two operands.",
         ),
-    both(Key::Dereference, b'L', "dereference", VISITED, "follow every symbolic link"),
+    both(DuOption::Dereference, b'L', "dereference", VISITED, "follow every symbolic link"),
     both(
-        Key::DereferenceArgs,
+        DuOption::DereferenceArgs,
         b'D',
         "dereference-args",
         VISITED,
         "follow symbolic links that are operands, no others",
     ),
-    long(Key::Exclude, "exclude", VISITED, "pass over files that match PATTERN")
-        .required("PATTERN", Kind::Text)
+    long(DuOption::Exclude, "exclude", VISITED, "pass over files that match PATTERN")
+        .required("PATTERN", ValueKind::Text)
         .more(
             "PATTERN is a shell pattern for the whole path as it would be printed, or for what follows any \
              slash in it; `*` and `?` match slashes and leading dots too. What is passed over is not \
              counted, and neither is anything below it.",
         ),
-    both(Key::ExcludeFrom, b'X', "exclude-from", VISITED, "pass over files that match any line of FILE")
-        .required("FILE", Kind::File)
+    both(DuOption::ExcludeFrom, b'X', "exclude-from", VISITED, "pass over files that match any line of FILE")
+        .required("FILE", ValueKind::File)
         .more("Blanks at the end of a line and empty lines do not count. FILE `-` is the standard input."),
-    long(Key::Files0From, "files0-from", VISITED, "take the operands from F, where a NUL byte ends each")
-        .required("F", Kind::File)
+    long(DuOption::Files0From, "files0-from", VISITED, "take the operands from F, where a NUL byte ends each")
+        .required("F", ValueKind::File)
         .more("F `-` is the standard input. Operands on the command line are an error then."),
-    both(Key::HumanReadable, b'h', "human-readable", SIZES, "short numbers in powers of 1024: 1K, 234M, 2G"),
-    long(Key::Inodes, "inodes", COUNTED, "count inodes, not bytes"),
-    long(Key::Si, "si", SIZES, "like `-h`, but in powers of 1000"),
-    both(Key::MaxDepth, b'd', "max-depth", LINES, "lines no deeper than N levels below an operand")
-        .required("N", Kind::Text)
+    both(DuOption::HumanReadable, b'h', "human-readable", SIZES, "short numbers in powers of 1024: 1K, 234M, 2G"),
+    long(DuOption::Inodes, "inodes", COUNTED, "count inodes, not bytes"),
+    long(DuOption::Si, "si", SIZES, "like `-h`, but in powers of 1000"),
+    both(DuOption::MaxDepth, b'd', "max-depth", LINES, "lines no deeper than N levels below an operand")
+        .required("N", ValueKind::Text)
         .more("`--max-depth=0` is `--summarize`. Deeper files are counted all the same."),
-    both(Key::Null, b'0', "null", LINES, "end lines with a NUL byte, not with a newline"),
-    both(Key::NoDereference, b'P', "no-dereference", VISITED, "follow no symbolic links (the default)"),
-    both(Key::OneFileSystem, b'x', "one-file-system", VISITED, "stay on the file system of each operand"),
-    both(Key::SeparateDirs, b'S', "separate-dirs", COUNTED, "leave subdirectories out of a directory's size"),
-    both(Key::Summarize, b's', "summarize", LINES, "one line for each operand"),
-    both(Key::Total, b'c', "total", LINES, "one more line at the end: the grand total"),
-    both(Key::Threshold, b't', "threshold", LINES, "no lines below SIZE; if SIZE is negative, none above it")
-        .required("SIZE", Kind::Text),
-    long(Key::Time, "time", TIMES, "show the latest modification in each subtree; WORD names another time")
-        .optional("WORD", Kind::Words(TIME_WORDS))
+    both(DuOption::Null, b'0', "null", LINES, "end lines with a NUL byte, not with a newline"),
+    both(DuOption::NoDereference, b'P', "no-dereference", VISITED, "follow no symbolic links (the default)"),
+    both(DuOption::OneFileSystem, b'x', "one-file-system", VISITED, "stay on the file system of each operand"),
+    both(DuOption::SeparateDirs, b'S', "separate-dirs", COUNTED, "leave subdirectories out of a directory's size"),
+    both(DuOption::Summarize, b's', "summarize", LINES, "one line for each operand"),
+    both(DuOption::Total, b'c', "total", LINES, "one more line at the end: the grand total"),
+    both(DuOption::Threshold, b't', "threshold", LINES, "no lines below SIZE; if SIZE is negative, none above it")
+        .required("SIZE", ValueKind::Text),
+    long(DuOption::Time, "time", TIMES, "show the latest modification in each subtree; WORD names another time")
+        .optional("WORD", ValueKind::Words(TIME_WORDS))
         .more(
             "`atime`, `access` and `use`: the last access. `ctime` and `status`: the last change of the \
              inode.",
         ),
-    long(Key::TimeStyle, "time-style", TIMES, "how times look: `full-iso`, `long-iso`, `iso` or `+FORMAT`")
-        .required("STYLE", Kind::Words(TIME_STYLES))
+    long(DuOption::TimeStyle, "time-style", TIMES, "how times look: `full-iso`, `long-iso`, `iso` or `+FORMAT`")
+        .required("STYLE", ValueKind::Words(TIME_STYLES))
         .more("FORMAT is what date(1) takes. The default is `$TIME_STYLE`, or else `long-iso`."),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
-    short(Key::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
-    short(Key::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
-    short(Key::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),
-    long(Key::Tree, "tree", VIEWS, "a tree with bars, the largest first, that fits the terminal")
+    long(DuOption::Help, "help", ABOUT, "show this help and end"),
+    long(DuOption::Version, "version", ABOUT, "show the version and end"),
+    short(DuOption::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
+    short(DuOption::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
+    short(DuOption::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),
+    long(DuOption::Tree, "tree", VIEWS, "a tree with bars, the largest first, that fits the terminal")
         .added()
         .more(
             "Directories, with `-a` files too, each with its share of everything that was measured. `N more` \
@@ -142,15 +142,15 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              than any entry that has one. Without a terminal there are 24 lines of 80 columns. This view and \
              the next two show short sizes as `-h` does, unless an option chooses the unit.",
         ),
-    long(Key::Top, "top", VIEWS, "the N largest files and directories anywhere below")
-        .required("N", Kind::Text)
+    long(DuOption::Top, "top", VIEWS, "the N largest files and directories anywhere below")
+        .required("N", ValueKind::Text)
         .added()
         .more(
             "Size, type and path, with tabs between. Types are letters as in find(1)'s `-printf %y`: `d`, \
              `f`, `l` and so on. On a terminal, paths are quoted where they have to be.",
         ),
-    long(Key::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
-        .attached("KEY", Kind::Words(BY_WORDS))
+    long(DuOption::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
+        .attached("KEY", ValueKind::Words(BY_WORDS))
         .added()
         .more(
             "Size, number of inodes, share and group, with tabs between. Directories have no extension and \
@@ -159,8 +159,8 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              groups, and `--max-depth` has no effect. The `=` is needed: `--by` alone has always been short \
              for `--bytes`.",
         ),
-    long(Key::From, "from", VISITED, "take everything from INVENTORY, not from the file system")
-        .required("INVENTORY", Kind::File)
+    long(DuOption::From, "from", VISITED, "take everything from INVENTORY, not from the file system")
+        .required("INVENTORY", ValueKind::File)
         .added()
         .more(
             "INVENTORY is what `fathom scan` makes. A FILE is a path as it was scanned, or relative to what was; \
@@ -169,35 +169,35 @@ pub(crate) const FLAGS: &[Flag<Key>] = &[
              name of a file matters, the answer comes from the rows of directories alone, in a moment. Links are \
              not followed; directories that the scan was to leave out are not counted.",
         ),
-    long(Key::Json, "json", VIEWS, "the result as JSON, one object a line").added().more(
+    long(DuOption::Json, "json", VIEWS, "the result as JSON, one object a line").added().more(
         "What a line or row shows becomes an object: `path`, `depth`, `type`, `bytes` (exact; `inodes` with \
          `--inodes`), `time` if that is shown, and what the view adds. A path that is not UTF-8 has \
          replacement characters, and `path_bytes` holds its bytes in hexadecimal. The last object has the \
          `total`, whether it is `complete`, and the number of `errors`.",
     ),
-    long(Key::Color, "color", VIEWS, "colours: `auto` (on a terminal), `always` or `never`")
-        .required("WHEN", Kind::Words(WHEN_WORDS))
+    long(DuOption::Color, "color", VIEWS, "colours: `auto` (on a terminal), `always` or `never`")
+        .required("WHEN", ValueKind::Words(WHEN_WORDS))
         .added()
         .more(
             "Only the tree has colours. `auto`, the default, uses none if `NO_COLOR` is set and not empty.",
         ),
-    long(Key::Progress, "progress", VIEWS, "progress: `auto` (on a terminal), `always` or `never`")
-        .optional("WHEN", Kind::Words(WHEN_WORDS))
+    long(DuOption::Progress, "progress", VIEWS, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", ValueKind::Words(WHEN_WORDS))
         .added()
         .more(
             "Entries and size so far, the rate, and the operations in flight, on standard error. `auto` \
              shows them after a second. It is the default; `--progress` alone is `always`.",
         ),
-    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)).added(),
-    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
-        .required("N", Kind::Text)
+    long(DuOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)).added(),
+    long(DuOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", ValueKind::Text)
         .added(),
-    long(Key::Verbose, "verbose", ENGINE, "say on standard error which model was used and what it did")
+    long(DuOption::Verbose, "verbose", ENGINE, "say on standard error which model was used and what it did")
         .added(),
 ];
 
-/// The command.
-pub(crate) const DU: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const DU: Command<DuOption> = Command {
     name: "fathom du",
     brief: "show how much space files and directories take",
     usage: &["[OPTION]... [FILE]...", "[OPTION]... --files0-from=F"],
@@ -258,7 +258,7 @@ const STATUS: Note = Note {
     man_only: true,
 };
 
-/// Shown with `fathom du` in place of the name the program was called by.
+/// The name `fathom du` is replaced with the name by which the program was called.
 const EXAMPLES: &[(&str, &str)] = &[
     ("fathom du -sh *", "one short line for each file and directory here"),
     ("fathom du -hd1 /var | sort -h", "the directories of /var, smallest first"),

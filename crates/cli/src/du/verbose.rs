@@ -1,23 +1,23 @@
-//! `--verbose`: which model ran, how many workers there were when, what was done and what failed.
+//! `--verbose`: the model, the number of workers over time, the work done and the errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use fathom_du::scan::Outcome;
+use fathom_du::scan::ScanOutcome;
 use fathom_io::Choice;
 
-use super::args::Caller;
-use crate::start::Start;
+use super::args::Invocation;
+use crate::start::AutoStart;
 
-/// Lines for standard error.
+/// Returns the lines for standard error.
 pub(crate) fn describe(
-    caller: &Caller,
+    invocation: &Invocation,
     choice: Choice,
-    start: &Start,
-    outcome: &Outcome,
+    start: &AutoStart,
+    outcome: &ScanOutcome,
     problems: &BTreeMap<&'static str, u64>,
 ) -> Vec<u8> {
-    let name = String::from_utf8_lossy(&caller.name);
+    let name = String::from_utf8_lossy(&invocation.name);
     let mut text = String::new();
     let ran = match choice {
         Choice::Auto => "auto: blocking calls, adaptive number of threads".to_owned(),

@@ -1,4 +1,5 @@
-//! What is shown of a run: GNU du's lines, the same lines as JSON, or rows that are picked when the run is over.
+//! The views of a run: GNU du's lines, the same lines as JSON, or rows that are selected at the end
+//! of the run.
 
 mod by;
 pub(crate) mod figures;
@@ -9,92 +10,100 @@ mod text;
 mod top;
 mod tree;
 
-use fathom_du::options::{Format, Measure, Options};
-use fathom_du::scan::{Line, Outcome};
+use fathom_du::options::{LineFormat, Measure, Options};
+use fathom_du::scan::{Line, ScanOutcome};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 
-use super::extra::{self, Extra};
+use super::extra::{self, Additions};
 use crate::output::Output;
-use figures::Figures;
-use rows::{Picked, Rows};
+use figures::FigureFormat;
+use rows::{Rows, RowsView};
 use screen::Screen;
 
-/// Makes output of lines.
+/// A view turns lines into output.
 pub(crate) trait View {
-    /// An entry that gets a line, in traversal order.
+    /// Receives an entry that gets a line, in traversal order.
     fn line(&mut self, line: &Line<'_>, out: &mut Output);
 
-    /// The run is over; `total` is whether a line for all operands together was asked for.
-    fn finish(&mut self, outcome: &Outcome, total: bool, out: &mut Output);
+    /// Called at the end of the run. `total` tells whether a line with the total of all operands
+    /// was requested.
+    fn finish(&mut self, outcome: &ScanOutcome, total: bool, out: &mut Output);
 
-    /// Something could not be measured.
+    /// Called when something could not be measured.
     fn problem(&mut self) {}
 
-    /// Something to say on standard error about the line before; no failure.
+    /// Returns a warning about the last line, for standard error. It does not affect the exit
+    /// status.
     fn warning(&mut self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Whether lines of files are to carry their metadata.
+    /// Returns whether lines of files carry metadata.
     fn wants_metas(&self) -> bool {
         false
     }
 }
 
-/// The view asked for. Adjusts what is measured to what it shows.
+/// Creates the requested view, and adjusts the options to it.
 pub(crate) fn choose(
     options: &mut Options,
-    format: Format,
+    format: LineFormat,
     unit_chosen: bool,
-    extra: &Extra,
+    extra: &Additions,
     charset: Charset,
 ) -> Box<dyn View> {
     match extra.view {
-        extra::View::Lines if extra.json => {
-            Box::new(json::Lines::new(options.all, Figures::new(options, format, charset)))
+        extra::ViewKind::Lines if extra.json => {
+            Box::new(json::JsonLinesView::new(options.all, FigureFormat::new(options, format, charset)))
         }
-        extra::View::Lines => Box::new(text::Text::new(options, format, charset)),
+        extra::ViewKind::Lines => Box::new(text::TextView::new(options, format, charset)),
         _ => {
-            let format = if unit_chosen { format } else { short(options.measure, format) };
-            pick(options, format, extra, charset)
+            let format = if unit_chosen { format } else { human_format(options.measure, format) };
+            choose_rows(options, format, extra, charset)
         }
     }
 }
 
-/// Numbers for people where nobody asked for others. A count of inodes stays exact: it has no unit to be short of.
-fn short(measure: Measure, format: Format) -> Format {
+/// Selects human-readable sizes, unless a unit was requested. A count of inodes stays exact,
+/// because it has no unit.
+fn human_format(measure: Measure, format: LineFormat) -> LineFormat {
     match measure {
         Measure::Inodes => format,
-        _ => Format { block_size: BlockSize::HUMAN, ..format },
+        _ => LineFormat { block_size: BlockSize::HUMAN, ..format },
     }
 }
 
-fn pick(options: &mut Options, format: Format, extra: &Extra, charset: Charset) -> Box<dyn View> {
-    let mut figures = Figures::new(options, format, charset);
+fn choose_rows(
+    options: &mut Options,
+    format: LineFormat,
+    extra: &Additions,
+    charset: Charset,
+) -> Box<dyn View> {
+    let mut figures = FigureFormat::new(options, format, charset);
     let screen = Screen::new(extra.color, charset);
-    if extra.view == extra::View::Tree && std::mem::take(&mut options.separate_dirs) {
+    if extra.view == extra::ViewKind::Tree && std::mem::take(&mut options.separate_dirs) {
         figures.warn(b"warning: option --separate-dirs is ineffective with --tree".to_vec());
     }
     match extra.view {
-        extra::View::Top(count) => {
-            // Everything has a line, so that anything can be among the largest.
+        extra::ViewKind::Top(count) => {
+            // Every entry needs a line to be among the candidates.
             options.all = true;
-            picked(top::Top::new(options.measure, count), figures, screen, extra.json)
+            rows_view(top::TopRows::new(options.measure, count), figures, screen, extra.json)
         }
-        extra::View::By(property) => {
+        extra::ViewKind::By(property) => {
             options.all = true;
             options.depth_max = None;
-            // A threshold is for what is shown, which are groups.
+            // The threshold applies to groups, not to entries.
             let threshold = options.threshold.take();
-            picked(by::By::new(property, options.time, threshold), figures, screen, extra.json)
+            rows_view(by::GroupRows::new(property, options.time, threshold), figures, screen, extra.json)
         }
-        extra::View::Tree | extra::View::Lines => {
-            // The tree needs the operands, whatever their size.
+        extra::ViewKind::Tree | extra::ViewKind::Lines => {
+            // The tree needs the lines of the operands, whatever their size.
             let threshold = options.threshold.take();
             let files = options.all;
-            picked(
-                tree::Tree::new(options.measure, threshold, files, screen.rows),
+            rows_view(
+                tree::TreeRows::new(options.measure, threshold, files, screen.rows),
                 figures,
                 screen,
                 extra.json,
@@ -103,6 +112,6 @@ fn pick(options: &mut Options, format: Format, extra: &Extra, charset: Charset) 
     }
 }
 
-fn picked<R: Rows + 'static>(rows: R, figures: Figures, screen: Screen, json: bool) -> Box<dyn View> {
-    Box::new(Picked::new(rows, figures, screen, json))
+fn rows_view<R: Rows + 'static>(rows: R, figures: FigureFormat, screen: Screen, json: bool) -> Box<dyn View> {
+    Box::new(RowsView::new(rows, figures, screen, json))
 }

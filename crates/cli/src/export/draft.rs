@@ -1,5 +1,5 @@
-//! A file that is written under another name in the directory where it belongs, and gets its own once the disk has all of it. Whatever
-//! ends the work before takes the file away.
+//! An output file that is written under a temporary name in the target directory, and renamed once
+//! its contents are durable. If anything fails before, the temporary file is removed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -10,40 +10,41 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use crate::output::reason;
 
-/// A file while it is written.
+/// An output file under its temporary name.
 pub(super) struct Draft {
     file: File,
     path: PathBuf,
     part: PathBuf,
 }
 
-/// What could not be done with a file.
-pub(super) struct Refused {
-    deed: &'static str,
+/// A failed operation on a file.
+pub(super) struct FileError {
+    operation: &'static str,
     path: PathBuf,
     error: io::Error,
 }
 
-impl Refused {
-    fn new(deed: &'static str, path: &Path, error: io::Error) -> Self {
-        Self { deed, path: path.to_owned(), error }
+impl FileError {
+    fn new(operation: &'static str, path: &Path, error: io::Error) -> Self {
+        Self { operation, path: path.to_owned(), error }
     }
 
-    /// Without the program's name.
+    /// Returns the message, without the program name.
     pub(super) fn message(&self, charset: Charset) -> Vec<u8> {
         let path = quoteaf(self.path.as_os_str().as_encoded_bytes(), charset);
-        [b"cannot ", self.deed.as_bytes(), b" ", &path, b": ", &reason(&self.error)].concat()
+        [b"cannot ", self.operation.as_bytes(), b" ", &path, b": ", &reason(&self.error)].concat()
     }
 }
 
 impl Draft {
-    /// Begins what is to be `path`, which must not be there, nor what it is called until then: `path` with `.part` behind it.
-    pub(super) fn create(path: &Path) -> Result<Self, Refused> {
-        free(path).map_err(|error| Refused::new("create", path, error))?;
+    /// Creates the temporary file for `path`, which is `path` with `.part` appended. Fails if
+    /// either exists.
+    pub(super) fn create(path: &Path) -> Result<Self, FileError> {
+        free(path).map_err(|error| FileError::new("create", path, error))?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
-        let file = create_private(&part).map_err(|error| Refused::new("create", &part, error))?;
+        let file = create_private(&part).map_err(|error| FileError::new("create", &part, error))?;
         Ok(Self { file, path: path.to_owned(), part })
     }
 
@@ -51,22 +52,22 @@ impl Draft {
         self.file.write_all(bytes)
     }
 
-    /// What there is to say of an error of [`Draft::write`].
-    pub(super) fn cannot_be_written(&self, error: io::Error) -> Refused {
-        Refused::new("write", &self.part, error)
+    /// Wraps an error of [`Draft::write`].
+    pub(super) fn cannot_be_written(&self, error: io::Error) -> FileError {
+        FileError::new("write", &self.part, error)
     }
 
-    /// Gives the file its name.
-    pub(super) fn publish(self) -> Result<(), Refused> {
+    /// Syncs the file and renames it to its final name.
+    pub(super) fn publish(self) -> Result<(), FileError> {
         self.file.sync_all().map_err(|error| self.cannot_be_written(error))?;
-        rename_new(&self.part, &self.path).map_err(|error| Refused::new("rename", &self.part, error))?;
-        sync_directory_of(&self.path).map_err(|error| Refused::new("write", &self.path, error))
+        rename_new(&self.part, &self.path).map_err(|error| FileError::new("rename", &self.part, error))?;
+        sync_directory_of(&self.path).map_err(|error| FileError::new("write", &self.path, error))
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Once it has its name there is nothing left by this one.
+        // Fails harmlessly after `publish`, when the temporary name no longer exists.
         let _ = fs::remove_file(&self.part);
     }
 }

@@ -10,54 +10,54 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fathom_inventory::export::{Failure, export};
+use fathom_inventory::export::{ExportError, export};
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::Charset;
 
-use self::args::{Asked, ExportArgs};
+use self::args::{ExportAction, ExportArgs};
 use self::draft::Draft;
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, Output, print, say_misuse};
-use crate::top::{refusal, warning};
+use crate::output::{self, Output, print, print_usage_error};
+use crate::top::{failure_message, incomplete_warning};
 use crate::{help, locale};
 
 const NAME: &str = "fathom export";
-/// Exit status where not everything was written.
+/// Exit status if not everything was written.
 const FAILED: u8 = 1;
-/// Exit status where something was asked for that makes no sense.
+/// Exit status for an invalid request.
 const MISUSED: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset) {
-        Ok(Asked::Export(args)) => run(&args, charset),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::EXPORT, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(ExportAction::Export(args)) => run(&args, charset),
+        Ok(ExportAction::Help) => print(NAME, &help::render(&table::EXPORT, NAME, Scope::Full)),
+        Ok(ExportAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             MISUSED
         }
     }
 }
 
-fn say(message: &[u8]) {
-    output::say(NAME, message);
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
 }
 
 fn run(args: &ExportArgs, charset: Charset) -> u8 {
     let inventory = match Inventory::open(&args.inventory) {
         Ok(inventory) => inventory,
         Err(error) => {
-            say(error.to_string().as_bytes());
+            print_error(error.to_string().as_bytes());
             return FAILED;
         }
     };
     let found = &inventory.manifest().completeness;
     if !found.is_complete() {
-        say(warning(found).as_bytes());
+        print_error(incomplete_warning(found).as_bytes());
     }
     match &args.output {
         Some(path) => to_file(&inventory, args, path, charset),
@@ -69,26 +69,26 @@ fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
     let mut out = Output::new();
     let exported = export(inventory, &args.ask, &mut |bytes| {
         out.write(bytes);
-        // `finish` says why.
+        // `finish` reports the cause.
         if out.has_failed() { Err(ErrorKind::Other.into()) } else { Ok(()) }
     });
     match exported {
-        Ok(()) | Err(Failure::Refused(_)) => out.finish(NAME),
-        Err(Failure::Inventory(failure)) => {
-            let (message, status) = refusal(&failure, args.ask.below.as_deref(), charset);
-            say(&message);
+        Ok(()) | Err(ExportError::Refused(_)) => out.finish(NAME),
+        Err(ExportError::Inventory(failure)) => {
+            let (message, status) = failure_message(&failure, args.ask.below.as_deref(), charset);
+            print_error(&message);
             status
         }
     }
 }
 
-/// Writes a file that has its name once it is whole, and is not there otherwise.
+/// Writes a file that appears under its name only when it is complete.
 fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Charset) -> u8 {
     let stop = stop_on_interrupt();
     let mut draft = match Draft::create(path) {
         Ok(draft) => draft,
         Err(refused) => {
-            say(&refused.message(charset));
+            print_error(&refused.message(charset));
             return FAILED;
         }
     };
@@ -104,14 +104,14 @@ fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Chars
             Ok(()) => return 0,
             Err(refused) => refused.message(charset),
         },
-        Err(Failure::Refused(_)) if stop.load(Ordering::Relaxed) => return INTERRUPTED,
-        Err(Failure::Refused(error)) => draft.cannot_be_written(error).message(charset),
-        Err(Failure::Inventory(failure)) => {
-            let (message, status) = refusal(&failure, args.ask.below.as_deref(), charset);
-            say(&message);
+        Err(ExportError::Refused(_)) if stop.load(Ordering::Relaxed) => return INTERRUPTED,
+        Err(ExportError::Refused(error)) => draft.cannot_be_written(error).message(charset),
+        Err(ExportError::Inventory(failure)) => {
+            let (message, status) = failure_message(&failure, args.ask.below.as_deref(), charset);
+            print_error(&message);
             return status;
         }
     };
-    say(&message);
+    print_error(&message);
     FAILED
 }

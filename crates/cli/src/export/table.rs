@@ -1,11 +1,11 @@
-//! The options of `fathom export`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom export`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum ExportOption {
     To,
     GuardFormulas,
     Below,
@@ -20,36 +20,35 @@ pub(crate) const FORMAT_WORDS: &[&str] = &["jsonl", "csv", "nul", "ncdu", "sql"]
 const WRITTEN: &str = "What is written, and where it goes";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    long(Key::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu` or `sql`")
-        .required("FORMAT", Kind::Words(FORMAT_WORDS)),
-    both(Key::Output, b'o', "output", WRITTEN, "make the new file FILE instead of writing to standard output")
-        .required("FILE", Kind::File)
+/// All options.
+pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
+    long(ExportOption::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu` or `sql`")
+        .required("FORMAT", ValueKind::Words(FORMAT_WORDS)),
+    both(ExportOption::Output, b'o', "output", WRITTEN, "make the new file FILE instead of writing to standard output")
+        .required("FILE", ValueKind::File)
         .more(
-            "While it is made it is called FILE.part: what is called FILE is whole and on the disk. A file that is \
-             there is not replaced.",
+            "The file is called FILE.part until it is complete and on the disk. An existing FILE is not replaced.",
         ),
-    long(Key::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
+    long(ExportOption::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
         .more(
             "Spreadsheets calculate what begins with `=`, `+`, `-`, `@`, a tab or a carriage return, and a file may be called \
              so. Such a name has an apostrophe before it, and is another name to a program that reads the file.",
         ),
-    long(Key::Below, "below", WRITTEN, "only the directory PATH and what is below it")
-        .required("PATH", Kind::File)
-        .more("PATH is as the inventory has it, or relative to one of the trees that were scanned."),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    long(ExportOption::Below, "below", WRITTEN, "only the directory PATH and everything below it")
+        .required("PATH", ValueKind::File)
+        .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
+    long(ExportOption::Help, "help", ABOUT, "show this help and end"),
+    long(ExportOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const EXPORT: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const EXPORT: Command<ExportOption> = Command {
     name: "fathom export",
     brief: "write an inventory in a format of other programs",
     usage: &["[OPTION]... --to FORMAT INVENTORY"],
     about: &[
-        "Writes what `fathom scan` noted in INVENTORY as other programs want it. Nothing of what was scanned is looked \
-         at. Entries come in the order of the scan, a directory before what is in it; memory is needed for each \
+        "Writes the contents of INVENTORY, which `fathom scan` made, in a format of other programs. The scanned \
+         trees are not read. Entries come in the order of the scan, a directory before its entries; memory is needed for each \
          directory, but not for each entry.",
     ],
     sections: &[WRITTEN, ABOUT],

@@ -1,4 +1,4 @@
-//! From a command line to what a run of `fathom list` needs, or to what it has to say instead. Prints nothing.
+//! The arguments of `fathom list`: parses and checks the command line. Prints nothing.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -6,72 +6,74 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::Owners;
-use fathom_inventory::filter::{FORMS, Filter, SizeTest, Types, When, WhenError};
-use fathom_inventory::format::Format;
-use fathom_inventory::json::Writer;
+use fathom_inventory::filter::{FORMS, Filter, PointInTime, SizeTest, TimeError, TypeSet};
+use fathom_inventory::format::PrintFormat;
+use fathom_inventory::json::JsonWriter;
 use fathom_text::quote::{Charset, NameStyle, quote, quoteaf};
+use fathom_text::strerror;
 use fathom_text::time::Zone;
-use fathom_text::words;
 use fathom_walk::{Choice, Fields, Follow, Stamp};
 
-use super::lookup::Places;
-use super::operands::Operands;
-use super::plan::{Plan, Problem, Shape};
-use super::table::{FLAGS, Key};
-use super::vcs::Vcs;
-use crate::du::extra::{self, When as Show};
+use super::lookup::LookupContext;
+use super::operands::RootList;
+use super::plan::{LineFormat, ListProblem, Plan};
+use super::table::{FLAGS, ListOption};
+use super::vcs::VcsIgnores;
+use crate::du::extra::{self, ShowWhen};
 use crate::getent;
-use crate::getopt::{Getopt, Match, Order as Words};
+use crate::getopt::{Getopt, OperandOrder, ParsedOption};
 use crate::output::stdout_is_terminal;
 
-/// What a command line comes to.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum ListAction {
     Help,
     Version,
     List(Box<ListArgs>),
 }
 
-/// Everything a run needs.
+/// The arguments of a listing.
 #[derive(Debug)]
 pub(crate) struct ListArgs {
     pub(crate) plan: Plan,
-    pub(crate) operands: Operands,
+    pub(crate) operands: RootList,
     pub(crate) in_order: bool,
     pub(crate) stats: bool,
-    pub(crate) progress: Show,
+    pub(crate) progress: ShowWhen,
     pub(crate) model: Choice,
     pub(crate) threads: Option<usize>,
-    /// Of the format; for standard error.
+    /// Warnings about the format, for standard error.
     pub(crate) warnings: Vec<Vec<u8>>,
-    /// Known before the walk.
-    pub(crate) problems: Vec<Problem>,
-    /// The inventory that is listed instead of the file system.
+    /// Problems found before the walk.
+    pub(crate) problems: Vec<ListProblem>,
+    /// The inventory to list instead of the filesystem.
     pub(crate) from: Option<PathBuf>,
-    /// Operands were given.
+    /// Whether operands were given.
     pub(crate) is_of_operands: bool,
 }
 
-/// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
+/// Parses the command line `words`, without the names of program and command. Error messages do not
+/// contain the program name.
 pub(crate) fn parse(
     words: impl Iterator<Item = OsString>,
     charset: Charset,
     env: &dyn Fn(&str) -> Option<Vec<u8>>,
-) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Words::Permute).with_foreign(FOREIGN);
-    let mut reader = Reader::new(charset, Zone::from_env(env));
+) -> Result<ListAction, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute).with_foreign(FOREIGN);
+    let mut parser = ListParser::new(charset, Zone::from_env(env));
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            key => reader.take(key, option)?,
+            ListOption::Help => return Ok(ListAction::Help),
+            ListOption::Version => return Ok(ListAction::Version),
+            key => parser.apply(key, option)?,
         }
     }
-    reader.finish(getopt.into_operands()).map(|args| Asked::List(Box::new(args)))
+    parser.finish(getopt.into_operands()).map(|args| ListAction::List(Box::new(args)))
 }
 
-/// Words of find(1) that are no bundles of letters here, and what is meant.
+/// Options of find(1) that would parse as bundles of letters here, and the options that replace
+/// them.
 const FOREIGN: &[(&str, &str)] = &[
     ("-name", "--name"),
     ("-type", "--type"),
@@ -88,14 +90,14 @@ const FOREIGN: &[(&str, &str)] = &[
     ("-print0", "--null"),
 ];
 
-/// What is known so far.
-struct Reader {
+/// The options parsed so far.
+struct ListParser {
     charset: Charset,
     zone: Zone,
     now: Stamp,
     filter: Filter,
     pruned: Option<Filter>,
-    format: Option<Format>,
+    format: Option<PrintFormat>,
     warnings: Vec<Vec<u8>>,
     json: bool,
     count: bool,
@@ -106,13 +108,13 @@ struct Reader {
     dereference: bool,
     in_order: bool,
     stats: bool,
-    progress: Show,
+    progress: ShowWhen,
     model: Choice,
     threads: Option<usize>,
     from: Option<PathBuf>,
 }
 
-impl Reader {
+impl ListParser {
     fn new(charset: Charset, zone: Zone) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -132,79 +134,79 @@ impl Reader {
             dereference: false,
             in_order: true,
             stats: false,
-            progress: Show::Auto,
+            progress: ShowWhen::Auto,
             model: Choice::Auto,
             threads: None,
             from: None,
         }
     }
 
-    fn take(&mut self, key: Key, option: Match<Key>) -> Result<(), Vec<u8>> {
+    fn apply(&mut self, key: ListOption, option: ParsedOption<ListOption>) -> Result<(), Vec<u8>> {
         let charset = self.charset;
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::Refusal| refusal.message(&spelling, &value, charset);
+        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
         match key {
-            Key::Type => {
-                self.filter.add_types(Types::parse(&value).map_err(|error| error.message(charset))?);
+            ListOption::Type => {
+                self.filter.add_types(TypeSet::parse(&value).map_err(|error| error.message(charset))?);
             }
-            Key::Name => self.filter.add_name(&value, charset),
-            Key::Regex => {
+            ListOption::Name => self.filter.add_name(&value, charset),
+            ListOption::Regex => {
                 self.filter.add_regex(&value, charset).map_err(|error| error.message(charset))?;
             }
-            Key::Size => {
+            ListOption::Size => {
                 self.filter.add_size(SizeTest::parse(&value).map_err(|error| error.message(charset))?);
             }
-            Key::Newer => self.filter.set_newer(self.when(&value)?),
-            Key::Older => self.filter.set_older(self.when(&value)?),
-            Key::MinDepth => self.filter.set_min_depth(depth(&value, &spelling, charset)?),
-            Key::MaxDepth => self.filter.set_max_depth(depth(&value, &spelling, charset)?),
-            Key::From if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
-            Key::From => self.from = Some(OsString::from_vec(value).into()),
-            Key::OneFileSystem => self.one_file_system = true,
-            Key::Prune => self.pruned.get_or_insert_default().add_name(&value, charset),
-            Key::Hidden => self.skips_hidden = false,
-            Key::NoHidden => self.skips_hidden = true,
-            Key::IgnoreVcs => self.ignores_vcs = true,
-            Key::Dereference => self.dereference = true,
-            Key::Null => self.terminator = 0,
-            Key::Format => self.set_format(&value)?,
-            Key::Json => self.json = true,
-            Key::Order => self.in_order = extra::order(&value).map_err(refused)?,
-            Key::Count => self.count = true,
-            Key::Stats => self.stats = true,
-            Key::Progress if value.is_empty() => self.progress = Show::Always,
-            Key::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            Key::Io => self.model = extra::model(&value).map_err(refused)?,
-            Key::Threads => self.threads = Some(extra::threads(&value).map_err(refused)?.get()),
-            Key::Help | Key::Version => {}
+            ListOption::Newer => self.filter.set_newer(self.when(&value)?),
+            ListOption::Older => self.filter.set_older(self.when(&value)?),
+            ListOption::MinDepth => self.filter.set_min_depth(depth(&value, &spelling, charset)?),
+            ListOption::MaxDepth => self.filter.set_max_depth(depth(&value, &spelling, charset)?),
+            ListOption::From if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
+            ListOption::From => self.from = Some(OsString::from_vec(value).into()),
+            ListOption::OneFileSystem => self.one_file_system = true,
+            ListOption::Prune => self.pruned.get_or_insert_default().add_name(&value, charset),
+            ListOption::Hidden => self.skips_hidden = false,
+            ListOption::NoHidden => self.skips_hidden = true,
+            ListOption::IgnoreVcs => self.ignores_vcs = true,
+            ListOption::Dereference => self.dereference = true,
+            ListOption::Null => self.terminator = 0,
+            ListOption::Format => self.set_format(&value)?,
+            ListOption::Json => self.json = true,
+            ListOption::Order => self.in_order = extra::order(&value).map_err(refused)?,
+            ListOption::Count => self.count = true,
+            ListOption::Stats => self.stats = true,
+            ListOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
+            ListOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
+            ListOption::Io => self.model = extra::model(&value).map_err(refused)?,
+            ListOption::Threads => self.threads = Some(extra::threads(&value).map_err(refused)?.get()),
+            ListOption::Help | ListOption::Version => {}
         }
         Ok(())
     }
 
     fn set_format(&mut self, value: &[u8]) -> Result<(), Vec<u8>> {
-        let format = Format::parse(value, &self.zone).map_err(|error| error.message(self.charset))?;
+        let format = PrintFormat::parse(value, &self.zone).map_err(|error| error.message(self.charset))?;
         self.warnings = format.warnings().iter().map(|warning| warning.message(self.charset)).collect();
         self.format = Some(format);
         Ok(())
     }
 
-    /// A time, or that of a file.
-    fn when(&self, value: &[u8]) -> Result<When, Vec<u8>> {
-        let error = match When::parse(value, self.now, &self.zone) {
+    /// Parses a time, or else takes the modification time of the file with that name.
+    fn when(&self, value: &[u8]) -> Result<PointInTime, Vec<u8>> {
+        let error = match PointInTime::parse(value, self.now, &self.zone) {
             Ok(when) => return Ok(when),
             Err(error) => error,
         };
-        let path = CString::new(value).ok().filter(|_| matches!(error, WhenError::NotATime(_)));
+        let path = CString::new(value).ok().filter(|_| matches!(error, TimeError::NotATime(_)));
         let Some(path) = path else { return Err(error.message(self.charset)) };
         match fathom_walk::meta(&path, Follow::Yes, Fields::TIMES) {
-            Ok(meta) => Ok(When::at(meta.modified)),
+            Ok(meta) => Ok(PointInTime::at(meta.modified)),
             Err(errno) => {
                 let path = quoteaf(value, self.charset);
                 Err([
                     &path[..],
                     b" is no time, and no file that can be accessed: ",
-                    &words(errno),
+                    &strerror(errno),
                     b"; ",
                     FORMS.as_bytes(),
                 ]
@@ -214,46 +216,46 @@ impl Reader {
     }
 
     fn finish(self, operands: Vec<OsString>) -> Result<ListArgs, Vec<u8>> {
-        let shapes = [("--format", self.format.is_some()), ("--json", self.json), ("--count", self.count)];
-        let mut asked = shapes.iter().filter(|shape| shape.1).map(|shape| shape.0);
-        if let (Some(one), Some(other)) = (asked.next(), asked.next()) {
+        let formats = [("--format", self.format.is_some()), ("--json", self.json), ("--count", self.count)];
+        let mut selected = formats.iter().filter(|format| format.1).map(|format| format.0);
+        if let (Some(one), Some(other)) = (selected.next(), selected.next()) {
             return Err(format!("{one} and {other} exclude each other").into_bytes());
         }
         if self.from.is_some() && (self.dereference || self.ignores_vcs) {
             return Err(b"--from goes with neither --dereference nor --ignore-vcs".to_vec());
         }
         let is_of_operands = !operands.is_empty();
-        let operands = Operands::new(operands).ok_or_else(|| b"invalid zero-length file name".to_vec())?;
-        let needs_owners = self.format.as_ref().is_some_and(Format::needs_owners);
+        let operands = RootList::new(operands).ok_or_else(|| b"invalid zero-length file name".to_vec())?;
+        let needs_owners = self.format.as_ref().is_some_and(PrintFormat::needs_owners);
         let looks_up = self.format.is_some() || self.dereference;
         let style = |ends_in_nul| NameStyle::of(stdout_is_terminal(), ends_in_nul, self.charset);
-        let shape = match self.format {
-            Some(format) => Shape::Format(Box::new(format.with_names(style(false)))),
-            None if self.json => Shape::Json(Box::new(Writer::new())),
-            None if self.count => Shape::Count,
-            None => Shape::Path(self.terminator, style(self.terminator == 0)),
+        let format = match self.format {
+            Some(format) => LineFormat::Format(Box::new(format.with_names(style(false)))),
+            None if self.json => LineFormat::Json(Box::new(JsonWriter::new())),
+            None if self.count => LineFormat::Count,
+            None => LineFormat::Path(self.terminator, style(self.terminator == 0)),
         };
-        let (vcs, problems) = self.ignores_vcs.then(Vcs::new).unzip();
+        let (vcs, problems) = self.ignores_vcs.then(VcsIgnores::new).unzip();
         let plan = Plan {
             filter: self.filter,
-            shape,
+            format,
             pruned: self.pruned,
             skips_hidden: self.skips_hidden,
             vcs,
             one_file_system: self.one_file_system,
             dereference: self.dereference,
-            places: if looks_up {
-                Places::new(if self.dereference { Follow::Yes } else { Follow::No })
+            lookup: if looks_up {
+                LookupContext::new(if self.dereference { Follow::Yes } else { Follow::No })
             } else {
-                Places::default()
+                LookupContext::default()
             },
             owners: if needs_owners { getent::owners() } else { Owners::default() },
-            plain_end: None,
+            fast_path_terminator: None,
         };
         let Self { in_order, stats, progress, model, threads, warnings, from, .. } = self;
         let problems = problems.unwrap_or_default();
         Ok(ListArgs {
-            plan: plan.settled(),
+            plan: plan.with_fast_path(),
             operands,
             in_order,
             stats,

@@ -1,57 +1,59 @@
-//! `--from`: an inventory is listed as a walk would be, by the same filters and in the same
-//! formats, in the order of its scan.
+//! `--from`: lists an inventory with the filters and formats of a walk, in the order of its scan.
 
 use std::path::Path;
 
-use fathom_inventory::replay::{Item, Visitor, replay};
-use fathom_inventory::store::{Inventory, State};
-use fathom_inventory::top::Failure;
-use fathom_inventory::usage::{self, Place, Span};
+use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
+use fathom_inventory::store::{DirState, Inventory};
+use fathom_inventory::top::QueryError;
+use fathom_inventory::usage::{self, Span, UsageTarget};
 use fathom_inventory::{Entry, Lookup, Owners};
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Meta, Stamp};
 
-use super::operands::Operands;
-use super::plan::{Plan, Problem, Shape, base};
-use super::report::{FULL_BYTES, Report};
+use super::operands::RootList;
+use super::plan::{LineFormat, ListProblem, Plan, base};
+use super::report::ListReport;
+use crate::output::FULL_BYTES;
 use crate::top;
 
-/// Lists what the inventory at `path` has of `operands`, or everything if there are none; a status,
-/// if anything was wrong.
+/// Lists the entries of the inventory at `path` below `operands`, or all entries if there are none.
+///
+/// # Errors
+/// Returns the exit status if anything failed.
 pub(super) fn list(
     path: &Path,
-    operands: Option<&Operands>,
+    operands: Option<&RootList>,
     mut plan: Plan,
-    report: &Report,
+    report: &ListReport,
     charset: Charset,
 ) -> Result<(), u8> {
-    let refused = |failure: Failure, operand: Option<&[u8]>| {
-        let (message, status) = top::refusal(&failure, operand, charset);
-        report.say(&message);
+    let refused = |failure: QueryError, operand: Option<&[u8]>| {
+        let (message, status) = top::failure_message(&failure, operand, charset);
+        report.print_error(&message);
         status
     };
-    let unreadable = |error| refused(Failure::Unreadable(error), None);
+    let unreadable = |error| refused(QueryError::Unreadable(error), None);
     let inventory = Inventory::open(path).map_err(unreadable)?;
     let found = &inventory.manifest().completeness;
     if !found.is_complete() {
-        report.say(top::warning(found).as_bytes());
+        report.print_error(top::incomplete_warning(found).as_bytes());
     }
     plan.owners = Owners::of(&inventory).map_err(unreadable)?;
-    let tell = |span, operand| {
-        let listing = Listing::new(&plan, report, operand);
+    let list_span = |span, operand| {
+        let listing = InventoryListing::new(&plan, report, operand);
         match replay(&inventory, span, listing) {
             Err(_) if report.is_stopped() => Ok(()),
-            told => told.map_err(unreadable),
+            ended => ended.map_err(unreadable),
         }
     };
-    let Some(operands) = operands else { return tell(Span::ALL, None) };
+    let Some(operands) = operands else { return list_span(Span::ALL, None) };
     let mut status = Ok(());
     for operand in operands.paths() {
         match usage::find(&inventory, operand) {
-            Ok(Place::Directory(top)) => tell(top.span, Some((operand, top.path.len())))?,
-            Ok(Place::File(meta)) => Listing::new(&plan, report, None).file(operand, &meta),
-            Err(Failure::Absent) => {
-                report.problem(&Problem::Access(operand.to_vec(), fathom_walk::Errno::NOENT))
+            Ok(UsageTarget::Directory(top)) => list_span(top.span, Some((operand, top.path.len())))?,
+            Ok(UsageTarget::File(meta)) => InventoryListing::new(&plan, report, None).file(operand, &meta),
+            Err(QueryError::Absent) => {
+                report.problem(&ListProblem::Access(operand.to_vec(), fathom_walk::Errno::NOENT))
             }
             Err(failure) => status = Err(refused(failure, Some(operand))),
         }
@@ -59,29 +61,30 @@ pub(super) fn list(
     status
 }
 
-/// Lists what it is told.
-struct Listing<'a> {
+/// The visitor that lists the entries of an inventory.
+struct InventoryListing<'a> {
     plan: &'a Plan,
-    report: &'a Report,
+    report: &'a ListReport,
     /// The path to print for the first directory, and the length of its path in the inventory.
     operand: Option<(&'a [u8], usize)>,
-    /// The directory of the last entry, as it is printed.
+    /// The directory of the last entry, as printed.
     dir: Vec<u8>,
     path: Vec<u8>,
     text: Vec<u8>,
     count: u64,
-    /// Directories entered below one that is left out, with that one.
-    left_out: usize,
+    /// The number of directories entered since the outermost skipped one, including that one; 0
+    /// outside of skipped directories.
+    skipped_dirs: usize,
     root_dev: Option<u64>,
 }
 
-impl<'a> Listing<'a> {
-    fn new(plan: &'a Plan, report: &'a Report, operand: Option<(&'a [u8], usize)>) -> Self {
+impl<'a> InventoryListing<'a> {
+    fn new(plan: &'a Plan, report: &'a ListReport, operand: Option<(&'a [u8], usize)>) -> Self {
         let [dir, path, text] = [const { Vec::new() }; 3];
-        Self { plan, report, operand, dir, path, text, count: 0, left_out: 0, root_dev: None }
+        Self { plan, report, operand, dir, path, text, count: 0, skipped_dirs: 0, root_dev: None }
     }
 
-    /// An operand that is no directory.
+    /// Lists an operand that is not a directory.
     fn file(mut self, path: &[u8], meta: &Meta) {
         let entry = Entry {
             dir: b"",
@@ -91,25 +94,26 @@ impl<'a> Listing<'a> {
             file_type: meta.file_type(),
             meta: Some(meta),
         };
-        let (born, attributes) = (meta.born, meta.attributes);
-        self.tell(&Item { born, attributes, ..Item::new(entry) });
+        let (btime, attributes) = (meta.born, meta.attributes);
+        self.list_entry(&ReplayEntry { btime, attributes, ..ReplayEntry::new(entry) });
         self.flush();
     }
 
-    fn is_left_out(&self, item: &Item<'_>) -> bool {
+    fn is_excluded(&self, item: &ReplayEntry<'_>) -> bool {
         let Entry { name, depth, .. } = item.entry;
         let pruned = |name| self.plan.pruned.as_ref().is_some_and(|pruned| pruned.matches_name(name, 1));
         depth > 0 && ((self.plan.skips_hidden && name.starts_with(b".")) || pruned(name))
     }
 
-    /// Whether it is on another filesystem than its root, and so what is in it.
-    fn is_foreign(&self, meta: Option<&Meta>) -> bool {
+    /// Returns whether the directory is on another filesystem than its root, and
+    /// `--one-file-system` is set.
+    fn is_on_other_device(&self, meta: Option<&Meta>) -> bool {
         let devs = self.root_dev.zip(meta.map(|meta| meta.dev));
         self.plan.one_file_system && devs.is_some_and(|(root, dev)| root != dev)
     }
 
-    /// The line of an entry, if it has one.
-    fn tell(&mut self, item: &Item<'_>) {
+    /// Adds the line of an entry, if the entry passes the filters.
+    fn list_entry(&mut self, item: &ReplayEntry<'_>) {
         let found = &item.entry;
         self.dir.clear();
         let (mut name, mut root_len) = (found.name, found.root_len);
@@ -138,16 +142,18 @@ impl<'a> Listing<'a> {
             return;
         }
         self.count += 1;
-        match &self.plan.shape {
-            Shape::Count => {}
-            Shape::Path(end, style) => {
+        match &self.plan.format {
+            LineFormat::Count => {}
+            LineFormat::Path(end, style) => {
                 let start = self.text.len();
                 entry.write_path(&mut self.text);
                 style.finish(start, &mut self.text);
                 self.text.push(*end);
             }
-            Shape::Format(format) => format.write(&entry, &self.plan.owners, &mut Told(item), &mut self.text),
-            Shape::Json(writer) => writer.write_known(&Item { entry, ..*item }, &mut self.text),
+            LineFormat::Format(format) => {
+                format.write(&entry, &self.plan.owners, &mut ItemLookup(item), &mut self.text)
+            }
+            LineFormat::Json(writer) => writer.write_known(&ReplayEntry { entry, ..*item }, &mut self.text),
         }
     }
 
@@ -157,7 +163,8 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Whether an entry passes all tests. What nothing is known of fails those on metadata.
+/// Returns whether an entry passes all tests. An entry without metadata fails the tests on
+/// metadata.
 fn is_listed(plan: &Plan, entry: &Entry<'_>, path: &mut Vec<u8>) -> bool {
     let filter = &plan.filter;
     let name = if entry.depth == 0 { base(entry.name) } else { entry.name };
@@ -174,53 +181,53 @@ fn is_listed(plan: &Plan, entry: &Entry<'_>, path: &mut Vec<u8>) -> bool {
     entry.meta.map_or(!filter.needs_meta(), |meta| filter.matches_meta(meta))
 }
 
-/// Answers from the inventory.
-struct Told<'i>(&'i Item<'i>);
+/// Answers a format's lookups from the inventory.
+struct ItemLookup<'i>(&'i ReplayEntry<'i>);
 
-impl Lookup for Told<'_> {
+impl Lookup for ItemLookup<'_> {
     fn link(&mut self, _entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.0.link.map(<[u8]>::to_vec)
     }
 
-    fn born(&mut self, _entry: &Entry<'_>) -> Option<Stamp> {
-        self.0.born
+    fn btime(&mut self, _entry: &Entry<'_>) -> Option<Stamp> {
+        self.0.btime
     }
 }
 
-impl Visitor for Listing<'_> {
+impl ReplayVisitor for InventoryListing<'_> {
     fn needs_links(&self) -> bool {
-        !matches!(self.plan.shape, Shape::Count | Shape::Path(..))
+        !matches!(self.plan.format, LineFormat::Count | LineFormat::Path(..))
     }
 
-    fn entry(&mut self, item: &Item<'_>) {
-        if self.left_out == 0 && !self.is_left_out(item) {
-            self.tell(item);
+    fn entry(&mut self, item: &ReplayEntry<'_>) {
+        if self.skipped_dirs == 0 && !self.is_excluded(item) {
+            self.list_entry(item);
         }
     }
 
-    fn enter(&mut self, item: &Item<'_>, _state: State) {
+    fn enter(&mut self, item: &ReplayEntry<'_>, _state: DirState) {
         if item.entry.depth == 0 {
             self.root_dev = item.entry.meta.map(|meta| meta.dev);
         }
-        if self.left_out == 0 && !self.is_left_out(item) {
+        if self.skipped_dirs == 0 && !self.is_excluded(item) {
             let entry = Entry { file_type: FileType::Directory, ..item.entry };
-            self.tell(&Item { entry, ..*item });
+            self.list_entry(&ReplayEntry { entry, ..*item });
         }
         // A mount point below a root is listed, but its entries are not.
-        if self.left_out > 0 || self.is_left_out(item) || self.is_foreign(item.entry.meta) {
-            self.left_out += 1;
+        if self.skipped_dirs > 0 || self.is_excluded(item) || self.is_on_other_device(item.entry.meta) {
+            self.skipped_dirs += 1;
         }
     }
 
     fn leave(&mut self) {
-        self.left_out = self.left_out.saturating_sub(1);
+        self.skipped_dirs = self.skipped_dirs.saturating_sub(1);
     }
 
     fn end(&mut self) {
         self.flush();
     }
 
-    fn goes_on(&mut self) -> bool {
+    fn should_continue(&mut self) -> bool {
         if self.text.len() >= FULL_BYTES {
             self.flush();
         }

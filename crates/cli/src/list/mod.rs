@@ -19,70 +19,70 @@ use std::sync::Arc;
 use fathom_text::quote::Charset;
 use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
 
-use self::args::{Asked, ListArgs};
-use self::plan::{Lines, Shape};
-use self::report::Report;
-use crate::du::progress::Meter;
+use self::args::{ListAction, ListArgs};
+use self::plan::{LineBuffer, LineFormat};
+use self::report::ListReport;
+use crate::du::progress::ProgressMeter;
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{print, say_misuse};
-use crate::start::Start;
+use crate::output::{print, print_usage_error};
+use crate::start::AutoStart;
 use crate::{help, locale};
 
 const NAME: &str = "fathom list";
-/// Exit status of a command line that means nothing, and of an I/O model that cannot run here.
+/// Exit status for an invalid command line, and for an I/O model that is not available here.
 const MISUSE: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset, &env) {
-        Ok(Asked::List(mut args)) if args.from.is_some() => {
-            let report = Report::new(charset, stop_on_interrupt());
+        Ok(ListAction::List(mut args)) if args.from.is_some() => {
+            let report = ListReport::new(charset, stop_on_interrupt());
             let inventory = args.from.take().unwrap_or_default();
-            told(&inventory, *args, &report, charset)
+            list_inventory(&inventory, *args, &report, charset)
         }
-        Ok(Asked::List(args)) => {
-            let start = Start::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
-            run(*args, &start, Report::new(charset, stop_on_interrupt()))
+        Ok(ListAction::List(args)) => {
+            let start = AutoStart::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
+            run(*args, &start, ListReport::new(charset, stop_on_interrupt()))
         }
-        Ok(Asked::Help) => print(NAME, &help::render(&table::LIST, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(ListAction::Help) => print(NAME, &help::render(&table::LIST, NAME, Scope::Full)),
+        Ok(ListAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             MISUSE
         }
     }
 }
 
-/// Lists what an inventory has.
-fn told(inventory: &Path, args: ListArgs, report: &Report, charset: Charset) -> u8 {
-    args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
-    let counts = matches!(args.plan.shape, Shape::Count);
+/// Lists the contents of an inventory.
+fn list_inventory(inventory: &Path, args: ListArgs, report: &ListReport, charset: Charset) -> u8 {
+    args.warnings.iter().for_each(|warning| report.print_error(&[b"warning: ", &warning[..]].concat()));
+    let counts = matches!(args.plan.format, LineFormat::Count);
     let operands = args.is_of_operands.then_some(&args.operands);
     let ended = from::list(inventory, operands, args.plan, report, charset);
     if counts {
         report.write(format!("{}\n", report.entries()).as_bytes(), 0);
     }
     if report.is_interrupted() {
-        report.say(b"interrupted: the list is partial");
+        report.print_error(b"interrupted: the list is partial");
         return INTERRUPTED;
     }
     report.status().max(ended.err().unwrap_or(0))
 }
 
-fn run(args: ListArgs, start: &Start, report: Report) -> u8 {
-    let (report, meter) = (Arc::new(report), Meter::new(args.progress));
-    args.warnings.iter().for_each(|warning| report.say(&[b"warning: ", &warning[..]].concat()));
+fn run(args: ListArgs, start: &AutoStart, report: ListReport) -> u8 {
+    let (report, meter) = (Arc::new(report), ProgressMeter::new(args.progress));
+    args.warnings.iter().for_each(|warning| report.print_error(&[b"warning: ", &warning[..]].concat()));
     args.problems.iter().for_each(|problem| report.problem(problem));
-    let (stats, counts) = (args.stats, matches!(args.plan.shape, Shape::Count));
+    let (stats, counts) = (args.stats, matches!(args.plan.format, LineFormat::Count));
     let ended = list(options(&args, start), args, &report, &mut |progress| meter.show(progress));
     meter.clear();
     let summary = match ended {
         Ok(summary) => summary,
         Err(error) => {
-            report.say(error.to_string().as_bytes());
+            report.print_error(error.to_string().as_bytes());
             return MISUSE;
         }
     };
@@ -90,17 +90,17 @@ fn run(args: ListArgs, start: &Start, report: Report) -> u8 {
         report.write(format!("{}\n", report.entries()).as_bytes(), 0);
     }
     if stats {
-        start.notes(&summary.devices).for_each(|note| report.say(note.as_bytes()));
-        report.say(describe(&report, &summary).as_bytes());
+        start.notes(&summary.devices).for_each(|note| report.print_error(note.as_bytes()));
+        report.print_error(describe(&report, &summary).as_bytes());
     }
     if report.is_interrupted() {
-        report.say(b"interrupted: the list is partial");
+        report.print_error(b"interrupted: the list is partial");
         return INTERRUPTED;
     }
     report.status()
 }
 
-fn options(args: &ListArgs, start: &Start) -> Options {
+fn options(args: &ListArgs, start: &AutoStart) -> Options {
     let links = if args.plan.dereference { Follow::Yes } else { Follow::No };
     let fields = args.plan.fields();
     Options {
@@ -115,35 +115,35 @@ fn options(args: &ListArgs, start: &Start) -> Options {
         workers_max: None,
         fds_max: None,
         whole: args.plan.vcs.is_some(),
-        leaps: start.leaps.clone(),
+        leaps: start.hints.clone(),
     }
 }
 
 fn list(
     options: Options,
     args: ListArgs,
-    report: &Arc<Report>,
+    report: &Arc<ListReport>,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
     let (plan, operands) = (Arc::new(args.plan), args.operands);
     if !args.in_order {
-        let teller = any::Teller { plan, report: report.clone() };
-        return gather(options, teller, &mut any::Leader { operands, report }, watch);
+        let visitor = any::UnorderedVisitor { plan, report: report.clone() };
+        return gather(options, visitor, &mut any::RootSupplier { operands, report }, watch);
     }
-    let mut taker = path::Taker {
+    let mut consumer = path::OrderedConsumer {
         plan: &plan,
         operands,
         report,
-        lines: Lines::default(),
+        lines: LineBuffer::default(),
         path: Vec::new(),
         lens: Vec::new(),
     };
-    let ended = walk(options, path::Maker(plan.clone()), &mut taker, watch);
-    taker.flush();
+    let ended = walk(options, path::OrderedVisitor(plan.clone()), &mut consumer, watch);
+    consumer.flush();
     ended
 }
 
-fn describe(report: &Report, summary: &Summary) -> String {
+fn describe(report: &ListReport, summary: &Summary) -> String {
     let (progress, calls) = (summary.progress, summary.calls);
     let workers = summary.workers_over_time.iter().map(|(_, count)| *count).max().unwrap_or(0);
     format!(

@@ -1,19 +1,20 @@
-//! The roots of a listing, in the order given.
+//! The roots of a listing, in the given order.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use fathom_walk::NextRoot;
 
-/// Roots, and how many have been handed out.
+/// The roots, and the number of roots already passed to the walk.
 #[derive(Debug)]
-pub(crate) struct Operands {
+pub(crate) struct RootList {
     paths: Vec<CString>,
     next: usize,
 }
 
-impl Operands {
-    /// The current directory if there are none; `None` if one is empty, which no path is.
+impl RootList {
+    /// Creates the list of roots, or one root `.` if `words` is empty. `None` if a root is empty or
+    /// contains a NUL byte.
     pub(crate) fn new(words: Vec<OsString>) -> Option<Self> {
         let words = if words.is_empty() { vec![OsString::from(".")] } else { words };
         let path = |word: OsString| CString::new(word.into_vec()).ok().filter(|path| !path.is_empty());
@@ -27,12 +28,12 @@ impl Operands {
         path.map_or(NextRoot::End, |path| NextRoot::Path(path.clone()))
     }
 
-    /// All of them.
+    /// Returns all roots.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().map(|path| path.to_bytes())
     }
 
-    /// The path of a root handed out.
+    /// Returns the path of root number `root`.
     pub(crate) fn path(&self, root: usize) -> &[u8] {
         self.paths[root].to_bytes()
     }

@@ -1,4 +1,5 @@
-//! A listing in traversal order: the workers make lines, and the calling thread writes them in their turn.
+//! A listing in traversal order: the workers format lines, and the calling thread writes them in
+//! order.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -6,34 +7,36 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, Meta, Names, NextRoot, Node, Opened, Visit};
 
-use super::operands::Operands;
-use super::plan::{self, Lines, Next, Plan, Problem};
-use super::report::{FULL_BYTES, Report};
+use super::operands::RootList;
+use super::plan::{self, LineBuffer, ListProblem, NextStep, Plan};
+use super::report::ListReport;
 use super::vcs;
+use crate::output::FULL_BYTES;
 
-/// What entries next to each other come to.
-pub(crate) enum Piece {
+/// An item that the workers send to the consumer: the lines of consecutive entries, or a problem.
+pub(crate) enum ListItem {
     Lines(Bytes, u64),
-    Problem(Problem),
+    Problem(ListProblem),
 }
 
-/// The workers' side.
-pub(crate) struct Maker(pub(crate) Arc<Plan>);
+/// The visitor on the walk's workers.
+pub(crate) struct OrderedVisitor(pub(crate) Arc<Plan>);
 
-/// Bytes of lines that are allocated at once.
+/// The size of one allocation for lines.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Where a worker makes lines. What it hands on is let go of by another thread, and each allocation that is has both of them meet
-/// at the allocator's lock: so lines of many directories share one.
+/// The line buffer of a worker thread. The consumer frees the lines on another thread, and each
+/// freed allocation makes both threads contend for the allocator's lock. So the lines of many
+/// directories share one allocation.
 #[derive(Default)]
-struct Bench {
-    lines: Lines,
+struct WorkerBuffer {
+    lines: LineBuffer,
     chunk: BytesMut,
 }
 
-impl Bench {
-    fn hand_on(&mut self, emit: &mut Emit<'_, Piece>) {
-        let Lines { text, count, .. } = &mut self.lines;
+impl WorkerBuffer {
+    fn emit_lines(&mut self, emit: &mut Emit<'_, ListItem>) {
+        let LineBuffer { text, count, .. } = &mut self.lines;
         if *count == 0 {
             return;
         }
@@ -42,16 +45,16 @@ impl Bench {
         }
         self.chunk.extend_from_slice(text);
         text.clear();
-        emit.item(Piece::Lines(self.chunk.split().freeze(), std::mem::take(count)));
+        emit.item(ListItem::Lines(self.chunk.split().freeze(), std::mem::take(count)));
     }
 }
 
 thread_local! {
-    static BENCH: RefCell<Bench> = RefCell::default();
+    static WORKER_BUFFER: RefCell<WorkerBuffer> = RefCell::default();
 }
 
-impl Visit for Maker {
-    type Item = Piece;
+impl Visit for OrderedVisitor {
+    type Item = ListItem;
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         self.0.opened(&dir)
@@ -65,47 +68,48 @@ impl Visit for Maker {
         &self,
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Piece>,
+        emit: &mut Emit<'_, ListItem>,
     ) {
-        BENCH.with_borrow_mut(|bench| {
+        WORKER_BUFFER.with_borrow_mut(|buffer| {
             for entry in entries {
-                match self.0.entry(&entry, dir, &mut bench.lines) {
-                    Next::Nothing => {}
-                    Next::Descend => {
-                        bench.hand_on(emit);
+                match self.0.entry(&entry, dir, &mut buffer.lines) {
+                    NextStep::Nothing => {}
+                    NextStep::Descend => {
+                        buffer.emit_lines(emit);
                         emit.descend(&entry);
                     }
-                    Next::Problem(problem) => {
-                        bench.hand_on(emit);
-                        emit.item(Piece::Problem(problem));
+                    NextStep::Problem(problem) => {
+                        buffer.emit_lines(emit);
+                        emit.item(ListItem::Problem(*problem));
                     }
                 }
             }
-            bench.hand_on(emit);
+            buffer.emit_lines(emit);
         });
     }
 
-    fn weight(item: &Piece) -> usize {
+    fn weight(item: &ListItem) -> usize {
         match item {
-            Piece::Lines(lines, _) => lines.len(),
-            Piece::Problem(problem) => problem.heap_bytes(),
+            ListItem::Lines(lines, _) => lines.len(),
+            ListItem::Problem(problem) => problem.heap_bytes(),
         }
     }
 }
 
-/// The calling thread's side.
-pub(crate) struct Taker<'a> {
+/// The consumer on the calling thread.
+pub(crate) struct OrderedConsumer<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) operands: Operands,
-    pub(crate) report: &'a Report,
-    pub(crate) lines: Lines,
-    /// The path of the directory entered last and not left, and how long it was before each of these was entered.
+    pub(crate) operands: RootList,
+    pub(crate) report: &'a ListReport,
+    pub(crate) lines: LineBuffer,
+    /// The path of the current directory, and for each directory on the stack the length of the
+    /// path before it was entered.
     pub(crate) path: Vec<u8>,
     pub(crate) lens: Vec<usize>,
 }
 
-impl Taker<'_> {
-    fn complain(&mut self, problem: &Problem) {
+impl OrderedConsumer<'_> {
+    fn print_error(&mut self, problem: &ListProblem) {
         self.flush();
         self.report.problem(problem);
     }
@@ -116,7 +120,7 @@ impl Taker<'_> {
     }
 }
 
-impl Consume<Piece> for Taker<'_> {
+impl Consume<ListItem> for OrderedConsumer<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.operands.next()
     }
@@ -124,15 +128,15 @@ impl Consume<Piece> for Taker<'_> {
     fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
         let path = self.operands.path(root).to_owned();
         if let Err(problem) = self.plan.root_file(&path, meta, &mut self.lines) {
-            self.complain(&problem);
+            self.print_error(&problem);
         }
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
         let (descend, problem) = self.plan.enter(&enter, &mut self.lines);
-        problem.into_iter().for_each(|problem| self.complain(&problem));
+        problem.into_iter().for_each(|problem| self.print_error(&problem));
         if descend == Descend::Yes {
-            vcs::problems_of(enter.node).iter().for_each(|problem| self.complain(problem));
+            vcs::problems_of(enter.node).iter().for_each(|problem| self.print_error(problem));
             self.lens.push(self.path.len());
             if self.lens.len() > 1 && self.path.last() != Some(&b'/') {
                 self.path.push(b'/');
@@ -143,25 +147,25 @@ impl Consume<Piece> for Taker<'_> {
     }
 
     fn lost(&mut self, node: &Node, errno: Errno) {
-        self.complain(&Problem::Access(plan::path(node), errno));
+        self.print_error(&ListProblem::Access(plan::path(node), errno));
     }
 
-    fn item(&mut self, item: Piece) {
+    fn item(&mut self, item: ListItem) {
         match item {
-            Piece::Lines(text, count) => {
+            ListItem::Lines(text, count) => {
                 self.lines.count += count;
                 self.lines.text.extend_from_slice(&text);
                 if self.lines.text.len() >= FULL_BYTES {
                     self.flush();
                 }
             }
-            Piece::Problem(problem) => self.complain(&problem),
+            ListItem::Problem(problem) => self.print_error(&problem),
         }
     }
 
     fn leave(&mut self, error: Option<Errno>) {
         if let Some(errno) = error {
-            self.complain(&Problem::Read(self.path.clone(), errno));
+            self.print_error(&ListProblem::Read(self.path.clone(), errno));
         }
         self.path.truncate(self.lens.pop().unwrap_or(0));
     }

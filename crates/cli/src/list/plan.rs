@@ -1,67 +1,68 @@
-//! Which entries a listing has and how each looks. Asked on the walk's workers; knows neither options' spellings nor where lines go.
+//! The selection and formatting of entries in a listing. Called on the walk's workers. Knows
+//! neither the spellings of options nor the destination of lines.
 
 use std::sync::Arc;
 
 use fathom_inventory::filter::Filter;
-use fathom_inventory::format::Format;
-use fathom_inventory::ignores::Malformed;
-use fathom_inventory::json::Writer;
+use fathom_inventory::format::PrintFormat;
+use fathom_inventory::ignores::MalformedRule;
+use fathom_inventory::json::JsonWriter;
 use fathom_inventory::{Entry, Owners};
 use fathom_text::quote::NameStyle;
 use fathom_walk::{
     Descend, DirPath, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node, Opened,
 };
 
-use super::lookup::{Asked, Places};
-use super::vcs::Vcs;
+use super::lookup::{EntryLookup, LookupContext};
+use super::vcs::VcsIgnores;
 
-/// What is to be listed, and how.
+/// The selection of entries and the format of their lines.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) filter: Filter,
-    pub(crate) shape: Shape,
-    /// What matches is left out, with everything below it; unless it is a root.
+    pub(crate) format: LineFormat,
+    /// Entries that are excluded with everything below them, unless they are roots.
     pub(crate) pruned: Option<Filter>,
-    /// So is what has a name that begins with a dot.
+    /// Whether hidden entries are excluded likewise.
     pub(crate) skips_hidden: bool,
-    /// So is what `.gitignore` and the like say.
-    pub(crate) vcs: Option<Vcs>,
-    /// What is mounted below a root is listed, but nothing in it.
+    /// The rules of `.gitignore` and similar files, by which entries are excluded likewise.
+    pub(crate) vcs: Option<VcsIgnores>,
+    /// Whether mount points below a root are listed but not read.
     pub(crate) one_file_system: bool,
-    /// Symbolic links are followed.
+    /// Whether symbolic links are followed.
     pub(crate) dereference: bool,
-    /// For the format.
+    /// Owner names, for the format.
     pub(crate) owners: Owners,
-    pub(crate) places: Places,
-    /// See [`Plan::settled`].
-    pub(crate) plain_end: Option<u8>,
+    pub(crate) lookup: LookupContext,
+    /// The terminator of lines if the fast path applies: see [`Plan::with_fast_path`].
+    pub(crate) fast_path_terminator: Option<u8>,
 }
 
-/// How an entry looks.
+/// The format of a line.
 #[derive(Debug)]
-pub(crate) enum Shape {
-    /// Only the number of entries is wanted.
+pub(crate) enum LineFormat {
+    /// No lines, only the number of entries.
     Count,
-    /// Its path and this byte.
+    /// The path and this terminator.
     Path(u8, NameStyle),
-    Format(Box<Format>),
-    Json(Box<Writer>),
+    Format(Box<PrintFormat>),
+    Json(Box<JsonWriter>),
 }
 
-/// An entry that could not be looked at, or a directory that could not be read.
+/// A failure to access an entry or to read a directory, or a defect in a file of ignore rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum ListProblem {
     Access(Vec<u8>, Errno),
     Read(Vec<u8>, Errno),
     Loop(Vec<u8>),
-    /// A file that says what to leave out could not be read.
+    /// A file of ignore rules could not be read.
     File(Vec<u8>, Errno),
-    /// A line of one has no effect.
-    Rule(Vec<u8>, Malformed),
+    /// A line of such a file has no effect.
+    Rule(Vec<u8>, MalformedRule),
 }
 
-impl Problem {
-    /// Bytes of memory behind it.
+impl ListProblem {
+    /// Returns the number of bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Access(path, _)
@@ -73,25 +74,26 @@ impl Problem {
     }
 }
 
-/// What becomes of an entry, besides its line.
-pub(crate) enum Next {
+/// The next step for an entry, after its line.
+pub(crate) enum NextStep {
     Nothing,
-    /// It is a directory to walk.
+    /// Walk into the directory.
     Descend,
-    Problem(Problem),
+    /// Boxed, so that every other variant fits into a register.
+    Problem(Box<ListProblem>),
 }
 
-/// Lines and their number, and where the entries are.
+/// A buffer of lines with their number, and the cached path of the current directory.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineBuffer {
     pub(crate) text: Vec<u8>,
     pub(crate) count: u64,
     dir: DirPath,
     path: Vec<u8>,
 }
 
-impl Lines {
-    /// Adds the path of the entry `name` of `dir`, and `end`.
+impl LineBuffer {
+    /// Adds a line with the path of the entry `name` of `dir`, and the terminator `end`.
     #[inline]
     fn add(&mut self, dir: &Arc<Node>, name: &[u8], end: u8) {
         let path = self.dir.of(dir);
@@ -104,54 +106,61 @@ impl Lines {
 }
 
 impl Plan {
-    /// The same plan, which knows whether every entry is listed by its path and one byte. Then
-    /// nothing else is asked of each entry.
-    pub(crate) fn settled(self) -> Self {
-        let plain_end = match self.shape {
-            Shape::Path(end, NameStyle::Literal) if !self.dereference && self.takes_every_name() => Some(end),
+    /// Determines whether every entry is listed by its path and one terminator. If so, the fast
+    /// path of [`Plan::entry`] skips all tests.
+    pub(crate) fn with_fast_path(self) -> Self {
+        let fast_path_terminator = match self.format {
+            LineFormat::Path(end, NameStyle::Literal) if !self.dereference && self.takes_every_name() => {
+                Some(end)
+            }
             _ => None,
         };
-        Self { plain_end, ..self }
+        Self { fast_path_terminator, ..self }
     }
 
-    /// The metadata lines and tests need.
+    /// Returns the metadata fields that lines and tests need.
     pub(crate) fn fields(&self) -> Option<Fields> {
-        let shape = match &self.shape {
-            Shape::Count | Shape::Path(..) => None,
-            Shape::Format(format) => format.fields(),
-            Shape::Json(_) => Some(Fields::ALL.and(Fields::BIRTH)),
+        let format = match &self.format {
+            LineFormat::Count | LineFormat::Path(..) => None,
+            LineFormat::Format(format) => format.fields(),
+            LineFormat::Json(_) => Some(Fields::ALL.and(Fields::BIRTH)),
         };
-        self.filter.fields().into_iter().chain(shape).reduce(Fields::and)
+        self.filter.fields().into_iter().chain(format).reduce(Fields::and)
     }
 
-    /// Whether a directory of this depth is read.
+    /// Returns whether a directory at this depth is read.
     fn reads(&self, depth: usize) -> bool {
         self.filter.descends(depth)
     }
 
-    fn leaves_out(&self, name: &[u8]) -> bool {
+    fn is_excluded(&self, name: &[u8]) -> bool {
         (self.skips_hidden && name.starts_with(b"."))
             || self.pruned.as_ref().is_some_and(|pruned| pruned.matches_name(name, 1))
     }
 
-    /// Whether no name of any directory comes to nothing.
+    /// Returns whether no name in any directory is dropped.
     fn takes_every_name(&self) -> bool {
         !self.skips_hidden && self.pruned.is_none() && self.vcs.is_none() && self.filter.is_empty()
     }
 
-    /// Looks at a directory that has been opened; how much memory that keeps.
+    /// Reads the ignore rules in a directory that has been opened. Returns the number of bytes of
+    /// memory that they take.
     pub(crate) fn opened(&self, dir: &Opened<'_>) -> usize {
         let wanted = self.vcs.as_ref().filter(|_| self.reads(dir.node.depth()));
-        wanted.map_or(0, |vcs| vcs.look(dir))
+        wanted.map_or(0, |vcs| vcs.read_rules(dir))
     }
 
-    /// Whether what an entry is must still be found out.
+    /// Returns whether the type of an entry is not known from its name alone.
     fn is_undecided(&self, name: &Name<'_>) -> bool {
         name.file_type == FileType::Unknown || (self.dereference && name.file_type == FileType::Symlink)
     }
 
-    /// Drops names that come to nothing, and leaves alone the inodes of which nothing has to be known.
+    /// Drops the names that are neither listed nor walked, and skips the stat(2) of entries whose
+    /// metadata is not needed.
     pub(crate) fn select(&self, dir: &Node, names: &mut Names) {
+        if self.fast_path_terminator.is_some() {
+            return names.skip_stat_of(|file_type| file_type != FileType::Unknown);
+        }
         let depth = dir.depth() + 1;
         let deeper = self.reads(depth);
         let may_be_dir = |name: &Name<'_>| match name.file_type {
@@ -168,13 +177,13 @@ impl Plan {
         let mut ignored = |name: &Name<'_>| {
             let (is_dir, text) = (name.file_type == FileType::Directory, name.name.to_bytes());
             ignores.as_mut().is_some_and(|here| match self.is_undecided(name) {
-                true => here.leaves_out_anyway(text),
-                false => here.leaves_out(text, is_dir),
+                true => here.ignores_any_type(text),
+                false => here.ignores(text, is_dir),
             })
         };
         if !self.takes_every_name() {
             names.retain(|name| {
-                !self.leaves_out(name.name.to_bytes())
+                !self.is_excluded(name.name.to_bytes())
                     && (may_be_listed(&name) || (deeper && may_be_dir(&name)))
                     && !ignored(&name)
             });
@@ -190,29 +199,29 @@ impl Plan {
         });
     }
 
-    /// Whether lines have any part of a path but the last name.
+    /// Returns whether lines contain any part of a path but the last name.
     fn writes_dir(&self) -> bool {
-        match &self.shape {
-            Shape::Count => false,
-            Shape::Path(..) | Shape::Json(_) => true,
-            Shape::Format(format) => format.needs_dir(),
+        match &self.format {
+            LineFormat::Count => false,
+            LineFormat::Path(..) | LineFormat::Json(_) => true,
+            LineFormat::Format(format) => format.needs_dir(),
         }
     }
 
     fn tells_type(&self) -> bool {
-        self.filter.needs_type() || matches!(&self.shape, Shape::Format(format) if format.needs_type())
+        self.filter.needs_type() || matches!(&self.format, LineFormat::Format(format) if format.needs_type())
     }
 
-    /// A directory reached: its line if it is a root, and whether it is to be read.
-    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut Lines) -> (Descend, Option<Problem>) {
+    /// Enters a directory: adds its line if it is a root, and returns whether to read it.
+    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut LineBuffer) -> (Descend, Option<ListProblem>) {
         let node = enter.node;
         if node.parent().is_none() {
             self.root(node.name().to_bytes(), enter.meta, lines);
         }
         let problem = match enter.found {
             Found::Readable => None,
-            Found::Unreadable(errno) => Some(Problem::Read(path(node), errno)),
-            Found::Loop => Some(Problem::Loop(path(node))),
+            Found::Unreadable(errno) => Some(ListProblem::Read(path(node), errno)),
+            Found::Loop => Some(ListProblem::Loop(path(node))),
         };
         let elsewhere = self.one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
         if elsewhere || !self.reads(node.depth()) {
@@ -221,8 +230,8 @@ impl Plan {
         (Descend::Yes, problem)
     }
 
-    /// A root that is there.
-    fn root(&self, path: &[u8], meta: &Meta, lines: &mut Lines) {
+    /// Adds the line of an existing root.
+    fn root(&self, path: &[u8], meta: &Meta, lines: &mut LineBuffer) {
         let file_type = meta.file_type();
         let entry =
             Entry { dir: b"", name: path, root_len: path.len(), depth: 0, file_type, meta: Some(meta) };
@@ -231,44 +240,55 @@ impl Plan {
             && self.filter.matches_meta(meta);
         if listed {
             lines.count += 1;
-            self.write(&entry, &mut Asked { places: &self.places, entry: None }, &mut lines.text);
+            self.write(&entry, &mut EntryLookup { context: &self.lookup, entry: None }, &mut lines.text);
         }
     }
 
-    /// What stands where a root should be and is no directory. As find(1) has it, a link that leads nowhere stands for itself
-    /// where links are followed.
+    /// Adds the line of a root that is not a directory. Like find(1), lists a dangling link as
+    /// itself if links are followed.
     pub(crate) fn root_file(
         &self,
         path: &[u8],
         meta: Result<Meta, Errno>,
-        lines: &mut Lines,
-    ) -> Result<(), Problem> {
+        lines: &mut LineBuffer,
+    ) -> Result<(), ListProblem> {
         let meta = match meta {
             Err(Errno::NOENT) if self.dereference => {
-                self.places.root_itself(path, self.fields().unwrap_or(Fields::IDENTITY))
+                self.lookup.root_itself(path, self.fields().unwrap_or(Fields::IDENTITY))
             }
             meta => meta,
         };
-        let meta = meta.map_err(|errno| Problem::Access(path.to_vec(), errno))?;
+        let meta = meta.map_err(|errno| ListProblem::Access(path.to_vec(), errno))?;
         self.root(path, &meta, lines);
         Ok(())
     }
 
-    /// The line of an entry of `dir`, if it has one, and what becomes of it.
-    #[inline]
-    pub(crate) fn entry(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
+    /// Adds the line of an entry of `dir`, if it passes the filters. Returns the next step.
+    #[inline(always)]
+    pub(crate) fn entry(
+        &self,
+        entry: &fathom_walk::Entry<'_>,
+        dir: &Arc<Node>,
+        lines: &mut LineBuffer,
+    ) -> NextStep {
         let file_type = entry.name.file_type;
-        match self.plain_end {
+        match self.fast_path_terminator {
             Some(end) if entry.meta.is_none() && file_type != FileType::Unknown => {
                 lines.add(dir, entry.name.name.to_bytes(), end);
-                if file_type == FileType::Directory { Next::Descend } else { Next::Nothing }
+                if file_type == FileType::Directory { NextStep::Descend } else { NextStep::Nothing }
             }
-            _ => self.tested(entry, dir, lines),
+            _ => self.entry_with_tests(entry, dir, lines),
         }
     }
 
-    /// The same for an entry that has to stand tests.
-    fn tested(&self, entry: &fathom_walk::Entry<'_>, dir: &Arc<Node>, lines: &mut Lines) -> Next {
+    /// The slow path of [`Plan::entry`], with all tests.
+    #[inline(never)]
+    fn entry_with_tests(
+        &self,
+        entry: &fathom_walk::Entry<'_>,
+        dir: &Arc<Node>,
+        lines: &mut LineBuffer,
+    ) -> NextStep {
         let (name, depth) = (entry.name.name.to_bytes(), dir.depth() + 1);
         let dangling;
         let (file_type, meta) = match entry.meta {
@@ -280,55 +300,59 @@ impl Plan {
                     (dangling.file_type(), Some(&dangling))
                 }
                 Err(errno) => {
-                    // As find(1) has it, a link that may not be followed is listed where its name
-                    // is all that is asked.
+                    // Like find(1), list a link that cannot be followed if only its name is needed.
                     if errno == Errno::ACCESS && self.needs_name_only() {
                         self.list(entry, dir, (FileType::Unknown, None), lines);
                     }
-                    return Next::Problem(Problem::Access([lines.dir.of(dir), name].concat(), errno));
+                    let path = [lines.dir.of(dir), name].concat();
+                    return NextStep::Problem(Box::new(ListProblem::Access(path, errno)));
                 }
             },
         };
         if self.is_undecided(&entry.name) && self.is_ignored(name, file_type, dir) {
-            return Next::Nothing;
+            return NextStep::Nothing;
         }
         self.list(entry, dir, (file_type, meta), lines);
-        if file_type == FileType::Directory && self.reads(depth) { Next::Descend } else { Next::Nothing }
+        if file_type == FileType::Directory && self.reads(depth) {
+            NextStep::Descend
+        } else {
+            NextStep::Nothing
+        }
     }
 
-    /// Writes the line of an entry, if it has one.
+    /// Adds the line of an entry, if it passes the filters.
     fn list(
         &self,
         entry: &fathom_walk::Entry<'_>,
         dir: &Arc<Node>,
         (file_type, meta): (FileType, Option<&Meta>),
-        lines: &mut Lines,
+        lines: &mut LineBuffer,
     ) {
         let name = entry.name.name.to_bytes();
-        if !self.lists(name, dir, file_type, meta, lines) {
+        if !self.passes(name, dir, file_type, meta, lines) {
             return;
         }
         lines.count += 1;
-        let Lines { text, dir: path, .. } = lines;
+        let LineBuffer { text, dir: path, .. } = lines;
         let (root_len, depth) = (dir.root_path_len(), dir.depth() + 1);
         let dir = if self.writes_dir() { path.of(dir) } else { b"" };
         let shown = Entry { dir, name, root_len, depth, file_type, meta };
-        self.write(&shown, &mut Asked { places: &self.places, entry: Some(entry) }, text);
+        self.write(&shown, &mut EntryLookup { context: &self.lookup, entry: Some(entry) }, text);
     }
 
-    /// Whether no line and no test depends on what an entry is.
+    /// Returns whether lines and tests depend on nothing but the name of an entry.
     fn needs_name_only(&self) -> bool {
         self.filter.fields().is_none()
             && !self.tells_type()
-            && !matches!(&self.shape, Shape::Format(format) if format.needs_meta())
+            && !matches!(&self.format, LineFormat::Format(format) if format.needs_meta())
     }
 
     fn is_ignored(&self, name: &[u8], file_type: FileType, dir: &Node) -> bool {
         let ignores = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir));
-        ignores.is_some_and(|mut here| here.leaves_out(name, file_type == FileType::Directory))
+        ignores.is_some_and(|mut here| here.ignores(name, file_type == FileType::Directory))
     }
 
-    /// As find(1) has it, a link that leads nowhere stands for itself where links are followed.
+    /// Like find(1), falls back to the metadata of a dangling link itself if links are followed.
     fn dangling(&self, entry: &fathom_walk::Entry<'_>, errno: Errno) -> Result<Meta, Errno> {
         if !self.dereference || !matches!(errno, Errno::NOENT | Errno::NOTDIR) {
             return Err(errno);
@@ -336,20 +360,20 @@ impl Plan {
         entry.stat(Follow::No, self.fields().unwrap_or(Fields::IDENTITY))
     }
 
-    fn lists(
+    fn passes(
         &self,
         name: &[u8],
         dir: &Arc<Node>,
         file_type: FileType,
         meta: Option<&Meta>,
-        lines: &mut Lines,
+        lines: &mut LineBuffer,
     ) -> bool {
         let filter = &self.filter;
         if !filter.matches_name(name, dir.depth() + 1) || !filter.matches_type(file_type) {
             return false;
         }
         if filter.needs_path() {
-            let Lines { path, dir: above, .. } = lines;
+            let LineBuffer { path, dir: above, .. } = lines;
             path.clear();
             path.extend_from_slice(above.of(dir));
             path.extend_from_slice(name);
@@ -360,23 +384,23 @@ impl Plan {
         meta.is_none_or(|meta| filter.matches_meta(meta))
     }
 
-    fn write(&self, entry: &Entry<'_>, asked: &mut Asked<'_>, out: &mut Vec<u8>) {
-        match &self.shape {
-            Shape::Count => {}
-            Shape::Path(end, style) => {
+    fn write(&self, entry: &Entry<'_>, lookup: &mut EntryLookup<'_>, out: &mut Vec<u8>) {
+        match &self.format {
+            LineFormat::Count => {}
+            LineFormat::Path(end, style) => {
                 let start = out.len();
                 out.extend_from_slice(entry.dir);
                 out.extend_from_slice(entry.name);
                 style.finish(start, out);
                 out.push(*end);
             }
-            Shape::Format(format) => format.write(entry, &self.owners, asked, out),
-            Shape::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.born), out),
+            LineFormat::Format(format) => format.write(entry, &self.owners, lookup, out),
+            LineFormat::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.born), out),
         }
     }
 }
 
-/// The last name of an operand, which is `/` where there is nothing else, as find(1) has it.
+/// Returns the last component of an operand, or `/` if there is no other, like find(1).
 pub(crate) fn base(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
     match path[..end].rsplit(|byte| *byte == b'/').next() {
@@ -385,7 +409,7 @@ pub(crate) fn base(path: &[u8]) -> &[u8] {
     }
 }
 
-/// The path of a directory.
+/// Returns the path of a directory.
 pub(crate) fn path(node: &Node) -> Vec<u8> {
     let mut path = Vec::new();
     node.path_into(&mut path);

@@ -1,12 +1,12 @@
-//! The options of `fathom list`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom list`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, MODELS, Note};
 use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum ListOption {
     Type,
     Name,
     Regex,
@@ -41,73 +41,73 @@ const LOOKS: &str = "How they look";
 const ENGINE: &str = "How the work is done";
 const ABOUT: &str = "About the program";
 
-/// The words of `--order`.
+/// The values of `--order`.
 pub(crate) const ORDER_WORDS: &[&str] = &["path", "any"];
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    both(Key::Type, b't', "type", LISTED, "only entries of these types: `f,d,l,p,s,c,b`, one or several")
-        .required("TYPES", Kind::Text)
+/// All options.
+pub(crate) const FLAGS: &[Flag<ListOption>] = &[
+    both(ListOption::Type, b't', "type", LISTED, "only entries of these types: `f,d,l,p,s,c,b`, one or several")
+        .required("TYPES", ValueKind::Text)
         .more("Regular files, directories, symbolic links, fifos, sockets, character and block devices."),
-    both(Key::Name, b'n', "name", LISTED, "only names that match the wildcard pattern GLOB; of several, any")
-        .required("GLOB", Kind::Text)
+    both(ListOption::Name, b'n', "name", LISTED, "only names that match the wildcard pattern GLOB; of several, any")
+        .required("GLOB", ValueKind::Text)
         .more("As `-name` of find(1): `*`, `?` and brackets, which match a leading dot too."),
-    long(Key::Regex, "regex", LISTED, "only paths that the regular expression RE matches as a whole")
-        .required("RE", Kind::Text)
+    long(ListOption::Regex, "regex", LISTED, "only paths that the regular expression RE matches as a whole")
+        .required("RE", ValueKind::Text)
         .more("From the root as it was given, as `-regex` of find(1), but in the syntax of Rust's regex crate."),
-    both(Key::Size, b's', "size", LISTED, "only sizes of more (`+SIZE`), less (`-SIZE`) or just SIZE")
-        .required("[+-]SIZE", Kind::Text)
+    both(ListOption::Size, b's', "size", LISTED, "only sizes of more (`+SIZE`), less (`-SIZE`) or just SIZE")
+        .required("[+-]SIZE", ValueKind::Text)
         .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly."),
-    long(Key::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", Kind::File),
-    long(Key::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", Kind::File),
-    long(Key::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
-        .required("N", Kind::Text),
-    both(Key::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")
-        .required("N", Kind::Text),
-    both(Key::OneFileSystem, b'x', "one-file-system", VISITED, "nothing that is on another file system"),
-    long(Key::From, "from", VISITED, "list what INVENTORY has, not the file system")
-        .required("INVENTORY", Kind::File)
+    long(ListOption::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", ValueKind::File),
+    long(ListOption::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", ValueKind::File),
+    long(ListOption::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
+        .required("N", ValueKind::Text),
+    both(ListOption::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")
+        .required("N", ValueKind::Text),
+    both(ListOption::OneFileSystem, b'x', "one-file-system", VISITED, "nothing that is on another file system"),
+    long(ListOption::From, "from", VISITED, "list what INVENTORY has, not the file system")
+        .required("INVENTORY", ValueKind::File)
         .more(
-            "An inventory is made by `fathom scan`. Each PATH is as the inventory has it, or relative to what was scanned; \
-             without one, everything is listed. Entries come in the order of the scan; `%F` and `%Z` are empty, and what a link leads to (`%Y`) is not known.",
+            "`fathom scan` makes inventories. Each PATH is a path in the inventory, or relative to a scanned tree; \
+         without PATH, everything is listed. Entries come in the order of the scan; `%F` and `%Z` are empty, and \
+         the type of a link's target (`%Y`) is unknown.",
         ),
-    long(Key::Prune, "prune", VISITED, "without names that match GLOB, and without what is below them")
-        .required("GLOB", Kind::Text),
-    long(Key::Hidden, "hidden", VISITED, "with names that begin with a dot; the default"),
-    long(Key::NoHidden, "no-hidden", VISITED, "without names that begin with a dot, and what is below them"),
-    long(Key::IgnoreVcs, "ignore-vcs", VISITED, "without what `.gitignore` and `.ignore` files leave out").more(
+    long(ListOption::Prune, "prune", VISITED, "without names that match GLOB, and without everything below them")
+        .required("GLOB", ValueKind::Text),
+    long(ListOption::Hidden, "hidden", VISITED, "with names that begin with a dot; the default"),
+    long(ListOption::NoHidden, "no-hidden", VISITED, "without names that begin with a dot, and everything below them"),
+    long(ListOption::IgnoreVcs, "ignore-vcs", VISITED, "without what `.gitignore` and `.ignore` files leave out").more(
         "With what is below it. Also what a repository's `.git/info/exclude` and git's `core.excludesFile` say. As \
          in git, `.gitignore` counts in repositories alone; `.ignore`, which is for such tools as this one, counts \
          anywhere, and more. Files above a PATH have their say too, but no PATH itself is left out, nor is `.git`.",
     ),
-    both(Key::Dereference, b'L', "dereference", VISITED, "follow symbolic links"),
-    both(Key::Null, b'0', "null", LOOKS, "end each line with a NUL byte, not a newline"),
-    both(Key::Format, b'f', "format", LOOKS, "print FORMAT for each entry, as `-printf` of find(1) does")
-        .required("FORMAT", Kind::Text),
-    both(Key::Json, b'j', "json", LOOKS, "one JSON object a line").more(
+    both(ListOption::Dereference, b'L', "dereference", VISITED, "follow symbolic links"),
+    both(ListOption::Null, b'0', "null", LOOKS, "end each line with a NUL byte, not a newline"),
+    both(ListOption::Format, b'f', "format", LOOKS, "print FORMAT for each entry, as `-printf` of find(1) does")
+        .required("FORMAT", ValueKind::Text),
+    both(ListOption::Json, b'j', "json", LOOKS, "one JSON object a line").more(
         "`path`, `type` (a letter as in `--type`), `size`, `blocks`, `mode`, `uid`, `gid`, `nlink`, `ino`, \
          `dev` and times. A path that is not UTF-8 has replacement characters, and `path_bytes` holds its bytes \
          in hexadecimal.",
     ),
-    long(Key::Order, "order", LOOKS, "`path`: the same order every time; `any`: as found, which is faster")
-        .required("ORDER", Kind::Words(ORDER_WORDS))
+    long(ListOption::Order, "order", LOOKS, "`path`: the same order every time; `any`: as found, which is faster")
+        .required("ORDER", ValueKind::Words(ORDER_WORDS))
         .more(
-            "`path`, the default, is the order of find(1): what is in a directory follows it, as the directory \
-             has it. It does not depend on the I/O model or the number of threads.",
+            "`path`, the default, is the order of find(1): the entries of a directory follow it, in the order in which they are read. It does not depend on the I/O model or the number of threads.",
         ),
-    both(Key::Count, b'c', "count", LOOKS, "only print how many entries there are"),
-    long(Key::Stats, "stats", LOOKS, "at the end, say on standard error what was done"),
-    long(Key::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
-        .optional("WHEN", Kind::Words(WHEN_WORDS)),
-    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)),
-    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
-        .required("N", Kind::Text),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    both(ListOption::Count, b'c', "count", LOOKS, "only print how many entries there are"),
+    long(ListOption::Stats, "stats", LOOKS, "at the end, print a summary on standard error"),
+    long(ListOption::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", ValueKind::Words(WHEN_WORDS)),
+    long(ListOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
+    long(ListOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", ValueKind::Text),
+    long(ListOption::Help, "help", ABOUT, "show this help and end"),
+    long(ListOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const LIST: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const LIST: Command<ListOption> = Command {
     name: "fathom list",
     brief: "list files and directories",
     usage: &["[OPTION]... [PATH]..."],

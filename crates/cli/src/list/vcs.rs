@@ -1,7 +1,8 @@
-//! `--ignore-vcs`: finds the files that say what is left out, and notes what they say of their directories, where it stays
-//! for as long as anything below is walked.
+//! `--ignore-vcs`: reads the files of ignore rules and attaches the rules to their directories,
+//! where they live as long as anything below is walked.
 //!
-//! A directory's own files are read before its names are selected. Above a root, every directory up to `/` is asked too.
+//! The files of a directory are read before its names are selected. For a root, the files of all
+//! directories above it, up to `/`, are read too.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -10,82 +11,86 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fathom_inventory::ignores::{Level, Rules, Stack};
+use fathom_inventory::ignores::{DirRules, IgnoreRules, RuleStack};
 use fathom_io::sys;
 use fathom_walk::{Errno, Fields, FileType, Follow, Names, Node, Opened};
 use ignore::gitignore::gitconfig_excludes_path;
 
-use super::plan::{self, Problem};
+use super::plan::{self, ListProblem};
 
-/// A file of rules that is longer is none that a person or a generator wrote.
+/// The maximum size of a file of rules. Neither people nor generators write longer ones.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What holds for the whole run.
+/// The state for the whole run.
 #[derive(Debug, Default)]
-pub(crate) struct Vcs {
-    /// Roots are relative to it; a worker's own current directory may be any.
+pub(crate) struct VcsIgnores {
+    /// The directory that roots are relative to. The current directory of a worker may differ.
     start: PathBuf,
     /// The user's rules for all repositories.
-    global: Option<Rules>,
-    /// Directories above roots, by their paths: many roots have the same.
-    above: Mutex<HashMap<PathBuf, Arc<Level>>>,
+    global: Option<IgnoreRules>,
+    /// The rules of directories above roots, by path, because many roots share them.
+    above: Mutex<HashMap<PathBuf, Arc<DirRules>>>,
 }
 
-/// What is noted of a directory that has something to say, and of every root.
-struct Note {
-    level: Level,
-    /// Of a root.
-    base: Option<Base>,
-    problems: Vec<Problem>,
+/// The rules attached to a directory: to every root, and to each directory with any rules or
+/// problems.
+struct NodeRules {
+    rules: DirRules,
+    /// Set for a root.
+    base: Option<RootBase>,
+    problems: Vec<ListProblem>,
 }
 
-/// Where a root is.
-struct Base {
-    /// Its real path, with a slash at the end.
+/// The location of a root.
+struct RootBase {
+    /// The real path of the root, with a trailing slash.
     path: Vec<u8>,
-    /// What the directories above it say, from below, each with the length of its path.
-    above: Vec<(usize, Arc<Level>)>,
+    /// The rules of the directories above it, the nearest first, each with the length of the
+    /// directory's path.
+    above: Vec<(usize, Arc<DirRules>)>,
 }
 
-/// What is found wrong while files are read.
-type Problems = Vec<Problem>;
+/// Problems found while rules are read.
+type ListProblems = Vec<ListProblem>;
 
-/// A directory to look for files in.
-struct Place<'a> {
+/// A directory whose files of rules are read.
+struct RuleDir<'a> {
     at: BorrowedFd<'a>,
-    /// Its names, if they are all known.
+    /// The names in the directory, if all of them are known.
     names: Option<&'a Names>,
     path: &'a dyn Fn() -> Vec<u8>,
 }
 
-impl Place<'_> {
+impl RuleDir<'_> {
     fn may_have(&self, name: &CStr) -> bool {
         self.names.is_none_or(|names| names.iter().any(|each| each.name == name))
     }
 
-    /// The rules in the file `name`, which may be in a directory below.
-    fn rules(&self, name: &CStr, follow: Follow, problems: &mut Problems) -> Option<Rules> {
+    /// Reads the rules in the file `name`, which may be in a directory below.
+    fn rules(&self, name: &CStr, follow: Follow, problems: &mut ListProblems) -> Option<IgnoreRules> {
         let path = || [&(self.path)()[..], name.to_bytes()].concat();
         match sys::read_file(self.at, name, follow, BYTES_MAX) {
             Ok(text) => text.map(|text| parse(&text, &path, problems)),
             Err(errno) => {
-                problems.push(Problem::File(path(), errno));
+                problems.push(ListProblem::File(path(), errno));
                 None
             }
         }
     }
 
-    /// The same of a file that is in this very directory, if it is. As in git, a link is no such file.
-    fn own_rules(&self, name: &CStr, problems: &mut Problems) -> Option<Rules> {
+    /// Reads the rules in the file `name` of this directory, if it exists. Like git, ignores
+    /// symbolic links.
+    fn own_rules(&self, name: &CStr, problems: &mut ListProblems) -> Option<IgnoreRules> {
         self.may_have(name).then(|| self.rules(name, Follow::No, problems)).flatten()
     }
 
-    /// What this directory has to say, which is or is not in a repository.
-    fn level(&self, in_repository: bool, problems: &mut Problems) -> Level {
+    /// Reads the rules of this directory. `in_repository` tells whether a directory above it is a
+    /// repository.
+    fn read(&self, in_repository: bool, problems: &mut ListProblems) -> DirRules {
         let git = self.may_have(c".git").then(|| sys::stat(self.at, c".git", Follow::Yes, Fields::IDENTITY));
         let git = git.and_then(Result::ok);
         let gitignored = in_repository || git.is_some();
-        Level {
+        DirRules {
             ignore: self.own_rules(c".ignore", problems),
             gitignore: gitignored.then(|| self.own_rules(c".gitignore", problems)).flatten(),
             exclude: git.and_then(|git| self.excluded(git.file_type(), problems)),
@@ -93,8 +98,9 @@ impl Place<'_> {
         }
     }
 
-    /// `info/exclude` of the repository whose `.git` is here, or a file that says where it is (gitrepository-layout(5)).
-    fn excluded(&self, git: FileType, problems: &mut Problems) -> Option<Rules> {
+    /// Reads `info/exclude` of the repository whose `.git` directory, or file with the path of that
+    /// directory, is in this directory (gitrepository-layout(5)).
+    fn excluded(&self, git: FileType, problems: &mut ListProblems) -> Option<IgnoreRules> {
         if git == FileType::Directory {
             return self.rules(c".git/info/exclude", Follow::Yes, problems);
         }
@@ -113,13 +119,13 @@ impl Place<'_> {
     }
 }
 
-fn parse(text: &[u8], path: &dyn Fn() -> Vec<u8>, problems: &mut Problems) -> Rules {
-    let (rules, malformed) = Rules::parse(text);
-    problems.extend(malformed.map(|malformed| Problem::Rule(path(), malformed)));
+fn parse(text: &[u8], path: &dyn Fn() -> Vec<u8>, problems: &mut ListProblems) -> IgnoreRules {
+    let (rules, malformed) = IgnoreRules::parse(text);
+    problems.extend(malformed.map(|malformed| ListProblem::Rule(path(), malformed)));
     rules
 }
 
-/// The path of a directory, with a slash at the end.
+/// Appends a slash to the path of a directory.
 fn with_slash(mut path: Vec<u8>) -> Vec<u8> {
     if path.last() != Some(&b'/') {
         path.push(b'/');
@@ -127,84 +133,86 @@ fn with_slash(mut path: Vec<u8>) -> Vec<u8> {
     path
 }
 
-impl Vcs {
-    /// Reads what holds everywhere.
-    pub(crate) fn new() -> (Self, Problems) {
+impl VcsIgnores {
+    /// Reads the user's rules for all repositories.
+    pub(crate) fn new() -> (Self, ListProblems) {
         let (mut problems, mut global) = (Vec::new(), None);
         let start = std::env::current_dir().unwrap_or_default();
         if let Some(path) = gitconfig_excludes_path() {
             let path = start.join(path).into_os_string().into_vec();
-            let place = Place { at: sys::CWD, names: None, path: &Vec::new };
+            let place = RuleDir { at: sys::CWD, names: None, path: &Vec::new };
             let path = CString::new(path).ok();
             global = path.and_then(|path| place.rules(&path, Follow::Yes, &mut problems));
         }
         (Self { start, global, above: Mutex::default() }, problems)
     }
 
-    /// Notes what a directory says; the bytes of memory that takes, roughly.
-    pub(crate) fn look(&self, dir: &Opened<'_>) -> usize {
+    /// Reads the rules of an opened directory and attaches them to it. Returns the approximate
+    /// number of bytes they take.
+    pub(crate) fn read_rules(&self, dir: &Opened<'_>) -> usize {
         let (node, mut problems) = (&**dir.node, Vec::new());
-        let base = node.parent().is_none().then(|| self.base(node, &mut problems));
-        let in_repository = base.as_ref().is_some_and(Base::is_in_repository) || is_in_repository(node);
+        let base = node.parent().is_none().then(|| self.root_base(node, &mut problems));
+        let in_repository = base.as_ref().is_some_and(RootBase::is_in_repository) || is_in_repository(node);
         let path = || with_slash(plan::path(node));
-        let place = Place { at: dir.at, names: dir.all.then_some(dir.names), path: &path };
-        let level = place.level(in_repository, &mut problems);
-        if base.is_none() && problems.is_empty() && level.is_empty() {
+        let place = RuleDir { at: dir.at, names: dir.all.then_some(dir.names), path: &path };
+        let rules = place.read(in_repository, &mut problems);
+        if base.is_none() && problems.is_empty() && rules.is_empty() {
             return 0;
         }
-        let bytes = size_of::<Note>() + level.heap_bytes();
-        node.set_note(Note { level, base, problems });
+        let bytes = size_of::<NodeRules>() + rules.heap_bytes();
+        node.set_note(NodeRules { rules, base, problems });
         bytes
     }
 
-    fn base(&self, root: &Node, problems: &mut Problems) -> Base {
+    fn root_base(&self, root: &Node, problems: &mut ListProblems) -> RootBase {
         let path = self.start.join(OsStr::from_bytes(root.name().to_bytes()));
         let path = path.canonicalize().unwrap_or_else(|error| {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            problems.push(Problem::Access(plan::path(root), errno));
+            problems.push(ListProblem::Access(plan::path(root), errno));
             PathBuf::new()
         });
         let mut above = Vec::new();
-        // From the top: whether a directory is in a repository is decided above it.
+        // From the top down: a directory is in a repository if one above it is.
         let mut in_repository = false;
         for dir in path.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
-            let level = self.level_above(dir, in_repository, problems);
-            in_repository |= level.is_repository;
-            above.push((with_slash(dir.as_os_str().as_bytes().to_vec()).len(), level));
+            let rules = self.rules_above(dir, in_repository, problems);
+            in_repository |= rules.is_repository;
+            above.push((with_slash(dir.as_os_str().as_bytes().to_vec()).len(), rules));
         }
-        above.retain(|(_, level)| !level.is_empty());
+        above.retain(|(_, rules)| !rules.is_empty());
         above.reverse();
-        Base { path: with_slash(path.into_os_string().into_vec()), above }
+        RootBase { path: with_slash(path.into_os_string().into_vec()), above }
     }
 
-    fn level_above(&self, dir: &Path, in_repository: bool, problems: &mut Problems) -> Arc<Level> {
+    fn rules_above(&self, dir: &Path, in_repository: bool, problems: &mut ListProblems) -> Arc<DirRules> {
         let mut above = self.above.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(level) = above.get(dir) {
-            return level.clone();
+        if let Some(rules) = above.get(dir) {
+            return rules.clone();
         }
         let path = || with_slash(dir.as_os_str().as_bytes().to_vec());
         let opened = CString::new(path()).map_err(|_| Errno::INVAL);
-        let level = match opened.and_then(|path| sys::open_path(sys::CWD, &path, Follow::Yes)) {
-            Ok(fd) => Place { at: fd.as_fd(), names: None, path: &path }.level(in_repository, problems),
+        let rules = match opened.and_then(|path| sys::open_path(sys::CWD, &path, Follow::Yes)) {
+            Ok(fd) => RuleDir { at: fd.as_fd(), names: None, path: &path }.read(in_repository, problems),
             Err(errno) => {
-                problems.push(Problem::Access(path(), errno));
-                Level::default()
+                problems.push(ListProblem::Access(path(), errno));
+                DirRules::default()
             }
         };
-        let level = Arc::new(level);
-        above.insert(dir.to_owned(), level.clone());
-        level
+        let rules = Arc::new(rules);
+        above.insert(dir.to_owned(), rules.clone());
+        rules
     }
 
-    /// The rules for what is in `dir`, which has been looked at; `None` if there are none.
-    pub(crate) fn rules_in<'a>(&'a self, dir: &'a Node) -> Option<Here<'a>> {
+    /// Returns the rules for the entries of `dir`, whose own rules have been read. `None` if there
+    /// are none.
+    pub(crate) fn rules_in<'a>(&'a self, dir: &'a Node) -> Option<DirIgnores<'a>> {
         let root = dir.chain().last()?;
-        let base = root.note::<Note>()?.base.as_ref()?;
-        // What comes before the names below the root in the paths that are matched, but not in those that are printed.
+        let base = root.note::<NodeRules>()?.base.as_ref()?;
+        // Matching uses real paths: the real path of the root replaces the root as given.
         let len_of = |node: &Node| base.path.len() + node.path_len_with_slash() - root.path_len_with_slash();
-        let below = dir.chain().filter_map(|node| Some((len_of(node), &node.note::<Note>()?.level)));
-        let above = base.above.iter().map(|(len, level)| (*len, &**level));
-        let stack = Stack::new(&below.chain(above).collect::<Vec<_>>(), self.global.as_ref());
+        let below = dir.chain().filter_map(|node| Some((len_of(node), &node.note::<NodeRules>()?.rules)));
+        let above = base.above.iter().map(|(len, rules)| (*len, &**rules));
+        let stack = RuleStack::new(&below.chain(above).collect::<Vec<_>>(), self.global.as_ref());
         if stack.is_empty() {
             return None;
         }
@@ -213,46 +221,47 @@ impl Vcs {
             reported.push(b'/');
             path.extend_from_slice(&reported[root.path_len_with_slash()..]);
         }
-        Some(Here { stack, len: path.len(), path })
+        Some(DirIgnores { stack, len: path.len(), path })
     }
 }
 
-impl Base {
+impl RootBase {
     fn is_in_repository(&self) -> bool {
-        self.above.iter().any(|(_, level)| level.is_repository)
+        self.above.iter().any(|(_, rules)| rules.is_repository)
     }
 }
 
-/// Whether a directory above this one, below a root or above that, is a repository.
+/// Returns whether a directory above this one, below or above the root, is a repository.
 fn is_in_repository(dir: &Node) -> bool {
-    let says =
-        |note: &Note| note.level.is_repository || note.base.as_ref().is_some_and(Base::is_in_repository);
+    let says = |note: &NodeRules| {
+        note.rules.is_repository || note.base.as_ref().is_some_and(RootBase::is_in_repository)
+    };
     dir.chain().filter_map(Node::note).any(says)
 }
 
-/// What was wrong with the files of a directory, and of those above a root.
-pub(crate) fn problems_of(dir: &Node) -> &[Problem] {
-    dir.note::<Note>().map_or(&[], |note| &note.problems)
+/// Returns the problems with the files of rules of a directory, and of those above a root.
+pub(crate) fn problems_of(dir: &Node) -> &[ListProblem] {
+    dir.note::<NodeRules>().map_or(&[], |note| &note.problems)
 }
 
-/// The rules in one directory.
-pub(crate) struct Here<'a> {
-    stack: Stack<'a>,
-    /// The directory's path, and behind it the name asked for last.
+/// The rules for the entries of one directory.
+pub(crate) struct DirIgnores<'a> {
+    stack: RuleStack<'a>,
+    /// The directory's path, followed by the name of the last test.
     path: Vec<u8>,
     len: usize,
 }
 
-impl Here<'_> {
-    /// Whether the entry `name` is left out.
-    pub(crate) fn leaves_out(&mut self, name: &[u8], is_dir: bool) -> bool {
+impl DirIgnores<'_> {
+    /// Returns whether the entry `name` is ignored.
+    pub(crate) fn ignores(&mut self, name: &[u8], is_dir: bool) -> bool {
         self.path.truncate(self.len);
         self.path.extend_from_slice(name);
         self.stack.leaves_out(&self.path, is_dir)
     }
 
-    /// Whether it is left out whatever it is.
-    pub(crate) fn leaves_out_anyway(&mut self, name: &[u8]) -> bool {
-        self.leaves_out(name, true) && self.leaves_out(name, false)
+    /// Returns whether the entry is ignored whatever its type.
+    pub(crate) fn ignores_any_type(&mut self, name: &[u8]) -> bool {
+        self.ignores(name, true) && self.ignores(name, false)
     }
 }

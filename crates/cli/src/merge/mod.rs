@@ -10,49 +10,51 @@ use std::sync::atomic::Ordering;
 use fathom_inventory::merge::merge;
 use fathom_inventory::store::Inventory;
 
-use self::table::{FLAGS, Key};
+use self::table::{FLAGS, MergeOption};
 use crate::flag::Scope;
-use crate::getopt::{Getopt, Order};
+use crate::getopt::{Getopt, OperandOrder};
 use crate::help;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, print, say_misuse};
-use crate::top::warning;
+use crate::output::{self, print, print_usage_error};
+use crate::top::incomplete_warning;
 
 const NAME: &str = "fathom merge";
-/// Exit status where there is no inventory.
+/// Exit status if no inventory was written.
 const FAILED: u8 = 1;
-/// Exit status of a command line that means nothing.
+/// Exit status for an invalid command line.
 const MISUSED: u8 = 2;
 
 /// The action that a command line requests.
-enum Asked {
+enum MergeAction {
     Help,
     Version,
     Merge { out: PathBuf, inventories: Vec<PathBuf> },
 }
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     match parse(words) {
-        Ok(Asked::Merge { out, inventories }) => run(&out, &inventories),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::MERGE, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(MergeAction::Merge { out, inventories }) => run(&out, &inventories),
+        Ok(MergeAction::Help) => print(NAME, &help::render(&table::MERGE, NAME, Scope::Full)),
+        Ok(MergeAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             MISUSED
         }
     }
 }
 
-fn parse(words: impl Iterator<Item = OsString>) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
+fn parse(words: impl Iterator<Item = OsString>) -> Result<MergeAction, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
     let mut out = None;
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            Key::Output => out = Some(PathBuf::from(OsString::from_vec(option.value.unwrap_or_default()))),
+            MergeOption::Help => return Ok(MergeAction::Help),
+            MergeOption::Version => return Ok(MergeAction::Version),
+            MergeOption::Output => {
+                out = Some(PathBuf::from(OsString::from_vec(option.value.unwrap_or_default())))
+            }
         }
     }
     let inventories: Vec<PathBuf> = getopt.into_operands().into_iter().map(PathBuf::from).collect();
@@ -61,26 +63,26 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Asked, Vec<u8>> {
     }
     let out = out.filter(|out| out.file_name().is_some());
     let out = out.ok_or_else(|| b"missing the name of the inventory (-o OUT)".to_vec())?;
-    Ok(Asked::Merge { out, inventories })
+    Ok(MergeAction::Merge { out, inventories })
 }
 
-fn say(message: &[u8]) {
-    output::say(NAME, message);
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
 }
 
 fn run(out: &std::path::Path, paths: &[PathBuf]) -> u8 {
     let stop = stop_on_interrupt();
     let inventories: Result<Vec<_>, _> = paths.iter().map(|path| Inventory::open(path)).collect();
-    match inventories.and_then(|inventories| merge(&inventories, out, &stop, &mut say)) {
+    match inventories.and_then(|inventories| merge(&inventories, out, &stop, &mut print_error)) {
         Ok(manifest) => {
             if !manifest.completeness.is_complete() {
-                say(warning(&manifest.completeness).as_bytes());
+                print_error(incomplete_warning(&manifest.completeness).as_bytes());
             }
             0
         }
         Err(_) if stop.load(Ordering::Relaxed) => INTERRUPTED,
         Err(error) => {
-            say(error.to_string().as_bytes());
+            print_error(error.to_string().as_bytes());
             FAILED
         }
     }

@@ -1,11 +1,11 @@
-//! The options of `fathom merge`. Only names and texts; what they do is `mod.rs`'s.
+//! The options of `fathom merge`: names and help texts. `mod.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// The setting or action that an option stands for.
+/// The options of `fathom merge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum MergeOption {
     Output,
     Help,
     Version,
@@ -14,23 +14,22 @@ pub(crate) enum Key {
 const WRITTEN: &str = "Where it goes";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    both(Key::Output, b'o', "output", WRITTEN, "make the inventory in the new directory OUT")
-        .required("OUT", Kind::File)
-        .more("While it is made it is called OUT.part. What is there is not replaced."),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+/// All options.
+pub(crate) const FLAGS: &[Flag<MergeOption>] = &[
+    both(MergeOption::Output, b'o', "output", WRITTEN, "make the inventory in the new directory OUT")
+        .required("OUT", ValueKind::File)
+        .more("The directory is called OUT.part until it is complete. An existing OUT is not replaced."),
+    long(MergeOption::Help, "help", ABOUT, "show this help and end"),
+    long(MergeOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const MERGE: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const MERGE: Command<MergeOption> = Command {
     name: "fathom merge",
     brief: "make one inventory of several",
     usage: &["-o OUT INVENTORY..."],
     about: &[
-        "Makes one inventory of the trees of several, in the order given, to be asked as one. Nothing of what was scanned is \
-         looked at, and no INVENTORY is changed. Directories and trees get numbers of their own; so do devices of other \
+        "Makes one inventory of the trees of several, in the order given, to be queried as one. The scanned trees are not read, and no INVENTORY is changed. Directories and trees get numbers of their own; so do devices of other \
          machines.",
     ],
     sections: &[WRITTEN, ABOUT],

@@ -1,5 +1,6 @@
-//! The DuckDB that is here, and how it is run: as a program of its own or as a module of Python. It takes the place of this
-//! process, so Ctrl-C, a closed pipe and the exit status need nobody in between. No shell has a part in it.
+//! Finds a DuckDB installation and runs it, as a program or as a Python module. It replaces this
+//! process with exec(3), so SIGINT, closed pipes and the exit status need no forwarding. No shell
+//! is involved.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,38 +14,38 @@ use std::process::Command;
 use rustix::fs::MemfdFlags;
 use serde_json::json;
 
-use super::args::Format;
+use super::args::AnswerFormat;
 use super::views::literal;
 
-/// How to get it; the end of each message that says it is missing.
+/// Installation instructions, the end of each message about a missing DuckDB.
 const INSTALL: &str = "install it with 'pip install duckdb', or from https://duckdb.org";
-/// Wider than any line: what is not for a terminal is not to be cut.
+/// Wider than any line, so that output for programs is not truncated.
 const UNLIMITED_COLUMNS: u32 = 1_000_000;
 const SCRIPT: &str = include_str!("duckdb.py");
 
-/// A DuckDB.
+/// A DuckDB installation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Engine {
+pub(crate) enum DuckDb {
     /// The program `duckdb`.
     Shell(PathBuf),
-    /// A Python that should have the module.
+    /// A Python interpreter that should have the module `duckdb`.
     Python(PathBuf),
 }
 
-/// What DuckDB is to do.
+/// The statements that DuckDB runs, and the format of the answer.
 #[derive(Debug)]
-pub(crate) struct Request {
-    /// Statements to begin with.
+pub(crate) struct DuckDbRequest {
+    /// Statements that run before the query.
     pub(crate) setup: Vec<String>,
     /// The user's query, unchanged.
     pub(crate) query: String,
-    pub(crate) format: Format,
-    /// Columns of the terminal, if the answer goes to one.
+    pub(crate) format: AnswerFormat,
+    /// The width of the terminal, if the answer is printed on one.
     pub(crate) columns: Option<u16>,
 }
 
-impl Engine {
-    /// The one that the environment names, or the first that is found.
+impl DuckDb {
+    /// Finds the installation that the environment names, or else the first one in PATH.
     pub(crate) fn find(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
         let path = env("PATH").unwrap_or_default();
         if let Some(name) = env("FATHOM_DUCKDB").filter(|name| !name.is_empty()) {
@@ -64,8 +65,9 @@ impl Engine {
         if name.as_bytes().starts_with(b"python") { Self::Python(program) } else { Self::Shell(program) }
     }
 
-    /// Becomes DuckDB, in the directory of the inventory; comes back only if that cannot be done.
-    pub(crate) fn become_it(self, inventory: &Path, request: &Request) -> String {
+    /// Executes DuckDB in the directory of the inventory. Returns an error message if that fails,
+    /// and does not return otherwise.
+    pub(crate) fn exec(self, inventory: &Path, request: &DuckDbRequest) -> String {
         let (program, text) = match &self {
             Self::Shell(program) => (program, request.for_shell()),
             Self::Python(program) => (program, request.for_python(program)),
@@ -75,12 +77,14 @@ impl Engine {
             Self::Shell(_) => {
                 command.args(["-batch", "-bail", "-init", "/dev/null"]).current_dir(inventory);
             }
-            // It goes there itself: which Python this is may depend on the directory it is started in.
+            // The script changes the directory itself: the directory in which Python starts may
+            // select another Python environment.
             Self::Python(_) => {
                 command.args(["-X", "utf8", "-c", SCRIPT]).arg(inventory);
             }
         }
-        // What is spilled holds names that others may not see in the tree itself.
+        // DuckDB's temporary files hold names that other users may not be able to list in the tree
+        // itself.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         let error = match input(text.as_bytes()) {
             Ok(file) => command.stdin(file).exec(),
@@ -90,28 +94,28 @@ impl Engine {
     }
 }
 
-impl Request {
-    /// What is typed to the program.
+impl DuckDbRequest {
+    /// Returns the input for the program `duckdb`.
     fn for_shell(&self) -> String {
         let mut text = self.setup.join(";\n");
         text += ";\n";
         text += match self.format {
-            Format::Table => ".mode duckbox\n.maxrows 1000\n",
-            Format::Csv => ".mode csv\n.nullvalue ''\n.separator , \"\\n\"\n",
-            Format::Json | Format::JsonLines => ".mode list\n.headers off\n",
+            AnswerFormat::Table => ".mode duckbox\n.maxrows 1000\n",
+            AnswerFormat::Csv => ".mode csv\n.nullvalue ''\n.separator , \"\\n\"\n",
+            AnswerFormat::Json | AnswerFormat::JsonLines => ".mode list\n.headers off\n",
         };
-        if self.format == Format::Table {
+        if self.format == AnswerFormat::Table {
             text += &format!(".maxwidth {}\n", self.width());
         }
         text + &self.statement() + ";\n"
     }
 
-    /// What `duckdb.py` reads.
+    /// Returns the input for `duckdb.py`.
     fn for_python(&self, program: &Path) -> String {
         let format = match self.format {
-            Format::Table => "table",
-            Format::Csv => "csv",
-            Format::Json | Format::JsonLines => "lines",
+            AnswerFormat::Table => "table",
+            AnswerFormat::Csv => "csv",
+            AnswerFormat::Json | AnswerFormat::JsonLines => "lines",
         };
         let missing = format!(
             "fathom query: needs DuckDB, which '{}' does not have as it is needed; {INSTALL}",
@@ -126,16 +130,17 @@ impl Request {
         self.columns.map_or(UNLIMITED_COLUMNS, u32::from)
     }
 
-    /// The query, made into the columns that its format needs. As an argument of `query()` it can be a SELECT and nothing else:
-    /// COPY could write to the files that may be read.
+    /// Returns the statement that wraps the query and produces the columns of the format. As an
+    /// argument of `query()` the text can only be a SELECT; a COPY could otherwise overwrite the
+    /// files that are readable.
     fn statement(&self) -> String {
         let rows = format!("query({})", literal(&self.query));
         let objects = format!("(FROM {rows}) \"row of the query\"");
         match self.format {
-            Format::Table => format!("FROM {rows}"),
-            Format::Csv => format!("SELECT COLUMNS(*)::VARCHAR FROM {rows}"),
-            Format::JsonLines => format!("SELECT to_json(\"row of the query\") FROM {objects}"),
-            Format::Json => format!(
+            AnswerFormat::Table => format!("FROM {rows}"),
+            AnswerFormat::Csv => format!("SELECT COLUMNS(*)::VARCHAR FROM {rows}"),
+            AnswerFormat::JsonLines => format!("SELECT to_json(\"row of the query\") FROM {objects}"),
+            AnswerFormat::Json => format!(
                 "SELECT '[' UNION ALL SELECT if(row_number() OVER () = 1, ' ', ',') || to_json(\"row of the query\") \
                  FROM {objects} UNION ALL SELECT ']'"
             ),
@@ -143,7 +148,7 @@ impl Request {
     }
 }
 
-/// A file without a name that holds `text`, to be read from its beginning.
+/// Creates an anonymous file with the contents `text`, positioned at its start.
 fn input(text: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("query", MemfdFlags::CLOEXEC)?);
     file.write_all(text)?;
@@ -151,8 +156,9 @@ fn input(text: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Where a program is: `name` itself if it is a path, or else the first in `path` that can be run. What is empty in `path`
-/// would be the current directory, where anybody may have put anything.
+/// Finds an executable: `name` itself if it is a path, or else the first match in `path`. Empty
+/// components of `path` mean the current directory, which may be under the control of other users;
+/// they are skipped.
 fn program(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -163,7 +169,7 @@ fn program(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
         let directories = std::env::split_paths(path).filter(|directory| !directory.as_os_str().is_empty());
         directories.map(|directory| directory.join(name)).find(runs)
     };
-    // The program starts in another directory.
+    // Make the path absolute, because the program starts in another directory.
     found.and_then(|file| std::path::absolute(file).ok())
 }
 
@@ -171,8 +177,8 @@ fn program(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn find_with(variables: &[(&str, &Path)]) -> Result<Engine, String> {
-        Engine::find(&|name| {
+    fn find_with(variables: &[(&str, &Path)]) -> Result<DuckDb, String> {
+        DuckDb::find(&|name| {
             let found = variables.iter().find(|variable| variable.0 == name);
             found.map(|variable| variable.1.as_os_str().to_owned())
         })
@@ -191,24 +197,24 @@ mod tests {
         let path = place.path();
         assert!(find_with(&[("PATH", path)]).is_err_and(|message| message.contains("pip install duckdb")));
         let python = executable(path, "python3");
-        assert_eq!(find_with(&[("PATH", path)]), Ok(Engine::Python(python.clone())));
+        assert_eq!(find_with(&[("PATH", path)]), Ok(DuckDb::Python(python.clone())));
         std::fs::write(path.join("duckdb"), "").expect("it is a directory of this test");
-        assert_eq!(find_with(&[("PATH", path)]), Ok(Engine::Python(python)), "what cannot be run is none");
+        assert_eq!(find_with(&[("PATH", path)]), Ok(DuckDb::Python(python)), "what cannot be run is none");
         let shell = executable(path, "duckdb");
-        assert_eq!(find_with(&[("PATH", path)]), Ok(Engine::Shell(shell)));
+        assert_eq!(find_with(&[("PATH", path)]), Ok(DuckDb::Shell(shell)));
         let named = executable(path, "python3.13");
         let other = [("PATH", path), ("FATHOM_DUCKDB", Path::new("python3.13"))];
-        assert_eq!(find_with(&other), Ok(Engine::Python(named.clone())));
-        assert_eq!(find_with(&[("FATHOM_DUCKDB", &named)]), Ok(Engine::Python(named)));
+        assert_eq!(find_with(&other), Ok(DuckDb::Python(named.clone())));
+        assert_eq!(find_with(&[("FATHOM_DUCKDB", &named)]), Ok(DuckDb::Python(named)));
         let none = find_with(&[("PATH", path), ("FATHOM_DUCKDB", Path::new("none"))]);
         assert!(none.is_err_and(|message| message.contains("cannot find none")));
     }
 
     #[test]
-    fn what_a_query_says_is_never_a_line_of_its_own() {
-        for format in [Format::Table, Format::Csv, Format::Json, Format::JsonLines] {
+    fn no_part_of_a_query_starts_a_line() {
+        for format in [AnswerFormat::Table, AnswerFormat::Csv, AnswerFormat::Json, AnswerFormat::JsonLines] {
             let query = "\n.shell id\n'); .shell id\n".to_owned();
-            let request = Request { setup: Vec::new(), query, format, columns: None };
+            let request = DuckDbRequest { setup: Vec::new(), query, format, columns: None };
             let text = request.for_shell();
             assert!(
                 !text.contains("\n.shell") && text.contains(r"query(E'\n.shell id\n''); .shell id\n')"),

@@ -1,11 +1,11 @@
-//! The options of `fathom query`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom query`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum QueryOption {
     Format,
     Json,
     File,
@@ -13,30 +13,30 @@ pub(crate) enum Key {
     Version,
 }
 
-/// The values of `--format`, in the order of [`super::args::Format`].
+/// The values of `--format`, in the order of [`super::args::AnswerFormat`].
 pub(crate) const FORMAT_WORDS: &[&str] = &["table", "csv", "json", "jsonl"];
 
 const QUERY_AND_ANSWER: &str = "The query and its answer";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    long(Key::Format, "format", QUERY_AND_ANSWER, "`table` (the default), `csv`, `json` or `jsonl`")
-        .required("FORMAT", Kind::Words(FORMAT_WORDS))
+/// All options.
+pub(crate) const FLAGS: &[Flag<QueryOption>] = &[
+    long(QueryOption::Format, "format", QUERY_AND_ANSWER, "`table` (the default), `csv`, `json` or `jsonl`")
+        .required("FORMAT", ValueKind::Words(FORMAT_WORDS))
         .more(
             "`table` is for people: of more than 1,000 rows it shows the first and the last, and says so. The others \
              have all rows and need no memory for them: `csv` has a line of names first, `json` is one array of \
              objects, `jsonl` an object a line.",
         ),
-    long(Key::Json, "json", QUERY_AND_ANSWER, "the same as `--format=json`"),
-    both(Key::File, b'f', "file", QUERY_AND_ANSWER, "read the query from FILE; `-` is standard input")
-        .required("FILE", Kind::File),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    long(QueryOption::Json, "json", QUERY_AND_ANSWER, "the same as `--format=json`"),
+    both(QueryOption::File, b'f', "file", QUERY_AND_ANSWER, "read the query from FILE; `-` is standard input")
+        .required("FILE", ValueKind::File),
+    long(QueryOption::Help, "help", ABOUT, "show this help and end"),
+    long(QueryOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const QUERY: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const QUERY: Command<QueryOption> = Command {
     name: "fathom query",
     brief: "ask an inventory in SQL",
     usage: &["[OPTION]... INVENTORY SQL", "[OPTION]... -f FILE INVENTORY"],
@@ -64,7 +64,7 @@ const VIEWS: Note = Note {
     title: "Views",
     text: &[
         "`files`: a row for each entry that is no directory, with its `path`.",
-        "`dirs`: a row for each directory, with the sums of what is right in it and of all below it.",
+        "`dirs`: a row for each directory, with the sums of its own entries and of everything below it.",
         "`entries`: all entries, directories too, with the columns of `files`.",
         "`errors`, `links`, `users`, `groups`: what could not be read, names of files that have several, and owners.",
     ],
@@ -86,7 +86,7 @@ const ENVIRONMENT: Note = Note {
     title: "Environment",
     text: &[
         "FATHOM_DUCKDB: the program to use; one whose name begins with `python` has to have the module `duckdb`.",
-        "TMPDIR: where to put what does not fit in memory.",
+        "TMPDIR: the directory for data that does not fit in memory.",
         "TZ: the time zone in which times are shown.",
     ],
     man_only: true,

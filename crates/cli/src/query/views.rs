@@ -1,13 +1,14 @@
-//! The statements that show DuckDB an inventory, and then close everything else to it. Owns the views' definitions;
-//! docs/inventory.md describes the tables that they stand on.
+//! The SQL statements that define views of an inventory, and then deny DuckDB access to everything
+//! else. Owns the views; docs/inventory.md describes the underlying tables.
 
 use fathom_inventory::store::Manifest;
 
-/// The views that are a table as it is.
-const PLAIN: [&str; 5] = ["dirs", "errors", "links", "users", "groups"];
+/// Views that show a table unchanged.
+const PLAIN_VIEWS: [&str; 5] = ["dirs", "errors", "links", "users", "groups"];
 
-/// Everything but directories. A path that has anything that is not UTF-8 in it is written as such a name is, backslashes
-/// twice, in all its parts. The join keeps ranges of `dir_id` on both of its sides, so that a subtree is read and no more.
+/// All entries but directories. A path with a component that is not UTF-8 is escaped as a whole,
+/// with doubled backslashes. The join keeps the ranges of `dir_id` on both sides, so that a query
+/// for a subtree reads only that subtree.
 const FILES: &str = r"
 CREATE VIEW files AS SELECT
     e.dir_id,
@@ -28,8 +29,9 @@ CREATE VIEW files AS SELECT
     e.* EXCLUDE (dir_id)
 FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
 
-/// Everything. A directory is in its parent, and has an `errno` here only for what that means of other entries. Inventories of
-/// earlier formats lack some of the columns: a pattern takes those that are there.
+/// All entries, including directories. A directory has its parent's `dir_id`, and an `errno` only
+/// in the sense that it has for other entries. Inventories of earlier formats lack some of the
+/// columns: the pattern selects the existing ones.
 const ENTRIES: &str = "
 CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
     coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type,
@@ -37,30 +39,33 @@ CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
     CASE WHEN mode IS NULL THEN errno END AS errno
 FROM dirs";
 
-/// What to run before the query, in the directory of the inventory. Results that do not fit in memory go to `spill`.
-/// Fails if the manifest is not one that `fathom scan` wrote.
+/// Returns the statements to run before the query, in the directory of the inventory. Results that
+/// do not fit into memory go to `spill`.
+///
+/// # Errors
+/// Fails if `fathom scan` cannot have written the manifest.
 pub(crate) fn setup(manifest: &Manifest, spill: Option<&str>) -> Result<Vec<String>, String> {
-    if let Some(file) = manifest.files.iter().find(|file| !is_plain(&file.name)) {
+    if let Some(file) = manifest.files.iter().find(|file| !is_table_file(&file.name)) {
         return Err(format!(
             "its manifest lists the file {:?}, which is no name of a file of an inventory",
             file.name
         ));
     }
     let mut statements = Vec::new();
-    for table in PLAIN {
+    for table in PLAIN_VIEWS {
         let files = files(manifest, table)?;
         statements.push(format!("CREATE VIEW {table} AS FROM read_parquet({files})"));
     }
     let (entries, dirs) = (files(manifest, "entries")?, files(manifest, "dirs")?);
     statements.push(FILES.trim_start().replace("{entries}", &entries).replace("{dirs}", &dirs));
     statements.push(ENTRIES.trim_start().to_owned());
-    statements.extend(locks(manifest, spill));
+    statements.extend(access_limits(manifest, spill));
     Ok(statements)
 }
 
-/// From here on only the listed files can be opened, and this cannot be changed. Without a word on where to spill, DuckDB
-/// would do it in the current directory, which is the inventory.
-fn locks(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
+/// Restricts DuckDB to the listed files, irrevocably. The spill directory is always set, because
+/// DuckDB's default is the current directory, which is the inventory.
+fn access_limits(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
     let all = list(manifest.files.iter().map(|file| &file.name[..]));
     [
         format!("SET temp_directory = {}", literal(spill.unwrap_or_default())),
@@ -70,7 +75,7 @@ fn locks(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
     ]
 }
 
-/// The files of a table, as a list in SQL.
+/// Returns the files of a table as a list in SQL.
 fn files(manifest: &Manifest, table: &str) -> Result<String, String> {
     let mut names =
         manifest.files.iter().filter(|file| file.table == table).map(|file| &file.name[..]).peekable();
@@ -85,15 +90,16 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", literals.join(", "))
 }
 
-/// Whether a name is that of a Parquet file right in the directory, whoever wrote the manifest, and is no pattern to DuckDB.
-fn is_plain(name: &str) -> bool {
+/// Returns whether `name` is a Parquet file directly in the inventory's directory, and is not a
+/// glob pattern for DuckDB. The manifest is untrusted.
+fn is_table_file(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.ends_with(".parquet")
         && name.bytes().all(allowed)
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// `text` as a literal in SQL, on one line whatever is in it.
+/// Returns `text` as a literal in SQL, on one line.
 pub(super) fn literal(text: &str) -> String {
     let escaped = text.replace('\\', r"\\").replace('\'', "''").replace('\n', r"\n").replace('\r', r"\r");
     format!("E'{escaped}'")

@@ -1,4 +1,4 @@
-//! From a command line to what a run of `fathom scan` needs, or to what it has to say instead. Prints nothing.
+//! The arguments of `fathom scan`: parses and checks the command line. Prints nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -12,81 +12,82 @@ use std::time::Duration;
 
 use fathom_du::exclude;
 use fathom_inventory::estimate::{Budget, Survey};
-use fathom_inventory::scan::{LeftOut, Scan};
-use fathom_inventory::store::Also;
+use fathom_inventory::scan::{Exclusions, Scan};
+use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::{Choice, Leaps};
 
-use super::table::{FLAGS, Key};
-use crate::du::extra::{self, When};
+use super::table::{FLAGS, ScanOption};
+use crate::du::extra::{self, ShowWhen};
 use crate::getent;
-use crate::getopt::{Getopt, Match, Order};
+use crate::getopt::{Getopt, OperandOrder, ParsedOption};
 use crate::output::reason;
 
-/// Entries between two points to go on from: a few seconds' worth on a disk.
+/// Entries between two checkpoints: a few seconds of work on a disk.
 const CHECKPOINT_ENTRIES: u64 = 1_000_000;
 
-/// What a command line comes to.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum ScanAction {
     Help,
     Version,
     Scan(Box<ScanArgs>),
     Estimate(Box<EstimateArgs>),
 }
 
-/// Everything a run needs.
+/// The arguments of a scan.
 #[derive(Debug)]
 pub(crate) struct ScanArgs {
     pub(crate) scan: Scan,
     pub(crate) output: PathBuf,
     pub(crate) resume: bool,
     pub(crate) stats: bool,
-    pub(crate) progress: When,
+    pub(crate) progress: ShowWhen,
 }
 
-/// Everything an estimate needs.
+/// The arguments of an estimate.
 #[derive(Debug)]
 pub(crate) struct EstimateArgs {
     pub(crate) survey: Survey,
     pub(crate) json: bool,
     pub(crate) stats: bool,
-    pub(crate) progress: When,
+    pub(crate) progress: ShowWhen,
 }
 
-/// The largest subtrees that an estimate tells of.
+/// The number of largest subtrees in an estimate.
 const LARGEST: usize = 10;
 
-/// Reads the command line `words`, without the program's and the command's name. A message is without the program's name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<Asked, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
-    let mut reader = Reader::new();
+/// Parses the command line `words`, without the names of program and command. Error messages do not
+/// contain the program name.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<ScanAction, Vec<u8>> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+    let mut parser = ScanParser::new();
     for step in getopt.by_ref() {
         let option = step.map_err(|misuse| misuse.message())?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            key => reader.take(key, option, charset)?,
+            ScanOption::Help => return Ok(ScanAction::Help),
+            ScanOption::Version => return Ok(ScanAction::Version),
+            key => parser.apply(key, option, charset)?,
         }
     }
-    reader.finish(getopt.into_operands())
+    parser.finish(getopt.into_operands())
 }
 
-/// What is known so far.
-struct Reader {
+/// The options parsed so far.
+struct ScanParser {
     scan: Scan,
     output: Option<PathBuf>,
     resume: bool,
     estimate: Option<Duration>,
     json: bool,
-    /// The first option that is for inventories alone.
+    /// The first option that applies to inventories only.
     inventory_only: Option<String>,
     stats: bool,
-    progress: When,
+    progress: ShowWhen,
 }
 
-impl Reader {
+impl ScanParser {
     fn new() -> Self {
         let scan = Scan {
             roots: Vec::new(),
@@ -96,8 +97,8 @@ impl Reader {
             in_flight_max: None,
             rate: None,
             one_file_system: false,
-            left_out: LeftOut::default(),
-            also: Also::default(),
+            exclusions: Exclusions::default(),
+            optional_columns: OptionalColumns::default(),
             selector: super::select::selector,
             owners: getent::owners(),
             deadline: None,
@@ -115,53 +116,73 @@ impl Reader {
             json: false,
             inventory_only: None,
             stats: false,
-            progress: When::Auto,
+            progress: ShowWhen::Auto,
         }
     }
 
-    fn take(&mut self, key: Key, option: Match<Key>, charset: Charset) -> Result<(), Vec<u8>> {
+    fn apply(
+        &mut self,
+        key: ScanOption,
+        option: ParsedOption<ScanOption>,
+        charset: Charset,
+    ) -> Result<(), Vec<u8>> {
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::Refusal| refusal.message(&spelling, &value, charset);
-        if matches!(key, Key::Output | Key::Mode | Key::Resume | Key::Since | Key::Deadline | Key::Checkpoint)
-            || matches!(key, Key::Also | Key::Exclude | Key::ExcludeFrom | Key::MaxDepth | Key::IgnoreVcs)
-        {
+        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
+        if matches!(
+            key,
+            ScanOption::Output
+                | ScanOption::Mode
+                | ScanOption::Resume
+                | ScanOption::Since
+                | ScanOption::Deadline
+                | ScanOption::Checkpoint
+        ) || matches!(
+            key,
+            ScanOption::Also
+                | ScanOption::Exclude
+                | ScanOption::ExcludeFrom
+                | ScanOption::MaxDepth
+                | ScanOption::IgnoreVcs
+        ) {
             self.inventory_only.get_or_insert_with(|| spelling.clone());
         }
         match key {
-            Key::Output => self.output = Some(OsString::from_vec(value).into()),
-            Key::Mode => self.scan.mode = Some(mode(&value, charset)?),
-            Key::OneFileSystem => self.scan.one_file_system = true,
-            Key::Exclude => self.scan.left_out.patterns.push(value),
-            Key::ExcludeFrom => self.scan.left_out.patterns.extend(patterns(value, charset)?),
-            Key::MaxDepth => {
+            ScanOption::Output => self.output = Some(OsString::from_vec(value).into()),
+            ScanOption::Mode => self.scan.mode = Some(mode(&value, charset)?),
+            ScanOption::OneFileSystem => self.scan.one_file_system = true,
+            ScanOption::Exclude => self.scan.exclusions.patterns.push(value),
+            ScanOption::ExcludeFrom => self.scan.exclusions.patterns.extend(patterns(value, charset)?),
+            ScanOption::MaxDepth => {
                 let depth = whole(&value, &spelling, charset)?;
-                self.scan.left_out.max_depth = Some(usize::try_from(depth).unwrap_or(usize::MAX));
+                self.scan.exclusions.max_depth = Some(usize::try_from(depth).unwrap_or(usize::MAX));
             }
-            Key::Also => self.scan.also = self.scan.also.union(also(&value, charset)?),
-            Key::IgnoreVcs => self.scan.left_out.ignores_vcs = true,
-            Key::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
-            Key::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
-            Key::Json => self.json = true,
-            Key::Resume => self.resume = true,
-            Key::Since => self.scan.since = Some(OsString::from_vec(value).into()),
-            Key::Rate => self.scan.rate = Some(number(&value, &spelling, charset)?),
-            Key::Checkpoint => self.scan.checkpoint_entries = number(&value, &spelling, charset)?,
-            Key::MaxInFlight => {
+            ScanOption::Also => {
+                self.scan.optional_columns = self.scan.optional_columns.union(also(&value, charset)?)
+            }
+            ScanOption::IgnoreVcs => self.scan.exclusions.ignores_vcs = true,
+            ScanOption::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
+            ScanOption::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
+            ScanOption::Json => self.json = true,
+            ScanOption::Resume => self.resume = true,
+            ScanOption::Since => self.scan.since = Some(OsString::from_vec(value).into()),
+            ScanOption::Rate => self.scan.rate = Some(number(&value, &spelling, charset)?),
+            ScanOption::Checkpoint => self.scan.checkpoint_entries = number(&value, &spelling, charset)?,
+            ScanOption::MaxInFlight => {
                 let max = number(&value, &spelling, charset)?;
                 self.scan.in_flight_max = Some(usize::try_from(max).unwrap_or(usize::MAX));
             }
-            Key::Stats => self.stats = true,
-            Key::Progress if value.is_empty() => self.progress = When::Always,
-            Key::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            Key::Io => self.scan.choice = extra::model(&value).map_err(refused)?,
-            Key::Threads => self.scan.threads = Some(extra::threads(&value).map_err(refused)?.get()),
-            Key::Help | Key::Version => {}
+            ScanOption::Stats => self.stats = true,
+            ScanOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
+            ScanOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
+            ScanOption::Io => self.scan.choice = extra::model(&value).map_err(refused)?,
+            ScanOption::Threads => self.scan.threads = Some(extra::threads(&value).map_err(refused)?.get()),
+            ScanOption::Help | ScanOption::Version => {}
         }
         Ok(())
     }
 
-    fn finish(mut self, operands: Vec<OsString>) -> Result<Asked, Vec<u8>> {
+    fn finish(mut self, operands: Vec<OsString>) -> Result<ScanAction, Vec<u8>> {
         if operands.is_empty() && !self.resume {
             return Err(b"missing operand: what to scan".to_vec());
         }
@@ -178,7 +199,7 @@ impl Reader {
         }
     }
 
-    fn into_estimate(self, time: Duration) -> Result<Asked, Vec<u8>> {
+    fn into_estimate(self, time: Duration) -> Result<ScanAction, Vec<u8>> {
         if let Some(option) = self.inventory_only {
             return Err(
                 [b"--estimate makes no inventory: ", option.as_bytes(), b" does not go with it"].concat()
@@ -195,29 +216,29 @@ impl Reader {
             rate: scan.rate,
             one_file_system: scan.one_file_system,
             largest: LARGEST,
-            // Another run is to be another sample.
+            // Every run draws another sample.
             seed: RandomState::new().hash_one(0),
             stop: scan.stop,
         };
-        Ok(Asked::Estimate(Box::new(EstimateArgs { survey, json, stats, progress })))
+        Ok(ScanAction::Estimate(Box::new(EstimateArgs { survey, json, stats, progress })))
     }
 
-    fn into_scan(mut self) -> Result<Asked, Vec<u8>> {
+    fn into_scan(mut self) -> Result<ScanAction, Vec<u8>> {
         if self.json {
             return Err(b"--json goes with --estimate".to_vec());
         }
         let output = self.output.filter(|output| output.file_name().is_some());
         let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
-        let left_out = &self.scan.left_out;
-        if self.resume && *left_out != LeftOut::default() {
+        let exclusions = &self.scan.exclusions;
+        if self.resume && *exclusions != Exclusions::default() {
             return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());
         }
-        if self.scan.since.is_some() && (left_out.ignores_vcs || left_out.max_depth.is_some()) {
+        if self.scan.since.is_some() && (exclusions.ignores_vcs || exclusions.max_depth.is_some()) {
             return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
         }
         self.scan.options = options(&self.scan);
         let Self { scan, resume, stats, progress, .. } = self;
-        Ok(Asked::Scan(Box::new(ScanArgs { scan, output, resume, stats, progress })))
+        Ok(ScanAction::Scan(Box::new(ScanArgs { scan, output, resume, stats, progress })))
     }
 }
 
@@ -229,8 +250,8 @@ fn time(value: &[u8], option: &str, charset: Charset) -> Result<Duration, Vec<u8
     duration::parse_or_seconds(value).map_err(|_| message())
 }
 
-/// Permission bits of files, in octal: their owner may read and write them in any case. The execute
-/// bits say nothing here.
+/// Parses the permission bits of files, in octal. The owner's read and write bits must be set;
+/// execute bits are ignored.
 fn mode(value: &[u8], charset: Charset) -> Result<u32, Vec<u8>> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -243,24 +264,24 @@ fn mode(value: &[u8], charset: Charset) -> Result<u32, Vec<u8>> {
     mode.map(|mode| mode & 0o666).ok_or_else(message)
 }
 
-/// Names of columns, separated by commas.
-fn also(value: &[u8], charset: Charset) -> Result<Also, Vec<u8>> {
+/// Parses names of columns, separated by commas.
+fn also(value: &[u8], charset: Charset) -> Result<OptionalColumns, Vec<u8>> {
     let parsed =
         std::str::from_utf8(value).ok().filter(|text| !text.is_empty()).and_then(|text| text.parse().ok());
     let message = || {
-        let known = Also::NAMES.join(", ");
+        let known = OptionalColumns::NAMES.join(", ");
         let why = format!(" for '--also': columns are {known}, separated by commas").into_bytes();
         [b"invalid argument ", &quote(value, charset)[..], &why].concat()
     };
     parsed.ok_or_else(message)
 }
 
-/// Whether each worker has one call under way at a time.
+/// Returns whether each worker of the model has at most one call in flight.
 fn is_blocking(choice: Choice) -> bool {
     matches!(choice, Choice::Sync | Choice::Threads(_) | Choice::Auto)
 }
 
-/// A number above 0.
+/// Parses a positive number.
 fn number(value: &[u8], spelling: &str, charset: Charset) -> Result<u64, Vec<u8>> {
     match whole(value, spelling, charset) {
         Ok(0) => Err(invalid(value, spelling, charset)),
@@ -278,7 +299,7 @@ fn invalid(value: &[u8], spelling: &str, charset: Charset) -> Vec<u8> {
     [b"invalid number ", &value[..], b" for ", &spelling[..]].concat()
 }
 
-/// The patterns in a file; `-` is standard input.
+/// Reads the patterns in a file; `-` is standard input.
 fn patterns(path: Vec<u8>, charset: Charset) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     let mut text = Vec::new();
     let read = match path.as_slice() {
@@ -291,17 +312,19 @@ fn patterns(path: Vec<u8>, charset: Charset) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     }
 }
 
-/// What the manifest says of the options.
+/// Returns the options as recorded in the manifest.
 fn options(scan: &Scan) -> BTreeMap<String, String> {
     let mut options = BTreeMap::from([
         ("io".to_owned(), scan.choice.to_string()),
         ("one-file-system".to_owned(), scan.one_file_system.to_string()),
     ]);
     options.extend(scan.threads.map(|threads| ("threads".to_owned(), threads.to_string())));
-    options.extend((!scan.also.is_empty()).then(|| ("also".to_owned(), scan.also.to_string())));
+    options.extend(
+        (!scan.optional_columns.is_empty()).then(|| ("also".to_owned(), scan.optional_columns.to_string())),
+    );
     options.extend(scan.rate.map(|rate| ("rate".to_owned(), rate.to_string())));
     options.extend(scan.in_flight_max.map(|max| ("max-in-flight".to_owned(), max.to_string())));
-    let LeftOut { patterns, ignores_vcs, max_depth } = &scan.left_out;
+    let Exclusions { patterns, ignores_vcs, max_depth } = &scan.exclusions;
     let patterns: Vec<_> = patterns.iter().map(|pattern| String::from_utf8_lossy(pattern)).collect();
     options.extend((!patterns.is_empty()).then(|| ("exclude".to_owned(), patterns.join("\n"))));
     options.extend(ignores_vcs.then(|| ("ignore-vcs".to_owned(), true.to_string())));

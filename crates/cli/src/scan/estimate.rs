@@ -1,46 +1,46 @@
-//! `fathom scan --estimate`: how an estimate looks, and what is said of what it lacks.
+//! `fathom scan --estimate`: prints an estimate, and warnings about its gaps.
 
-use fathom_inventory::estimate::{Basis, Figures, Outcome, Range, estimate};
+use fathom_inventory::estimate::{Basis, EstimateRange, SurveyOutcome, TreeEstimate, estimate};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 
 use super::args::EstimateArgs;
-use super::{NAME, NOTHING, Shown, say};
-use crate::du::extra::When;
-use crate::du::progress::Meter;
-use crate::du::view::json::Object;
+use super::{NAME, NOTHING, ScanWatch, print_error};
+use crate::du::extra::ShowWhen;
+use crate::du::progress::ProgressMeter;
+use crate::du::view::json::JsonObject;
 use crate::du::view::screen::Screen;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::output::Output;
-use crate::start::Start;
+use crate::start::AutoStart;
 
-/// Makes the estimate and shows it; the exit status.
+/// Makes and prints the estimate. Returns the exit status.
 pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     let EstimateArgs { mut survey, json, stats, progress } = args;
     survey.stop = stop_on_interrupt();
-    let start = Start::read(NAME.as_bytes(), charset, survey.choice, survey.threads.is_some());
-    survey.leaps = start.leaps.clone();
-    let meter = Meter::new(progress);
-    let ended = estimate(&survey, &mut Shown { meter: &meter, charset });
+    let start = AutoStart::read(NAME.as_bytes(), charset, survey.choice, survey.threads.is_some());
+    survey.leaps = start.hints.clone();
+    let meter = ProgressMeter::new(progress);
+    let ended = estimate(&survey, &mut ScanWatch { meter: &meter, charset });
     meter.clear();
     let outcome = match ended {
         Ok(outcome) => outcome,
         Err(error) => {
-            say(error.to_string().as_bytes());
+            print_error(error.to_string().as_bytes());
             return NOTHING;
         }
     };
     if stats {
-        start.notes(&outcome.devices).for_each(|note| say(note.as_bytes()));
+        start.notes(&outcome.devices).for_each(|note| print_error(note.as_bytes()));
         let (reads, ms) = (outcome.reads, outcome.elapsed.as_secs_f64() * 1e3);
-        say(format!("{reads} directories read, {ms:.1} ms").as_bytes());
+        print_error(format!("{reads} directories read, {ms:.1} ms").as_bytes());
     }
     let interrupted = outcome.stopped && survey.stop.load(std::sync::atomic::Ordering::Relaxed);
     let mut out = Output::new();
     if json {
         write_json(&outcome, &mut out);
     } else {
-        write_text(&outcome, &Screen::new(When::Never, charset), &mut out);
+        write_text(&outcome, &Screen::new(ShowWhen::Never, charset), &mut out);
     }
     let written = out.finish(NAME);
     match status(&outcome, interrupted) {
@@ -49,12 +49,12 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     }
 }
 
-/// Says what is missing, if anything is.
-fn status(outcome: &Outcome, interrupted: bool) -> u8 {
+/// Reports the gaps in the estimate. Returns the exit status.
+fn status(outcome: &SurveyOutcome, interrupted: bool) -> u8 {
     if outcome.errors > 0 {
         let count = outcome.errors;
         let words = if count == 1 { "entry that was met is" } else { "entries that were met are" };
-        say(format!("{count} {words} missing in the estimate").as_bytes());
+        print_error(format!("{count} {words} missing in the estimate").as_bytes());
     }
     if outcome.stopped {
         let why = if interrupted { "interrupted" } else { "given up, as some directory takes too long" };
@@ -63,7 +63,7 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
         } else {
             "the last estimate"
         };
-        say(format!("{why}: this is {what} before that").as_bytes());
+        print_error(format!("{why}: this is {what} before that").as_bytes());
     }
     match (interrupted, outcome.stopped || outcome.errors > 0) {
         (true, _) => INTERRUPTED,
@@ -72,8 +72,8 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
     }
 }
 
-/// Of each row, its words and name, its numbers, and whether those are bytes.
-fn rows(figures: &Figures) -> [(&'static str, &'static str, Range, bool); 5] {
+/// Returns the rows of the report: label, JSON name, range, and whether the unit is bytes.
+fn rows(figures: &TreeEstimate) -> [(&'static str, &'static str, EstimateRange, bool); 5] {
     [
         ("entries", "entries", figures.entries, false),
         ("files", "files", figures.files, false),
@@ -83,7 +83,7 @@ fn rows(figures: &Figures) -> [(&'static str, &'static str, Range, bool); 5] {
     ]
 }
 
-fn write_text(outcome: &Outcome, screen: &Screen, out: &mut Output) {
+fn write_text(outcome: &SurveyOutcome, screen: &Screen, out: &mut Output) {
     let (reads, seconds) = (outcome.reads, outcome.elapsed.as_secs_f64());
     let what = match outcome.total.entries.basis {
         _ if outcome.exact && outcome.errors > 0 => {
@@ -108,14 +108,14 @@ fn write_text(outcome: &Outcome, screen: &Screen, out: &mut Output) {
         buffer.extend_from_slice(format!("{:26}  ", shown(figures.allocated, true)).as_bytes());
         buffer.extend_from_slice(&screen.name(path));
         buffer.push(b'\n');
-        out.relieve();
+        out.flush_if_full();
     }
 }
 
 /// Returns the statement about the confidence of the ranges of an estimate.
-fn confidence(figures: &Figures) -> &'static str {
+fn confidence(figures: &TreeEstimate) -> &'static str {
     let (mut any, mut all) = (false, true);
-    for (_, _, Range { basis, .. }, _) in rows(figures) {
+    for (_, _, EstimateRange { basis, .. }, _) in rows(figures) {
         any |= basis == Basis::Confident;
         all &= matches!(basis, Basis::Confident | Basis::Count);
     }
@@ -126,13 +126,14 @@ fn confidence(figures: &Figures) -> &'static str {
     }
 }
 
-/// A number, with its range if that has a confidence, or with what was counted.
-fn shown(range: Range, is_bytes: bool) -> String {
+/// Formats an estimate, with its range if that has a confidence, or else with the number that was
+/// counted.
+fn shown(range: EstimateRange, is_bytes: bool) -> String {
     let number = |number: f64| match is_bytes {
         true => human(number),
         false => whole(number).to_string(),
     };
-    let Range { estimate, counted, low, high, basis } = range;
+    let EstimateRange { estimate, counted, low, high, basis } = range;
     let floor = |value: f64| if is_bytes { number(value) } else { number(value.floor()) };
     match basis {
         Basis::Count => number(estimate),
@@ -146,7 +147,7 @@ fn shown(range: Range, is_bytes: bool) -> String {
     }
 }
 
-/// The nearest whole number.
+/// Rounds to the nearest integer.
 fn whole(number: f64) -> u64 {
     number.round() as u64
 }
@@ -157,15 +158,15 @@ fn human(bytes: f64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn write_json(outcome: &Outcome, out: &mut Output) {
+fn write_json(outcome: &SurveyOutcome, out: &mut Output) {
     for (path, figures) in &outcome.largest {
-        let mut object = Object::new(out.buffer());
+        let mut object = JsonObject::new(out.buffer());
         object.text("path", path);
         write_figures(figures, &mut object);
         object.end();
-        out.relieve();
+        out.flush_if_full();
     }
-    let mut object = Object::new(out.buffer());
+    let mut object = JsonObject::new(out.buffer());
     object.nested("total", |total| write_figures(&outcome.total, total));
     object.flag("exact", outcome.exact);
     object.flag("complete", !outcome.stopped && outcome.errors == 0);
@@ -175,15 +176,16 @@ fn write_json(outcome: &Outcome, out: &mut Output) {
     object.end();
 }
 
-fn write_figures(figures: &Figures, object: &mut Object<'_>) {
+fn write_figures(figures: &TreeEstimate, object: &mut JsonObject<'_>) {
     for (_, name, range, _) in rows(figures) {
         object.nested(name, |object| write_range(&range, object));
     }
 }
 
-/// `low` and `high` hold with the `confidence`; without one, `low` is what was counted.
-fn write_range(range: &Range, object: &mut Object<'_>) {
-    let Range { estimate, counted, low, high, basis } = *range;
+/// Writes a range. `low` and `high` hold with the `confidence`; without a confidence, `low` is the
+/// number that was counted.
+fn write_range(range: &EstimateRange, object: &mut JsonObject<'_>) {
+    let EstimateRange { estimate, counted, low, high, basis } = *range;
     match basis {
         Basis::AtLeast => object.null("estimate"),
         _ => object.number("estimate", whole(estimate)),

@@ -1,4 +1,5 @@
-//! How many entries a scan will find, about: where all of a filesystem is scanned, as many as it says it has inodes in use.
+//! The expected number of entries of a scan, for its progress line: the number of inodes in use, if
+//! whole filesystems are scanned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, OsStr};
@@ -7,34 +8,36 @@ use std::path::Path;
 
 use fathom_io::mounts::{self, Mount};
 
-/// What the system knows of a scan's roots.
-struct Facts<'f> {
+/// The mounts and inode counts of this machine.
+struct MountFacts<'f> {
     mounts: &'f [Mount],
-    /// Inodes in use on the filesystem that has this mounted on it; none if it does not count them.
+    /// Returns the number of inodes in use on the filesystem at a mount point; `None` if the
+    /// filesystem does not count inodes.
     used: &'f dyn Fn(&CStr) -> Option<u64>,
 }
 
-/// About so many entries will be found at and below `roots`; none if that cannot be told, as of a part of a filesystem.
+/// Returns the approximate number of entries at and below `roots`. `None` if it is not known, for
+/// example for a part of a filesystem.
 pub(super) fn expected(roots: &[CString], one_file_system: bool) -> Option<u64> {
     let mounts = mounts::read().ok()?;
     let whole = |root: &CString| {
         let path = Path::new(OsStr::from_bytes(root.to_bytes()));
-        // A link is not followed by the scan.
+        // A scan does not follow a root that is a symbolic link.
         if path.is_symlink() { None } else { Some(path.canonicalize().ok()?.into_os_string()) }
     };
     let roots = roots.iter().map(|root| whole(root).map(|path| path.as_bytes().to_vec()));
     let roots = roots.collect::<Option<Vec<_>>>()?;
-    count(&roots, one_file_system, &Facts { mounts: &mounts, used: &used })
+    count_inodes(&roots, one_file_system, &MountFacts { mounts: &mounts, used: &inodes_in_use })
 }
 
-/// statvfs(3); btrfs, for one, says 0 for all inodes.
-fn used(point: &CStr) -> Option<u64> {
+/// Calls statvfs(3). Some filesystems, such as btrfs, report 0 inodes in all.
+fn inodes_in_use(point: &CStr) -> Option<u64> {
     let found = rustix::fs::statvfs(point).ok()?;
     found.f_files.checked_sub(found.f_ffree).filter(|used| *used > 0)
 }
 
-fn count(roots: &[Vec<u8>], one_file_system: bool, facts: &Facts<'_>) -> Option<u64> {
-    // What was mounted last on a directory is what is there.
+fn count_inodes(roots: &[Vec<u8>], one_file_system: bool, facts: &MountFacts<'_>) -> Option<u64> {
+    // The last mount on a directory hides the earlier ones.
     let at: BTreeMap<&[u8], &Mount> =
         facts.mounts.iter().map(|mount| (mount.point.to_bytes(), mount)).collect();
     let mut scanned = BTreeSet::new();
@@ -47,13 +50,13 @@ fn count(roots: &[Vec<u8>], one_file_system: bool, facts: &Facts<'_>) -> Option<
     let mut devices = BTreeMap::new();
     for (point, mount) in at.into_iter().filter(|(point, _)| scanned.contains(point)) {
         let is_root = roots.iter().any(|root| root == point);
-        // To ask an automounter is to have it mount something.
-        let asked = !mount.is_part && mount.kind != b"autofs";
-        match Some(&mount.point).filter(|_| asked).and_then(|point| (facts.used)(point)) {
+        // A statvfs(3) of an automounter could trigger a mount.
+        let may_query = !mount.is_part && mount.kind != b"autofs";
+        match Some(&mount.point).filter(|_| may_query).and_then(|point| (facts.used)(point)) {
             Some(used) => {
                 devices.insert(mount.dev, used);
             }
-            // What is mounted further below is small, as a rule, where it is not counted: the kernel's own.
+            // Mounts below a root without inode counts are usually the kernel's own and small.
             None if is_root => return None,
             None => {}
         }
@@ -75,7 +78,7 @@ mod tests {
         Mount { point: point.to_owned(), dev, kind, source, options, is_part }
     }
 
-    fn told(roots: &[&str], one_file_system: bool) -> Option<u64> {
+    fn expected_entries(roots: &[&str], one_file_system: bool) -> Option<u64> {
         let mounts = [
             mount(c"/", 1, false),
             mount(c"/srv", 2, false),
@@ -91,21 +94,21 @@ mod tests {
             _ => None,
         };
         let roots: Vec<_> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
-        count(&roots, one_file_system, &Facts { mounts: &mounts, used: &used })
+        count_inodes(&roots, one_file_system, &MountFacts { mounts: &mounts, used: &used })
     }
 
     #[test]
-    fn of_whole_filesystems_the_inodes_in_use_are_counted_once() {
-        assert_eq!(told(&["/"], true), Some(1000));
-        assert_eq!(told(&["/"], false), Some(1230));
-        assert_eq!(told(&["/srv"], false), Some(200));
-        assert_eq!(told(&["/srv", "/srvs", "/srv/again"], true), Some(230));
+    fn inodes_of_whole_filesystems_are_counted_once() {
+        assert_eq!(expected_entries(&["/"], true), Some(1000));
+        assert_eq!(expected_entries(&["/"], false), Some(1230));
+        assert_eq!(expected_entries(&["/srv"], false), Some(200));
+        assert_eq!(expected_entries(&["/srv", "/srvs", "/srv/again"], true), Some(230));
     }
 
     #[test]
-    fn of_parts_and_of_what_is_not_counted_nothing_is_known() {
+    fn parts_of_filesystems_and_uncounted_inodes_give_no_number() {
         for roots in [&["/home"][..], &["/part"], &["/btrfs"], &["/srv", "/home"], &[]] {
-            assert_eq!(told(roots, false), None, "{roots:?}");
+            assert_eq!(expected_entries(roots, false), None, "{roots:?}");
         }
     }
 }

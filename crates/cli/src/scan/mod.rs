@@ -9,104 +9,105 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use fathom_inventory::scan::{Outcome, Problem, Watch, resume, scan};
-use fathom_inventory::store::{Completeness, Since};
+use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
+use fathom_inventory::store::{Completeness, ReuseSummary};
 use fathom_text::quote::{Charset, quoteaf};
-use fathom_text::words;
+use fathom_text::strerror;
 use fathom_walk::Progress;
 
-use self::args::{Asked, ScanArgs};
-use crate::du::progress::Meter;
+use self::args::{ScanAction, ScanArgs};
+use crate::du::progress::ProgressMeter;
 use crate::flag::Scope;
-use crate::interrupt::Ending;
-use crate::output::{self, print, say_misuse};
-use crate::start::Start;
+use crate::interrupt::TerminationSignals;
+use crate::output::{self, print, print_usage_error};
+use crate::start::AutoStart;
 use crate::{help, locale};
 
 const NAME: &str = "fathom scan";
-/// Exit status where there is no inventory.
+/// Exit status if no inventory was written.
 const NOTHING: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset) {
-        Ok(Asked::Scan(args)) => run(*args, charset),
-        Ok(Asked::Estimate(args)) => estimate::run(*args, charset),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::SCAN, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(ScanAction::Scan(args)) => run(*args, charset),
+        Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
+        Ok(ScanAction::Help) => print(NAME, &help::render(&table::SCAN, NAME, Scope::Full)),
+        Ok(ScanAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             NOTHING
         }
     }
 }
 
-fn say(message: &[u8]) {
-    output::say(NAME, message);
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
 }
 
-/// What is shown while a scan runs.
-struct Shown<'a> {
-    meter: &'a Meter,
+/// The observer of a scan: shows progress and reports problems.
+struct ScanWatch<'a> {
+    meter: &'a ProgressMeter,
     charset: Charset,
 }
 
-impl Watch for Shown<'_> {
+impl Observer for ScanWatch<'_> {
     fn progress(&mut self, progress: Progress) {
         self.meter.show(progress);
     }
 
     fn problem(&mut self, problem: &Problem) {
         self.meter.clear();
-        let (path, cause) = (quoteaf(&problem.path, self.charset), words(problem.errno));
-        say(&[b"cannot ", problem.deed.as_bytes(), b" ", &path, b": ", &cause].concat());
+        let (path, cause) = (quoteaf(&problem.path, self.charset), strerror(problem.errno));
+        print_error(&[b"cannot ", problem.operation.as_bytes(), b" ", &path, b": ", &cause].concat());
     }
 
     fn warning(&mut self, message: &[u8]) {
         self.meter.clear();
-        say(message);
+        print_error(message);
     }
 }
 
 fn run(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
-    let ending = Ending::on_signals();
-    scan.stop = ending.stop.clone();
-    let start = Start::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
-    scan.leaps = start.leaps.clone();
-    let meter = Meter::new(progress).of(|| inodes::expected(&scan.roots, scan.one_file_system));
+    let signals = TerminationSignals::on_signals();
+    scan.stop = signals.stop.clone();
+    let start = AutoStart::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
+    scan.leaps = start.hints.clone();
+    let meter =
+        ProgressMeter::new(progress).with_expected(|| inodes::expected(&scan.roots, scan.one_file_system));
     let begin = if resume { self::resume } else { self::scan };
-    let ended = begin(&scan, &output, &mut Shown { meter: &meter, charset });
+    let ended = begin(&scan, &output, &mut ScanWatch { meter: &meter, charset });
     meter.clear();
     match ended {
         Ok(outcome) => {
             if stats {
-                start.notes(&outcome.summary.devices).for_each(|note| say(note.as_bytes()));
-                say(describe(&outcome).as_bytes());
+                start.notes(&outcome.summary.devices).for_each(|note| print_error(note.as_bytes()));
+                print_error(describe(&outcome).as_bytes());
             }
             if let Some(since) = &outcome.manifest.since {
-                say(skipped(since, outcome.manifest.completeness.complete).as_bytes());
+                print_error(skipped(since, outcome.manifest.completeness.complete).as_bytes());
             }
-            status(&outcome, &ending)
+            status(&outcome, &signals)
         }
         Err(error) => {
-            say(error.to_string().as_bytes());
+            print_error(error.to_string().as_bytes());
             NOTHING
         }
     }
 }
 
-/// Says what is missing, if anything is.
-fn status(outcome: &Outcome, ending: &Ending) -> u8 {
+/// Reports the gaps in the inventory. Returns the exit status.
+fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
     let found = &outcome.manifest.completeness;
     let Some(missing) = missing(found) else { return 0 };
-    say(missing.as_bytes());
-    if found.stopped.as_deref() == Some("interrupted") { ending.status() } else { 1 }
+    print_error(missing.as_bytes());
+    if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { 1 }
 }
 
-/// What an inventory lacks, as a sentence; none if it is complete.
+/// Returns a sentence about the gaps in an inventory; `None` if it is complete.
 pub(crate) fn missing(found: &Completeness) -> Option<String> {
     if found.is_complete() {
         return None;
@@ -123,7 +124,7 @@ pub(crate) fn missing(found: &Completeness) -> Option<String> {
     ))
 }
 
-/// The values of columns that were asked for and could not be found out, as a part of a sentence.
+/// Returns a clause about requested column values that could not be determined.
 pub(crate) fn unknown_values(found: &Completeness) -> String {
     match found.unknown_values {
         0 => String::new(),
@@ -131,15 +132,15 @@ pub(crate) fn unknown_values(found: &Completeness) -> String {
     }
 }
 
-/// What was not read.
-fn skipped(since: &Since, directories: u64) -> String {
+/// Returns a sentence about the directories that `--since` skipped.
+fn skipped(since: &ReuseSummary, directories: u64) -> String {
     format!(
         "{} of {directories} directories had not changed: their {} entries are taken from '{}', as they were then",
         since.directories, since.entries, since.path
     )
 }
 
-fn describe(outcome: &Outcome) -> String {
+fn describe(outcome: &ScanOutcome) -> String {
     let (manifest, summary) = (&outcome.manifest, &outcome.summary);
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     let workers = summary.workers_over_time.iter().map(|(_, count)| *count).max().unwrap_or(0);

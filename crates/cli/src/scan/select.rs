@@ -5,38 +5,38 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use fathom_du::exclude::Exclude;
-use fathom_inventory::scan::{LeftOut, Selection};
+use fathom_inventory::scan::{Exclusions, Selection};
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Names, Node, Opened};
 
-use super::say;
+use super::print_error;
 use crate::list::report::message;
-use crate::list::vcs::{self, Vcs};
+use crate::list::vcs::{self, VcsIgnores};
 use crate::locale;
 
-/// The selection made on the command line, of this run or an earlier one.
+/// The exclusions given on the command line of this run, or of the run that is resumed.
 #[derive(Debug)]
-struct Chosen {
+struct ScanSelection {
     charset: Charset,
     exclude: Exclude,
-    vcs: Option<Vcs>,
+    vcs: Option<VcsIgnores>,
 }
 
-/// Reads the patterns and the user's own rules, and says what is wrong with those.
-pub(super) fn selector(left_out: &LeftOut) -> Option<Arc<dyn Selection>> {
-    if left_out.is_of_depth_alone() {
+/// Compiles the patterns and reads the user's own rules. Prints warnings about invalid rules.
+pub(super) fn selector(exclusions: &Exclusions) -> Option<Arc<dyn Selection>> {
+    if exclusions.is_depth_only() {
         return None;
     }
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     let mut exclude = Exclude::new(charset, env("POSIXLY_CORRECT").is_some());
-    left_out.patterns.iter().for_each(|pattern| exclude.add(pattern));
-    let (vcs, problems) = left_out.ignores_vcs.then(Vcs::new).unzip();
-    problems.iter().flatten().for_each(|problem| say(&message(problem, charset)));
-    Some(Arc::new(Chosen { charset, exclude, vcs }))
+    exclusions.patterns.iter().for_each(|pattern| exclude.add(pattern));
+    let (vcs, problems) = exclusions.ignores_vcs.then(VcsIgnores::new).unzip();
+    problems.iter().flatten().for_each(|problem| print_error(&message(problem, charset)));
+    Some(Arc::new(ScanSelection { charset, exclude, vcs }))
 }
 
-impl Chosen {
+impl ScanSelection {
     fn excludes(&self, dir: &Node, names: &mut Names) {
         let mut path = Vec::new();
         if self.exclude.needs_path() {
@@ -47,13 +47,13 @@ impl Chosen {
     }
 }
 
-impl Selection for Chosen {
-    fn looks_into_directories(&self) -> bool {
+impl Selection for ScanSelection {
+    fn inspects_directories(&self) -> bool {
         self.vcs.is_some()
     }
 
-    fn opened(&self, dir: &Opened<'_>) -> usize {
-        self.vcs.as_ref().map_or(0, |vcs| vcs.look(dir))
+    fn inspect(&self, dir: &Opened<'_>) -> usize {
+        self.vcs.as_ref().map_or(0, |vcs| vcs.read_rules(dir))
     }
 
     fn select(&self, dir: &Node, names: &mut Names) {
@@ -62,14 +62,14 @@ impl Selection for Chosen {
         }
         let Some(mut here) = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir)) else { return };
         names.retain(|name| match (name.file_type, name.name.to_bytes()) {
-            (FileType::Unknown, text) => !here.leaves_out_anyway(text),
-            (file_type, text) => !here.leaves_out(text, file_type == FileType::Directory),
+            (FileType::Unknown, text) => !here.ignores_any_type(text),
+            (file_type, text) => !here.ignores(text, file_type == FileType::Directory),
         });
     }
 
     fn leaves_out(&self, dir: &Node, name: &[u8], is_dir: bool) -> bool {
         let here = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir));
-        here.is_some_and(|mut here| here.leaves_out(name, is_dir))
+        here.is_some_and(|mut here| here.ignores(name, is_dir))
     }
 
     fn warnings(&self, dir: &Node) -> Vec<Vec<u8>> {

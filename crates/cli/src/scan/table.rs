@@ -1,12 +1,12 @@
-//! The options of `fathom scan`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom scan`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, MODELS, Note};
 use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum ScanOption {
     Output,
     OneFileSystem,
     Mode,
@@ -35,82 +35,82 @@ const SCANNED: &str = "What is scanned, and where it goes";
 const ENGINE: &str = "How the work is done";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
-    both(Key::Output, b'o', "output", SCANNED, "make the inventory in the new directory INVENTORY")
-        .required("INVENTORY", Kind::File)
+/// All options.
+pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
+    both(ScanOption::Output, b'o', "output", SCANNED, "make the inventory in the new directory INVENTORY")
+        .required("INVENTORY", ValueKind::File)
         .more(
-            "While it is made it is called INVENTORY.part: what is called INVENTORY is whole, or says of itself what \
-             is missing.",
+            "The directory is called INVENTORY.part until the scan ends. An INVENTORY is complete, or its manifest \
+         says what is missing.",
         ),
-    long(Key::Mode, "mode", SCANNED, "let others read the inventory: MODE is the octal permission bits of its files (600)")
-        .required("MODE", Kind::Text)
+    long(ScanOption::Mode, "mode", SCANNED, "let others read the inventory: MODE is the octal permission bits of its files (600)")
+        .required("MODE", ValueKind::Text)
         .more(
-            "By default its owner alone may: it has names that others may not be able to list. Who may read the files \
-             may enter the directory: `--mode=640` makes it 750.",
+            "By default only its owner may read it: it has names that others may not be able to list. Users who may \
+         read the files may enter the directory: `--mode=640` makes it 750.",
         ),
-    both(Key::OneFileSystem, b'x', "one-file-system", SCANNED, "nothing that is on another file system"),
-    long(Key::Exclude, "exclude", SCANNED, "nothing whose name or path matches GLOB, nor what is below it")
-        .required("GLOB", Kind::Text)
+    both(ScanOption::OneFileSystem, b'x', "one-file-system", SCANNED, "nothing that is on another file system"),
+    long(ScanOption::Exclude, "exclude", SCANNED, "nothing whose name or path matches GLOB, and nothing below it")
+        .required("GLOB", ValueKind::Text)
         .more(
             "As `fathom du --exclude` has it: GLOB is held against the path from each of its names on, and `*` matches \
              slashes too. What is left out has no row; PATH itself is never left out. The manifest has the patterns.",
         ),
-    long(Key::ExcludeFrom, "exclude-from", SCANNED, "the same for each line of FILE").required("FILE", Kind::File),
-    both(Key::MaxDepth, b'd', "max-depth", SCANNED, "read nothing more than N levels below a PATH")
-        .required("N", Kind::Text)
-        .more("Directories at that level have a row with the state `skipped`; what is in them is not read."),
-    long(Key::IgnoreVcs, "ignore-vcs", SCANNED, "nothing that `.gitignore`, `.ignore` and git's own lists leave out")
+    long(ScanOption::ExcludeFrom, "exclude-from", SCANNED, "the same for each line of FILE").required("FILE", ValueKind::File),
+    both(ScanOption::MaxDepth, b'd', "max-depth", SCANNED, "read nothing more than N levels below a PATH")
+        .required("N", ValueKind::Text)
+        .more("Directories at that level have a row with the state `skipped`; their entries are not read."),
+    long(ScanOption::IgnoreVcs, "ignore-vcs", SCANNED, "nothing that `.gitignore`, `.ignore` and git's own lists leave out")
         .more("As `fathom list --ignore-vcs` has it."),
-    long(Key::Also, "also", SCANNED, "columns that take system calls of their own: `project`, `xattrs`, `acl`, with commas")
-        .required("COLUMNS", Kind::Words(&fathom_inventory::store::Also::NAMES))
+    long(ScanOption::Also, "also", SCANNED, "columns that take system calls of their own: `project`, `xattrs`, `acl`, with commas")
+        .required("COLUMNS", ValueKind::Words(&fathom_inventory::store::OptionalColumns::NAMES))
         .more(
             "`project` is the number by which project quotas are counted, `xattrs` the names of extended attributes, `acl` whether \
              there is an access control list. `xattrs` and `acl` take one call for each entry between them, `project` another (before \
              Linux 6.17 it opens each file: three). Without this option there are no such columns, and no such calls.",
         ),
-    long(Key::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
+    long(ScanOption::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
         .more(
             "It may have been interrupted, killed, come to its deadline, or lost the machine. The operands, `-x`, `--also` and `--since` \
              are those of that scan, and need not be given; what it had put on the disk is checked, and kept as it is. Where \
              there is nothing to go on with, one of the operands given is begun.",
         ),
-    long(Key::Since, "since", SCANNED, "read only directories that have changed since the inventory PREVIOUS")
-        .required("PREVIOUS", Kind::File)
+    long(ScanOption::Since, "since", SCANNED, "read only directories that have changed since the inventory PREVIOUS")
+        .required("PREVIOUS", ValueKind::File)
         .more(
-            "Of any other directory the entries are taken from there, with what was known of them then: names, \
+            "The entries of all other directories are taken from PREVIOUS, with their metadata of that time: names, \
              types and inode numbers are right, but sizes, times, owners and modes are as old as the directory's \
              `scanned` says. See Scanning again, below.",
         ),
-    long(Key::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`500ms`, `10s`, `1h30m`)")
-        .required("TIME", Kind::Text)
+    long(ScanOption::Estimate, "estimate", SCANNED, "no inventory: estimate what there is, within TIME (`500ms`, `10s`, `1h30m`)")
+        .required("TIME", ValueKind::Text)
         .more(
             "Entries, sizes and the largest subtrees. If the time is enough for all of it, the answer is exact, and says so; if \
              it is enough to leave out nothing that may hold much, there are ranges of 95 % confidence. See Estimates, below.",
         ),
-    long(Key::Json, "json", SCANNED, "write the estimate as JSON, an object a line"),
-    long(Key::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", Kind::Text).more(
+    long(ScanOption::Json, "json", SCANNED, "write the estimate as JSON, an object a line"),
+    long(ScanOption::Rate, "rate", ENGINE, "look at N entries a second at most").required("N", ValueKind::Text).more(
         "On average: each thread may look at up to 1,024 entries of a directory at once.",
     ),
-    long(Key::MaxInFlight, "max-in-flight", ENGINE, "never have more than N system calls waiting at once")
-        .required("N", Kind::Text),
-    long(Key::Checkpoint, "checkpoint", ENGINE, "put what there is on the disk after every N entries (1000000)")
-        .required("N", Kind::Text)
-        .more("And every minute. `--resume` goes on from the last such point."),
-    long(Key::Deadline, "deadline", ENGINE, "end after TIME (`90s`, `1h30m`, `1.5d`) with what there is by then")
-        .required("TIME", Kind::Text),
-    long(Key::Stats, "stats", ENGINE, "at the end, say on standard error what was done"),
-    long(Key::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
-        .optional("WHEN", Kind::Words(WHEN_WORDS)),
-    long(Key::Io, "io", ENGINE, IO_BRIEF).required("MODEL", Kind::Words(IO_WORDS)),
-    long(Key::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
-        .required("N", Kind::Text),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    long(ScanOption::MaxInFlight, "max-in-flight", ENGINE, "never have more than N system calls waiting at once")
+        .required("N", ValueKind::Text),
+    long(ScanOption::Checkpoint, "checkpoint", ENGINE, "write a checkpoint to the disk after every N entries (1000000)")
+        .required("N", ValueKind::Text)
+        .more("And every minute. `--resume` continues from the last checkpoint."),
+    long(ScanOption::Deadline, "deadline", ENGINE, "end after TIME (`90s`, `1h30m`, `1.5d`) with what there is by then")
+        .required("TIME", ValueKind::Text),
+    long(ScanOption::Stats, "stats", ENGINE, "at the end, print a summary on standard error"),
+    long(ScanOption::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
+        .optional("WHEN", ValueKind::Words(WHEN_WORDS)),
+    long(ScanOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
+    long(ScanOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
+        .required("N", ValueKind::Text),
+    long(ScanOption::Help, "help", ABOUT, "show this help and end"),
+    long(ScanOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const SCAN: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const SCAN: Command<ScanOption> = Command {
     name: "fathom scan",
     brief: "make an inventory of file trees, to be asked later",
     usage: &[

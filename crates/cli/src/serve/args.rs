@@ -1,5 +1,5 @@
-//! From a command line, the environment and a file to what a run of `fathom serve` needs, or to what it has to say instead. Prints
-//! nothing.
+//! The configuration of `fathom serve`: parses the command line, the environment and the
+//! configuration file. Prints nothing.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -9,13 +9,13 @@ use fathom_text::quote::{Charset, quote};
 
 use super::env;
 use super::merge::merge;
-use super::table::{FLAGS, Key};
-use super::value::Given;
-use crate::getopt::{Getopt, Order};
+use super::table::{FLAGS, ServeOption};
+use super::value::OptionArg;
+use crate::getopt::{Getopt, OperandOrder};
 
-/// What a command line comes to.
+/// The action that a command line requests.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum ServeAction {
     Help,
     Version,
     Check(Box<Config>),
@@ -23,63 +23,69 @@ pub(crate) enum Asked {
     Serve(Box<Config>),
 }
 
-/// Why it comes to nothing.
+/// The reason why there is no configuration.
 #[derive(Debug)]
-pub(crate) enum Refused {
-    /// A message about the command line or the environment, without the program's name.
+pub(crate) enum ServeArgsError {
+    /// An error in the command line or the environment. The message does not contain the program
+    /// name.
     Misuse(Vec<u8>),
-    /// The file.
+    /// An error in the configuration file.
     File(Error),
 }
 
-/// Reads the command line `words`, without the program's and the command's name, the variables that `get` has, and the file that
-/// either names.
+/// Parses the command line `words`, without the names of program and command, the environment
+/// variables that `get` returns, and the configuration file that either of them names.
 pub(crate) fn parse(
     words: impl Iterator<Item = OsString>,
     get: &dyn Fn(&str) -> Option<Vec<u8>>,
     charset: Charset,
-) -> Result<Asked, Refused> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, Order::Permute);
+) -> Result<ServeAction, ServeArgsError> {
+    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
     let (mut options, mut check, mut report, mut json) = (Vec::new(), false, false, false);
     for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| Refused::Misuse(misuse.message()))?;
+        let option = step.map_err(|misuse| ServeArgsError::Misuse(misuse.message()))?;
         match option.flag.key {
-            Key::Help => return Ok(Asked::Help),
-            Key::Version => return Ok(Asked::Version),
-            Key::Check => check = true,
-            Key::IoReport => report = true,
-            Key::Json => json = true,
-            key => options.push(Given { key, name: option.spelling, value: option.value, charset }),
+            ServeOption::Help => return Ok(ServeAction::Help),
+            ServeOption::Version => return Ok(ServeAction::Version),
+            ServeOption::Check => check = true,
+            ServeOption::IoReport => report = true,
+            ServeOption::Json => json = true,
+            key => options.push(OptionArg { key, name: option.spelling, value: option.value, charset }),
         }
     }
-    options.extend(operand(getopt.into_operands(), charset).map_err(Refused::Misuse)?);
+    options.extend(operand(getopt.into_operands(), charset).map_err(ServeArgsError::Misuse)?);
     let config = Box::new(config(env::read(get, charset), options)?);
     Ok(match (check, report) {
-        (true, _) => Asked::Check(config),
-        (false, true) => Asked::IoReport { config, json },
-        (false, false) => Asked::Serve(config),
+        (true, _) => ServeAction::Check(config),
+        (false, true) => ServeAction::IoReport { config, json },
+        (false, false) => ServeAction::Serve(config),
     })
 }
 
-/// The directory, if it is given.
-fn operand(operands: Vec<OsString>, charset: Charset) -> Result<Option<Given>, Vec<u8>> {
+/// Returns the directory operand, if it is given.
+fn operand(operands: Vec<OsString>, charset: Charset) -> Result<Option<OptionArg>, Vec<u8>> {
     let mut operands = operands.into_iter().map(OsString::into_vec);
     let root = operands.next();
     match operands.next() {
         Some(extra) => Err([b"extra operand ", &quote(&extra, charset)[..]].concat()),
-        None => {
-            Ok(root.map(|root| Given { key: Key::Root, name: "DIR".to_owned(), value: Some(root), charset }))
-        }
+        None => Ok(root.map(|root| OptionArg {
+            key: ServeOption::Root,
+            name: "DIR".to_owned(),
+            value: Some(root),
+            charset,
+        })),
     }
 }
 
-fn config(variables: Vec<Given>, options: Vec<Given>) -> Result<Config, Refused> {
-    let named = |source: &[Given]| source.iter().rfind(|given| given.key == Key::Config).cloned();
+fn config(variables: Vec<OptionArg>, options: Vec<OptionArg>) -> Result<Config, ServeArgsError> {
+    let named = |source: &[OptionArg]| source.iter().rfind(|given| given.key == ServeOption::Config).cloned();
     let file = match named(&options).or_else(|| named(&variables)) {
-        Some(given) => Config::read(&given.path().map_err(Refused::Misuse)?).map_err(Refused::File)?,
+        Some(given) => {
+            Config::read(&given.path().map_err(ServeArgsError::Misuse)?).map_err(ServeArgsError::File)?
+        }
         None => Config::default(),
     };
-    merge(file, &[variables, options]).map_err(Refused::Misuse)
+    merge(file, &[variables, options]).map_err(ServeArgsError::Misuse)
 }
 
 #[cfg(test)]
@@ -88,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(line: &[&str], variables: &[(&str, &str)]) -> Result<Asked, Refused> {
+    fn parse_line(line: &[&str], variables: &[(&str, &str)]) -> Result<ServeAction, ServeArgsError> {
         let get =
             |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1.as_bytes().to_vec());
         parse(line.iter().map(OsString::from), &get, Charset::Ascii)
@@ -96,14 +102,14 @@ mod tests {
 
     #[track_caller]
     fn served(line: &[&str], variables: &[(&str, &str)]) -> Config {
-        match asked(line, variables).unwrap() {
-            Asked::Serve(config) => *config,
+        match parse_line(line, variables).unwrap() {
+            ServeAction::Serve(config) => *config,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn nothing_said_is_here_and_8080() {
+    fn the_default_is_the_current_directory_on_port_8080() {
         let config = served(&[], &[]);
         assert_eq!(
             (config.listen, config.site.root.as_path()),
@@ -112,15 +118,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_found_out() {
-        assert!(matches!(asked(&["--help", "--port=x"], &[]), Ok(Asked::Help)));
-        assert!(matches!(asked(&["-h"], &[]), Ok(Asked::Help)));
+    fn options_select_the_action() {
+        assert!(matches!(parse_line(&["--help", "--port=x"], &[]), Ok(ServeAction::Help)));
+        assert!(matches!(parse_line(&["-h"], &[]), Ok(ServeAction::Help)));
         assert_eq!(served(&["-l", "8000"], &[]).listen, ["127.0.0.1:8000"]);
-        assert!(matches!(asked(&["--version"], &[]), Ok(Asked::Version)));
-        assert!(matches!(asked(&["-t", "--io-report"], &[]), Ok(Asked::Check(_))));
-        assert!(matches!(asked(&["--io-report", "--json"], &[]), Ok(Asked::IoReport { json: true, .. })));
+        assert!(matches!(parse_line(&["--version"], &[]), Ok(ServeAction::Version)));
+        assert!(matches!(parse_line(&["-t", "--io-report"], &[]), Ok(ServeAction::Check(_))));
+        assert!(matches!(
+            parse_line(&["--io-report", "--json"], &[]),
+            Ok(ServeAction::IoReport { json: true, .. })
+        ));
         assert!(
-            matches!(asked(&["--io-report", "d"], &[]), Ok(Asked::IoReport { config, json: false }) if config.site.root == Path::new("d"))
+            matches!(parse_line(&["--io-report", "d"], &[]), Ok(ServeAction::IoReport { config, json: false }) if config.site.root == Path::new("d"))
         );
     }
 
@@ -148,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_where_they_are() {
+    fn errors_name_their_place() {
         for (line, variables, expected) in [
             (&["--port=x"][..], &[][..], "invalid argument 'x' for '--port': a port is a number up to 65535"),
             (
@@ -160,12 +169,16 @@ mod tests {
             (&[""], &[], "invalid argument '' for 'DIR': a path is not empty"),
             (&["--nonsense"], &[], "unrecognized option '--nonsense'"),
         ] {
-            match asked(line, variables) {
-                Err(Refused::Misuse(message)) => assert_eq!(String::from_utf8(message).unwrap(), expected),
+            match parse_line(line, variables) {
+                Err(ServeArgsError::Misuse(message)) => {
+                    assert_eq!(String::from_utf8(message).unwrap(), expected)
+                }
                 other => panic!("{line:?}: {other:?}"),
             }
         }
-        let refused = asked(&["-c", "/nonexistent/a.toml"], &[]);
-        assert!(matches!(refused, Err(Refused::File(error)) if error.thing() == "/nonexistent/a.toml"));
+        let refused = parse_line(&["-c", "/nonexistent/a.toml"], &[]);
+        assert!(
+            matches!(refused, Err(ServeArgsError::File(error)) if error.thing() == "/nonexistent/a.toml")
+        );
     }
 }

@@ -1,43 +1,48 @@
-//! The options that the environment has: `--max-body` is FATHOM_SERVE_MAX_BODY.
+//! Options in the environment: the variable of `--max-body` is FATHOM_SERVE_MAX_BODY.
 
 use fathom_text::quote::Charset;
 
-use super::table::{FLAGS, Key};
-use super::value::Given;
+use super::table::{FLAGS, ServeOption};
+use super::value::OptionArg;
 use crate::flag::Flag;
 
-/// What each variable begins with.
+/// The prefix of all variables.
 const PREFIX: &str = "FATHOM_SERVE_";
-/// Options that ask what to do, not how.
-const DEEDS: [Key; 5] = [Key::Check, Key::IoReport, Key::Json, Key::Help, Key::Version];
-/// Options of which a variable has one a line.
-const REPEATED: [Key; 10] = [
-    Key::Certificate,
-    Key::CertificateSecret,
-    Key::Mount,
-    Key::ErrorPage,
-    Key::CacheControl,
-    Key::Header,
-    Key::Auth,
-    Key::AuthPath,
-    Key::Hide,
-    Key::Deny,
+/// Options that select an action and have no variable.
+const DEEDS: [ServeOption; 5] =
+    [ServeOption::Check, ServeOption::IoReport, ServeOption::Json, ServeOption::Help, ServeOption::Version];
+/// Repeatable options, whose variable has one value per line.
+const REPEATED: [ServeOption; 10] = [
+    ServeOption::Certificate,
+    ServeOption::CertificateSecret,
+    ServeOption::Mount,
+    ServeOption::ErrorPage,
+    ServeOption::CacheControl,
+    ServeOption::Header,
+    ServeOption::Auth,
+    ServeOption::AuthPath,
+    ServeOption::Hide,
+    ServeOption::Deny,
 ];
 
-/// The variable that stands for an option, if one does.
-pub(crate) fn variable(flag: &Flag<Key>) -> Option<String> {
+/// Returns the variable of an option, if it has one.
+pub(crate) fn variable(flag: &Flag<ServeOption>) -> Option<String> {
     let long = flag.long.filter(|_| !DEEDS.contains(&flag.key))?;
     Some(format!("{PREFIX}{}", long.to_ascii_uppercase().replace('-', "_")))
 }
 
-/// All that `get` has. An empty variable counts for none.
-pub(crate) fn read(get: &dyn Fn(&str) -> Option<Vec<u8>>, charset: Charset) -> Vec<Given> {
+/// Returns the options that `get` finds. An empty variable counts as unset.
+pub(crate) fn read(get: &dyn Fn(&str) -> Option<Vec<u8>>, charset: Charset) -> Vec<OptionArg> {
     let mut all = Vec::new();
     for flag in FLAGS {
         let Some(name) = variable(flag) else { continue };
         let Some(value) = get(&name).filter(|value| !value.is_empty()) else { continue };
-        let given =
-            |value: &[u8]| Given { key: flag.key, name: name.clone(), value: Some(value.to_vec()), charset };
+        let given = |value: &[u8]| OptionArg {
+            key: flag.key,
+            name: name.clone(),
+            value: Some(value.to_vec()),
+            charset,
+        };
         match REPEATED.contains(&flag.key) {
             true => all.extend(value.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(given)),
             false => all.push(given(&value)),
@@ -65,9 +70,9 @@ mod tests {
             .collect();
         let header = || "FATHOM_SERVE_HEADER".to_owned();
         let expected = [
-            (Key::Header, header(), b"*=A:1".to_vec()),
-            (Key::Header, header(), b"*=B:2".to_vec()),
-            (Key::MaxBody, "FATHOM_SERVE_MAX_BODY".to_owned(), b"1K".to_vec()),
+            (ServeOption::Header, header(), b"*=A:1".to_vec()),
+            (ServeOption::Header, header(), b"*=B:2".to_vec()),
+            (ServeOption::MaxBody, "FATHOM_SERVE_MAX_BODY".to_owned(), b"1K".to_vec()),
         ];
         assert_eq!(found, expected);
     }

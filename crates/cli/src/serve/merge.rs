@@ -1,6 +1,7 @@
-//! One configuration from all sources: what is built in, the file, the environment, the options; the later wins.
+//! The effective configuration. Sources in ascending precedence: built-in values, the file, the
+//! environment, the options.
 //!
-//! Does not own: whether the result makes sense as a whole, which the server's library says.
+//! Does not own the check of the result, which is in the server's library.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -8,63 +9,67 @@ use std::path::PathBuf;
 use fathom_serve::config::check::{
     ARCHIVES, CLEAN_URLS, CLIENT_AUTH, CODINGS, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS,
 };
-use fathom_serve::config::{AuthRule, CacheRule, Config, HeaderRule, Mount, Pair, Tls};
+use fathom_serve::config::{
+    AuthRule, CacheControlRule, CertificateFiles, Config, HeaderRule, MountConfig, TlsConfig,
+};
 use fathom_serve::proxies::SOURCES;
 
-use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, Key, LIMITS, WATCH};
-use super::value::{Given, Switch, address, list};
+use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, LIMITS, ServeOption, WATCH};
+use super::value::{OptionArg, Switch, address, list};
 
-/// The address where none is given.
+/// The default address.
 const ADDRESS: &str = "127.0.0.1";
 const PORT: u16 = 8080;
-/// Where plain requests are expected.
+/// The default port for plain requests to redirect.
 const PLAIN_PORT: u16 = 80;
 const ADDRESS_FORMS: &str =
     "an address is like 8080, 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
 
-/// `config`, overruled by what each of `sources` gives, the last most. A message is without the program's name.
-pub(crate) fn merge(config: Config, sources: &[Vec<Given>]) -> Result<Config, Vec<u8>> {
+/// Returns `config`, overridden by `sources` in ascending precedence. Error messages do not contain
+/// the program name.
+pub(crate) fn merge(config: Config, sources: &[Vec<OptionArg>]) -> Result<Config, Vec<u8>> {
     let tls = config.tls.clone().unwrap_or_default();
     let more = tls.more.iter().map(|pair| (pair.certificate.clone(), pair.key.clone()));
     let (mut certificates, mut keys): (Vec<_>, Vec<_>) = more.unzip();
     certificates.splice(..0, tls.certificate.clone());
     keys.splice(..0, tls.key.clone());
-    let mut merge = Merge { port: PORT, tls, certificates, keys, mounted: Vec::new(), config };
+    let mut builder = ConfigBuilder { port: PORT, tls, certificates, keys, mounted: Vec::new(), config };
     for source in sources {
-        merge.clear(source);
-        source.iter().try_for_each(|given| merge.take(given))?;
+        builder.clear(source);
+        source.iter().try_for_each(|given| builder.apply(given))?;
     }
-    merge.finish()
+    builder.finish()
 }
 
-/// What is known so far.
-struct Merge {
+/// The configuration assembled so far.
+struct ConfigBuilder {
     config: Config,
     port: u16,
-    tls: Tls,
+    tls: TlsConfig,
     certificates: Vec<PathBuf>,
     keys: Vec<PathBuf>,
-    /// The paths that the source at hand has mounted.
+    /// The paths mounted by the current source.
     mounted: Vec<String>,
 }
 
-impl Merge {
-    /// Addresses are replaced together, and so are certificates and keys: those of a lesser source
-    /// do not stay beside these, or keep their port.
-    fn clear(&mut self, source: &[Given]) {
+impl ConfigBuilder {
+    /// Clears the lists that `source` replaces as a whole. Addresses are replaced together, and so
+    /// are certificates and keys: values of a source with lower precedence are not combined with
+    /// these.
+    fn clear(&mut self, source: &[OptionArg]) {
         self.mounted.clear();
-        if source.iter().any(|given| matches!(given.key, Key::Listen | Key::Port)) {
+        if source.iter().any(|given| matches!(given.key, ServeOption::Listen | ServeOption::Port)) {
             self.config.listen.clear();
         }
-        if source.iter().any(|given| given.key == Key::Certificate) {
+        if source.iter().any(|given| given.key == ServeOption::Certificate) {
             self.certificates.clear();
         }
-        if source.iter().any(|given| given.key == Key::CertificateSecret) {
+        if source.iter().any(|given| given.key == ServeOption::CertificateSecret) {
             self.keys.clear();
         }
     }
 
-    fn take(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn apply(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let section = FLAGS.iter().find(|flag| flag.key == given.key).map_or("", |flag| flag.section);
         match section {
             ADDRESSES => self.address(given),
@@ -77,24 +82,24 @@ impl Merge {
         }
     }
 
-    fn address(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn address(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         match given.key {
-            Key::Listen => {
+            ServeOption::Listen => {
                 let all = list(given.text()?);
                 if all.is_empty() || all.iter().any(|text| address(text, PORT).is_none()) {
                     return Err(given.refuse(ADDRESS_FORMS));
                 }
                 self.config.listen.extend(all);
             }
-            Key::Port => self.port = given.number("a port is a number up to 65535")?,
-            Key::Certificate => self.certificates.push(given.path()?),
-            Key::CertificateSecret => self.keys.push(given.path()?),
-            Key::SelfSigned => self.tls.self_signed = given.yes()?,
-            Key::Http3 => self.tls.http3 = given.yes()?,
-            Key::ClientCa => self.tls.client_ca = Some(given.path()?),
-            Key::ClientAuth => self.tls.client_auth = Some(given.one_of(CLIENT_AUTH)?),
-            Key::TrustedProxies => self.config.proxies.addresses = list(given.text()?),
-            Key::ClientFrom => self.config.proxies.source = Some(given.one_of(SOURCES)?),
+            ServeOption::Port => self.port = given.number("a port is a number up to 65535")?,
+            ServeOption::Certificate => self.certificates.push(given.path()?),
+            ServeOption::CertificateSecret => self.keys.push(given.path()?),
+            ServeOption::SelfSigned => self.tls.self_signed = given.yes()?,
+            ServeOption::Http3 => self.tls.http3 = given.yes()?,
+            ServeOption::ClientCa => self.tls.client_ca = Some(given.path()?),
+            ServeOption::ClientAuth => self.tls.client_auth = Some(given.one_of(CLIENT_AUTH)?),
+            ServeOption::TrustedProxies => self.config.proxies.addresses = list(given.text()?),
+            ServeOption::ClientFrom => self.config.proxies.source = Some(given.one_of(SOURCES)?),
             _ => {
                 let from = address(given.text()?, PLAIN_PORT);
                 self.tls.redirect_from = Some(from.ok_or_else(|| given.refuse(ADDRESS_FORMS))?);
@@ -103,11 +108,12 @@ impl Merge {
         Ok(())
     }
 
-    /// Mounts a directory. At a path that a lesser source has mounted, it takes the directory's place
-    /// and keeps the settings; twice in one source is for the check to refuse.
-    fn mount(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    /// Mounts a directory. If a source with lower precedence has mounted the path, replaces the
+    /// directory and keeps the other settings. Rejecting a duplicate within one source is up to the
+    /// check.
+    fn mount(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let (path, root) = given.path_pair("a path, '=' and a directory, like /docs=/srv/docs")?;
-        let mount = Mount { path, root, ..Mount::default() };
+        let mount = MountConfig { path, root, ..MountConfig::default() };
         let at = mount.at().to_owned();
         let mounts = &mut self.config.site.mounts;
         match mounts.iter_mut().find(|known| known.at() == at).filter(|_| !self.mounted.contains(&at)) {
@@ -118,40 +124,40 @@ impl Merge {
         Ok(())
     }
 
-    fn file(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn file(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let site = &mut self.config.site;
         match given.key {
-            Key::Root => site.root = given.path()?,
-            Key::Base => site.base = Some(given.text()?.to_owned()),
-            Key::Mount => self.mount(given)?,
-            Key::Index => site.index = list(given.text()?),
-            Key::Listing => site.listing = given.yes()?,
-            Key::Archive => {
+            ServeOption::Root => site.root = given.path()?,
+            ServeOption::Base => site.base = Some(given.text()?.to_owned()),
+            ServeOption::Mount => self.mount(given)?,
+            ServeOption::Index => site.index = list(given.text()?),
+            ServeOption::Listing => site.listing = given.yes()?,
+            ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),
                     Switch::On => ARCHIVES.iter().map(|format| (*format).to_owned()).collect(),
                     Switch::Value(text) => list(text),
                 }
             }
-            Key::Spa => site.fallback = place(given, "/index.html")?,
-            Key::ErrorPage => {
+            ServeOption::Spa => site.fallback = optional_path(given, "/index.html")?,
+            ServeOption::ErrorPage => {
                 let (status, path) = given.pair('=', "a status, '=' and a path")?;
                 site.error_pages.insert(status, path);
             }
-            Key::CleanUrls => {
+            ServeOption::CleanUrls => {
                 site.clean_urls = Some(match given.switch()? {
                     Switch::Off => "no".to_owned(),
                     Switch::On => "yes".to_owned(),
                     Switch::Value(_) => given.one_of(CLEAN_URLS)?,
                 })
             }
-            Key::Try => site.suffixes = list(given.text()?),
-            Key::Hide => site.hide.push(given.text()?.to_owned()),
-            Key::Deny => site.deny.push(given.text()?.to_owned()),
-            Key::Dotfiles => site.dotfiles = given.yes()?,
-            Key::Symlinks => site.symlinks = Some(given.one_of(SYMLINKS)?),
-            Key::Precompressed => site.precompressed = given.yes()?,
-            Key::CompressMax => site.compress.max_bytes = given.size()?,
+            ServeOption::Try => site.suffixes = list(given.text()?),
+            ServeOption::Hide => site.hide.push(given.text()?.to_owned()),
+            ServeOption::Deny => site.deny.push(given.text()?.to_owned()),
+            ServeOption::Dotfiles => site.dotfiles = given.yes()?,
+            ServeOption::Symlinks => site.symlinks = Some(given.one_of(SYMLINKS)?),
+            ServeOption::Precompressed => site.precompressed = given.yes()?,
+            ServeOption::CompressMax => site.compress.max_bytes = given.size()?,
             _ => {
                 site.compress.codings = match given.switch()? {
                     Switch::Off => Vec::new(),
@@ -163,89 +169,93 @@ impl Merge {
         Ok(())
     }
 
-    fn answer(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn answer(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let site = &mut self.config.site;
         match given.key {
-            Key::Etag => site.etag = Some(given.one_of(ETAGS)?),
-            Key::CacheControl => {
+            ServeOption::Etag => site.etag = Some(given.one_of(ETAGS)?),
+            ServeOption::CacheControl => {
                 let (path, value) = given.pair('=', "a glob, '=' and a value")?;
-                site.cache_control.push(CacheRule { path, value });
+                site.cache_control.push(CacheControlRule { path, value });
             }
-            Key::Header => site.headers.push(header(given)?),
-            Key::SecurityHeaders => site.security_headers = given.yes()?,
-            Key::Cors => match given.switch()? {
+            ServeOption::Header => site.headers.push(header(given)?),
+            ServeOption::SecurityHeaders => site.security_headers = given.yes()?,
+            ServeOption::Cors => match given.switch()? {
                 Switch::Off => site.cors = None,
                 Switch::On => site.cors.get_or_insert_default().origins = vec!["*".to_owned()],
                 Switch::Value(text) => site.cors.get_or_insert_default().origins = list(text),
             },
-            // Origins are the option's that turns it on; without them the check says so.
-            Key::CorsHeaders => site.cors.get_or_insert_default().allow_headers = list(given.text()?),
-            Key::Auth => {
+            // This option does not set origins. The check reports their absence.
+            ServeOption::CorsHeaders => site.cors.get_or_insert_default().allow_headers = list(given.text()?),
+            ServeOption::Auth => {
                 let (user, hash) = given.pair(':', "a name, ':' and a hash")?;
                 site.auth.get_or_insert_default().users.insert(user, hash);
             }
-            Key::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
-            Key::AuthPath => site.auth.get_or_insert_default().paths.push(auth_rule(given)?),
-            Key::AllowFrom => site.allow_from.extend(list(given.text()?)),
-            Key::DenyFrom => site.deny_from.extend(list(given.text()?)),
-            Key::Maintenance => site.maintenance.enabled = given.yes()?,
+            ServeOption::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
+            ServeOption::AuthPath => site.auth.get_or_insert_default().paths.push(auth_rule(given)?),
+            ServeOption::AllowFrom => site.allow_from.extend(list(given.text()?)),
+            ServeOption::DenyFrom => site.deny_from.extend(list(given.text()?)),
+            ServeOption::Maintenance => site.maintenance.enabled = given.yes()?,
             _ => site.maintenance.flag_file = Some(given.path()?),
         }
         Ok(())
     }
 
-    fn engine(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn engine(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let config = &mut self.config;
         match given.key {
-            Key::Sendfile => config.sendfile = Some(given.one_of(SENDFILE)?),
-            Key::Io => config.io = Some(given.one_of(MODELS)?),
-            Key::Workers => config.workers = Some(given.number::<NonZeroUsize>("a number, at least 1")?),
-            Key::PoolThreads => {
+            ServeOption::Sendfile => config.sendfile = Some(given.one_of(SENDFILE)?),
+            ServeOption::Io => config.io = Some(given.one_of(MODELS)?),
+            ServeOption::Workers => {
+                config.workers = Some(given.number::<NonZeroUsize>("a number, at least 1")?)
+            }
+            ServeOption::PoolThreads => {
                 config.pool.get_or_insert_default().threads =
                     given.number::<NonZeroUsize>("a number, at least 1")?.get()
             }
-            Key::CacheFiles => config.cache.files = given.number("a number")?,
-            Key::CacheAge => config.cache.age_ms = given.time()?,
+            ServeOption::CacheFiles => config.cache.files = given.number("a number")?,
+            ServeOption::CacheAge => config.cache.age_ms = given.time()?,
             _ => config.cache.bytes = given.size()?,
         }
         Ok(())
     }
 
-    fn limit(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn limit(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let limits = &mut self.config.limits;
         match given.key {
-            Key::MaxConnections => {
+            ServeOption::MaxConnections => {
                 limits.connections = given.number::<NonZeroUsize>("a number, at least 1")?.get()
             }
-            Key::MaxHeaderBytes => limits.header_bytes = given.size()?,
-            Key::MaxHeaders => limits.headers = given.number("a number")?,
-            Key::MaxTarget => limits.target_bytes = given.size()?,
-            Key::MaxBody => limits.body_bytes = given.size()?,
-            Key::MaxRanges => limits.ranges = given.number("a number")?,
-            Key::MaxStreams => limits.streams = given.number("a number")?,
-            Key::MaxListingBytes => limits.listing_bytes = given.size()?,
-            Key::MaxArchives => limits.archives = given.number("a number")?,
-            Key::MaxRate => limits.requests_per_s = rate(given)?,
-            Key::MaxBurst => limits.burst = Some(given.number::<NonZeroU32>("a number, at least 1")?.get()),
-            Key::MaxBuffers => limits.buffer_bytes = given.size()?,
-            Key::HeaderTimeout => limits.header_timeout_ms = given.time()?,
-            Key::IdleTimeout => limits.idle_timeout_ms = given.time()?,
-            Key::WriteTimeout => limits.write_timeout_ms = given.time()?,
-            Key::DrainNotice => limits.drain_notice_ms = given.time()?,
+            ServeOption::MaxHeaderBytes => limits.header_bytes = given.size()?,
+            ServeOption::MaxHeaders => limits.headers = given.number("a number")?,
+            ServeOption::MaxTarget => limits.target_bytes = given.size()?,
+            ServeOption::MaxBody => limits.body_bytes = given.size()?,
+            ServeOption::MaxRanges => limits.ranges = given.number("a number")?,
+            ServeOption::MaxStreams => limits.streams = given.number("a number")?,
+            ServeOption::MaxListingBytes => limits.listing_bytes = given.size()?,
+            ServeOption::MaxArchives => limits.archives = given.number("a number")?,
+            ServeOption::MaxRate => limits.requests_per_s = rate(given)?,
+            ServeOption::MaxBurst => {
+                limits.burst = Some(given.number::<NonZeroU32>("a number, at least 1")?.get())
+            }
+            ServeOption::MaxBuffers => limits.buffer_bytes = given.size()?,
+            ServeOption::HeaderTimeout => limits.header_timeout_ms = given.time()?,
+            ServeOption::IdleTimeout => limits.idle_timeout_ms = given.time()?,
+            ServeOption::WriteTimeout => limits.write_timeout_ms = given.time()?,
+            ServeOption::DrainNotice => limits.drain_notice_ms = given.time()?,
             _ => limits.drain_timeout_ms = given.time()?,
         }
         Ok(())
     }
 
-    fn watch(&mut self, given: &Given) -> Result<(), Vec<u8>> {
+    fn watch(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         match given.key {
-            Key::Health => self.config.health = place(given, "/health")?,
-            Key::Metrics => self.config.metrics = place(given, "/metrics")?,
-            Key::ErrorLog => {
+            ServeOption::Health => self.config.health = optional_path(given, "/health")?,
+            ServeOption::Metrics => self.config.metrics = optional_path(given, "/metrics")?,
+            ServeOption::ErrorLog => {
                 let on_error = given.value.as_deref() == Some(b"-");
                 self.config.error_log.file = if on_error { None } else { Some(given.path()?) };
             }
-            Key::LogFormat => self.config.access_log.format = Some(given.one_of(LOG_FORMATS)?),
+            ServeOption::LogFormat => self.config.access_log.format = Some(given.one_of(LOG_FORMATS)?),
             _ if given.switch().is_ok_and(|switch| switch == Switch::Off) => {
                 self.config.access_log.format = Some("off".to_owned())
             }
@@ -265,7 +275,7 @@ impl Merge {
         if self.config.listen.is_empty() {
             self.config.listen.push(ADDRESS.to_owned());
         }
-        // What cannot be completed is left for the check, which says where it stands.
+        // Invalid addresses are left for the check, which reports their position.
         self.config.listen.iter_mut().for_each(|text| {
             if let Some(whole) = address(text, self.port) {
                 *text = whole;
@@ -277,9 +287,9 @@ impl Merge {
         }
         let mut pairs = certificates.into_iter().zip(keys);
         (tls.certificate, tls.key) = pairs.next().unzip();
-        tls.more = pairs.map(|(certificate, key)| Pair { certificate, key }).collect();
+        tls.more = pairs.map(|(certificate, key)| CertificateFiles { certificate, key }).collect();
         let is_off = tls.certificate.is_none() && !tls.self_signed;
-        if is_off && tls != Tls::default() {
+        if is_off && tls != TlsConfig::default() {
             return Err(b"encryption takes --tls-cert and --tls-key, or --tls-self-signed".to_vec());
         }
         self.config.tls = (!is_off).then_some(tls);
@@ -287,8 +297,8 @@ impl Merge {
     }
 }
 
-/// The path where something is found, if it is on.
-fn place(given: &Given, usual: &str) -> Result<Option<String>, Vec<u8>> {
+/// Returns the path of an optional endpoint; `None` if it is turned off.
+fn optional_path(given: &OptionArg, usual: &str) -> Result<Option<String>, Vec<u8>> {
     Ok(match given.switch()? {
         Switch::Off => None,
         Switch::On => Some(usual.to_owned()),
@@ -296,8 +306,8 @@ fn place(given: &Given, usual: &str) -> Result<Option<String>, Vec<u8>> {
     })
 }
 
-/// A number of requests a second, perhaps with a fraction.
-fn rate(given: &Given) -> Result<f64, Vec<u8>> {
+/// Parses a number of requests per second, which may have a fraction.
+fn rate(given: &OptionArg) -> Result<f64, Vec<u8>> {
     let text = given.text()?;
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     digits
@@ -306,7 +316,7 @@ fn rate(given: &Given) -> Result<f64, Vec<u8>> {
         .ok_or_else(|| given.refuse("a number of requests, like 20 or 0.5"))
 }
 
-fn auth_rule(given: &Given) -> Result<AuthRule, Vec<u8>> {
+fn auth_rule(given: &OptionArg) -> Result<AuthRule, Vec<u8>> {
     let (path, users) = given.pair('=', "a glob, '=' and names of users, '*' or '-'")?;
     Ok(match users.as_str() {
         "-" => AuthRule { path, public: true, ..AuthRule::default() },
@@ -314,7 +324,7 @@ fn auth_rule(given: &Given) -> Result<AuthRule, Vec<u8>> {
     })
 }
 
-fn header(given: &Given) -> Result<HeaderRule, Vec<u8>> {
+fn header(given: &OptionArg) -> Result<HeaderRule, Vec<u8>> {
     let expected = "a glob, '=', a name, ':' and a value";
     let (path, header) = given.pair('=', expected)?;
     let (name, value) = header.split_once(':').ok_or_else(|| given.refuse(expected))?;

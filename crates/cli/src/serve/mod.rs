@@ -16,60 +16,60 @@ use fathom_io::sys::raise_fd_limit;
 use fathom_serve::server::Server;
 use fathom_serve::{Config, Error, rules};
 
-use self::args::{Asked, Refused};
-use self::profile::Profiled;
+use self::args::{ServeAction, ServeArgsError};
+use self::profile::PoolProfile;
 use crate::flag::Scope;
-use crate::output::{print, say, say_misuse};
+use crate::output::{print, print_error, print_usage_error};
 use crate::{help, locale};
 
 const NAME: &str = "fathom serve";
-/// Exit status where the server could not start, or the configuration makes no sense.
+/// Exit status if the server cannot start or the configuration is invalid.
 const FAILED: u8 = 1;
-/// Exit status where the command line makes no sense.
+/// Exit status for an invalid command line.
 const MISUSED: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let get = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&get);
     let done = match args::parse(words, &get, charset) {
-        Ok(Asked::Help) => return print(NAME, &help::render(&table::SERVE, NAME, Scope::Full)),
-        Ok(Asked::Version) => return print(NAME, &help::version(NAME)),
-        Ok(Asked::Check(config)) => check(&config),
-        Ok(Asked::IoReport { mut config, json }) => {
-            // As the server does, so that what is shown is what it would have.
+        Ok(ServeAction::Help) => return print(NAME, &help::render(&table::SERVE, NAME, Scope::Full)),
+        Ok(ServeAction::Version) => return print(NAME, &help::version(NAME)),
+        Ok(ServeAction::Check(config)) => check(&config),
+        Ok(ServeAction::IoReport { mut config, json }) => {
+            // The server raises the limit too, so the report shows the limit in effect.
             raise_fd_limit();
-            let profiled = Profiled::read(&config, charset);
-            profiled.apply(&mut config);
-            config.check().and_then(|()| report::show(&config, &profiled, json, charset))
+            let profile = PoolProfile::read(&config, charset);
+            profile.apply(&mut config);
+            config.check().and_then(|()| report::show(&config, &profile, json, charset))
         }
-        Ok(Asked::Serve(mut config)) => {
-            let profiled = Profiled::read(&config, charset);
-            profiled.apply(&mut config);
+        Ok(ServeAction::Serve(mut config)) => {
+            let profile = PoolProfile::read(&config, charset);
+            profile.apply(&mut config);
             run::serve(&config, || {
-                let mut asked = args::parse(std::env::args_os().skip(2), &get, charset);
-                if let Ok(Asked::Serve(config)) = &mut asked {
-                    profiled.apply(config);
+                let mut parsed = args::parse(std::env::args_os().skip(2), &get, charset);
+                if let Ok(ServeAction::Serve(config)) = &mut parsed {
+                    profile.apply(config);
                 }
-                asked
+                parsed
             })
         }
-        Err(Refused::File(error)) => Err(error),
-        Err(Refused::Misuse(message)) => {
-            say_misuse(NAME, &message);
+        Err(ServeArgsError::File(error)) => Err(error),
+        Err(ServeArgsError::Misuse(message)) => {
+            print_usage_error(NAME, &message);
             return MISUSED;
         }
     };
     done.unwrap_or_else(|error| {
-        say(NAME, error.to_string().as_bytes());
+        print_error(NAME, error.to_string().as_bytes());
         FAILED
     })
 }
 
-/// Opens everything that a start opens, but takes no address.
+/// Performs the checks of a start, without binding an address.
 fn check(config: &Config) -> Result<u8, Error> {
     for warning in Server::check(config)? {
-        say(NAME, format!("warning: {warning}").as_bytes());
+        print_error(NAME, format!("warning: {warning}").as_bytes());
     }
     let mut text = format!("The configuration makes sense. Listens on {}.\n", config.listen.join(", "));
     for (key, site) in rules::sites(config) {

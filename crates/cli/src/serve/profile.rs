@@ -1,29 +1,30 @@
-//! What a saved profile says of the pool: a start, where nobody has said how large it is to be. The model in it is advice for people:
-//! `auto` adapts anyway.
+//! The pool size from a saved profile, if the user did not set one. The model in the profile is
+//! advice for people: `auto` adapts anyway.
 
 use fathom_serve::Model;
-use fathom_serve::config::{Config, Pool};
+use fathom_serve::config::{Config, PoolConfig};
 use fathom_text::quote::Charset;
 
 use super::NAME;
-use crate::start::{Threads, threads};
+use crate::start::{PoolThreads, pool_threads};
 
-/// What was found, once for as long as the server runs.
+/// The profile's entry, read once for the life of the server.
 #[derive(Debug, Default)]
-pub(super) struct Profiled(Option<Threads>);
+pub(super) struct PoolProfile(Option<PoolThreads>);
 
-impl Profiled {
-    /// For the directory of the default site. Other models than `auto`, and a pool whose size is given, have no use for a profile.
+impl PoolProfile {
+    /// Reads the entry for the directory of the default site. Models other than `auto`, and a
+    /// configured pool, do not use a profile.
     pub(super) fn read(config: &Config, charset: Charset) -> Self {
         let model = config.io.as_deref().unwrap_or_default();
         let adapts = model.is_empty() || model == Model::Auto.name();
         if !adapts || config.pool.is_some() {
             return Self::default();
         }
-        Self(threads(NAME.as_bytes(), charset, &config.site.root))
+        Self(pool_threads(NAME.as_bytes(), charset, &config.site.root))
     }
 
-    /// Sets the size of the pool, if none is given.
+    /// Sets the size of the pool, if it is not configured.
     pub(super) fn apply(&self, config: &mut Config) {
         let threads = self.0.as_ref().and_then(|threads| threads.number);
         if let (None, Some(threads)) = (&config.pool, threads) {
@@ -31,31 +32,35 @@ impl Profiled {
         }
     }
 
-    /// Where the size of the pool is from, or why not.
+    /// Returns the origin of the pool's size, or the reason why the profile was not used.
     pub(super) fn note(&self) -> Option<&str> {
         self.0.as_ref().map(|threads| threads.note.as_str())
     }
 }
 
-/// So many threads for the device, and as large a part besides for what waits for another one, or for a processor, as there is without
-/// a profile.
-fn pool(per_device: usize) -> Pool {
-    Pool { threads: (per_device * 4).div_ceil(3), per_device: Some(per_device), ..Pool::default() }
+/// Sizes the pool: `per_device` threads for one device, and a third of that in addition for other
+/// devices and for computation, the same ratio as without a profile.
+fn pool(per_device: usize) -> PoolConfig {
+    PoolConfig {
+        threads: (per_device * 4).div_ceil(3),
+        per_device: Some(per_device),
+        ..PoolConfig::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(number: Option<usize>) -> Profiled {
-        Profiled(Some(Threads { number, note: String::new() }))
+    fn found(number: Option<usize>) -> PoolProfile {
+        PoolProfile(Some(PoolThreads { number, note: String::new() }))
     }
 
     #[test]
     fn the_usual_number_makes_the_usual_pool() {
-        let usual = Pool::default();
-        let profiled = pool(usual.per_device());
-        assert_eq!((profiled.threads, profiled.per_device()), (usual.threads, usual.per_device()));
+        let usual = PoolConfig::default();
+        let profile = pool(usual.per_device());
+        assert_eq!((profile.threads, profile.per_device()), (usual.threads, usual.per_device()));
         assert_eq!((pool(1).threads, pool(256).threads), (2, 342));
     }
 

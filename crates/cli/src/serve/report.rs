@@ -1,22 +1,28 @@
-//! `fathom serve --io-report`: how what was found looks. The facts are the server's library's.
+//! `fathom serve --io-report`: the output format of the report. The server's library finds the
+//! facts.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fathom_serve::config::Config;
-use fathom_serve::report::{Finding, Report};
+use fathom_serve::report::{CallStatus, Report};
 use fathom_serve::{Error, Model, rules};
 use fathom_text::quote::{Charset, shell_escape};
 use serde_json::{Value, json};
 
 use super::NAME;
-use super::profile::Profiled;
-use crate::offer::{columns, facts, object};
+use super::profile::PoolProfile;
+use crate::availability::{columns, facts, object};
 use crate::output::print;
 
-/// Shows what the filesystem of each site's and mount's directory offers, and what is made of it: a paragraph each, or an object a line. The exit
-/// status.
-pub(super) fn show(config: &Config, profiled: &Profiled, json: bool, charset: Charset) -> Result<u8, Error> {
+/// Prints the findings for the directory of each site and mount, as a paragraph or a JSON object
+/// each. Returns the exit status.
+pub(super) fn show(
+    config: &Config,
+    profile: &PoolProfile,
+    json: bool,
+    charset: Charset,
+) -> Result<u8, Error> {
     let mut reports = Vec::new();
     for (key, site) in rules::sites(config) {
         reports.push(Report::new(site, config)?);
@@ -24,7 +30,7 @@ pub(super) fn show(config: &Config, profiled: &Profiled, json: bool, charset: Ch
             reports.push(Report::new(&mount, config)?);
         }
     }
-    let note = profiled.note();
+    let note = profile.note();
     let show = |report| match json {
         true => format!("{}\n", value(report, note)),
         false => text(report, note, charset),
@@ -41,25 +47,25 @@ fn text(report: &Report, note: Option<&str>, charset: Charset) -> String {
     let mut lines: Vec<_> = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut add = |key: &str, value: String| lines.push((key.to_owned(), value));
     add("tried on", report.sample.as_deref().map_or("nothing: no such file".to_owned(), shown));
-    report.calls.all().into_iter().for_each(|(call, finding)| add(call, said(finding).to_owned()));
+    report.calls.all().into_iter().for_each(|(call, finding)| add(call, finding_text(finding).to_owned()));
     sizes(report, note).into_iter().for_each(|(key, value)| add(key, value));
     for (model, outlook) in &report.models {
-        add(&format!("--io {model}"), says(outlook));
+        add(&format!("--io {model}"), outlook_text(outlook));
     }
     report.plan.iter().for_each(|(case, what)| add(case, what.clone()));
     report.notes.iter().for_each(|note| add("note", (*note).to_owned()));
     columns(&lines)
 }
 
-fn said(finding: &Finding) -> &str {
+fn finding_text(finding: &CallStatus) -> &str {
     match finding {
-        Finding::Works => "works",
-        Finding::Fails(why) => why,
-        Finding::Untried => "not tried",
+        CallStatus::Works => "works",
+        CallStatus::Fails(why) => why,
+        CallStatus::Untested => "not tried",
     }
 }
 
-fn says(outlook: &Result<&str, String>) -> String {
+fn outlook_text(outlook: &Result<&str, String>) -> String {
     match outlook {
         Ok(what) => format!("available: {what}"),
         Err(why) => format!("unavailable: {why}"),
@@ -67,7 +73,7 @@ fn says(outlook: &Result<&str, String>) -> String {
 }
 
 fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
-    let sizes = &report.sizes;
+    let sizes = &report.limits;
     let (pool, cache) = (&sizes.pool, &sizes.cache);
     let origin = note.map(|note| format!("; {note}")).unwrap_or_default();
     let descriptors = format!(
@@ -100,14 +106,14 @@ fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
 
 fn value(report: &Report, note: Option<&str>) -> Value {
     let mut value = object(report.root.as_os_str().as_bytes(), &report.offer);
-    let (sizes, text) = (&report.sizes, |path: &Path| path.to_string_lossy().into_owned());
+    let (sizes, text) = (&report.limits, |path: &Path| path.to_string_lossy().into_owned());
     let calls = report.calls.all().into_iter().map(|(call, finding)| {
         let works = match finding {
-            Finding::Works => json!(true),
-            Finding::Fails(_) => json!(false),
-            Finding::Untried => Value::Null,
+            CallStatus::Works => json!(true),
+            CallStatus::Fails(_) => json!(false),
+            CallStatus::Untested => Value::Null,
         };
-        (call.to_owned(), json!({ "works": works, "note": said(finding) }))
+        (call.to_owned(), json!({ "works": works, "note": finding_text(finding) }))
     });
     let model = |(model, outlook): &(Model, Result<&str, String>)| {
         let note = match outlook {
@@ -143,15 +149,15 @@ fn value(report: &Report, note: Option<&str>) -> Value {
 #[cfg(test)]
 mod tests {
     use fathom_io::offer::{Filesystem, Offer};
-    use fathom_serve::config::{Cache, Pool};
-    use fathom_serve::report::{Calls, Sizes};
+    use fathom_serve::config::{CacheConfig, PoolConfig};
+    use fathom_serve::report::{CallStatuses, ResourceLimits};
 
     use super::*;
 
     fn report() -> Report {
         let filesystem =
             Filesystem { magic: Some(0xEF53), name: Some("ext4"), device: (8, 1), rotational: None };
-        let works = || Finding::Works;
+        let works = || CallStatus::Works;
         Report {
             root: "s\n".into(),
             offer: Offer {
@@ -162,20 +168,20 @@ mod tests {
                 filesystem,
                 models: Vec::new(),
             },
-            calls: Calls {
+            calls: CallStatuses {
                 openat2: works(),
                 resolve_cached: works(),
-                nowait: Finding::Untried,
-                cachestat: Finding::Fails("it takes Linux 6.5".to_owned()),
+                nowait: CallStatus::Untested,
+                cachestat: CallStatus::Fails("it takes Linux 6.5".to_owned()),
                 sendfile: works(),
                 uring: works(),
             },
             sample: None,
-            sizes: Sizes {
+            limits: ResourceLimits {
                 workers: 2,
                 connections: 1000,
-                pool: Pool { threads: 4, per_device: Some(3), queue: 9 },
-                cache: Cache { files: 100, bytes: 10, body_bytes: 5, age_ms: 7 },
+                pool: PoolConfig { threads: 4, per_device: Some(3), queue: 9 },
+                cache: CacheConfig { files: 100, bytes: 10, body_bytes: 5, age_ms: 7 },
                 descriptors: 1100,
             },
             models: vec![(Model::Auto, Ok("adapts")), (Model::Uring, Err("cannot".to_owned()))],
@@ -185,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_below_each_other() {
+    fn values_are_aligned() {
         let expected = "\
 kernel:         Linux 6.1
 path:           's'$'\\n'
@@ -214,7 +220,7 @@ note:           all is well
     }
 
     #[test]
-    fn the_object_says_the_same() {
+    fn the_json_object_has_the_same_facts() {
         let expected = json!({
             "kernel": "Linux 6.1",
             "path": "s\n",

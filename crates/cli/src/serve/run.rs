@@ -1,55 +1,58 @@
-//! A server's life as its user sees it: where it is, what signals do, how it ends.
+//! The life cycle of a server process: start, signals, reload and exit status.
 
 use std::io;
 
 use fathom_io::sys::{ignore_sigpipe, raise_fd_limit};
-use fathom_serve::config::Site;
+use fathom_serve::config::SiteConfig;
 use fathom_serve::listen::Activation;
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Op};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::NAME;
-use super::args::{Asked, Refused};
+use super::args::{ServeAction, ServeArgsError};
 use crate::interrupt::INTERRUPTED;
-use crate::output::{print, say};
+use crate::output::{print, print_error};
 
-/// Exit status where connections were still open when the time to drain was over.
+/// Exit status if connections were still open at the end of the drain timeout.
 const CUT_OFF: u8 = 1;
 
-/// Serves until a signal ends it. SIGHUP has the configuration read again, by `again`; SIGUSR1 has
-/// the logs opened again.
-pub(super) fn serve(config: &Config, again: impl Fn() -> Result<Asked, Refused>) -> Result<u8, Error> {
+/// Serves until a signal ends the process. On SIGHUP, `again` parses the configuration again; on
+/// SIGUSR1 the log files are reopened.
+pub(super) fn serve(
+    config: &Config,
+    again: impl Fn() -> Result<ServeAction, ServeArgsError>,
+) -> Result<u8, Error> {
     ignore_sigpipe();
     raise_fd_limit();
-    // Before the first thread: what arrives from now on is seen below.
+    // Register before the first thread starts, so that no signal is lost.
     let failed = |error: io::Error| Error::new(Op::Start, "signals", error);
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).map_err(failed)?;
     let variable = |name| std::env::var(name).ok();
     let (pid, fds) = (variable("LISTEN_PID"), variable("LISTEN_FDS"));
     let activation = Activation { pid: pid.as_deref(), fds: fds.as_deref() };
     let stream = Some(Box::new(io::stdout()) as Box<dyn io::Write + Send>);
-    let errors = Some(Box::new(Complaints) as Box<dyn io::Write + Send>);
-    let mut server = Server::start(config, Outfit { activation, stream, errors })?;
-    greet(&server, config);
+    let errors = Some(Box::new(ErrorStream) as Box<dyn io::Write + Send>);
+    let mut server = Server::start(config, StartOptions { activation, stream, errors })?;
+    print_addresses(&server, config);
     for signal in signals.forever() {
         match signal {
             SIGHUP => reload(&mut server, &again),
-            SIGUSR1 => warn(&server.reopen_logs()),
-            SIGINT => return Ok(end(server, INTERRUPTED, &mut signals)),
-            _ => return Ok(end(server, 0, &mut signals)),
+            SIGUSR1 => print_warnings(&server.reopen_logs()),
+            SIGINT => return Ok(shut_down(server, INTERRUPTED, &mut signals)),
+            _ => return Ok(shut_down(server, 0, &mut signals)),
         }
     }
     Ok(0)
 }
 
-/// Standard error, where each message of the error log begins with the command's name.
-struct Complaints;
+/// A writer to standard error that puts the command's name before each message of the error log.
+struct ErrorStream;
 
-impl io::Write for Complaints {
+impl io::Write for ErrorStream {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
-        say(NAME, message.strip_suffix(b"\n").unwrap_or(message));
+        print_error(NAME, message.strip_suffix(b"\n").unwrap_or(message));
         Ok(message.len())
     }
 
@@ -58,13 +61,14 @@ impl io::Write for Complaints {
     }
 }
 
-fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| say(NAME, format!("warning: {warning}").as_bytes()));
+fn print_warnings(warnings: &[String]) {
+    warnings.iter().for_each(|warning| print_error(NAME, format!("warning: {warning}").as_bytes()));
 }
 
-/// Says where it is: on standard output, unless the log goes there.
-fn greet(server: &Server, config: &Config) {
-    warn(server.warnings());
+/// Prints the addresses on standard output, or on standard error if standard output has the access
+/// log.
+fn print_addresses(server: &Server, config: &Config) {
+    print_warnings(server.warnings());
     let root = config.site.root.display().to_string();
     let mut text = format!("Serving '{}' on {}\n", root.escape_debug(), server.addresses().join(", "));
     if is_bare(&config.site) {
@@ -74,7 +78,7 @@ fn greet(server: &Server, config: &Config) {
     let logs_to_stdout = config.access_log.file.is_none()
         && !matches!(config.access_log.format.as_deref(), None | Some("off"));
     if logs_to_stdout {
-        crate::output::complain(text.as_bytes());
+        crate::output::write_stderr(text.as_bytes());
     } else {
         print(NAME, &text);
     }
@@ -82,30 +86,32 @@ fn greet(server: &Server, config: &Config) {
 
 /// Returns whether `/` would be a 404 without a visible reason: the site has no index file, no
 /// listing and no rule.
-fn is_bare(site: &Site) -> bool {
+fn is_bare(site: &SiteConfig) -> bool {
     let has_rules = site.fallback.is_some() || !site.redirects.is_empty() || !site.rewrites.is_empty();
     let has_index = site.index.iter().any(|name| site.root.join(name).exists());
     site.root.is_dir() && !(site.listing || has_rules || has_index || site.index.is_empty())
 }
 
-fn reload(server: &mut Server, again: &impl Fn() -> Result<Asked, Refused>) {
+fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArgsError>) {
     let reloaded = match again() {
-        Ok(Asked::Serve(config)) => server.reload(&config).map_err(|error| error.to_string().into_bytes()),
+        Ok(ServeAction::Serve(config)) => {
+            server.reload(&config).map_err(|error| error.to_string().into_bytes())
+        }
         Ok(_) => Ok(Vec::new()),
-        Err(Refused::File(error)) => Err(error.to_string().into_bytes()),
-        Err(Refused::Misuse(message)) => Err(message),
+        Err(ServeArgsError::File(error)) => Err(error.to_string().into_bytes()),
+        Err(ServeArgsError::Misuse(message)) => Err(message),
     };
     match reloaded {
         Ok(warnings) => {
-            warn(&warnings);
-            say(NAME, b"reloaded");
+            print_warnings(&warnings);
+            print_error(NAME, b"reloaded");
         }
-        Err(message) => say(NAME, &[b"not reloaded: ", &message[..]].concat()),
+        Err(message) => print_error(NAME, &[b"not reloaded: ", &message[..]].concat()),
     }
 }
 
-/// Lets what is under way end; a second signal, or Ctrl-C, does not wait for it.
-fn end(server: Server, status: u8, signals: &mut Signals) -> u8 {
+/// Drains the server. SIGINT, or a second signal, ends it immediately.
+fn shut_down(server: Server, status: u8, signals: &mut Signals) -> u8 {
     if status == INTERRUPTED {
         drop(server);
         return status;
@@ -113,7 +119,7 @@ fn end(server: Server, status: u8, signals: &mut Signals) -> u8 {
     let handle = signals.handle();
     let (timeout, mut again) = (server.drain_timeout(), Signals::new([SIGINT, SIGTERM]).ok());
     handle.close();
-    // Where no thread can be started, a second signal does not cut the drain short.
+    // If no thread can be started, a second signal does not cut the drain short.
     let _ = std::thread::Builder::new().spawn(move || {
         if let Some(signal) = again.as_mut().and_then(|signals| signals.forever().next()) {
             std::process::exit(128 + signal);

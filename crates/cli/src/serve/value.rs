@@ -1,4 +1,5 @@
-//! An option's value as it was given, on the command line or in the environment, and how it is read. Knows no option.
+//! Values of options, from the command line or the environment, and their parsers. Independent of
+//! the individual options.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,20 +10,20 @@ use std::str::FromStr;
 use fathom_text::quote::{Charset, quote};
 use fathom_text::{duration, number};
 
-use super::table::Key;
+use super::table::ServeOption;
 
 const YES: [&str; 4] = ["yes", "on", "true", "1"];
 const NO: [&str; 4] = ["no", "off", "false", "0"];
 
-/// An option that was given.
+/// An option and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
-    pub(crate) key: Key,
-    /// How messages name it: `--port`, or the variable.
+pub(crate) struct OptionArg {
+    pub(crate) key: ServeOption,
+    /// The name for messages: `--port`, or the variable.
     pub(crate) name: String,
     /// The value, if there is one.
     pub(crate) value: Option<Vec<u8>>,
-    /// What the user's terminal shows.
+    /// The charset of messages.
     pub(crate) charset: Charset,
 }
 
@@ -30,13 +31,13 @@ pub(crate) struct Given {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Switch<'v> {
     Off,
-    /// On, without a value.
+    /// Turned on, without a value.
     On,
     Value(&'v str),
 }
 
-impl Given {
-    /// The message for a value that is not `expected`; without the program's name.
+impl OptionArg {
+    /// Returns the message for a value that is not `expected`, without the program name.
     pub(crate) fn refuse(&self, expected: &str) -> Vec<u8> {
         let quoted = |text: &[u8]| quote(text, self.charset);
         let value = quoted(self.value.as_deref().unwrap_or_default());
@@ -69,14 +70,14 @@ impl Given {
         digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| self.refuse(expected))
     }
 
-    /// Bytes.
+    /// Parses a number of bytes.
     pub(crate) fn size<T: TryFrom<i128>>(&self) -> Result<T, Vec<u8>> {
         let reading = number::read(self.text()?.as_bytes(), 0, i64::MAX.into(), b"kKMGT");
         let size = reading.error.is_none().then(|| T::try_from(reading.value).ok()).flatten();
         size.ok_or_else(|| self.refuse("a size is a number of bytes, or like 64K and 16M"))
     }
 
-    /// Milliseconds.
+    /// Parses a duration. Returns milliseconds.
     pub(crate) fn time(&self) -> Result<u64, Vec<u8>> {
         let time = duration::parse_or_seconds(self.text()?.as_bytes()).ok();
         let ms = time.and_then(|time| u64::try_from(time.as_millis()).ok());
@@ -107,14 +108,14 @@ impl Given {
             .ok_or_else(|| self.refuse(&format!("one of {}", words.join(", "))))
     }
 
-    /// What stands before and behind the first `between`.
+    /// Splits the value at the first `between`.
     pub(crate) fn pair(&self, between: char, expected: &str) -> Result<(String, String), Vec<u8>> {
         let pair = self.text()?.split_once(between).filter(|(before, _)| !before.is_empty());
         pair.map(|(before, behind)| (before.to_owned(), behind.to_owned()))
             .ok_or_else(|| self.refuse(expected))
     }
 
-    /// A text and a path, which may have any bytes, before and behind the first `=`.
+    /// Splits the value at the first `=` into a text and a path, which may contain any bytes.
     pub(crate) fn path_pair(&self, expected: &str) -> Result<(String, PathBuf), Vec<u8>> {
         let value = self.value.as_deref().unwrap_or_default();
         let mut parts = value.splitn(2, |byte| *byte == b'=');
@@ -127,12 +128,13 @@ impl Given {
     }
 }
 
-/// The words of a list.
+/// Splits a list at commas and line ends.
 pub(crate) fn list(text: &str) -> Vec<String> {
     text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// An address as the server takes it, from one that people write; `port` is for those without one.
+/// Completes an address to the form that the server takes. `port` is the default port. `None` for
+/// an invalid address.
 pub(crate) fn address(text: &str, port: u16) -> Option<String> {
     if text == "systemd" || text.strip_prefix("unix:").is_some_and(|path| !path.is_empty()) {
         return Some(text.to_owned());
@@ -151,7 +153,7 @@ pub(crate) fn address(text: &str, port: u16) -> Option<String> {
         Some((host, port)) => (host, port.parse().ok()?),
         None => (text, port),
     };
-    // What the machine has of each is for the server to find out.
+    // The server resolves `localhost` and the wildcard to the addresses of this machine.
     match host {
         "localhost" => Some(format!("localhost:{port}")),
         "" | "*" if !text.is_empty() => Some(format!(":{port}")),
@@ -163,9 +165,9 @@ pub(crate) fn address(text: &str, port: u16) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn given(value: &str) -> Given {
-        Given {
-            key: Key::Port,
+    fn given(value: &str) -> OptionArg {
+        OptionArg {
+            key: ServeOption::Port,
             name: "--port".to_owned(),
             value: Some(value.into()),
             charset: Charset::Ascii,
@@ -220,8 +222,8 @@ mod tests {
         }
         assert_eq!(given("/x").switch(), Ok(Switch::Value("/x")));
         assert!(given("/x").yes().is_err());
-        assert_eq!(Given { value: None, ..given("") }.yes(), Ok(true));
-        assert!(Given { value: Some(vec![0xff]), ..given("") }.text().is_err());
+        assert_eq!(OptionArg { value: None, ..given("") }.yes(), Ok(true));
+        assert!(OptionArg { value: Some(vec![0xff]), ..given("") }.text().is_err());
     }
 
     #[test]

@@ -8,74 +8,74 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::store::{Completeness, Inventory};
-use fathom_inventory::top::{Failure, Report, report};
+use fathom_inventory::top::{QueryError, UsageReport, report};
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{Asked, TopArgs};
-use crate::du::extra::When;
+use self::args::{TopAction, TopArgs};
+use crate::du::extra::ShowWhen;
 use crate::du::view::screen::Screen;
 use crate::flag::Scope;
-use crate::output::{self, Output, print, say_misuse};
+use crate::output::{self, Output, print, print_usage_error};
 use crate::scan::unknown_values;
 use crate::{help, locale};
 
 const NAME: &str = "fathom top";
-/// Exit status where the inventory cannot be read.
+/// Exit status if the inventory cannot be read.
 const UNREADABLE: u8 = 1;
-/// Exit status where something was asked for that makes no sense.
+/// Exit status for an invalid request.
 const MISUSED: u8 = 2;
 
-/// Runs the command with `words`; the exit status.
+/// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     match args::parse(words, charset) {
-        Ok(Asked::Top(args)) => run(&args, charset),
-        Ok(Asked::Help) => print(NAME, &help::render(&table::TOP, NAME, Scope::Full)),
-        Ok(Asked::Version) => print(NAME, &help::version(NAME)),
+        Ok(TopAction::Top(args)) => run(&args, charset),
+        Ok(TopAction::Help) => print(NAME, &help::render(&table::TOP, NAME, Scope::Full)),
+        Ok(TopAction::Version) => print(NAME, &help::version(NAME)),
         Err(message) => {
-            say_misuse(NAME, &message);
+            print_usage_error(NAME, &message);
             MISUSED
         }
     }
 }
 
-fn say(message: &[u8]) {
-    output::say(NAME, message);
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
 }
 
 fn run(args: &TopArgs, charset: Charset) -> u8 {
-    let opened = Inventory::open(&args.inventory).map_err(Failure::from);
+    let opened = Inventory::open(&args.inventory).map_err(QueryError::from);
     let made = opened.and_then(|inventory| Ok((report(&inventory, &args.ask)?, inventory)));
     match made {
         Ok((report, inventory)) => {
             let found = &inventory.manifest().completeness;
             if !found.is_complete() {
-                say(warning(found).as_bytes());
+                print_error(incomplete_warning(found).as_bytes());
             }
             show(args, &report, found.is_complete(), charset)
         }
-        Err(failure) => refuse(&failure, args, charset),
+        Err(failure) => report_failure(&failure, args, charset),
     }
 }
 
-fn show(args: &TopArgs, report: &Report, complete: bool, charset: Charset) -> u8 {
+fn show(args: &TopArgs, report: &UsageReport, complete: bool, charset: Charset) -> u8 {
     let mut out = Output::new();
     if args.json {
         show::json(report, args.ask.by, complete, &mut out);
     } else {
-        show::text(report, &Screen::new(When::Never, charset), &mut out);
+        show::text(report, &Screen::new(ShowWhen::Never, charset), &mut out);
     }
     out.finish(NAME)
 }
 
-/// What an incomplete inventory is said to lack.
-pub(crate) fn warning(found: &Completeness) -> String {
-    format!("warning: the inventory{}", lack(found))
+/// Returns the warning about an incomplete inventory.
+pub(crate) fn incomplete_warning(found: &Completeness) -> String {
+    format!("warning: the inventory{}", gaps(found))
 }
 
-/// What is missing in an inventory, as the rest of a sentence about it.
-pub(crate) fn lack(found: &Completeness) -> String {
+/// Returns the gaps of an inventory, as the predicate of a sentence.
+pub(crate) fn gaps(found: &Completeness) -> String {
     let lacking = found.partial + found.failed + found.missing_roots;
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
@@ -87,23 +87,23 @@ pub(crate) fn lack(found: &Completeness) -> String {
     )
 }
 
-/// Says why there is no report; the exit status.
-fn refuse(failure: &Failure, args: &TopArgs, charset: Charset) -> u8 {
-    let (message, status) = refusal(failure, args.ask.below.as_deref(), charset);
-    say(&message);
+/// Reports why there is no report. Returns the exit status.
+fn report_failure(failure: &QueryError, args: &TopArgs, charset: Charset) -> u8 {
+    let (message, status) = failure_message(failure, args.ask.below.as_deref(), charset);
+    print_error(&message);
     status
 }
 
-/// What there is to say, and the exit status, where an inventory has nothing to tell of what is `below`.
-pub(crate) fn refusal(failure: &Failure, below: Option<&[u8]>, charset: Charset) -> (Vec<u8>, u8) {
+/// Returns the message and the exit status for a failed report about `below`.
+pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charset: Charset) -> (Vec<u8>, u8) {
     let below = || quoteaf(below.unwrap_or_default(), charset);
     match failure {
-        Failure::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
-        Failure::Ambiguous => {
+        QueryError::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
+        QueryError::Ambiguous => {
             let message =
                 [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
             (message, MISUSED)
         }
-        Failure::Unreadable(error) => (error.to_string().into_bytes(), UNREADABLE),
+        QueryError::Unreadable(error) => (error.to_string().into_bytes(), UNREADABLE),
     }
 }

@@ -1,11 +1,11 @@
-//! The options of `fathom top`. Only names and texts; what they do is `args.rs`'s.
+//! The options of `fathom top`: names and help texts. `args.rs` implements them.
 
 use crate::command::{Command, Note};
-use crate::flag::{Flag, Kind, both, long};
+use crate::flag::{Flag, ValueKind, both, long};
 
-/// What an option asks for.
+/// The options of `fathom top`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum TopOption {
     By,
     Lines,
     Below,
@@ -20,39 +20,38 @@ pub(crate) const BY_WORDS: &[&str] = &["dir", "file", "user", "group", "ext", "a
 const SHOWN: &str = "What is shown, and how";
 const ABOUT: &str = "About the program";
 
-/// Every option.
-pub(crate) const FLAGS: &[Flag<Key>] = &[
+/// All options.
+pub(crate) const FLAGS: &[Flag<TopOption>] = &[
     long(
-        Key::By,
+        TopOption::By,
         "by",
         SHOWN,
         "what a line is about: `dir`, `file`, `user`, `group`, `ext`, `age`, `size`, `type` or `depth`",
     )
-    .required("WHAT", Kind::Words(BY_WORDS))
+    .required("WHAT", ValueKind::Words(BY_WORDS))
     .more(
         "`dir`, the default: the largest directories, each with everything below it. `file`: the largest entries that are \
          no directories. `user`, `group`, `ext` and `type`: totals by owner, owning group, what follows the last dot of \
          the name, and type, the largest first. `age`, `size` and `depth`: totals by the time since the last modification, \
          by apparent size and by the number of directories above, all of them in their order.",
     ),
-    both(Key::Lines, b'n', "lines", SHOWN, "at most N lines; otherwise 20, but all for `age`, `size` and `depth`")
-        .required("N", Kind::Text),
-    long(Key::Below, "below", SHOWN, "only the directory PATH and what is below it")
-        .required("PATH", Kind::File)
-        .more("PATH is as the inventory has it, or relative to one of the trees that were scanned."),
-    long(Key::Json, "json", SHOWN, "JSON objects, one a line"),
-    long(Key::Help, "help", ABOUT, "show this help and end"),
-    long(Key::Version, "version", ABOUT, "show the version and end"),
+    both(TopOption::Lines, b'n', "lines", SHOWN, "at most N lines; otherwise 20, but all for `age`, `size` and `depth`")
+        .required("N", ValueKind::Text),
+    long(TopOption::Below, "below", SHOWN, "only the directory PATH and everything below it")
+        .required("PATH", ValueKind::File)
+        .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
+    long(TopOption::Json, "json", SHOWN, "JSON objects, one a line"),
+    long(TopOption::Help, "help", ABOUT, "show this help and end"),
+    long(TopOption::Version, "version", ABOUT, "show the version and end"),
 ];
 
-/// The command.
-pub(crate) const TOP: Command<Key> = Command {
+/// The description of the command.
+pub(crate) const TOP: Command<TopOption> = Command {
     name: "fathom top",
     brief: "show what takes the most space, from an inventory",
     usage: &["[OPTION]... INVENTORY"],
     about: &[
-        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. Nothing of what was scanned is \
-         looked at.",
+        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. The scanned trees are not read.",
         "Each line has the space allocated, the apparent size (directories have none), the number of entries, the share \
          of the space, and what it is about. A file with several names counts once, under the first of them in the \
          order of the scan; a directory has it if any of the names is below.",

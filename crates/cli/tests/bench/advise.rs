@@ -1,4 +1,4 @@
-//! `fathom bench advise`, on small work.
+//! `fathom bench advise` on small workloads.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn cells<'a>(advice: &'a Value, list: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn advice_is_a_sentence_with_a_verdict_for_every_workload_that_can_be_asked_about() {
+fn advice_has_a_sentence_and_a_verdict_for_every_workload() {
     let dir = temp();
     let (status, out, err) =
         run(dir.path(), "advise --quick --seed 7 --json=a.json --csv=a.csv --html=a.html");
@@ -24,7 +24,7 @@ fn advice_is_a_sentence_with_a_verdict_for_every_workload_that_can_be_asked_abou
     assert!(out.starts_with(&format!("{sentence}\n")), "{out}");
     assert!(sentence.starts_with("Use ") || sentence.starts_with("No material difference"), "{sentence}");
     let (answered, left_out) = (cells(&advice, "verdicts"), cells(&advice, "left_out"));
-    // Past the page cache is no question of its own: it shows what depth gains.
+    // O_DIRECT is not a question of its own: its cells show the gain of queue depth.
     let questions = left_out.iter().filter(|cell| !cell.contains("O_DIRECT")).count();
     assert_eq!(answered.len() + questions, QUESTIONS, "{answered:?} {left_out:?}");
     for verdict in advice["verdicts"].as_array().unwrap() {
@@ -40,7 +40,7 @@ fn advice_is_a_sentence_with_a_verdict_for_every_workload_that_can_be_asked_abou
 }
 
 #[test]
-fn saved_advice_is_what_io_auto_starts_from() {
+fn io_auto_starts_from_saved_advice() {
     let dir = temp();
     fs::write(dir.path().join("profile"), "damaged").unwrap();
     let mut command = bench(dir.path(), "advise --quick --save --json=/dev/null");
@@ -50,15 +50,16 @@ fn saved_advice_is_what_io_auto_starts_from() {
         .env_remove("FATHOM_PROFILE")
         .output()
         .unwrap();
-    let said = String::from_utf8(out.stderr).unwrap();
+    let stderr = String::from_utf8(out.stderr).unwrap();
     let path = dir.path().join(".config/fathom/io-profile.json");
     assert_eq!(
-        (out.status.code(), said),
+        (out.status.code(), stderr),
         (Some(0), format!("fathom bench: saved in '{}'\n", path.display()))
     );
     let mut profile: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert!(profile["entries"][0]["verdict"].as_str().unwrap().len() > 10);
-    // Where metadata stays warm, or nothing pays, there is no number: here it is set, to see where it goes.
+    // The value is absent where metadata is cached or no depth pays off. Set it, to test that the
+    // walk uses it.
     profile["entries"][0]["walk_in_flight"] = 77.into();
     fs::write(&path, profile.to_string()).unwrap();
     let mut du = Command::new(env!("CARGO_BIN_EXE_fathom"));
@@ -69,8 +70,8 @@ fn saved_advice_is_what_io_auto_starts_from() {
         .env_remove("FATHOM_PROFILE")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(said.contains("start: 77 workers once calls wait, from the profile of "), "{said}");
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(stderr.contains("start: 77 workers once calls wait, from the profile of "), "{stderr}");
 
     let (status, _, err) = run(dir.path(), "advise --quick --save=profile --json=/dev/null");
     assert_eq!(status, Some(2), "before anything is measured: {err}");
@@ -79,7 +80,7 @@ fn saved_advice_is_what_io_auto_starts_from() {
 }
 
 #[test]
-fn without_io_uring_advice_goes_on_and_says_why() {
+fn advise_completes_without_io_uring_and_reports_the_cause() {
     let (status, out, err) = std::thread::spawn(|| {
         refuse_rings();
         run(temp().path(), "advise --quick --json")
@@ -117,7 +118,7 @@ fn advice_is_saved_before_it_is_validated() {
 }
 
 #[test]
-fn files_that_were_there_are_left_alone() {
+fn advise_leaves_existing_files_unchanged() {
     let dir = temp();
     for name in ["probe", "data"] {
         fs::write(dir.path().join(name), "mine").unwrap();
@@ -145,21 +146,21 @@ fn an_interrupted_advice_leaves_no_files() {
 }
 
 #[test]
-fn what_advice_cannot_be_given_on_is_said() {
+fn invalid_arguments_of_advise_are_refused() {
     let dir = temp();
-    for (words, said) in [
+    for (words, message) in [
         ("advise no/such/place", "cannot look at 'no/such/place': No such file or directory"),
         ("advise . more", "extra operand 'more'"),
         ("advise --models uring", "--models is not for advise"),
     ] {
         let (status, out, err) = run(dir.path(), words);
         assert_eq!((status, out.as_str()), (Some(2), ""), "{words}: {err}");
-        assert!(err.contains(said), "{words}: {err}");
+        assert!(err.contains(message), "{words}: {err}");
     }
     let (status, _, err) = run(dir.path(), "advise --quick /proc/self");
     assert!(matches!(status, Some(1 | 2)), "{err}");
     assert!(err.starts_with("fathom bench: "), "{err}");
 }
 
-/// Workloads by states of the cache.
+/// The number of questions: workloads times cache states.
 const QUESTIONS: usize = 15;

@@ -1,4 +1,5 @@
-//! `fathom bench` on real files: what it prints and writes, what it leaves behind, and what it says when it cannot.
+//! `fathom bench` on real files: its output and reports, the files that it leaves behind, and its
+//! errors.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 
-/// The work of a test that needs no more.
+/// Options for the least work, for tests of anything but the measurement.
 const SMALL: &str = "--size 64K --blocks 2 --seed 7";
 
 fn bench(dir: &Path, words: &str) -> Command {
@@ -127,7 +128,7 @@ fn trees_are_walked_and_counted_under_every_model() {
 }
 
 #[test]
-fn a_server_is_asked_under_every_model() {
+fn a_server_is_measured_under_every_model() {
     let dir = temp();
     let (status, out, err) = run(dir.path(), "serve --size 1M --blocks 2 --cache warm --seed 7 --csv=o.csv");
     assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
@@ -141,7 +142,7 @@ fn a_server_is_asked_under_every_model() {
 }
 
 #[test]
-fn each_report_goes_where_it_was_asked_to() {
+fn each_report_is_written_to_its_destination() {
     let dir = temp();
     let words = format!("append-sync {SMALL} --csv=o.csv --json=o.json --html o.html");
     let (status, out, err) = run(dir.path(), &words);
@@ -166,7 +167,7 @@ fn each_report_goes_where_it_was_asked_to() {
 }
 
 #[test]
-fn a_signal_ends_it_and_leaves_nothing() {
+fn a_signal_ends_a_benchmark_and_removes_its_files() {
     for signal in ["INT", "TERM"] {
         let dir = temp();
         let mut command = bench(dir.path(), "write --size 64M --blocks 1000");
@@ -185,9 +186,9 @@ fn a_signal_ends_it_and_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_its_status() {
+fn invalid_benchmarks_are_refused_with_their_status() {
     let dir = temp();
-    for (words, expected, said) in [
+    for (words, expected, message) in [
         ("", 2, "missing operand: the workload"),
         ("write --size 1Q", 2, "invalid suffix in --size argument '1Q'"),
         ("write --models zfs", 2, "invalid argument 'zfs' for '--models'"),
@@ -229,13 +230,13 @@ fn what_cannot_be_done_is_said_with_its_status() {
     ] {
         let (status, out, err) = run(dir.path(), words);
         assert_eq!((status, out.as_str()), (Some(expected), ""), "{words}: {err}");
-        assert!(err.contains(said), "{words}: {err}");
+        assert!(err.contains(message), "{words}: {err}");
     }
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
 }
 
 #[test]
-fn a_place_that_may_not_be_written_is_an_error() {
+fn a_directory_without_write_permission_is_an_error() {
     let dir = Path::new("/proc/self");
     let (status, out, err) = run(Path::new("/"), &format!("write {SMALL} --path {}", dir.display()));
     assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
@@ -243,7 +244,7 @@ fn a_place_that_may_not_be_written_is_an_error() {
 }
 
 #[test]
-fn metadata_is_made_cold_by_root_alone() {
+fn only_root_can_drop_cached_metadata() {
     let dir = temp();
     if !rustix::process::geteuid().is_root() {
         return support::skip("needs root, to run as somebody else");
@@ -254,11 +255,11 @@ fn metadata_is_made_cold_by_root_alone() {
     command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_fathom"), "bench", "stat"]);
     let out =
         command.args(["--files=100", "--blocks=1", "--cache=cold"]).current_dir(dir.path()).output().unwrap();
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(1), "{said}");
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("metadata can be made cold by root alone") && said.contains("Permission denied"),
-        "{said}"
+        stderr.contains("metadata can be made cold by root alone") && stderr.contains("Permission denied"),
+        "{stderr}"
     );
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
 }
@@ -277,7 +278,8 @@ fn a_report_that_cannot_be_written_is_an_error() {
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
 }
 
-/// Has io_uring_setup(2) fail with EPERM, for this thread and all that it starts, as containers do.
+/// Makes io_uring_setup(2) fail with EPERM in this thread and its children, as container runtimes
+/// do.
 fn refuse_rings() {
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let calls = BTreeMap::from([(libc::SYS_io_uring_setup, Vec::new())]);
@@ -288,7 +290,7 @@ fn refuse_rings() {
 }
 
 #[test]
-fn without_io_uring_its_arms_are_left_out_and_the_cause_is_said() {
+fn without_io_uring_its_methods_are_skipped_and_the_cause_is_reported() {
     let (status, out, err) = std::thread::spawn(|| {
         refuse_rings();
         run(temp().path(), &format!("write {SMALL} --json"))

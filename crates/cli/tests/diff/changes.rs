@@ -1,10 +1,10 @@
-//! Changes with a meaning of their own, one by one.
+//! Changes that `fathom diff` classifies, each by itself.
 
 use crate::support::Tree;
 use crate::{after, diff, fathom, objects, scan, shell};
 
 #[test]
-fn the_same_is_no_difference() {
+fn equal_inventories_have_no_differences() {
     assert_eq!(after("s/a/f 7, s/l -> a, s/g = s/a/f", "true"), "");
     assert_eq!(after("s/a/f 7", "cat s/a/f >f"), "", "being read is no change");
     let tree = Tree::parse("s/a/f 7");
@@ -15,7 +15,7 @@ fn the_same_is_no_difference() {
 }
 
 #[test]
-fn each_change_has_its_line() {
+fn each_kind_of_change_has_a_line() {
     assert_eq!(after("s/f 7", "echo >s/g; mkdir s/d; echo >s/d/h"), "+ s/d/\n+ s/d/h\n+ s/g\n");
     assert_eq!(after("s/d/f 7", "rm -r s/d"), "- s/d/\n- s/d/f\n");
     assert_eq!(after("s/f 7", "truncate -s 70000 s/f"), "M s/f: size 7 -> 70000, mtime\n");
@@ -69,7 +69,7 @@ fn a_file_in_the_place_of_another_is_compared_with_it() {
 }
 
 #[test]
-fn names_of_an_inode_come_and_go() {
+fn hard_links_are_created_and_removed() {
     assert_eq!(after("s/a 7", "ln s/a s/b"), "+ s/b\n");
     assert_eq!(after("s/a 7, s/b = s/a", "rm s/a"), "- s/a\n");
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_copy_is_compared_with_its_original() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_shown() {
+fn only_selects_kinds_of_changes() {
     let tree = Tree::parse("s/a/f 7, s/a/g 7, s/b/h 7, s/b/gone 7");
     scan(&tree, "old");
     shell(&tree, "mv s/a/g s/b/g; rm s/b/gone; chmod 600 s/a/f s/b/h; mkdir s/c; echo >s/c/new");
@@ -113,7 +113,7 @@ fn only_what_is_asked_for_is_shown() {
 }
 
 #[test]
-fn operands_may_be_files_and_lie_within_one_another() {
+fn operands_may_be_files_and_may_overlap() {
     let tree = Tree::parse("s/a/f 7, lone 5, s/a/g 1");
     let scan = |name| {
         let words = ["scan", "-o", name, "s", "s/a", "lone"];

@@ -1,16 +1,16 @@
-//! What an inventory lacks is not taken for removed.
+//! Entries that an incomplete inventory lacks are not reported as removed.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::manifest::resealed;
+use crate::support::manifest::with_checksum;
 use crate::support::program::Program;
 use crate::support::{Tree, needs_tool};
 use crate::{beside, diff, fathom, objects, scan, shell};
 
-/// Scans as somebody for whom permissions count.
+/// Scans without root's exemption from permission checks.
 fn scan_without_rights(tree: &Tree, name: &str) {
     let rights = if rustix::process::geteuid().is_root() {
         "setpriv --bounding-set=-dac_override,-dac_read_search"
@@ -27,8 +27,9 @@ fn scan_without_rights(tree: &Tree, name: &str) {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
-/// A tree of which the inventory `shut` has not all; both others are whole and the same.
-fn half_known() -> Option<Tree> {
+/// Returns a tree with three inventories: `shut` lacks an unreadable directory, the other two are
+/// complete and equal.
+fn incomplete_tree() -> Option<Tree> {
     if !needs_tool("setpriv") {
         return None;
     }
@@ -42,14 +43,14 @@ fn half_known() -> Option<Tree> {
 }
 
 #[test]
-fn what_is_not_known_is_neither_removed_nor_created() {
-    let Some(tree) = half_known() else { return };
+fn entries_of_unread_directories_are_neither_removed_nor_created() {
+    let Some(tree) = incomplete_tree() else { return };
     for words in [["../old", "../shut"], ["../shut", "../old"]] {
         let output = fathom(&tree, &[&["diff", "--only=created,removed"], &words[..]].concat());
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{said}");
-        let lines: Vec<_> = said.lines().collect();
-        assert_eq!(lines.len(), 2, "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{stderr}");
+        let lines: Vec<_> = stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{stderr}");
         assert_eq!(
             lines[0],
             "fathom diff: warning: '../shut' is incomplete: 1 of 3 directories known are not there or not whole, 0 entries \
@@ -57,14 +58,14 @@ fn what_is_not_known_is_neither_removed_nor_created() {
         );
         assert!(
             lines[1].starts_with("fathom diff: warning: 3 entries of one inventory are not shown: "),
-            "{said}"
+            "{stderr}"
         );
     }
 }
 
 #[test]
-fn what_left_a_directory_that_is_not_known_is_found_elsewhere() {
-    let Some(tree) = half_known() else { return };
+fn a_file_moved_out_of_an_unread_directory_is_renamed() {
+    let Some(tree) = incomplete_tree() else { return };
     shell(&tree, "mv s/a/f s/b/f; rm s/b/h; chmod 0 s/a");
     scan_without_rights(&tree, "moved");
     shell(&tree, "chmod 755 s/a");
@@ -80,8 +81,8 @@ fn what_left_a_directory_that_is_not_known_is_found_elsewhere() {
 }
 
 #[test]
-fn sizes_of_what_is_not_known_are_marked() {
-    let Some(tree) = half_known() else { return };
+fn sizes_of_incomplete_directories_are_marked() {
+    let Some(tree) = incomplete_tree() else { return };
     let output = fathom(&tree, &["diff", "--dirs", "../old", "../shut"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.lines().all(|line| line.starts_with('~')) && text.lines().count() == 2, "{text}");
@@ -90,32 +91,32 @@ fn sizes_of_what_is_not_known_are_marked() {
 }
 
 #[test]
-fn a_scan_that_ended_early_says_nothing_of_the_rest() {
+fn entries_after_the_end_of_an_interrupted_scan_are_not_compared() {
     let tree = Tree::parse("s/a/f 7, s/b/g 7");
     scan(&tree, "old");
     assert_eq!(fathom(&tree, &["scan", "--deadline", "0s", "-o", "../new", "s"]).status.code(), Some(1));
     let output = fathom(&tree, &["diff", "../old", "../new"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{said}");
-    assert!(said.contains("'../new' is incomplete (deadline): "), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{stderr}");
+    assert!(stderr.contains("'../new' is incomplete (deadline): "), "{stderr}");
 }
 
 #[test]
-fn trees_that_only_one_has_are_named() {
+fn trees_of_only_one_inventory_are_named() {
     let tree = Tree::parse("s/a 7, t/b 7, u/c 7");
     assert!(fathom(&tree, &["scan", "-o", "../old", "s", "t"]).status.success());
     shell(&tree, "mv t/b s/b");
     assert!(fathom(&tree, &["scan", "-o", "../new", "s", "u"]).status.success());
     let output = fathom(&tree, &["diff", "../old", "../new"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"R t/b -> s/b\n"[..]), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"R t/b -> s/b\n"[..]), "{stderr}");
     assert!(
-        said.contains("warning: '../old' has 't', which '../new' does not have: it is not compared\n"),
-        "{said}"
+        stderr.contains("warning: '../old' has 't', which '../new' does not have: it is not compared\n"),
+        "{stderr}"
     );
     assert!(
-        said.contains("warning: '../new' has 'u', which '../old' does not have: it is not compared\n"),
-        "{said}"
+        stderr.contains("warning: '../new' has 'u', which '../old' does not have: it is not compared\n"),
+        "{stderr}"
     );
 }
 
@@ -151,7 +152,7 @@ fn damaged_inventories_are_refused() {
     );
 }
 
-/// What each file says is as it was written, and does not go together.
+/// Each file of the inventory is valid by itself, but the files contradict each other.
 #[test]
 fn inventories_that_contradict_themselves_are_refused() {
     let tree = Tree::parse("s/a/b/f 7, s/g 7");
@@ -161,8 +162,8 @@ fn inventories_that_contradict_themselves_are_refused() {
     let read = |side: &str| -> Value {
         serde_json::from_slice(&fs::read(beside(&tree, side).join("manifest.json")).unwrap()).unwrap()
     };
-    let write = |told: &Value| {
-        let text = resealed(&serde_json::to_string_pretty(told).unwrap());
+    let write = |edited: &Value| {
+        let text = with_checksum(&serde_json::to_string_pretty(edited).unwrap());
         fs::write(beside(&tree, "new").join("manifest.json"), text).unwrap();
     };
     let manifest = read("new");
@@ -177,8 +178,8 @@ fn inventories_that_contradict_themselves_are_refused() {
             beside(&tree, "new").join("dirs-00009.parquet"),
         )
         .unwrap();
-        let mut told = manifest.clone();
-        let files = told["files"].as_array_mut().unwrap();
+        let mut edited = manifest.clone();
+        let files = edited["files"].as_array_mut().unwrap();
         let own = files.iter().find(is_dirs).unwrap().clone();
         let mut more = if replaced.is_empty() { strange.clone() } else { own };
         if !replaced.is_empty() {
@@ -187,16 +188,16 @@ fn inventories_that_contradict_themselves_are_refused() {
         }
         more["name"] = name.into();
         files.push(more);
-        write(&told);
+        write(&edited);
         let output = fathom(&tree, &["diff", "../old", "../new"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{said}");
-        assert!(said.contains(why), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
     }
-    // No directory of its entries is there.
-    let mut told = manifest;
-    told["files"].as_array_mut().unwrap().retain(|file| file["table"] != "dirs");
-    write(&told);
+    // Remove the table of directories, so that entries refer to directories that do not exist.
+    let mut edited = manifest;
+    edited["files"].as_array_mut().unwrap().retain(|file| file["table"] != "dirs");
+    write(&edited);
     let output = fathom(&tree, &["diff", "../old", "../new"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stderr.ends_with(b": an entry is in no directory\n"), "{output:?}");

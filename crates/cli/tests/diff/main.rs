@@ -1,5 +1,6 @@
-//! `fathom diff` tells what changed: random changes are compared with what the standard library sees before and after, and those
-//! with a meaning of their own are written out.
+//! `fathom diff` reports the changes between two inventories. Random changes are compared with two
+//! snapshots taken by the standard library; each kind of change also has a case with its expected
+//! text.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -36,7 +37,8 @@ pub(crate) fn beside(tree: &Tree, name: &str) -> PathBuf {
     tree.path().parent().unwrap().join(name)
 }
 
-/// Standard output of a comparison of `../old` and `../new`, which say nothing on standard error; `status` is that of the program.
+/// Returns the standard output of a comparison of `../old` and `../new`. Panics unless its exit
+/// status is `status` and its standard error is empty.
 #[track_caller]
 pub(crate) fn diff(tree: &Tree, words: &[&str], status: i32) -> Vec<u8> {
     let output = fathom(tree, &[&["diff", "../old", "../new"], words].concat());
@@ -45,7 +47,8 @@ pub(crate) fn diff(tree: &Tree, words: &[&str], status: i32) -> Vec<u8> {
     output.stdout
 }
 
-/// The lines of a comparison, after `change` was done to the tree of `spec` by a shell.
+/// Returns the lines of a comparison of the tree `spec` before and after the shell commands
+/// `change`.
 #[track_caller]
 pub(crate) fn after(spec: &str, change: &str) -> String {
     let tree = Tree::parse(spec);
@@ -65,7 +68,7 @@ pub(crate) fn shell(tree: &Tree, script: &str) {
     assert!(output.status.success(), "{script}: {output:?}");
 }
 
-/// The objects of `--json`, and the last.
+/// Returns the objects of `--json`, and the last object, which holds the totals.
 pub(crate) fn objects(text: &[u8]) -> (Vec<Value>, Value) {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut all: Vec<Value> = lines.map(|line| serde_json::from_slice(line).unwrap()).collect();
@@ -73,7 +76,7 @@ pub(crate) fn objects(text: &[u8]) -> (Vec<Value>, Value) {
     (all, last)
 }
 
-/// A path of an object, by its bytes.
+/// Returns the bytes of a path of an object.
 pub(crate) fn path(object: &Value, name: &str) -> Option<Vec<u8>> {
     if let Some(hex) = object[format!("{name}_bytes")].as_str() {
         let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();

@@ -1,4 +1,5 @@
-//! How changes come out: Parquet, JSON, sizes of directories, odd names; and what is refused.
+//! The output of `fathom diff`: Parquet, JSON, sizes of directories, unusual names; and invalid
+//! command lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,15 +16,15 @@ use serde_json::{Value, json};
 use crate::support::Tree;
 use crate::{diff, fathom, objects, path, scan, shell};
 
-type Cells = BTreeMap<String, Field>;
+type RowValues = BTreeMap<String, Field>;
 
-fn rows(file: &Path) -> Vec<Cells> {
+fn rows(file: &Path) -> Vec<RowValues> {
     let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
     let cells = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
     reader.into_iter().map(|row| cells(row.unwrap())).collect()
 }
 
-fn bytes(cells: &Cells, name: &str, raw: &str) -> Option<Vec<u8>> {
+fn bytes(cells: &RowValues, name: &str, raw: &str) -> Option<Vec<u8>> {
     match (&cells[name], &cells[raw]) {
         (_, Field::Bytes(raw)) => Some(raw.data().to_vec()),
         (Field::Str(text), Field::Null) => Some(text.as_bytes().to_vec()),
@@ -41,7 +42,7 @@ fn as_json(field: &Field) -> Value {
     }
 }
 
-/// A tree of odd names with one change of each kind, and its inventories.
+/// Returns a tree of unusual names with one change of each kind, and its two inventories.
 fn changed() -> Tree {
     let tree = Tree::parse("s/b/log 7, s/mode 1, s/gone 3, s/link -> a");
     let odd = |name: &[u8]| tree.path().join(OsStr::from_bytes(name));
@@ -89,15 +90,15 @@ fn a_parquet_file_has_a_row_for_each_change() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_trouble() {
+fn a_parquet_file_that_cannot_be_written_is_an_error() {
     let tree = changed();
-    for (file, deed) in
+    for (file, message) in
         [("nowhere/changes", "cannot create 'nowhere/changes.part'"), ("s", "cannot create 's'")]
     {
         let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", file]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.starts_with(&format!("fathom diff: {deed}: ")), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with(&format!("fathom diff: {message}: ")), "{stderr}");
         assert!(!tree.path().join("s.part").exists());
     }
     fs::write(tree.path().join("changes.part"), "").unwrap();
@@ -105,15 +106,15 @@ fn a_file_that_cannot_be_written_is_trouble() {
 }
 
 #[test]
-fn nothing_that_is_there_is_replaced() {
+fn an_existing_file_is_not_replaced() {
     let tree = changed();
     shell(&tree, "echo mine >taken; ln -s nowhere dangling; ln -s taken link; mkfifo fifo");
     let before = listing(&tree);
     for name in ["taken", "dangling", "link", "fifo", "/dev/null", "/dev/stdout", "s"] {
         let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", name]);
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         let expected = format!("fathom diff: cannot create '{name}': File exists\n");
-        assert_eq!((output.status.code(), said), (Some(2), expected));
+        assert_eq!((output.status.code(), stderr), (Some(2), expected));
     }
     assert_eq!(listing(&tree), before);
     assert_eq!(fs::read(tree.path().join("taken")).unwrap(), b"mine\n");
@@ -121,7 +122,7 @@ fn nothing_that_is_there_is_replaced() {
     assert!(null.file_type().is_char_device());
 }
 
-/// Names and inode numbers in the tree's directory.
+/// Returns the names and inode numbers in the tree's directory.
 fn listing(tree: &Tree) -> Vec<(std::ffi::OsString, u64)> {
     let entries = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap());
     let mut listing: Vec<_> = entries.map(|entry| (entry.file_name(), entry.ino())).collect();
@@ -130,7 +131,7 @@ fn listing(tree: &Tree) -> Vec<(std::ffi::OsString, u64)> {
 }
 
 #[test]
-fn names_come_out_as_they_are() {
+fn names_are_printed_unchanged() {
     let tree = changed();
     let text = diff(&tree, &[], 1);
     let renamed = b"R s/new\nline\xff/ -> s/\x1b[1m\xfe/\nM s/\x1b[1m\xfe/\\x\xfe.txt: size 1 -> 2, mtime\n";
@@ -144,7 +145,8 @@ fn names_come_out_as_they_are() {
     );
 }
 
-/// Allocated, apparent and the number of all at and below each directory, each inode once.
+/// Returns allocated bytes, apparent bytes and number of entries at and below each directory. Each
+/// inode counts once.
 fn sums(base: &Path, root: &str) -> BTreeMap<String, [i64; 3]> {
     let mut sums = BTreeMap::new();
     let mut left = vec![root.to_owned()];
@@ -173,7 +175,7 @@ fn sums(base: &Path, root: &str) -> BTreeMap<String, [i64; 3]> {
 }
 
 #[test]
-fn directories_have_what_they_have_become_larger_by() {
+fn directories_have_their_growth() {
     let spec = "s/a/f 70000, s/a/x/g 5000, s/b/h 9000, s/b/i = s/b/h, s/same/f 100, s/gone/y/z 30000, s/m/big 200000";
     let tree = Tree::parse(spec);
     scan(&tree, "old");
@@ -211,10 +213,10 @@ fn directories_have_what_they_have_become_larger_by() {
     assert!(text.contains("\t-2\ts/gone/y\n"), "{text}");
 }
 
-/// As of `du s/a s t`, what several operands have is the first one's, and so is an inode with names
-/// in several trees.
+/// As in `du s/a s t`: entries of overlapping operands count for the first operand, and an inode
+/// with names in several trees counts once.
 #[test]
-fn what_overlapping_operands_have_is_compared_once() {
+fn entries_of_overlapping_operands_are_compared_once() {
     let tree = Tree::parse("s/a/f 5000, s/b 100, s/name = s/a/f, t/f 300, t/name = s/a/f");
     let scan = |name: &str, roots: &[&str]| {
         let out = format!("../{name}");
@@ -248,7 +250,7 @@ fn what_overlapping_operands_have_is_compared_once() {
         paths.sort_unstable();
         assert_eq!(paths, ["s", "s/a", "s/a/new", "t"], "{order}");
     }
-    // A tree that only one of them has is in no total.
+    // A tree that is in only one of the inventories is in no total.
     let output = fathom(&tree, &["diff", "../old0", "../new1", "--dirs", "--json"]);
     assert_eq!(objects(&output.stdout).1["total"]["bytes"], after[0] - before[0], "{output:?}");
     scan("half", &["s/a", "t"]);
@@ -258,7 +260,7 @@ fn what_overlapping_operands_have_is_compared_once() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_command_lines_are_refused() {
     let tree = changed();
     for words in [
         &[][..],
@@ -282,7 +284,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_trouble() {
+fn output_that_cannot_be_written_is_an_error() {
     let tree = changed();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut command = std::process::Command::new(crate::support::program::Program::AsDu.bin().join("fathom"));

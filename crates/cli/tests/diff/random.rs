@@ -1,4 +1,4 @@
-//! Random trees, changed at random.
+//! Random trees with random changes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::Tree;
 use crate::support::random::Random;
-use crate::truth::{self, Change, Look};
+use crate::truth::{self, Change, Snapshot};
 use crate::{diff, objects, path, scan};
 
 const NAMES: [&[u8]; 12] = [
@@ -28,16 +28,16 @@ const NAMES: [&[u8]; 12] = [
     b"\\xff",
 ];
 
-/// Changes of each tree.
-const DEEDS: usize = 30;
+/// Number of changes made to each tree.
+const CHANGES_PER_TREE: usize = 30;
 
-/// A tree being made and changed.
-struct Forest {
+/// A random tree, and the generator that changes it.
+struct RandomTree {
     tree: Tree,
     random: Random,
 }
 
-impl Forest {
+impl RandomTree {
     fn new(seed: u64) -> Self {
         let (tree, random) = (Tree::parse("s/"), Random::new(seed));
         let mut forest = Self { tree, random };
@@ -47,24 +47,24 @@ impl Forest {
         forest
     }
 
-    fn look(&self) -> Look {
-        truth::look(self.tree.path(), "s")
+    fn snapshot(&self) -> Snapshot {
+        truth::snapshot(self.tree.path(), "s")
     }
 
     fn at(&self, path: &[u8]) -> PathBuf {
         self.tree.path().join(OsStr::from_bytes(path))
     }
 
-    /// Any entry but the root, that `wanted` takes.
+    /// Returns a random entry other than the root for which `wanted` is true.
     fn any(&mut self, wanted: impl Fn(&fs::Metadata) -> bool) -> Option<PathBuf> {
-        let look = self.look();
+        let snapshot = self.snapshot();
         let found: Vec<_> =
-            look.iter().filter(|(path, seen)| path.contains(&b'/') && wanted(&seen.meta)).collect();
+            snapshot.iter().filter(|(path, seen)| path.contains(&b'/') && wanted(&seen.meta)).collect();
         let place = self.random.below(found.len().max(1));
         found.get(place).map(|(path, _)| self.at(path))
     }
 
-    /// A path at which there is nothing yet.
+    /// Returns a path that does not exist.
     fn free(&mut self) -> PathBuf {
         loop {
             let above = self.any(fs::Metadata::is_dir);
@@ -141,7 +141,7 @@ impl Forest {
         }
     }
 
-    /// A directory for a file, a file for a directory, and either for one of its kind.
+    /// Replaces an entry by one of the other type (file or directory) or of the same type.
     fn replace(&mut self, path: &Path) {
         if path.symlink_metadata().unwrap().is_dir() {
             fs::remove_dir_all(path).unwrap();
@@ -155,7 +155,7 @@ impl Forest {
         }
     }
 
-    /// As editors do, and with the same contents and time as cp does.
+    /// Saves a file as editors do: a copy with the same contents and mtime is renamed over it.
     fn save(&mut self) {
         let Some(path) = self.any(fs::Metadata::is_file) else { return };
         let aside = self.tree.path().join("aside");
@@ -177,9 +177,9 @@ fn found(object: &Value) -> Change {
     (path(object, "path").unwrap(), verb, path(object, "old_path"), fields)
 }
 
-/// What the object says of the entry on either side is what was seen.
+/// Asserts that the object describes the entry of each side as its snapshot has it.
 #[track_caller]
-fn assert_describes(object: &Value, old: &Look, new: &Look) {
+fn assert_describes(object: &Value, old: &Snapshot, new: &Snapshot) {
     let place = path(object, "path").unwrap();
     let was = path(object, "old_path").unwrap_or_else(|| place.clone());
     for (side, seen) in [("old", old.get(&was)), ("new", new.get(&place))] {
@@ -187,7 +187,8 @@ fn assert_describes(object: &Value, old: &Look, new: &Look) {
         let Some(seen) = seen.filter(|_| !facts.is_null()) else { continue };
         let inode = facts["ino"].as_u64().unwrap();
         if object["old_path"].is_null() && side == "old" && inode != seen.meta.ino() {
-            // In a renamed directory: it was called something else.
+            // An entry of a renamed directory: its own name in the old snapshot is a different
+            // path.
             continue;
         }
         assert_eq!(inode, seen.meta.ino(), "{object}");
@@ -199,19 +200,19 @@ fn assert_describes(object: &Value, old: &Look, new: &Look) {
 }
 
 #[test]
-fn random_changes_are_those_that_were_made() {
+fn random_changes_are_reported() {
     let mut kinds = [0; 4];
     for seed in 0..40 {
-        let mut forest = Forest::new(seed);
-        let old = forest.look();
+        let mut forest = RandomTree::new(seed);
+        let old = forest.snapshot();
         if old.values().any(|seen| seen.meta.created().is_err()) {
             return crate::support::skip("needs a file system that says when a file was made");
         }
         scan(&forest.tree, "old");
-        for _ in 0..DEEDS {
+        for _ in 0..CHANGES_PER_TREE {
             forest.change();
         }
-        let new = forest.look();
+        let new = forest.snapshot();
         scan(&forest.tree, "new");
         let expected = truth::changes(&old, &new);
         let (objects, last) = objects(&diff(&forest.tree, &["--json"], i32::from(!expected.is_empty())));

@@ -1,5 +1,5 @@
-//! What changed between two looks at a tree, by the standard library's metadata and maps that hold everything: slow, large and
-//! written from the rules alone.
+//! The changes between two snapshots of a tree, computed from the standard library's metadata and
+//! in-memory maps: slow and memory-hungry, and written from the documented rules alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -7,17 +7,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// An inode at a time: device, number, birth.
-type Inode = (u64, u64, std::time::SystemTime);
+/// The identity of an inode: device, inode number, btime.
+type InodeIdentity = (u64, u64, std::time::SystemTime);
 
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct SnapshotEntry {
     pub(crate) meta: Metadata,
     link: PathBuf,
 }
 
-impl Seen {
-    fn inode(&self) -> Inode {
+impl SnapshotEntry {
+    fn inode(&self) -> InodeIdentity {
         (self.meta.dev(), self.meta.ino(), self.meta.created().unwrap())
     }
 
@@ -32,11 +32,11 @@ impl Seen {
     }
 }
 
-/// Everything at and below a directory, by its path.
-pub(crate) type Look = BTreeMap<Vec<u8>, Seen>;
+/// All entries at and below a directory, by path.
+pub(crate) type Snapshot = BTreeMap<Vec<u8>, SnapshotEntry>;
 
-pub(crate) fn look(base: &Path, root: &str) -> Look {
-    let (mut found, mut left) = (Look::new(), vec![PathBuf::from(root)]);
+pub(crate) fn snapshot(base: &Path, root: &str) -> Snapshot {
+    let (mut found, mut left) = (Snapshot::new(), vec![PathBuf::from(root)]);
     while let Some(path) = left.pop() {
         let meta = base.join(&path).symlink_metadata().unwrap();
         if meta.is_dir() {
@@ -45,12 +45,12 @@ pub(crate) fn look(base: &Path, root: &str) -> Look {
             );
         }
         let link = fs::read_link(base.join(&path)).unwrap_or_default();
-        found.insert(path.as_os_str().as_bytes().to_vec(), Seen { meta, link });
+        found.insert(path.as_os_str().as_bytes().to_vec(), SnapshotEntry { meta, link });
     }
     found
 }
 
-/// Path, what became of it, where it was, what is another.
+/// Path, kind of change, old path, changed fields.
 pub(crate) type Change = (Vec<u8>, &'static str, Option<Vec<u8>>, Vec<&'static str>);
 
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
@@ -58,15 +58,15 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (&path[..slash], &path[slash + 1..])
 }
 
-/// By new path of a directory the old one.
-fn directories(old: &Look, new: &Look) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let dirs = |look: &Look| -> BTreeMap<Inode, Vec<u8>> {
-        let dirs = look.iter().filter(|(_, seen)| seen.meta.is_dir());
+/// Maps the new path of each directory to its old path.
+fn directories(old: &Snapshot, new: &Snapshot) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let dirs = |snapshot: &Snapshot| -> BTreeMap<InodeIdentity, Vec<u8>> {
+        let dirs = snapshot.iter().filter(|(_, seen)| seen.meta.is_dir());
         dirs.map(|(path, seen)| (seen.inode(), path.clone())).collect()
     };
     let (were, are) = (dirs(old), dirs(new));
     let mut pairs: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-    // By depth, so that parents come first.
+    // Sort by depth, so that parents precede their children.
     let mut paths: Vec<_> = are.iter().collect();
     paths.sort_by_key(|(_, path)| path.iter().filter(|byte| **byte == b'/').count());
     for (inode, path) in paths {
@@ -83,7 +83,7 @@ fn directories(old: &Look, new: &Look) -> BTreeMap<Vec<u8>, Vec<u8>> {
     pairs
 }
 
-fn fields(old: &Seen, new: &Seen) -> Vec<&'static str> {
+fn fields(old: &SnapshotEntry, new: &SnapshotEntry) -> Vec<&'static str> {
     let (one, two) = (&old.meta, &new.meta);
     let is_dir = two.is_dir();
     let all = [
@@ -98,48 +98,52 @@ fn fields(old: &Seen, new: &Seen) -> Vec<&'static str> {
     all.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }
 
-/// What is left of one side: what it has of each path.
-type Left<'a> = BTreeMap<Vec<u8>, &'a Seen>;
+/// Entries of one snapshot without a counterpart so far, by path.
+type UnmatchedEntries<'a> = BTreeMap<Vec<u8>, &'a SnapshotEntry>;
 
-/// All changes, in the order of the paths.
-pub(crate) fn changes(old: &Look, new: &Look) -> Vec<Change> {
+/// Returns all changes, sorted by path.
+pub(crate) fn changes(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
     let dirs = directories(old, new);
     let back: BTreeMap<_, _> = dirs.iter().map(|(new, old)| (old.clone(), new.clone())).collect();
-    let (mut gone, mut come) = (lone(old, &back), lone(new, &dirs));
-    let mut found = of_directories(old, new, &dirs);
-    // Where an old entry would be now; none if its directory is no more.
+    let (mut removed, mut created) = (unmatched_directories(old, &back), unmatched_directories(new, &dirs));
+    let mut found = directory_changes(old, new, &dirs);
+    // The path that an old entry would have now; `None` if its directory is gone.
     let now = |path: &Vec<u8>| {
         let (above, name) = split(path);
         back.get(above).map(|above| [&above[..], b"/", name].concat())
     };
-    found.extend(of_inodes(old, new, &now, &mut gone, &mut come));
-    for (path, seen) in gone {
+    found.extend(inode_changes(old, new, &now, &mut removed, &mut created));
+    for (path, seen) in removed {
         let place = now(&path).filter(|_| !seen.meta.is_dir());
-        let place = place.filter(|place| come.get(place).is_some_and(|new| !new.meta.is_dir()));
+        let place = place.filter(|place| created.get(place).is_some_and(|new| !new.meta.is_dir()));
         let Some(place) = place else {
             found.push((path, "removed", None, Vec::new()));
             continue;
         };
-        let fields = fields(seen, come.remove(&place).unwrap());
+        let fields = fields(seen, created.remove(&place).unwrap());
         if !fields.is_empty() {
             found.push((place, "modified", None, fields));
         }
     }
-    found.extend(come.into_keys().map(|path| (path, "created", None, Vec::new())));
+    found.extend(created.into_keys().map(|path| (path, "created", None, Vec::new())));
     found.sort_by(|one, two| (&one.0, rank(one.1)).cmp(&(&two.0, rank(two.1))));
     found
 }
 
-/// Directories that have no counterpart.
-fn lone<'a>(look: &'a Look, pairs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Left<'a> {
-    let lone = look.iter().filter(|(path, seen)| seen.meta.is_dir() && !pairs.contains_key(*path));
-    lone.map(|(path, seen)| (path.clone(), seen)).collect()
+/// Returns the directories that have no counterpart in the other snapshot.
+fn unmatched_directories<'a>(
+    snapshot: &'a Snapshot,
+    pairs: &BTreeMap<Vec<u8>, Vec<u8>>,
+) -> UnmatchedEntries<'a> {
+    let unmatched_directories =
+        snapshot.iter().filter(|(path, seen)| seen.meta.is_dir() && !pairs.contains_key(*path));
+    unmatched_directories.map(|(path, seen)| (path.clone(), seen)).collect()
 }
 
-fn of_directories(old: &Look, new: &Look, dirs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<Change> {
+fn directory_changes(old: &Snapshot, new: &Snapshot, dirs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<Change> {
     let mut found = Vec::new();
     for (path, from) in dirs {
-        // The root has nothing above.
+        // The root has no parent.
         let is_renamed = path.contains(&b'/') && {
             let ((above, name), (before, was)) = (split(path), split(from));
             name != was || dirs.get(above).map(|above| &above[..]) != Some(before)
@@ -154,22 +158,23 @@ fn of_directories(old: &Look, new: &Look, dirs: &BTreeMap<Vec<u8>, Vec<u8>>) -> 
     found
 }
 
-/// By inode its names, without directories.
-fn files(look: &Look) -> BTreeMap<Inode, Left<'_>> {
-    let mut names: BTreeMap<_, Left<'_>> = BTreeMap::new();
-    for (path, seen) in look.iter().filter(|(_, seen)| !seen.meta.is_dir()) {
+/// Groups the names of all entries but directories by inode.
+fn files(snapshot: &Snapshot) -> BTreeMap<InodeIdentity, UnmatchedEntries<'_>> {
+    let mut names: BTreeMap<_, UnmatchedEntries<'_>> = BTreeMap::new();
+    for (path, seen) in snapshot.iter().filter(|(_, seen)| !seen.meta.is_dir()) {
         names.entry(seen.inode()).or_default().insert(path.clone(), seen);
     }
     names
 }
 
-/// What can be told by the names of inodes; what cannot is added to what has gone and come.
-fn of_inodes<'a>(
-    old: &'a Look,
-    new: &'a Look,
+/// Returns the changes that the names of inodes prove. Adds the other entries to `removed` and
+/// `created`.
+fn inode_changes<'a>(
+    old: &'a Snapshot,
+    new: &'a Snapshot,
     now: &impl Fn(&Vec<u8>) -> Option<Vec<u8>>,
-    gone: &mut Left<'a>,
-    come: &mut Left<'a>,
+    removed: &mut UnmatchedEntries<'a>,
+    created: &mut UnmatchedEntries<'a>,
 ) -> Vec<Change> {
     let mut found = Vec::new();
     let (mut were, mut are) = (files(old), files(new));
@@ -182,7 +187,7 @@ fn of_inodes<'a>(
         for (path, now) in &stayed {
             let (old, new) = (before.remove(path).unwrap(), after.remove(now).unwrap());
             let mut fields = fields(old, new);
-            let ctime = |seen: &Seen| (seen.meta.ctime(), seen.meta.ctime_nsec());
+            let ctime = |seen: &SnapshotEntry| (seen.meta.ctime(), seen.meta.ctime_nsec());
             if fields.is_empty() && old.meta.nlink() == new.meta.nlink() && ctime(old) != ctime(new) {
                 fields.push("ctime");
             }
@@ -194,8 +199,8 @@ fn of_inodes<'a>(
             let ((from, old), (path, new)) = (before.pop_first().unwrap(), after.pop_first().unwrap());
             found.push((path, "renamed", Some(from), fields(old, new)));
         }
-        gone.extend(before);
-        come.extend(after);
+        removed.extend(before);
+        created.extend(after);
     }
     found
 }

@@ -1,4 +1,5 @@
-//! What cannot be read, or is gone by the time it is looked at: the rest is still counted.
+//! Entries that cannot be read or that vanish: an error is printed and all other entries are
+//! counted.
 
 use std::fs;
 use std::io::Read;
@@ -7,11 +8,11 @@ use std::thread;
 
 use rustix::io::Errno;
 
-use crate::support::fuse::{Script, TOP};
-use crate::support::outcome::End;
-use crate::support::process::at_rest;
+use crate::support::fuse::{ScriptedFs, TOP};
+use crate::support::outcome::ProgramEnd;
+use crate::support::process::wait_until_idle;
 use crate::support::program::{ENGINES, Program};
-use crate::support::{Tree, all_same, du, needs_fuse, same};
+use crate::support::{Tree, compare, compare_all, du, needs_fuse};
 
 fn locked() -> Tree {
     Tree::parse(
@@ -26,7 +27,7 @@ fn locked() -> Tree {
 #[test]
 fn a_directory_that_cannot_be_read_counts_itself() {
     let tree = locked();
-    let words = du(&tree, "d").unprivileged().same();
+    let words = du(&tree, "d").unprivileged().compare();
     words.says("du: cannot read directory 'd/shut': Permission denied\n").prints("\td/shut\n").status(1);
     for words in [
         "-a d",
@@ -42,20 +43,20 @@ fn a_directory_that_cannot_be_read_counts_itself() {
         "-t 1 d",
         "-0 d",
     ] {
-        du(&tree, words).unprivileged().same().status(1);
+        du(&tree, words).unprivileged().compare().status(1);
     }
 }
 
 #[test]
-fn what_is_in_a_directory_that_cannot_be_searched() {
+fn entries_of_a_directory_that_cannot_be_searched() {
     let mut tree = locked();
     for number in 0..12 {
         tree = tree.with(&format!("d/many/f{number} 10"));
     }
     let tree = tree.mode("d/many", 0o444);
-    let out = du(&tree, "-a d/blind").unprivileged().same();
+    let out = du(&tree, "-a d/blind").unprivileged().compare();
     out.says("du: cannot access 'd/blind/y': Permission denied\n").status(1);
-    let out = du(&tree, "-a d/many").unprivileged().same();
+    let out = du(&tree, "-a d/many").unprivileged().compare();
     assert_eq!(out.err().lines().count(), 12);
     for words in [
         "-L d",
@@ -66,7 +67,7 @@ fn what_is_in_a_directory_that_cannot_be_searched() {
         "-s d/shut/x d/open",
         "-aL d/noread d",
     ] {
-        du(&tree, words).unprivileged().same();
+        du(&tree, words).unprivileged().compare();
     }
 }
 
@@ -82,9 +83,9 @@ fn operands_that_cannot_be_read() {
         "-c d/shut d/shut",
         "d/open d/shut/x d/last",
     ] {
-        du(&tree, words).unprivileged().same();
+        du(&tree, words).unprivileged().compare();
     }
-    du(&tree, ".").after("chmod 700 d/noread; cd d/noread; chmod 0 .").unprivileged().same().status(1);
+    du(&tree, ".").after("chmod 700 d/noread; cd d/noread; chmod 0 .").unprivileged().compare().status(1);
 }
 
 #[test]
@@ -93,8 +94,8 @@ fn a_current_directory_that_forbids_everything_is_no_obstacle() {
     let target = tree.at("d").display().to_string();
     for words in ["-a", "-s", "-L", "-D", "-ac"] {
         let case = du(&tree, words).arg(&target).unprivileged().after("chmod 700 in; cd in; chmod 0 .");
-        case.clone().same().says("").status(0);
-        case.arg(".").arg("x").arg(&target).same().status(1);
+        case.clone().compare().says("").status(0);
+        case.arg(".").arg("x").arg(&target).compare().status(1);
     }
 }
 
@@ -104,7 +105,7 @@ fn an_entry_that_vanishes_between_listing_and_looking() {
         return;
     }
     let tree = Tree::parse("mnt/, plain/x 100");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let dir = script.dir(TOP, "d");
     script.file(dir, "a", 8);
     script.failing(dir, "gone", Errno::NOENT);
@@ -120,10 +121,10 @@ fn an_entry_that_vanishes_between_listing_and_looking() {
         "-S mnt",
         "--exclude=gone -a mnt",
     ] {
-        du(&tree, words).mounting(&script).same().prints("mnt");
+        du(&tree, words).mounting(&script).compare().prints("mnt");
     }
     for words in ["mnt/d/gone", "-a mnt/d/gone mnt", "-L mnt", "-aL mnt/d", "-D mnt/d/gone plain"] {
-        du(&tree, words).mounting(&script).same().says("gone").status(1);
+        du(&tree, words).mounting(&script).compare().says("gone").status(1);
     }
 }
 
@@ -134,20 +135,20 @@ fn an_entry_that_cannot_be_looked_at() {
     }
     let tree = Tree::parse("mnt/");
     for error in [Errno::IO, Errno::STALE, Errno::ACCESS, Errno::NOTDIR, Errno::OVERFLOW, Errno::LOOP] {
-        let mut script = Script::new();
+        let mut script = ScriptedFs::new();
         let dir = script.dir(TOP, "d");
         script.file(dir, "a", 8);
         script.failing(dir, "bad", error);
         script.file(dir, "z", 16);
         for words in ["-a mnt", "-aL mnt", "mnt/d/bad", "-s mnt/d/bad mnt"] {
-            du(&tree, words).mounting(&script).same().says("'mnt/d/bad'").status(1);
+            du(&tree, words).mounting(&script).compare().says("'mnt/d/bad'").status(1);
         }
     }
 }
 
-/// Directories of which the middle one lists `count` files and then fails.
-fn breaking_off(count: usize, error: Errno) -> Script {
-    let mut script = Script::new();
+/// Returns three directories, the second of which lists `count` files and then fails.
+fn breaking_off(count: usize, error: Errno) -> ScriptedFs {
+    let mut script = ScriptedFs::new();
     let first = script.dir(TOP, "first");
     script.file(first, "f", 8);
     let dir = script.dir(TOP, "d");
@@ -168,11 +169,11 @@ fn a_listing_that_fails_at_once() {
     let tree = Tree::parse("mnt/, plain/x 100");
     for words in ["-a mnt", "mnt", "-s mnt plain", "mnt/d plain", "-aL mnt", "-S mnt", "--inodes mnt"] {
         for error in [Errno::IO, Errno::STALE] {
-            let outcome = du(&tree, words).mounting(&breaking_off(0, error)).same();
+            let outcome = du(&tree, words).mounting(&breaking_off(0, error)).compare();
             outcome.says("cannot read directory 'mnt/d'").status(1);
         }
-        // An ENOENT of getdents is the end of a directory that was removed.
-        du(&tree, words).mounting(&breaking_off(0, Errno::NOENT)).same().says("").status(0);
+        // ENOENT from getdents64(2) means that the directory was removed: it counts as the end.
+        du(&tree, words).mounting(&breaking_off(0, Errno::NOENT)).compare().says("").status(0);
     }
 }
 
@@ -184,13 +185,14 @@ fn a_listing_that_breaks_off() {
     let tree = Tree::parse("mnt/, plain/x 100");
     for words in ["-a mnt", "mnt", "-S mnt", "--inodes mnt", "-s mnt", "-c mnt", "-l mnt plain"] {
         for (count, error) in [(1, Errno::IO), (2, Errno::STALE), (300, Errno::IO)] {
-            du(&tree, words).mounting(&breaking_off(count, error)).same().says("du: mnt/d: ").status(1);
+            du(&tree, words).mounting(&breaking_off(count, error)).compare().says("du: mnt/d: ").status(1);
         }
-        du(&tree, words).mounting(&breaking_off(5, Errno::NOENT)).same().says("").status(0);
+        du(&tree, words).mounting(&breaking_off(5, Errno::NOENT)).compare().says("").status(0);
     }
 }
 
-/// Where GNU du keeps every inode it takes the failed directory for one it has seen, and forgets the error.
+/// GNU du drops the error when it remembers every inode, because it takes the failed directory for
+/// one that it has counted before.
 #[test]
 fn a_listing_that_breaks_off_is_never_forgotten() {
     if !needs_fuse() {
@@ -202,7 +204,7 @@ fn a_listing_that_breaks_off_is_never_forgotten() {
             let outcome = du(&tree, words).mounting(&breaking_off(3, Errno::IO)).run(program);
             assert_eq!(
                 (outcome.err().as_str(), outcome.end),
-                ("du: mnt/d: Input/output error\n", End::Status(1))
+                ("du: mnt/d: Input/output error\n", ProgramEnd::Status(1))
             );
         }
     }
@@ -213,7 +215,7 @@ fn the_directory_of_a_dead_process() {
     let tree = Tree::parse("d/x 10");
     for words in ["-a .", "", "-s", "task", "-L .", "-s . /dev/null"] {
         let text = "sleep 100 & cd /proc/$!; kill $!; wait $! 2>/dev/null || true";
-        du(&tree, words).after(text).same().says("No such process").status(1);
+        du(&tree, words).after(text).compare().says("No such process").status(1);
     }
 }
 
@@ -222,14 +224,14 @@ fn a_current_directory_that_is_gone() {
     let tree = Tree::parse("d/x 10");
     let base = tree.at("d").display().to_string();
     for words in ["", "-a .", "x", "..", "-L .", &base, &format!("{base} . x")] {
-        du(&tree, words).after("mkdir -p gone; cd gone; rmdir ../gone").same();
+        du(&tree, words).after("mkdir -p gone; cd gone; rmdir ../gone").compare();
     }
 }
 
 #[test]
 fn operands_that_are_no_files() {
     let tree = Tree::parse("f 10, d/x 10, p |, s %");
-    all_same(
+    compare_all(
         &tree,
         &[
             "f/",
@@ -245,18 +247,18 @@ fn operands_that_are_no_files() {
         ],
     );
     let long = "n".repeat(256);
-    du(&tree, "").arg(&long).same().says("File name too long").status(1);
-    du(&tree, "f").arg(format!("d/{long}")).same().status(1);
-    du(&tree, "f").arg("x/".repeat(3000)).same().status(1);
-    same(&tree, "f/x").says("Not a directory").status(1);
+    du(&tree, "").arg(&long).compare().says("File name too long").status(1);
+    du(&tree, "f").arg(format!("d/{long}")).compare().status(1);
+    du(&tree, "f").arg("x/".repeat(3000)).compare().status(1);
+    compare(&tree, "f/x").says("Not a directory").status(1);
 }
 
 #[test]
 fn errors_do_not_keep_the_total_away() {
     let tree = locked();
-    du(&tree, "-c d missing").unprivileged().same().prints("\ttotal\n").status(1);
-    du(&tree, "-c missing").unprivileged().same().prints("0\ttotal\n").status(1);
-    du(&tree, "-csh d/shut d/open").unprivileged().same().prints("\ttotal\n").status(1);
+    du(&tree, "-c d missing").unprivileged().compare().prints("\ttotal\n").status(1);
+    du(&tree, "-c missing").unprivileged().compare().prints("0\ttotal\n").status(1);
+    du(&tree, "-csh d/shut d/open").unprivileged().compare().prints("\ttotal\n").status(1);
 }
 
 #[test]
@@ -266,9 +268,9 @@ fn many_directories_that_cannot_be_read_are_reported_in_order() {
         tree = tree.with(&format!("d/n{number}/x, d/n{number}/e/y 10"));
         tree = tree.mode(format!("d/n{number}/e"), [0, 0o755, 0o444][number % 3]);
     }
-    let out = du(&tree, "-a d").unprivileged().same();
+    let out = du(&tree, "-a d").unprivileged().compare();
     assert!(out.err().lines().count() > 100, "{out:?}");
-    du(&tree, "-s d d/n7").unprivileged().same().status(1);
+    du(&tree, "-s d d/n7").unprivileged().compare().status(1);
 }
 
 #[test]
@@ -277,7 +279,7 @@ fn entries_without_a_type_are_looked_at() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     for number in 0..20 {
         let dir = script.dir(TOP, &format!("d{number}"));
         let inner = script.dir(dir, "inner");
@@ -286,24 +288,24 @@ fn entries_without_a_type_are_looked_at() {
     }
     let script = script.untyped();
     for words in ["-a mnt", "mnt", "--inodes mnt", "-d1 mnt", "-L mnt"] {
-        du(&tree, words).mounting(&script).same().prints("\tmnt/d19\n").status(0);
+        du(&tree, words).mounting(&script).compare().prints("\tmnt/d19\n").status(0);
     }
 }
 
-/// Whether this is what may be said of a tree that changes.
+/// Whether this message may occur while the tree changes.
 fn is_known(line: &str) -> bool {
-    let deed = line.starts_with("du: cannot ") || line.starts_with("du: fts_read failed: ");
-    deed && line.ends_with(": No such file or directory")
+    let operation = line.starts_with("du: cannot ") || line.starts_with("du: fts_read failed: ");
+    operation && line.ends_with(": No such file or directory")
 }
 
-/// Removes and makes directories with files until told to stop.
+/// Creates and removes directories with files until `stop` is set.
 fn come_and_go(tree: &Tree, stop: &AtomicBool) {
     for number in (0..40).cycle() {
         if stop.load(Ordering::Relaxed) {
             return;
         }
         let dir = tree.at(format!("d/{number}"));
-        // A directory that cannot be removed just now is in use by this very loop's last round.
+        // Ignore a failure: the previous round may still hold files in this directory.
         let _ = fs::remove_dir_all(&dir);
         for file in 0..30 {
             tree.file(format!("d/{number}/e/{file}"), 1);
@@ -322,7 +324,7 @@ fn a_tree_that_changes_is_no_more_than_reported() {
                 let outcome = du(&tree, "-a d still").run(program);
                 let err = outcome.err();
                 let strange: Vec<&str> = err.lines().filter(|line| !is_known(line)).collect();
-                let ended = matches!(outcome.end, End::Status(0 | 1))
+                let ended = matches!(outcome.end, ProgramEnd::Status(0 | 1))
                     && outcome.out().ends_with("\tstill/x\n8\tstill\n");
                 if !ended || !strange.is_empty() {
                     stop.store(true, Ordering::Relaxed);
@@ -334,19 +336,19 @@ fn a_tree_that_changes_is_no_more_than_reported() {
     });
 }
 
-/// Only of a link that is followed GNU du names no cause.
+/// GNU du names no cause of this error only if it follows the link.
 #[test]
 fn a_link_that_vanishes_is_reported_with_the_cause() {
     if !needs_fuse() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     script.vanishing_link(TOP, "l");
     script.file(TOP, "f", 8);
-    let outcome = du(&tree, "-a mnt").mounting(&script).same();
+    let outcome = du(&tree, "-a mnt").mounting(&script).compare();
     outcome.says("du: cannot access 'mnt/l': No such file or directory\n").status(1);
-    du(&tree, "-aL mnt").mounting(&script).same().says("du: cannot access 'mnt/l'").status(1);
+    du(&tree, "-aL mnt").mounting(&script).compare().says("du: cannot access 'mnt/l'").status(1);
 }
 
 #[test]
@@ -355,14 +357,14 @@ fn a_directory_moved_away_spoils_no_other_operand() {
     for &program in [Program::Gnu, Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed())
     {
         let ((), outcome) = du(&tree, "-a a still").watch(program, |child| {
-            // The first line is out; the pipe is full soon after.
+            // Du has written its first line, and soon blocks on the full pipe.
             let pipe = child.stdout.as_mut().expect("standard output is a pipe");
             pipe.read_exact(&mut [0]).expect("there is a first line");
-            at_rest(child.id());
+            wait_until_idle(child.id());
             fs::rename(tree.at("a/b/c"), tree.at("moved")).expect("both are in the tree");
         });
         fs::rename(tree.at("moved"), tree.at("a/b/c")).expect("both are in the tree");
-        assert!(matches!(outcome.end, End::Status(0 | 1)), "{program:?}: {outcome:?}");
+        assert!(matches!(outcome.end, ProgramEnd::Status(0 | 1)), "{program:?}: {outcome:?}");
         assert!(outcome.out().ends_with("\tstill/x\n8\tstill\n"), "{program:?}: {outcome:?}");
         match program {
             Program::Gnu => drop(outcome.says("du: fts_read failed: a/b/c: No such file or directory")),

@@ -1,6 +1,6 @@
-//! `--exclude` and `-X`: patterns on the whole name or on what follows any of its slashes.
+//! `--exclude` and `-X`: patterns match the whole name or the part after any of its slashes.
 
-use crate::support::{Tree, all_same, all_same_as_du, du, same};
+use crate::support::{Tree, compare, compare_all, compare_all_as_du, du};
 
 fn tree() -> Tree {
     Tree::parse(
@@ -91,10 +91,10 @@ const PATTERNS: &[&str] = &[
 #[test]
 fn patterns_on_an_operand_and_what_is_below() {
     let tree = tree();
-    same(&tree, "-a --exclude=u a b").prints("a/uu\n").says("").status(0);
+    compare(&tree, "-a --exclude=u a b").prints("a/uu\n").says("").status(0);
     for pattern in PATTERNS {
-        du(&tree, "-a").arg(format!("--exclude={pattern}")).args(["a", "b", "c.o"]).same_as_du();
-        du(&tree, "-a").arg(format!("--exclude={pattern}")).same_as_du();
+        du(&tree, "-a").arg(format!("--exclude={pattern}")).args(["a", "b", "c.o"]).compare_as_du();
+        du(&tree, "-a").arg(format!("--exclude={pattern}")).compare_as_du();
     }
 }
 
@@ -105,7 +105,7 @@ fn patterns_on_operands_with_slashes() {
         ["a", "a/", "./a", "a/.", "*/", "/*", "b/a", "*a", "u", "a/u", "u/*", "t/a", "a//u", "?", "*/u", "*"]
     {
         for operands in ["./a", "a/", "a//", "b/a/u/", "./a/u ./b", "a/.", "../t/a", "a//u"] {
-            du(&tree, "-a").arg("--exclude").arg(pattern).args(operands.split(' ')).same_as_du();
+            du(&tree, "-a").arg("--exclude").arg(pattern).args(operands.split(' ')).compare_as_du();
         }
     }
 }
@@ -113,8 +113,8 @@ fn patterns_on_operands_with_slashes() {
 #[test]
 fn an_excluded_operand_leaves_nothing() {
     let tree = tree();
-    assert_eq!(same(&tree, "--exclude=a a").out(), "");
-    all_same(
+    assert_eq!(compare(&tree, "--exclude=a a").out(), "");
+    compare_all(
         &tree,
         &[
             "--exclude=a a b",
@@ -129,7 +129,7 @@ fn an_excluded_operand_leaves_nothing() {
 #[test]
 fn an_excluded_directory_is_dropped_whole() {
     let tree = tree();
-    all_same(
+    compare_all(
         &tree,
         &[
             "--exclude=u -s",
@@ -143,24 +143,24 @@ fn an_excluded_directory_is_dropped_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_may_be_excluded() {
+fn unreadable_directories_may_be_excluded() {
     let tree = Tree::parse("d/secret/x 10, d/open/y 10").mode("d/secret", 0);
-    du(&tree, "-a d").unprivileged().same().says("Permission denied").status(1);
-    du(&tree, "-a --exclude=secret d").unprivileged().same().says("").status(0);
-    du(&tree, "-a --exclude=secret d/secret").unprivileged().same().says("").status(0);
-    du(&tree, "-a --exclude=x d/secret").unprivileged().same().status(1);
+    du(&tree, "-a d").unprivileged().compare().says("Permission denied").status(1);
+    du(&tree, "-a --exclude=secret d").unprivileged().compare().says("").status(0);
+    du(&tree, "-a --exclude=secret d/secret").unprivileged().compare().says("").status(0);
+    du(&tree, "-a --exclude=x d/secret").unprivileged().compare().status(1);
 }
 
 #[test]
 fn everything_but_the_root_may_be_excluded() {
-    let out = du(&tree(), "-x / --exclude=[^/]*").same();
+    let out = du(&tree(), "-x / --exclude=[^/]*").compare();
     assert_eq!(out.out().lines().count(), 1, "{out:?}");
 }
 
 #[test]
 fn several_patterns() {
     let tree = tree();
-    all_same(
+    compare_all(
         &tree,
         &[
             "-a --exclude=u --exclude=*.o",
@@ -170,7 +170,7 @@ fn several_patterns() {
         ],
     );
     let literals: Vec<String> = (0..300).map(|number| format!("--exclude=name{number}")).collect();
-    du(&tree, "-a --exclude=y.c").args(&literals).same();
+    du(&tree, "-a --exclude=y.c").args(&literals).compare();
 }
 
 #[test]
@@ -201,14 +201,14 @@ fn patterns_from_a_file() {
     ];
     for text in contents {
         tree.holding("patterns", text);
-        all_same_as_du(
+        compare_all_as_du(
             &tree,
             &["-a -X patterns a b", "-a --exclude-from=patterns", "-aX patterns --exclude=v ."],
         );
-        du(&tree, "-a -X - a b").stdin(text).same_as_du();
+        du(&tree, "-a -X - a b").stdin(text).compare_as_du();
     }
-    all_same(&tree, &["-X missing a", "-X a b", "-X patterns -X missing a", "-a -X /dev/null", "-X"]);
-    du(&tree, "-aX - -X - a").stdin("u\n").same();
+    compare_all(&tree, &["-X missing a", "-X a b", "-X patterns -X missing a", "-a -X /dev/null", "-X"]);
+    du(&tree, "-aX - -X - a").stdin("u\n").compare();
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn patterns_and_names_of_any_bytes() {
     for pattern in patterns {
         for locale in ["C", "C.UTF-8"] {
             let option = [b"--exclude=", pattern].concat();
-            du(&tree, "-a d").arg(name(&option)).env("LC_ALL", locale).same_as_du();
+            du(&tree, "-a d").arg(name(&option)).env("LC_ALL", locale).compare_as_du();
         }
     }
 }
@@ -258,5 +258,5 @@ fn hostile_patterns_end_soon() {
     let tree = Tree::new();
     tree.file("a".repeat(200), 10);
     let stars = format!("--exclude={}b", "a*".repeat(12));
-    du(&tree, "-a").arg(stars).same();
+    du(&tree, "-a").arg(stars).compare();
 }

@@ -1,6 +1,6 @@
-//! `fathom du` beside GNU du, rule by rule: the same bytes on standard output and standard error and the same
-//! status, called as `du` and with every I/O model. The rules are those that are easy to get wrong; a file here is
-//! an area of them. What GNU du is expected to do is asserted only to prove that a case is the one it means to be.
+//! Compares `fathom du` with GNU du, rule by rule: equal bytes on both streams and an equal exit
+//! status, called as `du` and with every I/O model. Each module is an area of rules that are easy
+//! to get wrong. A test asserts the output of GNU du only to prove that the case triggers its rule.
 
 #![cfg(target_os = "linux")]
 

@@ -1,6 +1,7 @@
-//! Mount points: `-x`, and places that are mounted twice or inside themselves.
+//! Mount points: `-x`, directories that are mounted twice, and directories that are mounted inside
+//! themselves.
 
-use crate::support::fuse::{Script, TOP};
+use crate::support::fuse::{ScriptedFs, TOP};
 use crate::support::{Tree, du, needs_fuse, needs_mounts};
 
 fn tree() -> Tree {
@@ -15,10 +16,10 @@ fn other_file_systems_are_left_out_whole() {
         return;
     }
     let tree = tree();
-    let entered = du(&tree, "-a a").own_mounts().after(TMPFS).same();
+    let entered = du(&tree, "-a a").own_mounts().after(TMPFS).compare();
     entered.prints("a/mnt/d/f\n");
     for words in ["-x a", "-ax", "-ax a b", "-sx a", "-x --inodes a", "-axS a", "-xc a b", "-axl a a"] {
-        let out = du(&tree, words).own_mounts().after(TMPFS).same();
+        let out = du(&tree, words).own_mounts().after(TMPFS).compare();
         assert!(!out.out().contains("mnt/d"), "{out:?}");
     }
 }
@@ -38,7 +39,7 @@ fn an_operand_is_never_on_another_file_system() {
         "-xs a a/mnt b",
         "-ax /proc/self/stat c",
     ] {
-        du(&tree, words).own_mounts().after(TMPFS).same().prints("\t");
+        du(&tree, words).own_mounts().after(TMPFS).compare().prints("\t");
     }
 }
 
@@ -49,7 +50,7 @@ fn a_followed_link_may_lead_to_another_file_system() {
     }
     let tree = tree();
     for words in ["-axL a", "-axL", "-axD l", "-axL l", "-axL l a", "-aL a", "-axD a l", "-axP l"] {
-        du(&tree, words).own_mounts().after(TMPFS).same().status(0);
+        du(&tree, words).own_mounts().after(TMPFS).compare().status(0);
     }
 }
 
@@ -63,11 +64,11 @@ fn a_file_bound_to_another_counts_once_for_several_operands() {
     for words in
         ["-a a b", "-a b a", "-ac b a c", "-a c a b", "-s a/mnt b a", "-a b/file a", "-x a b", "-al b a"]
     {
-        du(&tree, words).own_mounts().after(bound).same();
+        du(&tree, words).own_mounts().after(bound).compare();
     }
     for mounts in ["mount --bind a b", "mount --bind a/z b/mnt", TMPFS] {
         for words in ["-a a b", "-a b/mnt a a/z", "-s b a a/mnt/d/f", "-ac a/mnt a b"] {
-            du(&tree, words).own_mounts().after(mounts).same();
+            du(&tree, words).own_mounts().after(mounts).compare();
         }
     }
 }
@@ -91,10 +92,10 @@ fn a_place_bound_twice_counts_twice_for_one_operand() {
         "-ab a b/mnt",
         "-x b",
     ] {
-        du(&tree, words).own_mounts().after("mount --bind a b/mnt").same().status(0);
+        du(&tree, words).own_mounts().after("mount --bind a b/mnt").compare().status(0);
     }
-    let one = du(&tree, "-s").own_mounts().after("mount --bind a b/mnt").same();
-    let two = du(&tree, "-sc a b").own_mounts().after("mount --bind a b/mnt").same();
+    let one = du(&tree, "-s").own_mounts().after("mount --bind a b/mnt").compare();
+    let two = du(&tree, "-sc a b").own_mounts().after("mount --bind a b/mnt").compare();
     assert_ne!(one.out(), two.out());
 }
 
@@ -105,7 +106,7 @@ fn a_bound_file_counts_as_its_links_say() {
     }
     let tree = tree();
     for words in ["-a .", "-a a/x b/file", "-a a b", "-ax b", "-al a b"] {
-        du(&tree, words).own_mounts().after("mount --bind a/x b/file").same().status(0);
+        du(&tree, words).own_mounts().after("mount --bind a/x b/file").compare().status(0);
     }
 }
 
@@ -130,7 +131,7 @@ fn a_directory_bound_inside_itself_is_silent() {
         "-ab a/z a",
         "--inodes a",
     ] {
-        du(&tree, words).own_mounts().after("mount --bind a a/mnt").same().says("").status(0);
+        du(&tree, words).own_mounts().after("mount --bind a a/mnt").compare().says("").status(0);
     }
 }
 
@@ -141,8 +142,8 @@ fn a_directory_bound_deeper_inside_itself_is_silent() {
     }
     let tree = Tree::parse("a/b/c/d/, a/b/x 5000");
     for words in ["a", "-a .", "-al a", "a/b/c/d", "a/b/c a", "-S a"] {
-        du(&tree, words).own_mounts().after("mount --bind a a/b/c/d").same().says("").status(0);
-        du(&tree, words).own_mounts().after("mount --bind a/b a/b/c/d").same().says("").status(0);
+        du(&tree, words).own_mounts().after("mount --bind a a/b/c/d").compare().says("").status(0);
+        du(&tree, words).own_mounts().after("mount --bind a/b a/b/c/d").compare().says("").status(0);
     }
 }
 
@@ -152,7 +153,7 @@ fn a_cycle_that_is_no_mount_is_a_damaged_file_system() {
         return;
     }
     let tree = Tree::parse("mnt/, plain/x 100");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let top = script.dir(TOP, "top");
     script.file(top, "f", 8);
     let inner = script.dir(top, "inner");
@@ -171,14 +172,14 @@ fn a_cycle_that_is_no_mount_is_a_damaged_file_system() {
         "-l mnt/top plain",
         "-lc mnt mnt/top",
     ] {
-        du(&tree, words).mounting(&script).same().says("Circular directory structure").status(1);
+        du(&tree, words).mounting(&script).compare().says("Circular directory structure").status(1);
     }
-    // With two operands the directory is silent as one that was counted before.
+    // With two operands, the directory is silent because it was counted before.
     for words in ["mnt/top plain", "mnt/top mnt", "-c mnt/top/inner mnt/top plain", "-a plain mnt"] {
-        du(&tree, words).mounting(&script).same().says("").status(0);
+        du(&tree, words).mounting(&script).compare().says("").status(0);
     }
     for words in ["-L mnt", "-aL mnt/top", "-lL mnt"] {
-        du(&tree, words).mounting(&script).same().says("").status(0);
+        du(&tree, words).mounting(&script).compare().says("").status(0);
     }
 }
 
@@ -188,16 +189,16 @@ fn a_directory_that_is_its_own_entry() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let dir = script.dir(TOP, "d");
     let same = script.dir(dir, "d");
     script.same_inode(same, dir);
     let twin = script.dir(TOP, "twin");
     script.same_inode(twin, dir);
     for words in ["-a mnt", "mnt/d", "-l mnt/d mnt/twin"] {
-        du(&tree, words).mounting(&script).same();
+        du(&tree, words).mounting(&script).compare();
     }
-    du(&tree, "mnt/twin").mounting(&script).same().status(0);
+    du(&tree, "mnt/twin").mounting(&script).compare().status(0);
 }
 
 #[test]
@@ -206,24 +207,24 @@ fn a_cycle_through_the_mount_point_is_silent() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let dir = script.dir(TOP, "d");
     let same = script.dir(dir, "again");
     script.same_inode(same, TOP);
     script.file(dir, "f", 8);
     for words in ["-a mnt", "-s mnt", "-a .", "mnt/d mnt"] {
-        du(&tree, words).mounting(&script).same().says("").status(0);
+        du(&tree, words).mounting(&script).compare().says("").status(0);
     }
 }
 
 #[test]
-fn what_a_mount_hides_does_not_count() {
+fn entries_hidden_by_a_mount_do_not_count() {
     if !needs_mounts() {
         return;
     }
     let tree = tree();
     for words in ["-a", "-ax", "-s a", "-a a/z a"] {
-        du(&tree, words).own_mounts().after("mount -t tmpfs none a/z").same().status(0);
+        du(&tree, words).own_mounts().after("mount -t tmpfs none a/z").compare().status(0);
     }
 }
 
@@ -233,13 +234,14 @@ fn the_root_of_a_mount_has_attributes_of_its_own() {
         return;
     }
     let tree = Tree::parse("a/mnt/, mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     script.blocks(TOP, 40);
     script.modified(TOP, 1_500_000_000);
     script.file(TOP, "f", 8);
     for words in ["mnt", "-a .", "--time mnt", "--time --inodes -a", "-L mnt", "-D mnt", "-S mnt"] {
-        // Nobody has asked for them before: the kernel knows no more than that it is a directory.
+        // The attributes of a fresh mount are not cached: the kernel knows only that its root is a
+        // directory.
         let fresh = du(&tree, words).mounting(&script);
-        fresh.same().prints("mnt\n").status(0);
+        fresh.compare().prints("mnt\n").status(0);
     }
 }

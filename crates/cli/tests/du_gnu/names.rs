@@ -1,9 +1,9 @@
-//! Names of any bytes: as they are on standard output, quoted in messages.
+//! Names of arbitrary bytes: unchanged on standard output, quoted in messages.
 
 use std::os::unix::ffi::OsStrExt;
 
 use crate::support::tree::name;
-use crate::support::{Tree, all_same, du, same};
+use crate::support::{Tree, compare, compare_all, du};
 
 #[test]
 fn every_byte_in_a_name_is_printed_as_it_is() {
@@ -12,12 +12,12 @@ fn every_byte_in_a_name_is_printed_as_it_is() {
         tree.file(name(&[b"d/x", &[byte][..]].concat()), u64::from(byte));
         tree.file(name(&[b"e/", &[byte][..], b"x/y"].concat()), 1);
     }
-    let printed = same(&tree, "-a").stdout;
+    let printed = compare(&tree, "-a").stdout;
     assert!((1..=255).filter(|&byte| byte != b'/').all(|byte| printed.contains(&byte)));
-    all_same(&tree, &["-a d", "-0a", "-ab", "-s d e", "e", "-aS -0"]);
+    compare_all(&tree, &["-a d", "-0a", "-ab", "-s d e", "e", "-aS -0"]);
     let operands: Vec<_> =
         (1..=255).filter(|&byte| byte != b'/' && byte != b'-').map(|byte| vec![byte]).collect();
-    du(&tree, "-a --").args(operands.iter().map(|bytes| name(bytes))).same().status(1);
+    du(&tree, "-a --").args(operands.iter().map(|bytes| name(bytes))).compare().status(1);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn every_byte_in_a_message_is_quoted() {
     }
     for locale in ["C.UTF-8", "C"] {
         let case = du(&tree, "--").args(operands.iter().map(|bytes| name(bytes))).env("LC_ALL", locale);
-        assert!(case.same().err().lines().count() > 254 * 5 - 5);
+        assert!(case.compare().err().lines().count() > 254 * 5 - 5);
     }
 }
 
@@ -71,7 +71,7 @@ fn characters_in_a_message_are_quoted_if_not_printable() {
         "$\u{e9}`",
     ];
     for locale in ["C.UTF-8", "C"] {
-        du(&tree, "--").args(texts).env("LC_ALL", locale).same().status(1);
+        du(&tree, "--").args(texts).env("LC_ALL", locale).compare().status(1);
     }
     let broken: [&[u8]; 8] = [
         b"\xc3",
@@ -83,17 +83,17 @@ fn characters_in_a_message_are_quoted_if_not_printable() {
         b"\xf4\x90\x80\x80",
         b"\xc3\xa9\xff\xc3\xa9",
     ];
-    du(&tree, "--").args(broken.map(name)).same().status(1);
+    du(&tree, "--").args(broken.map(name)).compare().status(1);
 }
 
 #[test]
 fn names_that_look_like_options_or_quotes() {
     let tree = Tree::parse("-a/x 1, --/y 2, 'q'/z 3, ~/w 4, #c 5, a=b 6, {x} 7, -/f 8");
     for operand in ["./-a", "-", "~", "#c", "a=b", "{x}", "'q'"] {
-        du(&tree, "-s").arg(operand).same();
-        du(&tree, "-s").arg(format!("{operand}-missing")).same();
+        du(&tree, "-s").arg(operand).compare();
+        du(&tree, "-s").arg(format!("{operand}-missing")).compare();
     }
-    all_same(&tree, &["-a", "-- -a --", "-s -- -a -", "-a -"]);
+    compare_all(&tree, &["-a", "-- -a --", "-s -- -a -", "-a -"]);
     let missing = [
         "it's",
         "a b",
@@ -117,15 +117,15 @@ fn names_that_look_like_options_or_quotes() {
         "<x>",
         "x|y",
     ];
-    du(&tree, "--").args(missing).same().status(1);
+    du(&tree, "--").args(missing).compare().status(1);
 }
 
 #[test]
 fn a_null_byte_ends_lines_when_asked() {
     let tree = Tree::parse("d/x 10, d/y/z 20");
     tree.file("d/two\nlines", 30);
-    same(&tree, "-0a d").prints("d\0");
-    all_same(&tree, &["-0", "-0c d", "--null -s d", "-0 --time d", "-0h d"]);
+    compare(&tree, "-0a d").prints("d\0");
+    compare_all(&tree, &["-0", "-0c d", "--null -s d", "-0 --time d", "-0h d"]);
 }
 
 #[test]
@@ -134,5 +134,5 @@ fn the_longest_names() {
     let longest = "\u{e9}".repeat(127) + "x";
     assert_eq!(std::ffi::OsStr::new(&longest).as_bytes().len(), 255);
     tree.file(format!("{longest}/{longest}"), 10);
-    all_same(&tree, &["-a", &format!("-a {longest}"), &format!("-s {longest}/{longest}")]);
+    compare_all(&tree, &["-a", &format!("-a {longest}"), &format!("-s {longest}/{longest}")]);
 }

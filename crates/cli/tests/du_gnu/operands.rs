@@ -1,12 +1,14 @@
-//! Operands that are, hold or repeat each other: with two or more, every inode counts once for all of them.
+//! Operands that repeat or contain each other. With two or more operands, every inode counts once
+//! for all of them.
 
-use crate::support::{Tree, all_same, du, same};
+use crate::support::{Tree, compare, compare_all, du};
 
 fn nested() -> Tree {
     Tree::parse("a/b/x 9000, a/b/y 100, a/c/z 20000, a/f 5000, g 3000, l -> a, m -> g")
 }
 
-/// Workers go into directories of many files; what comes after is relative to where the program was started all the same.
+/// Workers change their current directory into directories with many files. Relative operands must
+/// still resolve against the initial current directory.
 #[test]
 fn relative_operands_stay_relative_to_where_the_program_was_started() {
     let mut tree = Tree::new();
@@ -16,42 +18,42 @@ fn relative_operands_stay_relative_to_where_the_program_was_started() {
         }
     }
     let tree = tree.with("l -> a/b, b/l -> ../a");
-    all_same(
+    compare_all(
         &tree,
         &["-a a b c", "-a b/../a/b c a", "-aL l b", "-ac . ../t/b", "-aD l c/../l/c", "-s a/* b/*"],
     );
     for limit in [20, 24, 32] {
-        du(&tree, "-a a b c l/c ./a/b/../a").after(&format!("ulimit -n {limit}")).same();
+        du(&tree, "-a a b c l/c ./a/b/../a").after(&format!("ulimit -n {limit}")).compare();
     }
 }
 
 #[test]
 fn a_repeated_operand_gets_one_line() {
     let tree = nested();
-    assert_eq!(same(&tree, "-s a a").out().lines().count(), 1);
-    all_same(&tree, &["a a", "-a a a", "a ./a", "a a/", "a/ a", "a//b a/b", "g g", "-c g g", "-ac a a a"]);
+    assert_eq!(compare(&tree, "-s a a").out().lines().count(), 1);
+    compare_all(&tree, &["a a", "-a a a", "a ./a", "a a/", "a/ a", "a//b a/b", "g g", "-c g g", "-ac a a a"]);
 }
 
 #[test]
 fn a_directory_below_an_earlier_operand_is_silent() {
     let tree = nested();
-    assert_eq!(same(&tree, "a a/b").out(), same(&tree, "a").out());
-    all_same(&tree, &["-a a a/b a/f", "-s a a/b a/b/x", "-c a a/f", ". a a/b", "-S a a/b", "-d0 . g"]);
+    assert_eq!(compare(&tree, "a a/b").out(), compare(&tree, "a").out());
+    compare_all(&tree, &["-a a a/b a/f", "-s a a/b a/b/x", "-c a a/f", ". a a/b", "-S a a/b", "-d0 . g"]);
 }
 
 #[test]
 fn an_earlier_operand_is_left_out_of_a_later_total() {
     let tree = nested();
-    let alone = same(&tree, "-s a").out();
-    assert!(!same(&tree, "-s a/b a").out().contains(&alone));
-    all_same(&tree, &["a/b a", "-a a/b a", "-a a/b/x a", "-ab a/b/x a/c a .", "-c a/c a/b a", "-S a/b a"]);
-    all_same(&tree, &["--inodes a/b a", "--time a/c a", "a/b/x g a/f a", "-sc a/b/x a/b a"]);
+    let alone = compare(&tree, "-s a").out();
+    assert!(!compare(&tree, "-s a/b a").out().contains(&alone));
+    compare_all(&tree, &["a/b a", "-a a/b a", "-a a/b/x a", "-ab a/b/x a/c a .", "-c a/c a/b a", "-S a/b a"]);
+    compare_all(&tree, &["--inodes a/b a", "--time a/c a", "a/b/x g a/f a", "-sc a/b/x a/b a"]);
 }
 
 #[test]
 fn the_total_of_all_operands_counts_each_inode_once() {
     let tree = nested();
-    all_same(
+    compare_all(
         &tree,
         &["-c a", "-c a a/b g", "-sc a/b a g", "-c --inodes a a/c .", "-cS a a/b", "-cd0 a/b a", "-cb"],
     );
@@ -60,14 +62,17 @@ fn the_total_of_all_operands_counts_each_inode_once() {
 #[test]
 fn links_among_operands_count_with_their_targets_when_followed() {
     let tree = nested();
-    all_same(&tree, &["-D l a", "-L l a", "l a", "-D a l", "-L m g l", "-Hc g m", "-aL . a", "-P l a m g"]);
+    compare_all(
+        &tree,
+        &["-D l a", "-L l a", "l a", "-D a l", "-L m g l", "-Hc g m", "-aL . a", "-P l a m g"],
+    );
 }
 
 #[test]
 fn missing_operands_do_not_change_how_the_others_count() {
     let tree = nested();
-    same(&tree, "a missing").status(1);
-    all_same(
+    compare(&tree, "a missing").status(1);
+    compare_all(
         &tree,
         &["missing", "missing a", "missing missing", "-c missing", "-s a missing a/b", "a missing a"],
     );
@@ -76,10 +81,10 @@ fn missing_operands_do_not_change_how_the_others_count() {
 #[test]
 fn no_operand_means_the_current_directory() {
     let tree = nested();
-    assert_eq!(same(&tree, "").out(), same(&tree, ".").out());
-    all_same(&tree, &["-s", "-a", "-c", "-l", "-x", "--inodes", "--", "-d1 --"]);
-    du(&tree, "-s").after("cd a/b").same();
-    du(&tree, "-s .. . ../c").after("cd a/b").same();
+    assert_eq!(compare(&tree, "").out(), compare(&tree, ".").out());
+    compare_all(&tree, &["-s", "-a", "-c", "-l", "-x", "--inodes", "--", "-d1 --"]);
+    du(&tree, "-s").after("cd a/b").compare();
+    du(&tree, "-s .. . ../c").after("cd a/b").compare();
 }
 
 #[test]
@@ -89,18 +94,21 @@ fn absolute_and_roundabout_operands_keep_their_spelling() {
     for name in
         ["a", "a/", "a//", "./a", ".//a", "a/.", "a/b/..", "a/../a", "..", "../t", "/dev/null", "./", ".//"]
     {
-        same(&tree, name);
-        same(&tree, &format!("-a {name}"));
-        same(&tree, &format!("-a a/b {name}"));
+        compare(&tree, name);
+        compare(&tree, &format!("-a {name}"));
+        compare(&tree, &format!("-a a/b {name}"));
     }
-    all_same(&tree, &[&format!("-a {base}"), &format!("{base}/a a"), &format!("-s {base}/a/ {base}//a/b")]);
+    compare_all(
+        &tree,
+        &[&format!("-a {base}"), &format!("{base}/a a"), &format!("-s {base}/a/ {base}//a/b")],
+    );
 }
 
 #[test]
 fn trailing_slashes_are_kept_and_follow_a_link() {
     let tree = nested();
-    same(&tree, "l/").prints("l/b\n");
-    all_same(
+    compare(&tree, "l/").prints("l/b\n");
+    compare_all(
         &tree,
         &["-a l/", "l//", "-a a//", "l", "-L l/", "-P l/", "g/", "-a m/", "l/b/", "l/. a", "-D l/ l"],
     );
@@ -109,8 +117,8 @@ fn trailing_slashes_are_kept_and_follow_a_link() {
 #[test]
 fn an_empty_operand_is_not_there() {
     let tree = nested();
-    du(&tree, "-s a").arg("").arg("g").same().says("du: invalid zero-length file name\n").status(1);
-    du(&tree, "").arg("").same().status(1);
+    du(&tree, "-s a").arg("").arg("g").compare().says("du: invalid zero-length file name\n").status(1);
+    du(&tree, "").arg("").compare().status(1);
 }
 
 #[test]
@@ -120,6 +128,6 @@ fn operands_leave_nothing_open() {
         tree = tree.with(&format!("d{number}/x 10"));
     }
     let names: Vec<String> = (0..1296).map(|number| format!("d{number}")).collect();
-    du(&tree, "-a").args(&names).after("ulimit -n 32").same().says("");
-    du(&tree, "-sc").args(names.iter().rev()).after("ulimit -n 32").same().says("");
+    du(&tree, "-a").args(&names).after("ulimit -n 32").compare().says("");
+    du(&tree, "-sc").args(names.iter().rev()).after("ulimit -n 32").compare().says("");
 }

@@ -1,6 +1,6 @@
 //! `--files0-from`: operands from a file or from standard input.
 
-use crate::support::{Tree, du, needs_gnu, same};
+use crate::support::{Tree, compare, du, needs_gnu};
 
 fn tree() -> Tree {
     Tree::parse("a/x 9000, a/y/z 100, b 5000, -/w 10, new/, l -> a")
@@ -14,10 +14,10 @@ fn records_are_operands() {
     {
         tree.holding("list", records);
         for options in ["", "-a", "-s", "-c", "-L", "-D", "-l", "-0", "-b --inodes", "-x -d1"] {
-            du(&tree, options).arg("--files0-from=list").same();
+            du(&tree, options).arg("--files0-from=list").compare();
         }
-        du(&tree, "-a --files0-from=-").stdin(records).same();
-        du(&tree, "-a --files0-from=/dev/stdin").stdin(records).same();
+        du(&tree, "-a --files0-from=-").stdin(records).compare();
+        du(&tree, "-a --files0-from=/dev/stdin").stdin(records).compare();
     }
 }
 
@@ -25,9 +25,9 @@ fn records_are_operands() {
 fn a_record_alone_counts_each_inode_once_as_several_do() {
     let tree = Tree::parse("d/x 100, d/y = d/x, m/");
     tree.holding("list", "d\0d\0");
-    same(&tree, "-a --files0-from=list").prints("d\n");
+    compare(&tree, "-a --files0-from=list").prints("d\n");
     tree.holding("list", "d");
-    same(&tree, "-a --files0-from=list");
+    compare(&tree, "-a --files0-from=list");
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn empty_records_are_reported_by_number() {
     let tree = tree();
     for records in ["\0", "a\0\0b\0", "\0\0\0", "a\0\0", "\0a", "a\0b\0\0\0a\0"] {
         tree.holding("list", records);
-        same(&tree, "-s --files0-from=list").says("list:").says("invalid zero-length file name").status(1);
-        du(&tree, "-s --files0-from=-").stdin(records).same().says("-:").status(1);
+        compare(&tree, "-s --files0-from=list").says("list:").says("invalid zero-length file name").status(1);
+        du(&tree, "-s --files0-from=-").stdin(records).compare().says("-:").status(1);
     }
 }
 
@@ -44,24 +44,24 @@ fn empty_records_are_reported_by_number() {
 fn operands_beside_records_are_refused() {
     let tree = tree();
     tree.holding("list", "a\0");
-    same(&tree, "--files0-from=list b").says("extra operand").status(1);
-    same(&tree, "b --files0-from=list a");
-    du(&tree, "--files0-from=- b").stdin("a\0").same().status(1);
-    same(&tree, "--files0-from=missing b").status(1);
+    compare(&tree, "--files0-from=list b").says("extra operand").status(1);
+    compare(&tree, "b --files0-from=list a");
+    du(&tree, "--files0-from=- b").stdin("a\0").compare().status(1);
+    compare(&tree, "--files0-from=missing b").status(1);
 }
 
 #[test]
 fn a_list_that_cannot_be_read() {
     let tree = tree();
-    same(&tree, "--files0-from=missing").says("cannot open 'missing' for reading").status(1);
-    same(&tree, "--files0-from=a").says("read error").status(1);
-    same(&tree, "-c --files0-from=a").status(1);
-    same(&tree, "--files0-from=");
-    same(&tree, "--files0-from");
+    compare(&tree, "--files0-from=missing").says("cannot open 'missing' for reading").status(1);
+    compare(&tree, "--files0-from=a").says("read error").status(1);
+    compare(&tree, "-c --files0-from=a").status(1);
+    compare(&tree, "--files0-from=");
+    compare(&tree, "--files0-from");
     tree.holding("list", "a\0");
-    du(&tree, "--files0-from=list").after("chmod 0 list").unprivileged().same().status(1);
-    du(&tree, "-s --files0-from=-").redirect("<&-").same();
-    du(&tree, "-s --files0-from=-").redirect("<a").same();
+    du(&tree, "--files0-from=list").after("chmod 0 list").unprivileged().compare().status(1);
+    du(&tree, "-s --files0-from=-").redirect("<&-").compare();
+    du(&tree, "-s --files0-from=-").redirect("<a").compare();
 }
 
 #[test]
@@ -69,20 +69,20 @@ fn the_last_list_counts() {
     let tree = tree();
     tree.holding("one", "a\0");
     tree.holding("two", "b\0");
-    same(&tree, "-a --files0-from=one --files0-from=two");
-    du(&tree, "-a --files0-from=- --files0-from=two").stdin("a\0").same();
+    compare(&tree, "-a --files0-from=one --files0-from=two");
+    du(&tree, "-a --files0-from=- --files0-from=two").stdin("a\0").compare();
 }
 
 #[test]
 fn a_dash_in_standard_input_is_refused() {
     let tree = tree();
     if needs_gnu(9, 10) {
-        du(&tree, "-s --files0-from=-").stdin("-\0").same().says("-").status(1);
-        du(&tree, "-s --files0-from=-").stdin("a\0-\0b\0").same().status(1);
-        du(&tree, "-s --files0-from=-").stdin("a\0-").same().status(1);
+        du(&tree, "-s --files0-from=-").stdin("-\0").compare().says("-").status(1);
+        du(&tree, "-s --files0-from=-").stdin("a\0-\0b\0").compare().status(1);
+        du(&tree, "-s --files0-from=-").stdin("a\0-").compare().status(1);
     }
     tree.holding("list", "a\0-\0./-\0b\0");
-    same(&tree, "-s --files0-from=list").prints("-\n");
+    compare(&tree, "-s --files0-from=list").prints("-\n");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn newlines_are_part_of_a_record() {
     let tree = tree();
     tree.file("two\nlines", 10);
     tree.holding("list", "two\nlines\0a\n\0b");
-    same(&tree, "-a --files0-from=list").prints("two\nlines\n").status(1);
+    compare(&tree, "-a --files0-from=list").prints("two\nlines\n").status(1);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn many_records() {
     records.extend(b"d3\0d4\0");
     tree.holding("list", &records);
     for options in ["-a", "-c", "-s --inodes", "-lc"] {
-        du(&tree, options).arg("--files0-from=list").after("ulimit -n 32").same().says("");
+        du(&tree, options).arg("--files0-from=list").after("ulimit -n 32").compare().says("");
     }
 }
 
@@ -113,6 +113,6 @@ fn excluded_records_are_silent() {
     let tree = tree();
     tree.holding("list", "a\0b\0missing\0");
     for words in ["--exclude=a", "--exclude=missing", "--exclude=*", "-c --exclude=[ab]"] {
-        du(&tree, words).arg("--files0-from=list").same();
+        du(&tree, words).arg("--files0-from=list").compare();
     }
 }

@@ -1,9 +1,9 @@
-//! The size column: what is added up, in which unit, rounded how.
+//! The size column: the measure, its unit, and rounding.
 
-use crate::support::fuse::{Script, TOP};
-use crate::support::{Tree, all_same, du, needs_fuse, needs_gnu, same};
+use crate::support::fuse::{ScriptedFs, TOP};
+use crate::support::{Tree, compare, compare_all, du, needs_fuse, needs_gnu};
 
-/// Sizes on both sides of every place where rounding or the number of digits changes.
+/// Sizes on both sides of each boundary of rounding and of the number of digits.
 const EDGES: &[u64] = &[
     0,
     1,
@@ -196,8 +196,8 @@ fn edges() -> Tree {
 #[test]
 fn usage_is_allocated_blocks() {
     let tree = Tree::parse("full 100000, hole ~8G, part ~1M, empty, dir/, one 1, l -> full, p |, s %");
-    same(&tree, "-a hole").prints("0\thole");
-    all_same(&tree, &["-a", "-ak", "-a -B1", "-a -B512", "hole full", "-ah", "-a --si", "-s", "-am"]);
+    compare(&tree, "-a hole").prints("0\thole");
+    compare_all(&tree, &["-a", "-ak", "-a -B1", "-a -B512", "hole full", "-ah", "-a --si", "-s", "-am"]);
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn apparent_size_is_that_of_files_and_links() {
     }
     let tree =
         Tree::parse("full 100000, hole ~8G, empty, dir/sub/, one 1, dir/l -> full, p |, s %, dir/f 10");
-    same(&tree, "-ab hole").prints("8589934592\thole");
-    same(&tree, "-ab dir").prints("0\tdir/sub\n").prints("14\tdir\n");
-    all_same(
+    compare(&tree, "-ab hole").prints("8589934592\thole");
+    compare(&tree, "-ab dir").prints("0\tdir/sub\n").prints("14\tdir\n");
+    compare_all(
         &tree,
         &[
             "-ab",
@@ -223,7 +223,7 @@ fn apparent_size_is_that_of_files_and_links() {
             "-bD dir/l",
         ],
     );
-    all_same(
+    compare_all(
         &tree,
         &[
             "-b --block-size=1K",
@@ -244,7 +244,7 @@ fn apparent_size_is_that_of_files_and_links() {
 fn the_short_form_of_apparent_size() {
     if needs_gnu(9, 10) {
         let tree = Tree::parse("full 100000, hole ~8G, empty, dir/sub/, one 1, dir/l -> full");
-        all_same(
+        compare_all(
             &tree,
             &["-A", "-Aa", "-aA -B1", "-Ah", "-Asc dir one", "-A --inodes", "-AbS", "-kA", "-AA"],
         );
@@ -255,8 +255,8 @@ fn the_short_form_of_apparent_size() {
 fn the_size_of_a_directory_is_not_apparent() {
     if needs_gnu(9, 2) {
         let tree = Tree::parse("d/e/f/g/");
-        same(&tree, "-b d").prints("0\td\n");
-        all_same(&tree, &["-b", "-ab d", "-b --time d/e", "-bt1 d", "-bt-1 d", "-bc d d/e"]);
+        compare(&tree, "-b d").prints("0\td\n");
+        compare_all(&tree, &["-b", "-ab d", "-b --time d/e", "-bt1 d", "-bt-1 d", "-bc d d/e"]);
     }
 }
 
@@ -270,13 +270,13 @@ fn sums_stop_at_the_largest_number() {
     if !needs_gnu(9, 2) {
         return;
     }
-    same(&tree, "-b a").prints("18446744073709551614\ta");
-    same(&tree, "-b b").prints("Infinity\tb");
-    all_same(
+    compare(&tree, "-b a").prints("18446744073709551614\ta");
+    compare(&tree, "-b b").prints("Infinity\tb");
+    compare_all(
         &tree,
         &["-ab", "-abh", "-ab --si", "-abk", "-abm", "-ab -BG", "-ab -BGB", "-ab -BE", "-ab -B7", "-cb a b"],
     );
-    all_same(
+    compare_all(
         &tree,
         &[
             "-bc a/x a/y",
@@ -297,37 +297,37 @@ fn allocated_blocks_stop_at_the_largest_number() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let dir = script.dir(TOP, "d");
     for (name, blocks) in [("a", 1 << 54), ("b", (1 << 55) - 1), ("c", 1 << 53)] {
         script.file(dir, name, blocks);
     }
     script.file(TOP, "small", 8);
     for words in ["-a mnt", "-ah mnt", "-a -B1 mnt", "-s mnt", "-ac mnt/d mnt/small", "-a -t1 mnt"] {
-        du(&tree, words).mounting(&script).same().prints("mnt");
+        du(&tree, words).mounting(&script).compare().prints("mnt");
     }
 }
 
 #[test]
 fn block_sizes_round_up_and_carry_their_suffix() {
     let tree = edges();
-    same(&tree, "-a --app -BK h/000000000001025").prints("2K\th/000000000001025\n");
+    compare(&tree, "-a --app -BK h/000000000001025").prints("2K\th/000000000001025\n");
     for size in BLOCK_SIZES {
-        du(&tree, "-a --apparent-size h").arg(format!("-B{size}")).same_as_du();
-        du(&tree, "-s h").arg(format!("--block-size={size}")).same_as_du();
+        du(&tree, "-a --apparent-size h").arg(format!("-B{size}")).compare_as_du();
+        du(&tree, "-s h").arg(format!("--block-size={size}")).compare_as_du();
     }
 }
 
 #[test]
 fn short_forms_round_up() {
     let tree = edges();
-    same(&tree, "-bh h/000000000010241").prints("11K\th");
-    same(&tree, "-b --si h/000000000009951").prints("10k\th");
-    all_same(
+    compare(&tree, "-bh h/000000000010241").prints("11K\th");
+    compare(&tree, "-b --si h/000000000009951").prints("10k\th");
+    compare_all(
         &tree,
         &["-a --app -h h", "-a --app --si h", "-a --app -k h", "-a --app -m h", "-ab h", "-a --app h"],
     );
-    all_same(
+    compare_all(
         &tree,
         &["-ah h", "-a --si h", "-ak h", "-am h", "-ab -BM h", "-ab -BMB h", "-ab -B1M h", "-ahb h"],
     );
@@ -340,7 +340,7 @@ fn the_last_unit_wins_and_apparent_stays() {
     for first in units {
         for last in units {
             if (first != "-b" && last != "-b") || crate::support::program::gnu_version() >= (9, 2) {
-                du(&tree, &format!("-a {first} {last} d")).same_as_du();
+                du(&tree, &format!("-a {first} {last} d")).compare_as_du();
             }
         }
     }
@@ -349,8 +349,8 @@ fn the_last_unit_wins_and_apparent_stays() {
 #[test]
 fn inodes_are_counted_for_every_entry() {
     let tree = Tree::parse("a/x 10, a/y = a/x, a/d/z = a/x, a/d/e/, b/w = a/x, p |, l -> a");
-    same(&tree, "--inodes -a a/d/e").prints("1\ta/d/e\n");
-    all_same(
+    compare(&tree, "--inodes -a a/d/e").prints("1\ta/d/e\n");
+    compare_all(
         &tree,
         &[
             "--inodes",
@@ -362,7 +362,7 @@ fn inodes_are_counted_for_every_entry() {
             "--inodes -c a b",
         ],
     );
-    all_same(
+    compare_all(
         &tree,
         &[
             "--inodes -t 3",
@@ -378,23 +378,26 @@ fn inodes_are_counted_for_every_entry() {
 #[test]
 fn counts_of_inodes_have_no_unit() {
     let tree = Tree::new().wide("a", 1100).wide("b", 100);
-    same(&tree, "--inodes -h a").prints("1.1K\ta\n");
-    all_same(
+    compare(&tree, "--inodes -h a").prints("1.1K\ta\n");
+    compare_all(
         &tree,
         &["--inodes --si a b", "--inodes -h", "--inodes -k", "--inodes -m", "--inodes -B7", "--inodes -BK a"],
     );
     let exact = Tree::new().wide("a", 1023);
-    same(&exact, "--inodes -h a").prints("1.0K\ta\n");
-    same(&exact, "--inodes --si a").prints("1.1k\ta\n");
-    du(&exact, "--inodes a").env("BLOCK_SIZE", "10").same();
-    du(&exact, "--inodes a").env("DU_BLOCK_SIZE", "human-readable").same();
+    compare(&exact, "--inodes -h a").prints("1.0K\ta\n");
+    compare(&exact, "--inodes --si a").prints("1.1k\ta\n");
+    du(&exact, "--inodes a").env("BLOCK_SIZE", "10").compare();
+    du(&exact, "--inodes a").env("DU_BLOCK_SIZE", "human-readable").compare();
 }
 
 #[test]
 fn inodes_and_apparent_sizes_warn() {
     let tree = Tree::parse("a/x 10");
     if needs_gnu(9, 10) {
-        same(&tree, "--inodes -b a").says("warning").status(0);
-        all_same(&tree, &["-b --inodes", "--inodes --apparent-size -s", "--inodes -bh a", "-A --inodes a"]);
+        compare(&tree, "--inodes -b a").says("warning").status(0);
+        compare_all(
+            &tree,
+            &["-b --inodes", "--inodes --apparent-size -s", "--inodes -bh a", "-A --inodes a"],
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Standard output: when lines appear, and what happens when it takes no more.
+//! Standard output: when lines appear, and failures of write(2).
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 
-use crate::support::fuse::{Gate, Script, TOP};
-use crate::support::outcome::{End, Outcome};
-use crate::support::process::at_rest;
+use crate::support::fuse::{Gate, ScriptedFs, TOP};
+use crate::support::outcome::{Outcome, ProgramEnd};
+use crate::support::process::wait_until_idle;
 use crate::support::program::{ENGINES, Program};
-use crate::support::{Tree, du, needs_fuse, same};
+use crate::support::{Tree, compare, du, needs_fuse};
 
-/// Longest that a line may take to appear before it counts as held back.
+/// Time limit for a line to appear. A later line was held back.
 const LINE_MAX: Duration = Duration::from_secs(20);
 
 fn programs() -> impl Iterator<Item = Program> {
@@ -36,7 +36,7 @@ fn first_line(child: &mut Child) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
-/// The first line and whether it came before `gate` had to be opened for want of it.
+/// Returns the first line, and whether it appeared before `gate` was opened.
 fn line_before(child: &mut Child, gate: &Gate) -> (String, bool) {
     let seen = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -62,7 +62,7 @@ fn lines_appear_while_the_rest_is_still_unread() {
     let tree = Tree::parse("mnt/");
     let mut outcomes = Vec::new();
     for program in programs() {
-        let mut script = Script::new();
+        let mut script = ScriptedFs::new();
         let first = script.dir(TOP, "first");
         script.file(first, "f", 8);
         let second = script.dir(TOP, "second");
@@ -84,7 +84,8 @@ fn a_line_appears_before_the_next_record_is_there() {
     tree.node("list", FileType::Fifo);
     for program in programs() {
         let (line, outcome) = du(&tree, "-a --files0-from=list").watch(program, |child| {
-            // Opened to read too, so as not to wait for a program that never opens it.
+            // Open the fifo for reading too: an open for writing alone would block until the
+            // program opens it.
             let mut writer = OpenOptions::new().read(true).write(true).open(&fifo).expect("it is a fifo");
             writer.write_all(b"a\0").expect("the fifo has room");
             let line = first_line(child);
@@ -92,13 +93,13 @@ fn a_line_appears_before_the_next_record_is_there() {
             line
         });
         assert_eq!(line, "4\ta/x\n", "{program:?}");
-        assert_eq!(outcome.end, End::Status(0), "{program:?}");
+        assert_eq!(outcome.end, ProgramEnd::Status(0), "{program:?}");
         assert!(outcome.out().ends_with("\tb\n"), "{program:?}: {outcome:?}");
     }
 }
 
 #[test]
-fn a_reader_that_stops_reading_holds_the_scan_up() {
+fn a_reader_that_stops_reading_blocks_the_scan() {
     if !needs_fuse() {
         return;
     }
@@ -106,7 +107,7 @@ fn a_reader_that_stops_reading_holds_the_scan_up() {
     const FILES: usize = 250;
     let tree = Tree::parse("mnt/");
     for program in [Program::Gnu, Program::AsDu, Program::Engine(&["--threads=8"])] {
-        let mut script = Script::new();
+        let mut script = ScriptedFs::new();
         for number in 0..DIRS {
             let dir = script.dir(TOP, &format!("{number}-{}", "x".repeat(200)));
             for file in 0..FILES {
@@ -116,9 +117,9 @@ fn a_reader_that_stops_reading_holds_the_scan_up() {
         let seen = du(&tree, "-a mnt").mounting(&script).watch(program, |child| {
             assert!(first_line(child).contains("\tmnt/"), "{program:?} prints nothing");
             let mut lookups = script.lookups();
-            // The file system's own thread may have had no processor meanwhile.
+            // The thread of the FUSE server may not have been scheduled meanwhile.
             loop {
-                at_rest(child.id());
+                wait_until_idle(child.id());
                 if script.lookups() == lookups {
                     break;
                 }
@@ -132,48 +133,48 @@ fn a_reader_that_stops_reading_holds_the_scan_up() {
 }
 
 #[test]
-fn a_full_device_ends_it_with_an_error() {
+fn a_full_device_ends_du_with_an_error() {
     let tree = Tree::parse("d/x 10, d/y/z 10");
     for words in ["d", "-a d", "-c d", "-s d d/y", "-0 d", "missing d", "--help", "--version"] {
-        du(&tree, words).redirect(">/dev/full").same().says("du: write error").status(1);
+        du(&tree, words).redirect(">/dev/full").compare().says("du: write error").status(1);
     }
-    du(&tree, "missing").redirect(">/dev/full").same().status(1);
-    du(&tree, "-t 1G d").redirect(">/dev/full").same().says("").status(0);
+    du(&tree, "missing").redirect(">/dev/full").compare().status(1);
+    du(&tree, "-t 1G d").redirect(">/dev/full").compare().says("").status(0);
 }
 
 #[test]
-fn a_closed_output_ends_it_with_an_error() {
+fn a_closed_output_ends_du_with_an_error() {
     let tree = Tree::parse("d/x 10, d/y/z 10");
     for words in
         ["d", "-a d", "missing", "-t 1G d", "-c", "--exclude=* d", "--version", "--files0-from=/dev/null"]
     {
-        du(&tree, words).redirect(">&-").same();
+        du(&tree, words).redirect(">&-").compare();
     }
-    du(&tree, "d").redirect(">&-").same().says("write error: Bad file descriptor").status(1);
-    du(&tree, "d missing").redirect("2>&-").same().status(1);
-    du(&tree, "d").redirect("<&- 2>&-").same().status(0);
-    du(&tree, "d").redirect("<&- >&- 2>&-").same().status(1);
+    du(&tree, "d").redirect(">&-").compare().says("write error: Bad file descriptor").status(1);
+    du(&tree, "d missing").redirect("2>&-").compare().status(1);
+    du(&tree, "d").redirect("<&- 2>&-").compare().status(0);
+    du(&tree, "d").redirect("<&- >&- 2>&-").compare().status(1);
 }
 
 #[test]
-fn a_broken_pipe_ends_it() {
+fn a_broken_pipe_ends_du() {
     let tree = Tree::new().wide("d", 3000);
     for words in ["-a d", "-s d", "-c d", "missing d"] {
         let signalled = broken(&tree, words, "");
-        assert_eq!(signalled.end, End::Signal(13), "{signalled:?}");
+        assert_eq!(signalled.end, ProgramEnd::Signal(13), "{signalled:?}");
         broken(&tree, words, "trap '' PIPE").says("du: write error").status(1);
     }
 }
 
-/// Compares what the programs do when nobody reads what they write: descriptor 4 is the end of a fifo that has
-/// lost its reader.
+/// Compares the programs when their standard output is a pipe without a reader: descriptor 4 is the
+/// write end of a fifo whose read end is closed.
 fn broken(tree: &Tree, words: &str, disposition: &str) -> Outcome {
     let fifo = "mkfifo fifo.$$; exec 5<>fifo.$$ 4>fifo.$$; rm fifo.$$; exec 5<&-";
-    du(tree, words).after(&format!("{disposition}\n{fifo}")).redirect(">&4 4>&-").same()
+    du(tree, words).after(&format!("{disposition}\n{fifo}")).redirect(">&4 4>&-").compare()
 }
 
 #[test]
-fn a_reader_that_leaves_early_ends_it_soon() {
+fn a_reader_that_closes_the_pipe_ends_du_soon() {
     let tree = Tree::new().wide("d", 20_000);
     for program in programs() {
         let (line, outcome) = du(&tree, "-a").watch(program, |child| {
@@ -182,7 +183,7 @@ fn a_reader_that_leaves_early_ends_it_soon() {
             line
         });
         assert!(line.starts_with("0\t./d/"), "{program:?}: {line}");
-        assert_eq!((outcome.end, outcome.err()), (End::Signal(13), String::new()), "{program:?}");
+        assert_eq!((outcome.end, outcome.err()), (ProgramEnd::Signal(13), String::new()), "{program:?}");
     }
 }
 
@@ -199,17 +200,17 @@ fn statuses_are_nought_and_one() {
         ("--exclude=d d", 0),
     ] {
         let outcome = du(&tree, words).run(Program::AsDu);
-        assert_eq!(outcome.end, End::Status(status), "{words}: {outcome:?}");
-        assert_eq!(du(&tree, words).run(Program::Gnu).end, End::Status(status), "{words}");
+        assert_eq!(outcome.end, ProgramEnd::Status(status), "{words}: {outcome:?}");
+        assert_eq!(du(&tree, words).run(Program::Gnu).end, ProgramEnd::Status(status), "{words}");
     }
-    same(&tree, "-Z").says("invalid option -- 'Z'");
+    compare(&tree, "-Z").says("invalid option -- 'Z'");
 }
 
 #[test]
 fn help_goes_to_standard_output() {
     let tree = Tree::parse("d/x 10");
     let help = du(&tree, "--help").run(Program::AsDu);
-    assert_eq!((help.end, help.err()), (End::Status(0), String::new()));
+    assert_eq!((help.end, help.err()), (ProgramEnd::Status(0), String::new()));
     for option in [
         "--apparent-size",
         "--files0-from=F",
@@ -227,7 +228,7 @@ fn a_message_that_cannot_be_written_is_a_failure() {
     let tree = Tree::parse("d/x 10");
     for redirect in ["2>/dev/full", "2>&-"] {
         for (words, status) in [("-s -d 0 d", 1), ("--inodes -b d", 1), ("missing", 1), ("d", 0)] {
-            du(&tree, words).redirect(redirect).same().status(status);
+            du(&tree, words).redirect(redirect).compare().status(status);
         }
     }
 }
@@ -235,5 +236,5 @@ fn a_message_that_cannot_be_written_is_a_failure() {
 #[test]
 fn patterns_from_a_standard_input_that_is_closed() {
     let tree = Tree::parse("d/x 10");
-    du(&tree, "-X - d").redirect("<&-").same().says("du: -: Bad file descriptor\n").status(1);
+    du(&tree, "-X - d").redirect("<&-").compare().says("du: -: Bad file descriptor\n").status(1);
 }

@@ -1,6 +1,6 @@
-//! `-t`: which sizes get a line.
+//! `-t`: a line for sizes above or below a threshold.
 
-use crate::support::{Tree, all_same, du, needs_gnu, same};
+use crate::support::{Tree, compare, compare_all, du, needs_gnu};
 
 fn tree() -> Tree {
     Tree::parse("d/e/x 4096, d/y 8192, d/z 8193, d/empty, d/h ~1M, d/sub/sub/w 100000, f/g 1000")
@@ -9,8 +9,8 @@ fn tree() -> Tree {
 #[test]
 fn from_the_threshold_upwards() {
     let tree = tree();
-    same(&tree, "-a -t 8K d/y d/e/x").prints("8\td/y\n");
-    all_same(
+    compare(&tree, "-a -t 8K d/y d/e/x").prints("8\td/y\n");
+    compare_all(
         &tree,
         &[
             "-t1",
@@ -30,8 +30,8 @@ fn from_the_threshold_upwards() {
 #[test]
 fn from_the_threshold_downwards() {
     let tree = tree();
-    same(&tree, "-a -t -8K d/y").prints("8\td/y\n");
-    all_same(
+    compare(&tree, "-a -t -8K d/y").prints("8\td/y\n");
+    compare_all(
         &tree,
         &[
             "-t -1",
@@ -54,7 +54,7 @@ fn suffixes_are_those_of_sizes() {
         "B",
     ] {
         for number in ["", "1", "8", "-1", "-8", "0"] {
-            du(&tree, "-a").arg(format!("-t{number}{suffix}")).same_as_du();
+            du(&tree, "-a").arg(format!("-t{number}{suffix}")).compare_as_du();
         }
     }
 }
@@ -62,12 +62,15 @@ fn suffixes_are_those_of_sizes() {
 #[test]
 fn a_threshold_of_minus_nought_is_refused() {
     let tree = tree();
-    same(&tree, "-t -0").says("invalid --threshold argument '-0'").status(1);
-    all_same(&tree, &["-t-0", "--threshold=-0", "--th=-0K", "-t -00", "-t 0", "-t +0", "-t +8K", "-t --1"]);
+    compare(&tree, "-t -0").says("invalid --threshold argument '-0'").status(1);
+    compare_all(
+        &tree,
+        &["-t-0", "--threshold=-0", "--th=-0K", "-t -00", "-t 0", "-t +0", "-t +8K", "-t --1"],
+    );
 }
 
 #[test]
-fn what_is_no_size_is_refused() {
+fn an_invalid_threshold_is_refused() {
     let tree = tree();
     for value in [
         "x",
@@ -84,15 +87,15 @@ fn what_is_no_size_is_refused() {
         "1.5",
         " 1",
     ] {
-        du(&tree, "-s").arg(format!("--threshold={value}")).same_as_du();
-        du(&tree, "-s -t").arg(value).same_as_du();
+        du(&tree, "-s").arg(format!("--threshold={value}")).compare_as_du();
+        du(&tree, "-s -t").arg(value).compare_as_du();
     }
 }
 
 #[test]
 fn the_printed_value_is_compared() {
     let tree = tree();
-    all_same(
+    compare_all(
         &tree,
         &[
             "-S -t 9K",
@@ -104,15 +107,15 @@ fn the_printed_value_is_compared() {
             "-h -t 20K",
         ],
     );
-    all_same(&tree, &["-s -t 1M", "-s -t 1M d f", "-d1 -t 50K", "-l -t 8K -a"]);
+    compare_all(&tree, &["-s -t 1M", "-s -t 1M d f", "-d1 -t 50K", "-l -t 8K -a"]);
     if needs_gnu(9, 2) {
-        all_same(&tree, &["-b -t 1M -a", "-ab -t -4096", "-b -t 8193", "-a --app -t 1000"]);
+        compare_all(&tree, &["-b -t 1M -a", "-ab -t -4096", "-b -t 8193", "-a --app -t 1000"]);
     }
 }
 
 #[test]
 fn the_total_is_never_left_out() {
     let tree = tree();
-    same(&tree, "-c -t 1G").prints("\ttotal\n");
-    all_same(&tree, &["-c -t -1", "-sc -t 1M d f", "-sc -t -1 d f", "-c --inodes -t 1000", "-cS -t 1G"]);
+    compare(&tree, "-c -t 1G").prints("\ttotal\n");
+    compare_all(&tree, &["-c -t -1", "-sc -t 1M d f", "-sc -t -1 d f", "-c --inodes -t 1000", "-cS -t 1G"]);
 }

@@ -1,7 +1,7 @@
-//! `--time`: the newest stamp of an entry and all below it.
+//! `--time`: the newest time of an entry and of all entries below it.
 
-use crate::support::fuse::{Script, TOP};
-use crate::support::{Tree, all_same, du, needs_fuse, same};
+use crate::support::fuse::{ScriptedFs, TOP};
+use crate::support::{Tree, compare, compare_all, du, needs_fuse};
 
 fn tree() -> Tree {
     let tree = Tree::parse("d/old 10, d/e/new 20, d/e/f/mid 30, g/x 40, d/l -> old, p |");
@@ -23,10 +23,10 @@ fn tree() -> Tree {
 }
 
 #[test]
-fn a_directory_is_as_new_as_the_newest_below() {
+fn a_directory_has_the_newest_time_below_it() {
     let tree = tree();
-    same(&tree, "--time d").prints("\t2023-11-14 22:13\td\n");
-    all_same(
+    compare(&tree, "--time d").prints("\t2023-11-14 22:13\td\n");
+    compare_all(
         &tree,
         &[
             "--time",
@@ -38,7 +38,7 @@ fn a_directory_is_as_new_as_the_newest_below() {
             "--time d/e d",
         ],
     );
-    all_same(
+    compare_all(
         &tree,
         &[
             "--time -L d",
@@ -73,11 +73,12 @@ fn every_word_for_a_time() {
         "m",
         "",
     ] {
-        // Access times of directories change with the first reading only: each was last read before it changed.
-        du(&tree, "-a d/old g/x p").arg(format!("--time={word}")).same_as_du();
-        du(&tree, "-d1 d").arg(format!("--time={word}")).same_as_du();
+        // The atime of a directory changes only with the first read after a change (relatime). Read
+        // each directory before it changes.
+        du(&tree, "-a d/old g/x p").arg(format!("--time={word}")).compare_as_du();
+        du(&tree, "-d1 d").arg(format!("--time={word}")).compare_as_du();
     }
-    all_same(
+    compare_all(
         &tree,
         &[
             "--time=x d",
@@ -91,9 +92,9 @@ fn every_word_for_a_time() {
 }
 
 #[test]
-fn access_and_change_times_go_up_too() {
+fn atimes_and_ctimes_propagate_to_parents() {
     let tree = tree();
-    all_same(
+    compare_all(
         &tree,
         &["--time=atime -a", "--time=ctime -a", "--time=use -s d g", "--time=status -S", "--time=atime -S d"],
     );
@@ -119,9 +120,9 @@ fn every_style() {
         "+x",
         "iso8601",
     ] {
-        du(&tree, "--time -a d g").arg(format!("--time-style={style}")).same_as_du();
+        du(&tree, "--time -a d g").arg(format!("--time-style={style}")).compare_as_du();
     }
-    all_same(
+    compare_all(
         &tree,
         &[
             "--time-style=iso d",
@@ -177,7 +178,7 @@ fn formats_are_those_of_date() {
         "%#^a",
     ];
     for format in formats {
-        du(&tree, "--time -a d/old d/e/new g/x").arg(format!("--time-style=+{format}")).same_as_du();
+        du(&tree, "--time -a d/old d/e/new g/x").arg(format!("--time-style=+{format}")).compare_as_du();
     }
 }
 
@@ -196,7 +197,7 @@ fn times_before_and_far_after_now() {
     for (name, second) in ["a", "b", "c", "e", "f", "g", "h"].iter().zip(seconds) {
         tree.times(name, (second, 0), (second, 1));
     }
-    all_same(
+    compare_all(
         &tree,
         &[
             "--time -a",
@@ -205,7 +206,7 @@ fn times_before_and_far_after_now() {
             "--time --time-style=+%s -a",
         ],
     );
-    all_same(&tree, &["--time --time-style=+%Y|%G|%C|%y|%F|%j|%a -a", "--time -s a b", "--time -c h g"]);
+    compare_all(&tree, &["--time --time-style=+%Y|%G|%C|%y|%F|%j|%a -a", "--time -s a b", "--time -c h g"]);
 }
 
 #[test]
@@ -217,32 +218,32 @@ fn a_time_beyond_all_years_is_printed_as_seconds() {
     for words in
         ["--time -a b", "--time a", "--time -a --time-style=full-iso", "--time --time-style=+%Y b/d a"]
     {
-        same(&tree, words).prints("9223372036854775").status(0);
+        compare(&tree, words).prints("9223372036854775").status(0);
     }
-    all_same(
+    compare_all(
         &tree,
         &["--time -c b a", "--time --time-style=+%s -a", "--time b", "--time=ctime a", "--time=atime a"],
     );
 }
 
 #[test]
-fn times_that_the_file_system_makes_up() {
+fn times_that_the_file_system_invents() {
     if !needs_fuse() {
         return;
     }
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     let dir = script.dir(TOP, "d");
     for (name, second) in [("a", 0), ("b", -1), ("c", 1 << 40), ("e", 1 << 60)] {
         let file = script.file(dir, name, 2);
         script.modified(file, second);
     }
     for words in ["--time -a mnt", "--time mnt", "-a --time --time-style=+%s mnt/d mnt"] {
-        du(&tree, words).mounting(&script).same().prints("mnt/d\n");
+        du(&tree, words).mounting(&script).compare().prints("mnt/d\n");
     }
 }
 
-/// The C library cannot tell the date in universal time, and so tells none.
+/// GNU du cannot compute this date even in UTC, so it prints it in no time zone.
 #[test]
 fn a_date_beyond_the_calendar_in_universal_time_is_out_of_range_in_every_zone() {
     for second in
@@ -250,7 +251,7 @@ fn a_date_beyond_the_calendar_in_universal_time_is_out_of_range_in_every_zone() 
     {
         let tree = Tree::on_tmpfs().with("f").time("f", second);
         for zone in ["UTC0", "XXX+12", "XXX-14"] {
-            du(&tree, "--time --time-style=full-iso f").env("TZ", zone).same_as_du();
+            du(&tree, "--time --time-style=full-iso f").env("TZ", zone).compare_as_du();
         }
     }
 }
@@ -261,8 +262,8 @@ fn a_width_of_gigabytes_takes_no_memory() {
     for style in ["%2147483647d", "%_2147483647F", "%2147483647N", "%2147483647Z"] {
         let case =
             du(&tree, "--time").arg(format!("--time-style=+{style}")).arg("f").after("ulimit -v 200000");
-        case.redirect("| head -c 70000").same_as_du();
+        case.redirect("| head -c 70000").compare_as_du();
     }
     let case = du(&tree, "--time --time-style=+%300000000T f").after("ulimit -v 200000");
-    case.redirect("| wc -c").same_as_du().prints("30000000");
+    case.redirect("| wc -c").compare_as_du().prints("30000000");
 }

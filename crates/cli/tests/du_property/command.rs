@@ -1,10 +1,10 @@
-//! Draws command lines for a tree: any options, also those that contradict each other, and any operands, also those
-//! that repeat each other, are missing or lie in one another.
+//! Generates random command lines for a tree: any options, including contradictory ones, and any
+//! operands, including repeated, missing and nested ones.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::forest::Forest;
+use crate::forest::RandomTree;
 use crate::support::case::{Case, du};
 use crate::support::random::Random;
 use crate::support::tree::Tree;
@@ -91,7 +91,7 @@ const PATTERNS: &[&str] = &[
 ];
 const ZONES: &[&str] = &["UTC", "America/New_York", "Asia/Kolkata", "XYZ-3:30", ""];
 
-/// What is refused, or nearly.
+/// Invalid values, and valid values close to them.
 const MISTAKES: &[&str] = &[
     "-dx",
     "-d-1",
@@ -119,9 +119,9 @@ const MISTAKES: &[&str] = &[
     "-",
 ];
 
-/// One thing on or around a command line that can be left out by itself.
+/// A part of a command line or of its environment that can be left out by itself.
 #[derive(Clone)]
-enum Part {
+enum CommandPart {
     Words(Vec<OsString>),
     Env(&'static str, OsString),
     Stdin(Vec<u8>),
@@ -129,67 +129,67 @@ enum Part {
     Unprivileged,
 }
 
-/// A command line and its circumstances.
+/// A command line with its environment and files.
 #[derive(Clone)]
-pub(crate) struct Line {
-    parts: Vec<Part>,
+pub(crate) struct CommandLine {
+    parts: Vec<CommandPart>,
 }
 
-impl Line {
-    /// Draws one for `forest`.
-    pub(crate) fn draw(random: &mut Random, forest: &Forest) -> Line {
+impl CommandLine {
+    /// Generates a command line for `forest`.
+    pub(crate) fn draw(random: &mut Random, forest: &RandomTree) -> CommandLine {
         let mut parts = Vec::new();
         for _ in 0..random.below(6) {
-            parts.push(Part::Words(draw_option(random, forest)));
+            parts.push(CommandPart::Words(draw_option(random, forest)));
         }
         for _ in 0..random.weighted(&[20, 35, 25, 15, 5]) {
-            parts.push(Part::Words(vec![draw_operand(random, forest)]));
+            parts.push(CommandPart::Words(vec![draw_operand(random, forest)]));
         }
         random.shuffle(&mut parts);
         if random.chance(10) {
             parts = draw_records(random, forest, parts);
         }
         if random.chance(6) {
-            parts.insert(0, Part::File("patterns", draw_pattern_file(random, forest)));
-            parts.insert(1, Part::Words(vec!["-X".into(), "patterns".into()]));
+            parts.insert(0, CommandPart::File("patterns", draw_pattern_file(random, forest)));
+            parts.insert(1, CommandPart::Words(vec!["-X".into(), "patterns".into()]));
         }
         if random.chance(25) {
             parts.insert(0, draw_variable(random));
         }
         if forest.is_guarded && random.chance(80) {
-            parts.insert(0, Part::Unprivileged);
+            parts.insert(0, CommandPart::Unprivileged);
         }
-        Line { parts }
+        CommandLine { parts }
     }
 
-    /// How many parts can be left out.
+    /// Returns the number of parts.
     pub(crate) fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// The same without one part.
-    pub(crate) fn without(&self, index: usize) -> Line {
+    /// Returns this command line without one part.
+    pub(crate) fn without(&self, index: usize) -> CommandLine {
         let mut shorter = self.clone();
         shorter.parts.remove(index);
         shorter
     }
 
-    /// The case that it makes; writes the files that it names.
+    /// Returns the case for this command line. Writes the files that it names.
     pub(crate) fn case<'t>(&self, tree: &'t Tree) -> Case<'t> {
         self.parts.iter().fold(du(tree, ""), |case, part| match part {
-            Part::Words(words) => case.args(words),
-            Part::Env(variable, value) => case.env(variable, value),
-            Part::Stdin(bytes) => case.stdin(bytes),
-            Part::File(file, bytes) => {
+            CommandPart::Words(words) => case.args(words),
+            CommandPart::Env(variable, value) => case.env(variable, value),
+            CommandPart::Stdin(bytes) => case.stdin(bytes),
+            CommandPart::File(file, bytes) => {
                 tree.holding(file, bytes);
                 case
             }
-            Part::Unprivileged => case.unprivileged(),
+            CommandPart::Unprivileged => case.unprivileged(),
         })
     }
 }
 
-fn draw_option(random: &mut Random, forest: &Forest) -> Vec<OsString> {
+fn draw_option(random: &mut Random, forest: &RandomTree) -> Vec<OsString> {
     if random.chance(2) {
         return vec![random.pick(MISTAKES).into()];
     }
@@ -215,8 +215,8 @@ fn joined(option: &str, value: &OsString) -> OsString {
     word
 }
 
-/// A pattern from the list, or a name of the tree with some bytes made wild.
-fn draw_pattern(random: &mut Random, forest: &Forest) -> OsString {
+/// Returns a pattern from the list, or a name of the tree with some bytes replaced by wildcards.
+fn draw_pattern(random: &mut Random, forest: &RandomTree) -> OsString {
     if random.chance(60) || forest.names.is_empty() {
         return random.pick(PATTERNS).into();
     }
@@ -240,14 +240,14 @@ fn draw_pattern(random: &mut Random, forest: &Forest) -> OsString {
     OsString::from_vec(pattern)
 }
 
-fn draw_operand(random: &mut Random, forest: &Forest) -> OsString {
+fn draw_operand(random: &mut Random, forest: &RandomTree) -> OsString {
     if random.chance(6) || forest.names.is_empty() {
         return ["missing", ".", "./", "", "a/missing", "..", "/dev/null", "."][random.below(8)].into();
     }
     let pool = if random.chance(60) && !forest.dirs.is_empty() { &forest.dirs } else { &forest.names };
     let mut operand = pool[random.below(pool.len())].clone();
     if random.chance(50) {
-        // The first levels hold more than the last.
+        // The first levels contain more entries than the last.
         let cut = operand.iter().position(|&byte| byte == b'/').unwrap_or(operand.len());
         operand.truncate(cut);
     }
@@ -265,11 +265,11 @@ fn draw_operand(random: &mut Random, forest: &Forest) -> OsString {
     OsString::from_vec(operand)
 }
 
-/// Moves the operands to a list of records, or adds one to them, which is an error.
-fn draw_records(random: &mut Random, forest: &Forest, parts: Vec<Part>) -> Vec<Part> {
-    let is_operand =
-        |part: &Part| matches!(part, Part::Words(words) if !words[0].as_bytes().starts_with(b"-"));
-    let mut kept: Vec<Part> = parts.into_iter().filter(|part| !is_operand(part)).collect();
+/// Moves the operands to a file for `--files0-from`. Sometimes adds an operand to the arguments,
+/// which is an error.
+fn draw_records(random: &mut Random, forest: &RandomTree, parts: Vec<CommandPart>) -> Vec<CommandPart> {
+    let is_operand = |part: &CommandPart| matches!(part, CommandPart::Words(words) if !words[0].as_bytes().starts_with(b"-"));
+    let mut kept: Vec<CommandPart> = parts.into_iter().filter(|part| !is_operand(part)).collect();
     let mut records = Vec::new();
     for _ in 0..random.below(6) {
         let record = if random.chance(5) { OsString::new() } else { draw_operand(random, forest) };
@@ -281,19 +281,19 @@ fn draw_records(random: &mut Random, forest: &Forest, parts: Vec<Part>) -> Vec<P
     }
     let at = random.below(kept.len() + 1);
     if random.chance(50) {
-        kept.insert(at, Part::Words(vec!["--files0-from=-".into()]));
-        kept.push(Part::Stdin(records));
+        kept.insert(at, CommandPart::Words(vec!["--files0-from=-".into()]));
+        kept.push(CommandPart::Stdin(records));
     } else {
-        kept.insert(at, Part::Words(vec!["--files0-from=list".into()]));
-        kept.insert(0, Part::File("list", records));
+        kept.insert(at, CommandPart::Words(vec!["--files0-from=list".into()]));
+        kept.insert(0, CommandPart::File("list", records));
     }
     if random.chance(3) {
-        kept.push(Part::Words(vec!["a".into()]));
+        kept.push(CommandPart::Words(vec!["a".into()]));
     }
     kept
 }
 
-fn draw_pattern_file(random: &mut Random, forest: &Forest) -> Vec<u8> {
+fn draw_pattern_file(random: &mut Random, forest: &RandomTree) -> Vec<u8> {
     let mut file = Vec::new();
     for _ in 0..random.below(4) {
         file.extend(draw_pattern(random, forest).as_bytes());
@@ -302,14 +302,14 @@ fn draw_pattern_file(random: &mut Random, forest: &Forest) -> Vec<u8> {
     file
 }
 
-fn draw_variable(random: &mut Random) -> Part {
+fn draw_variable(random: &mut Random) -> CommandPart {
     match random.below(8) {
-        0 => Part::Env("DU_BLOCK_SIZE", random.pick(UNITS).into()),
-        1 => Part::Env("BLOCK_SIZE", random.pick(UNITS).into()),
-        2 => Part::Env("BLOCKSIZE", random.pick(UNITS).into()),
-        3 => Part::Env("POSIXLY_CORRECT", "1".into()),
-        4 => Part::Env("TIME_STYLE", random.pick(STYLES).into()),
-        5 => Part::Env("TZ", random.pick(ZONES).into()),
-        _ => Part::Env("LC_ALL", ["C", "C.UTF-8", "POSIX"][random.below(3)].into()),
+        0 => CommandPart::Env("DU_BLOCK_SIZE", random.pick(UNITS).into()),
+        1 => CommandPart::Env("BLOCK_SIZE", random.pick(UNITS).into()),
+        2 => CommandPart::Env("BLOCKSIZE", random.pick(UNITS).into()),
+        3 => CommandPart::Env("POSIXLY_CORRECT", "1".into()),
+        4 => CommandPart::Env("TIME_STYLE", random.pick(STYLES).into()),
+        5 => CommandPart::Env("TZ", random.pick(ZONES).into()),
+        _ => CommandPart::Env("LC_ALL", ["C", "C.UTF-8", "POSIX"][random.below(3)].into()),
     }
 }

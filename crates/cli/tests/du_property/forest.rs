@@ -1,5 +1,6 @@
-//! Grows a random tree: every kind of entry, names of any bytes, links within and across directories, now and then
-//! a chain beyond the longest path or a directory wide enough to be read in another order.
+//! Generates a random tree: every type of entry, names of arbitrary bytes, links within and across
+//! directories; sometimes a chain longer than `PATH_MAX`, or a directory so wide that GNU du sorts
+//! its entries.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,7 @@ use crate::support::Tree;
 use crate::support::random::Random;
 use crate::support::tree::name;
 
-/// Lengths of files: around block sizes, and large enough only for holes.
+/// Lengths of files: around block sizes, and some so large that they must be holes.
 const LENGTHS: [u64; 16] = [
     0,
     1,
@@ -30,7 +31,7 @@ const LENGTHS: [u64; 16] = [
     (1 << 43) + 1,
 ];
 const DATA_MAX: u64 = 200_000;
-/// Following links to directories makes paths multiply.
+/// Upper bound of links to directories: following them multiplies paths.
 const DIRECTORY_LINKS_MAX: usize = 4;
 const WORDS: [&[u8]; 20] = [
     b"a",
@@ -55,25 +56,25 @@ const WORDS: [&[u8]; 20] = [
     b"total",
 ];
 
-/// A tree, and the names in it for commands to use.
-pub(crate) struct Forest {
-    /// The tree itself.
+/// A tree, and the names in it for command lines to use.
+pub(crate) struct RandomTree {
+    /// The tree on disk.
     pub(crate) tree: Tree,
-    /// Every entry.
+    /// The names of all entries.
     pub(crate) names: Vec<Vec<u8>>,
-    /// Those of them that are directories.
+    /// The names of all directories.
     pub(crate) dirs: Vec<Vec<u8>>,
-    /// Whether some of it cannot be read by who is bound by permissions.
+    /// Whether an unprivileged user cannot read all of it.
     pub(crate) is_guarded: bool,
     files: Vec<Vec<u8>>,
     directory_links: usize,
 }
 
-impl Forest {
-    /// Grows one.
-    pub(crate) fn grow(random: &mut Random) -> Forest {
+impl RandomTree {
+    /// Generates a tree.
+    pub(crate) fn grow(random: &mut Random) -> RandomTree {
         let tree = Tree::new();
-        let mut forest = Forest {
+        let mut forest = RandomTree {
             tree,
             names: vec![],
             dirs: vec![],
@@ -172,14 +173,14 @@ impl Forest {
         self.names.push(new);
     }
 
-    /// A name that is not taken, in a directory that is there.
+    /// Returns a free name in an existing directory.
     fn new_name(&self, random: &mut Random) -> Vec<u8> {
         loop {
             let above = match self.dirs.len() {
                 0 => None,
                 _ if random.chance(15) => None,
                 count => {
-                    // The latest get most entries, so that trees get deep.
+                    // Prefer the latest directories, so that trees get deep.
                     let back = 1 + random.below(count);
                     Some(&self.dirs[count - 1 - random.below(back)])
                 }
@@ -192,8 +193,8 @@ impl Forest {
         }
     }
 
-    /// Directories get stamps of the past only: the access time of one that changed later than it was last read
-    /// is set anew by each reading.
+    /// Sets random times. Directories get times in the past only: reading a directory sets its
+    /// atime anew if its mtime or ctime is later (relatime).
     fn set_times(&self, random: &mut Random) {
         let past = |random: &mut Random| {
             ((random.bits() % 3_000_000_000) as i64 - 1_400_000_000, (random.bits() % 1_000_000_000) as i64)

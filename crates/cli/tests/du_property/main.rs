@@ -1,8 +1,8 @@
-//! Random trees, random command lines: GNU du and fathom must agree on every one.
+//! Random trees and random command lines: GNU du and fathom must agree on each.
 //!
-//! `FATHOM_CASES=N` sets how many command lines are tried. A failure names the seed of its tree;
-//! `FATHOM_SEED=N FATHOM_CASES=1` grows that tree again and tries its commands again. Without a seed the same trees
-//! are grown each time.
+//! `FATHOM_CASES=N` sets the number of command lines. A failure names the seed of its tree;
+//! `FATHOM_SEED=N FATHOM_CASES=1` generates that tree and its command lines again. Without a seed,
+//! every run generates the same trees.
 
 #![cfg(target_os = "linux")]
 
@@ -15,15 +15,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use command::Line;
-use forest::Forest;
-use support::outcome::End;
+use command::CommandLine;
+use forest::RandomTree;
+use support::outcome::ProgramEnd;
 use support::program::{ENGINES, Program};
 use support::random::Random;
 
-/// Command lines tried on each tree.
+/// Number of command lines for each tree.
 const LINES_PER_TREE: u64 = 20;
-/// Command lines tried when nobody says how many.
+/// Default number of command lines.
 const CASES: u64 = 6000;
 
 #[test]
@@ -55,12 +55,12 @@ fn random_trees_measure_the_same() {
     }
 }
 
-/// Grows the tree of `seed` and tries its command lines; what went wrong, if anything.
+/// Generates the tree of `seed` and tries its command lines. Describes the first failure.
 fn try_tree(seed: u64) -> Option<String> {
     let mut random = Random::new(seed);
-    let forest = Forest::grow(&mut random);
+    let forest = RandomTree::grow(&mut random);
     (0..LINES_PER_TREE).find_map(|_| {
-        let line = Line::draw(&mut random, &forest);
+        let line = CommandLine::draw(&mut random, &forest);
         let program = draw_program(&mut random);
         let difference = differs(&forest, &line, program)?;
         let (line, difference) = shortest(&forest, line, program, difference);
@@ -76,17 +76,22 @@ fn draw_program(random: &mut Random) -> Program {
     if random.chance(40) || !engine.is_allowed() { Program::AsDu } else { engine }
 }
 
-fn differs(forest: &Forest, line: &Line, program: Program) -> Option<String> {
+fn differs(forest: &RandomTree, line: &CommandLine, program: Program) -> Option<String> {
     let case = line.case(&forest.tree);
     let mut expected = case.run(Program::Gnu);
-    if expected.end == End::TimedOut {
+    if expected.end == ProgramEnd::TimedOut {
         return Some("GNU du itself does not end".to_string());
     }
     case.difference(program, &mut expected)
 }
 
-/// Leaves out whatever the difference does not need.
-fn shortest(forest: &Forest, mut line: Line, program: Program, mut difference: String) -> (Line, String) {
+/// Removes each part of the command line that the difference does not need.
+fn shortest(
+    forest: &RandomTree,
+    mut line: CommandLine,
+    program: Program,
+    mut difference: String,
+) -> (CommandLine, String) {
     let mut index = 0;
     while index < line.len() {
         let shorter = line.without(index);

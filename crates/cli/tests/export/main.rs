@@ -1,5 +1,5 @@
-//! `fathom export` writes what is in an inventory for other programs: what it writes is read by them, or by the standard library, and
-//! compared with the tree.
+//! `fathom export` writes an inventory in formats of other programs. The tests read the output with
+//! those programs or with the standard library, and compare it with the tree.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -21,11 +21,11 @@ mod rows;
 
 use serde_json::{Value, json};
 use support::Tree;
-use support::commands::{fathom, program, whole};
+use support::commands::{fathom, program, stdout_of};
 
 const FORMATS: [&str; 5] = ["jsonl", "csv", "nul", "ncdu", "sql"];
 
-/// An entry for every kind of name and of thing, in `s`.
+/// Returns a tree in `s` with an entry for every type and every kind of name.
 fn varied() -> Tree {
     let tree = Tree::parse(
         "s/a/f 5000, s/a/g = s/a/f, s/b/same = s/a/f, s/a/empty/, s/a/b/c/d/, s/a/b/c/d/x.TXT 3, s/a/b/l -> ../nowhere, s/p |, \
@@ -49,11 +49,11 @@ fn varied() -> Tree {
 }
 
 fn scanned(tree: Tree) -> Tree {
-    whole(&tree, &["scan", "-o", "i", "s"]);
+    stdout_of(&tree, &["scan", "-o", "i", "s"]);
     tree
 }
 
-/// What std says of everything at and below `path`, by its bytes.
+/// Returns the standard library's metadata of all entries at and below `path`.
 fn truth(tree: &Tree, path: &str) -> BTreeMap<Vec<u8>, Metadata> {
     let (mut found, mut left) = (BTreeMap::new(), vec![PathBuf::from(path)]);
     while let Some(path) = left.pop() {
@@ -75,7 +75,8 @@ fn set(zeros: &[u8]) -> BTreeSet<Vec<u8>> {
     set
 }
 
-/// Objects by their paths, without what reading the tree changes or `fathom list` does not ask for.
+/// Returns the objects by path, without members that reading the tree changes or that `fathom list`
+/// does not request.
 fn objects(lines: &[u8]) -> BTreeMap<String, Value> {
     let object = |line: &[u8]| {
         let mut object: Value = serde_json::from_slice(line).unwrap();
@@ -90,8 +91,8 @@ fn objects(lines: &[u8]) -> BTreeMap<String, Value> {
 #[test]
 fn paths_are_those_that_list_prints_directories_first() {
     let tree = scanned(varied());
-    let found = whole(&tree, &["export", "--to", "nul", "i"]);
-    assert_eq!(set(&found), set(&whole(&tree, &["list", "-0", "s"])));
+    let found = stdout_of(&tree, &["export", "--to", "nul", "i"]);
+    assert_eq!(set(&found), set(&stdout_of(&tree, &["list", "-0", "s"])));
     assert!(set(&found).into_iter().eq(truth(&tree, "s").into_keys()));
     let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
     for path in found.split_inclusive(|byte| *byte == 0).map(|path| &path[..path.len() - 1]) {
@@ -99,14 +100,14 @@ fn paths_are_those_that_list_prints_directories_first() {
         assert!(above.is_empty() || seen.contains(above), "{}", path.escape_ascii());
         seen.insert(path);
     }
-    assert!(found == whole(&tree, &["export", "--to", "nul", "i"]), "the same each time");
+    assert!(found == stdout_of(&tree, &["export", "--to", "nul", "i"]), "the same each time");
 }
 
 #[test]
 fn objects_are_those_that_list_prints() {
     let tree = scanned(varied());
-    let exported = whole(&tree, &["export", "--to=jsonl", "i"]);
-    assert_eq!(objects(&exported), objects(&whole(&tree, &["list", "--json", "s"])));
+    let exported = stdout_of(&tree, &["export", "--to=jsonl", "i"]);
+    assert_eq!(objects(&exported), objects(&stdout_of(&tree, &["list", "--json", "s"])));
     let object = exported.split(|byte| *byte == b'\n').next().unwrap();
     let object: Value = serde_json::from_slice(object).unwrap();
     if let Ok(born) = tree.at("s").metadata().unwrap().created() {
@@ -116,7 +117,7 @@ fn objects_are_those_that_list_prints() {
 }
 
 #[test]
-fn below_a_directory_only_what_is_there_is_written() {
+fn below_writes_only_entries_of_that_directory() {
     let tree = scanned(varied());
     let odd = OsStr::from_bytes(b"s/dir\xfe\"");
     for below in [OsStr::new("s/a"), OsStr::new("a/b/"), OsStr::new("./wide"), odd] {
@@ -131,7 +132,7 @@ fn below_a_directory_only_what_is_there_is_written() {
             .filter(|found| Path::new(OsStr::from_bytes(found)).starts_with(&path));
         assert!(set(&output.stdout).into_iter().eq(expected), "{below:?}");
     }
-    let sql = String::from_utf8(whole(&tree, &["export", "--to", "sql", "--below", "a/b", "i"])).unwrap();
+    let sql = String::from_utf8(stdout_of(&tree, &["export", "--to", "sql", "--below", "a/b", "i"])).unwrap();
     assert_eq!(sql.lines().filter(|line| line.contains("'s/a/b")).count(), 3);
     assert!(!sql.contains("'hidden") && sql.contains("x.TXT"));
     for absent in ["nothing", "s/a/f", "/s"] {
@@ -142,7 +143,7 @@ fn below_a_directory_only_what_is_there_is_written() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_command_lines_are_refused() {
     let tree = scanned(Tree::parse("s/f"));
     for (words, message) in [
         ("i", "missing the format (--to FORMAT)"),
@@ -158,8 +159,8 @@ fn what_makes_no_sense_is_refused() {
         command.arg("export").args(words.split_whitespace()).current_dir(tree.path()).env("LC_ALL", "C");
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said.lines().next(), Some(&*format!("fathom export: {message}")), "{words}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().next(), Some(&*format!("fathom export: {message}")), "{words}");
     }
     let output = fathom(&tree, ["export", "--to", "csv", "s"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -170,9 +171,9 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn sockets_and_pipes_are_what_they_are() {
+fn sockets_and_pipes_have_their_types() {
     let tree = scanned(varied());
-    let lines = objects(&whole(&tree, &["export", "--to", "jsonl", "i"]));
+    let lines = objects(&stdout_of(&tree, &["export", "--to", "jsonl", "i"]));
     let kinds = truth(&tree, "s");
     assert!(kinds[&b"s/p"[..]].file_type().is_fifo() && kinds[&b"s/s"[..]].file_type().is_socket());
     assert_eq!([&lines["s/p"]["type"], &lines["s/s"]["type"]], [&json!("p"), &json!("s")]);
@@ -183,7 +184,7 @@ fn links_have_their_targets_and_directories_their_states() {
     let tree = Tree::parse("s/a/f 1, s/l -> a/f");
     std::os::unix::fs::symlink(OsStr::from_bytes(b"no,\xff"), tree.at("s/odd")).unwrap();
     let tree = scanned(tree);
-    let lines = whole(&tree, &["export", "--to", "jsonl", "i"]);
+    let lines = stdout_of(&tree, &["export", "--to", "jsonl", "i"]);
     let line = |path: &str| {
         let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines
@@ -195,7 +196,7 @@ fn links_have_their_targets_and_directories_their_states() {
     assert_eq!([&line("s/l")["link_target"], &line("s/a/f")["link_target"]], [&json!("a/f"), &Value::Null]);
     assert_eq!([&line("s/a")["state"], &line("s/l")["state"]], [&json!("complete"), &Value::Null]);
     assert_eq!(line("s/odd")["link_target_bytes"], json!("6e6f2cff"));
-    let csv = String::from_utf8(whole(&tree, &["export", "--to", "csv", "i"])).unwrap();
+    let csv = String::from_utf8(stdout_of(&tree, &["export", "--to", "csv", "i"])).unwrap();
     let ends = |path: &str| {
         csv.lines().find(|line| line.starts_with(path)).unwrap().rsplitn(4, ',').collect::<Vec<_>>()
     };
@@ -210,10 +211,10 @@ fn formulas_are_guarded_on_request() {
     for name in ["=1+1", "@x", "plain"] {
         fs::write(tree.at(name), "x").unwrap();
     }
-    whole(&tree, &["scan", "-o", "i", "=1+1", "@x", "plain"]);
+    stdout_of(&tree, &["scan", "-o", "i", "=1+1", "@x", "plain"]);
     let csv = |words: &[&str]| {
         let text =
-            String::from_utf8(whole(&tree, &[&["export", "--to", "csv", "i"], words].concat())).unwrap();
+            String::from_utf8(stdout_of(&tree, &[&["export", "--to", "csv", "i"], words].concat())).unwrap();
         text.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(csv(&[]), ["=1+1", "@x", "plain"]);

@@ -1,4 +1,4 @@
-//! What ncdu reads: its own reader, and the rules of its format.
+//! Exports for ncdu, checked by a parser of its documented format and by ncdu itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -9,17 +9,18 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::commands::{fathom, program, whole};
+use crate::support::commands::{fathom, program, stdout_of};
 use crate::support::{Tree, needs_mounts, needs_tool};
 use crate::{FORMATS, objects, scanned, set, truth, varied};
 
-/// JSON of any bytes: each is a character.
+/// Parses JSON that contains arbitrary bytes: each byte becomes the character of that code
+/// (Latin-1).
 fn latin(bytes: &[u8]) -> Value {
     let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))
 }
 
-/// What ncdu's format says of each path; `dev` is there for each.
+/// Collects the objects of ncdu's format by path, and adds the inherited `dev` to each.
 fn nested(value: &Value, above: &[u8], dev: &Value, found: &mut BTreeMap<Vec<u8>, Value>) {
     let mut object = if value.is_array() { value[0].clone() } else { value.clone() };
     let name = object["name"].as_str().unwrap().chars().map(|c| u8::try_from(u32::from(c)).unwrap());
@@ -44,7 +45,8 @@ fn ncdu_paths(export: &[u8]) -> BTreeMap<Vec<u8>, Value> {
     found
 }
 
-/// What ncdu itself makes of an export; it says why if it does not read it, and ends with status 0.
+/// Imports an export into ncdu and returns what ncdu exports again. ncdu prints the reason but
+/// exits with status 0 if it cannot read the input.
 #[track_caller]
 fn through_ncdu(tree: &Tree, export: &[u8]) -> Vec<u8> {
     fs::write(tree.at("ncdu.in"), export).unwrap();
@@ -54,14 +56,14 @@ fn through_ncdu(tree: &Tree, export: &[u8]) -> Vec<u8> {
     assert!(output.status.success() && output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
     let mut exported = fs::read(tree.at("ncdu.out")).unwrap();
     fs::remove_file(tree.at("ncdu.out")).unwrap();
-    // Up to 1.20, ncdu writes another word than it reads.
+    // Up to 1.20, ncdu writes `othfs` where it reads `otherfs`.
     while let Some(at) = exported.windows(7).position(|window| window == b"\"othfs\"") {
         exported.splice(at..at + 7, *b"\"otherfs\"");
     }
     exported
 }
 
-/// What ncdu's format has for an entry.
+/// Returns the expected object of an entry in ncdu's format.
 fn in_ncdu(metadata: &Metadata) -> Value {
     let mut object = json!({
         "dev": metadata.dev(), "uid": metadata.uid(), "gid": metadata.gid(), "mode": metadata.mode(),
@@ -88,9 +90,9 @@ fn in_ncdu(metadata: &Metadata) -> Value {
 }
 
 #[test]
-fn ncdu_reads_what_is_there() {
+fn ncdu_reads_every_entry() {
     let tree = scanned(varied());
-    let export = whole(&tree, &["export", "--to", "ncdu", "i"]);
+    let export = stdout_of(&tree, &["export", "--to", "ncdu", "i"]);
     let truth: BTreeMap<_, _> =
         truth(&tree, "s").iter().map(|(path, meta)| (path.clone(), in_ncdu(meta))).collect();
     assert!(truth.values().any(|object| object["hlnkc"] == json!(true) && object["notreg"] == json!(true)));
@@ -99,14 +101,14 @@ fn ncdu_reads_what_is_there() {
         return;
     }
     let mut again = ncdu_paths(&through_ncdu(&tree, &export));
-    // To ncdu, what has no time has the first.
+    // ncdu represents a missing mtime as 0.
     let hidden = again.get_mut(&b"s/.hidden"[..]).unwrap();
     assert_eq!(hidden.as_object_mut().unwrap().remove("mtime").unwrap_or(json!(0)), json!(0));
     assert_eq!(again, truth);
 }
 
 #[test]
-fn ncdu_itself_says_the_same_of_the_tree() {
+fn an_import_equals_a_scan_by_ncdu() {
     if !needs_tool("ncdu") {
         return;
     }
@@ -117,8 +119,8 @@ fn ncdu_itself_says_the_same_of_the_tree() {
     let words = ["-0", "-e", "-o", "-"].map(OsString::from).into_iter().chain([top]);
     let output = Command::new("ncdu").args(words).stdin(Stdio::null()).output().unwrap();
     let mut expected = ncdu_paths(&output.stdout);
-    let mut found = ncdu_paths(&whole(&tree, &["export", "--to", "ncdu", "i"]));
-    // It has times before 1970 as very large numbers.
+    let mut found = ncdu_paths(&stdout_of(&tree, &["export", "--to", "ncdu", "i"]));
+    // ncdu exports times before 1970 as very large numbers.
     let hidden = tree.at("s/.hidden").into_os_string().into_vec();
     for paths in [&mut expected, &mut found] {
         paths.get_mut(&hidden).unwrap().as_object_mut().unwrap().remove("mtime");
@@ -127,14 +129,14 @@ fn ncdu_itself_says_the_same_of_the_tree() {
 }
 
 #[test]
-fn owners_that_ncdu_has_no_room_for_are_left_out() {
+fn owners_too_large_for_ncdu_are_left_out() {
     let tree = Tree::parse("s/f 1");
     if std::os::unix::fs::chown(tree.at("s/f"), Some(4_000_000_000), Some(7)).is_err() {
         crate::support::skip("needs the right to give files away (root)");
         return;
     }
     let tree = scanned(tree);
-    let export = whole(&tree, &["export", "--to", "ncdu", "i"]);
+    let export = stdout_of(&tree, &["export", "--to", "ncdu", "i"]);
     let object = &ncdu_paths(&export)[&b"s/f"[..]];
     assert_eq!((&object["uid"], &object["gid"]), (&Value::Null, &json!(7)));
     if needs_tool("ncdu") {
@@ -142,7 +144,7 @@ fn owners_that_ncdu_has_no_room_for_are_left_out() {
     }
 }
 
-/// Scans as somebody who may not read everything.
+/// Scans without root's exemption from permission checks.
 fn scan_with_less(tree: &Tree, words: &[&str]) -> Output {
     let drop = ["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"];
     let mut command = Command::new("setpriv");
@@ -160,7 +162,7 @@ fn scan_with_less(tree: &Tree, words: &[&str]) -> Output {
 }
 
 #[test]
-fn what_could_not_be_read_is_marked() {
+fn read_errors_are_marked() {
     let tree =
         Tree::parse("s/locked/f 1, s/open/f 1, s/nosearch/f 1").mode("s/locked", 0).mode("s/nosearch", 0o444);
     let made = scan_with_less(&tree, &["-o", "i", "s"]);
@@ -191,7 +193,7 @@ fn what_could_not_be_read_is_marked() {
 }
 
 #[test]
-fn what_was_left_out_is_marked() {
+fn excluded_entries_are_marked() {
     if !needs_mounts() {
         return;
     }
@@ -201,7 +203,7 @@ fn what_was_left_out_is_marked() {
     command.args(["-m", "sh", "-c", script]).arg(program()).current_dir(tree.path());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let export = whole(&tree, &["export", "--to", "ncdu", "i"]);
+    let export = stdout_of(&tree, &["export", "--to", "ncdu", "i"]);
     let exports = if needs_tool("ncdu") { vec![through_ncdu(&tree, &export), export] } else { vec![export] };
     for export in exports {
         let mount = &ncdu_paths(&export)[&b"s/m"[..]];
@@ -210,8 +212,8 @@ fn what_was_left_out_is_marked() {
             (&json!("otherfs"), &json!(true), &Value::Null)
         );
     }
-    // By itself it is all there is, and ncdu has nothing without it.
-    let export = whole(&tree, &["export", "--to", "ncdu", "--below", "m", "i"]);
+    // Exported by itself, the excluded directory is the root, which ncdu requires.
+    let export = stdout_of(&tree, &["export", "--to", "ncdu", "--below", "m", "i"]);
     assert_eq!(ncdu_paths(&export)[&b"s/m"[..]]["excluded"], Value::Null);
 }
 
@@ -222,7 +224,7 @@ fn several_trees_are_in_a_directory_of_ncdu() {
     let output = fathom(&tree, ["scan", "-o", "i"].iter().chain(&roots).chain(&["missing"]));
     assert_eq!(output.status.code(), Some(1));
     let paths = fathom(&tree, ["export", "--to", "nul", "i"]).stdout;
-    let listed = whole(&tree, &[&["list", "-0"][..], &roots].concat());
+    let listed = stdout_of(&tree, &[&["list", "-0"][..], &roots].concat());
     assert_eq!(set(&paths), set(&listed));
     let export = fathom(&tree, ["export", "--to", "ncdu", "i"]).stdout;
     let exports = if needs_tool("ncdu") { vec![through_ncdu(&tree, &export), export] } else { vec![export] };
@@ -242,14 +244,14 @@ fn several_trees_are_in_a_directory_of_ncdu() {
 }
 
 #[test]
-fn one_file_and_one_empty_directory_are_inventories_too() {
+fn a_file_and_an_empty_directory_can_be_exported() {
     let tree = Tree::parse("lone 7, e/");
-    whole(&tree, &["scan", "-o", "i", "lone"]);
-    whole(&tree, &["scan", "-o", "j", "e"]);
-    assert_eq!(whole(&tree, &["export", "--to", "nul", "i"]), b"lone\0");
-    assert_eq!(whole(&tree, &["export", "--to", "nul", "j"]), b"e\0");
+    stdout_of(&tree, &["scan", "-o", "i", "lone"]);
+    stdout_of(&tree, &["scan", "-o", "j", "e"]);
+    assert_eq!(stdout_of(&tree, &["export", "--to", "nul", "i"]), b"lone\0");
+    assert_eq!(stdout_of(&tree, &["export", "--to", "nul", "j"]), b"e\0");
     for (inventory, count) in [("i", 2), ("j", 1)] {
-        let export = whole(&tree, &["export", "--to", "ncdu", inventory]);
+        let export = stdout_of(&tree, &["export", "--to", "ncdu", inventory]);
         assert_eq!(ncdu_paths(&export).len(), count);
         if needs_tool("ncdu") {
             assert_eq!(ncdu_paths(&through_ncdu(&tree, &export)).len(), count);
@@ -258,7 +260,7 @@ fn one_file_and_one_empty_directory_are_inventories_too() {
 }
 
 #[test]
-fn a_scan_that_was_ended_and_resumed_is_told_like_any_other() {
+fn a_resumed_scan_is_exported_like_an_uninterrupted_one() {
     let tree = Tree::new();
     for top in 0..6 {
         for sub in 0..8 {
@@ -277,10 +279,10 @@ fn a_scan_that_was_ended_and_resumed_is_told_like_any_other() {
     assert_eq!(partial[&b"s"[..]]["read_error"], json!(true));
     let resumed = fathom(&tree, ["scan", "--resume", "-o", "i"]);
     assert!(resumed.status.success(), "{resumed:?}");
-    let listed = set(&whole(&tree, &["list", "-0", "s"]));
+    let listed = set(&stdout_of(&tree, &["list", "-0", "s"]));
     assert!(partial.len() < listed.len() && partial.keys().all(|path| listed.contains(path)));
-    assert_eq!(set(&whole(&tree, &["export", "--to", "nul", "i"])), listed);
-    let export = whole(&tree, &["export", "--to", "ncdu", "i"]);
+    assert_eq!(set(&stdout_of(&tree, &["export", "--to", "nul", "i"])), listed);
+    let export = stdout_of(&tree, &["export", "--to", "ncdu", "i"]);
     let truth: BTreeMap<_, _> =
         truth(&tree, "s").iter().map(|(path, meta)| (path.clone(), in_ncdu(meta))).collect();
     assert_eq!(ncdu_paths(&export), truth);

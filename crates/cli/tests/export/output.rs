@@ -1,4 +1,4 @@
-//! Files that are whole or not there, whatever happens while they are written.
+//! Output files are complete or absent, whatever happens during the export.
 
 use std::fs;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::Tree;
-use crate::support::commands::{fathom, program, whole};
+use crate::support::commands::{fathom, program, stdout_of};
 use crate::support::random::Random;
 use crate::{FORMATS, scanned, varied};
 
@@ -43,12 +43,12 @@ fn a_damaged_inventory_makes_no_file() {
 }
 
 #[test]
-fn a_file_is_whole_and_replaces_none() {
+fn an_output_file_is_complete_and_replaces_no_file() {
     let tree = scanned(varied());
     for format in FORMATS {
-        whole(&tree, &["export", "--to", format, "-o", format, "i"]);
+        stdout_of(&tree, &["export", "--to", format, "-o", format, "i"]);
         assert!(
-            fs::read(tree.at(format)).unwrap() == whole(&tree, &["export", "--to", format, "i"]),
+            fs::read(tree.at(format)).unwrap() == stdout_of(&tree, &["export", "--to", format, "i"]),
             "{format}"
         );
         assert!(!tree.at(format!("{format}.part")).exists());
@@ -69,7 +69,7 @@ fn a_file_is_whole_and_replaces_none() {
 }
 
 #[test]
-fn nothing_is_left_of_a_file_that_does_not_fit() {
+fn a_full_disk_leaves_no_file() {
     let tree = scanned(varied());
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" export --to jsonl -o out i";
     let mut command = Command::new("bash");
@@ -89,7 +89,7 @@ fn nothing_is_left_of_a_file_that_does_not_fit() {
 }
 
 #[test]
-fn nothing_is_left_of_a_file_that_nobody_waits_for() {
+fn an_interrupted_export_leaves_no_file() {
     let tree = scanned(varied());
     let mut random = Random::new(3);
     for _ in 0..20 {
@@ -99,7 +99,7 @@ fn nothing_is_left_of_a_file_that_nobody_waits_for() {
         std::thread::sleep(Duration::from_micros(random.below(40_000) as u64));
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().is_ok());
         let status = child.wait().unwrap();
-        // Before it listens, the signal ends it like any other program.
+        // A signal that arrives before fathom has installed its handler terminates it.
         assert!(matches!(status.code(), None | Some(0 | 130)), "{status}");
         assert_eq!(tree.at("out").exists(), status.success());
         assert!(!tree.at("out.part").exists(), "{status}");
@@ -108,7 +108,7 @@ fn nothing_is_left_of_a_file_that_nobody_waits_for() {
 }
 
 #[test]
-fn an_output_that_is_full_or_closed_ends_it() {
+fn a_full_or_closed_output_ends_the_export() {
     let tree = scanned(varied());
     for format in FORMATS {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();

@@ -1,4 +1,4 @@
-//! Rows of other programs: CSV as Python has it, tables of SQLite.
+//! CSV as Python's csv module reads it, and tables of SQLite.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::commands::whole;
+use crate::support::commands::stdout_of;
 use crate::support::{Tree, needs_tool};
 use crate::{scanned, truth, varied};
 
-/// Runs a Python program with `input`; what it prints.
+/// Runs a Python program with `input` on its standard input. Returns its standard output.
 #[track_caller]
 fn python(tree: &Tree, program: &str, input: &[u8]) -> Vec<u8> {
     let mut command = Command::new("python3");
@@ -37,14 +37,14 @@ fn columns_are_the_members_of_the_objects() {
     let read = "import csv, io, json, sys\n\
         text = io.TextIOWrapper(sys.stdin.buffer, encoding='utf-8', newline='')\n\
         for row in csv.DictReader(text, strict=True): print(json.dumps(row))";
-    let csv = whole(&tree, &["export", "--to", "csv", "i"]);
+    let csv = stdout_of(&tree, &["export", "--to", "csv", "i"]);
     let rows = python(&tree, read, &csv);
     let rows: Vec<Value> = rows
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
-    let objects = whole(&tree, &["export", "--to", "jsonl", "i"]);
+    let objects = stdout_of(&tree, &["export", "--to", "jsonl", "i"]);
     let objects: Vec<Value> = objects
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
@@ -76,7 +76,7 @@ fn sqlite_reads_the_tables() {
         return;
     }
     let tree = scanned(varied());
-    let sql = whole(&tree, &["export", "--to", "sql", "i"]);
+    let sql = stdout_of(&tree, &["export", "--to", "sql", "i"]);
     let read = r#"
 import sqlite3, sys, json
 db = sqlite3.connect(":memory:")
@@ -116,7 +116,7 @@ print(json.dumps([out, tables, owners, targets]))
             child.wait().unwrap();
             Command::new("sqlite3").args(["new.db", query]).current_dir(tree.path()).output().unwrap()
         };
-        // Half a file is no database.
+        // A truncated file must not import as a smaller database.
         let half = count(&sql[..sql.len() / 2], "SELECT count(*) FROM entries");
         assert!(!half.status.success(), "{half:?}");
         let all = count(&sql, "SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM dirs)");

@@ -1,4 +1,5 @@
-//! Little memory (`ulimit -v`): fewer workers, then an error; no signal.
+//! Little memory (`ulimit -v`): programs use fewer workers, or fail with an error; no signal ends
+//! them.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -39,8 +40,9 @@ fn forest() -> Tree {
     tree
 }
 
-/// Runs `words`, which may make the inventory `i`, with less and less memory. Each run completes, as
-/// `is_right` finds, or says why not; no signal ends one. Returns the number of runs that completed.
+/// Runs `words`, which may write the inventory `i`, with less and less memory. Each run either
+/// completes with a result that `is_right` accepts, or fails with an error message; no signal ends
+/// it. Returns the number of runs that completed.
 fn completed(tree: &Tree, words: &str, is_right: impl Fn(&Output) -> bool) -> usize {
     let image = image_kib(tree);
     let mut done = 0;
@@ -49,21 +51,21 @@ fn completed(tree: &Tree, words: &str, is_right: impl Fn(&Output) -> bool) -> us
             let _ = std::fs::remove_dir_all(tree.path().join(left));
         }
         let output = within(tree, image + more_kib, words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.signal(), None, "{words}, {more_kib} KiB more than the program: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.signal(), None, "{words}, {more_kib} KiB more than the program: {stderr}");
         if output.status.success() {
             assert!(is_right(&output), "{words}, {more_kib} KiB");
             done += 1;
         } else {
             assert!(matches!(output.status.code(), Some(1 | 2)), "{words}, {more_kib} KiB: {output:?}");
-            assert!(!said.is_empty() && !said.contains("panicked"), "{words}, {more_kib} KiB: {said}");
+            assert!(!stderr.is_empty() && !stderr.contains("panicked"), "{words}, {more_kib} KiB: {stderr}");
         }
     }
     done
 }
 
 #[test]
-fn with_decreasing_limits_the_work_is_done_or_an_error_says_why_not() {
+fn under_decreasing_limits_du_and_list_complete_or_report_an_error() {
     let tree = forest();
     for words in
         ["du -a d", "du --io=threads=8 -s d d/1", "list d", "list --order=any -c d", "du --io=async-par -s d"]
@@ -71,31 +73,31 @@ fn with_decreasing_limits_the_work_is_done_or_an_error_says_why_not() {
         let whole = within(&tree, 1 << 24, words);
         let is_whole = |output: &Output| words.contains("any") || output.stdout == whole.stdout;
         let done = completed(&tree, words, is_whole);
-        // GNU du does with about 4 MiB what it can do at all.
+        // GNU du succeeds with about 4 MiB.
         assert!(done >= 4 || words.contains("async"), "{words}: done {done} times");
     }
 }
 
 /// Returns the lines of every entry in an inventory.
-fn told(tree: &Tree, inventory: &str) -> Vec<u8> {
+fn listed_entries(tree: &Tree, inventory: &str) -> Vec<u8> {
     let output = within(tree, 1 << 24, &format!("du -a --from {inventory}"));
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     output.stdout
 }
 
 #[test]
-fn with_decreasing_limits_an_inventory_is_whole_or_an_error_says_why_not() {
+fn under_decreasing_limits_an_inventory_is_complete_or_an_error_is_reported() {
     let tree = forest();
     assert!(within(&tree, 1 << 24, "scan -o whole d").status.success());
-    let expected = told(&tree, "whole");
+    let expected = listed_entries(&tree, "whole");
     for words in ["scan -o i d", "scan --io=threads=8 -o i d", "merge -o i whole"] {
-        let done = completed(&tree, words, |_| told(&tree, "i") == expected);
+        let done = completed(&tree, words, |_| listed_entries(&tree, "i") == expected);
         assert!(done >= 3, "{words}: done {done} times");
     }
 }
 
 #[test]
-fn with_decreasing_limits_an_inventory_is_read_or_an_error_says_why_not() {
+fn under_decreasing_limits_an_inventory_is_read_or_an_error_is_reported() {
     let tree = forest();
     assert!(within(&tree, 1 << 24, "scan -o whole d").status.success());
     for words in ["top --by dir whole", "du -a --from whole", "diff whole whole", "export --to nul whole"] {

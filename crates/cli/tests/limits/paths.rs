@@ -28,9 +28,9 @@ fn operands_longer_than_any_path_are_errors_under_every_model() {
             (vec!["scan", &io, "-o", &inventory], ""),
         ] {
             let output = fathom(&tree, &[&command[..], &operands].concat());
-            let said = String::from_utf8(output.stderr).unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(1), "{command:?}: {}", output.status);
-            assert_eq!(said.matches("File name too long").count(), long.len(), "{command:?}");
+            assert_eq!(stderr.matches("File name too long").count(), long.len(), "{command:?}");
             assert_eq!(String::from_utf8(output.stdout).unwrap(), out, "{command:?}");
         }
     }
@@ -39,11 +39,11 @@ fn operands_longer_than_any_path_are_errors_under_every_model() {
 /// Every name that a listing of a deep tree ends with a NUL byte is an operand for du, however
 /// long.
 #[test]
-fn what_list_writes_du_reads() {
+fn du_reads_the_names_that_list_writes() {
     let tree = Tree::new().deep("d", 280, 250);
     let listed = fathom(&tree, &["list", "-0", "d"]).stdout;
     assert!(listed.len() > 250 * 280 * 280 / 2);
-    let outcome = du(&tree, "-c --files0-from=-").stdin(&listed).same_as_du();
+    let outcome = du(&tree, "-c --files0-from=-").stdin(&listed).compare_as_du();
     outcome.says(": File name too long\n").prints("\ttotal\n").status(1);
 }
 

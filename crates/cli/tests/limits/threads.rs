@@ -10,7 +10,7 @@ use super::MODELS;
 use crate::support::program::Program;
 use crate::support::{Tree, needs_tool, skip};
 
-/// Something to list in several directories, wide and deep.
+/// Returns a tree with directories of several shapes, wide and deep.
 fn forest() -> Tree {
     let mut tree = Tree::new();
     for number in 0..60 {
@@ -21,8 +21,8 @@ fn forest() -> Tree {
     tree.deep("d/deep", 60, 3)
 }
 
-/// Runs `fathom` with `words` where its user may have `limit` threads, or None where no such user
-/// is to be had.
+/// Runs `fathom` with `words` as a user that may have `limit` threads. Returns `None` if the test
+/// cannot switch to such a user.
 fn limited(tree: &Tree, limit: u32, words: &str) -> Option<Output> {
     if !rustix::process::geteuid().is_root() {
         skip("needs root, to run as a user without other processes");
@@ -45,7 +45,7 @@ fn limited(tree: &Tree, limit: u32, words: &str) -> Option<Output> {
 }
 
 #[test]
-fn with_one_thread_du_and_list_work_on_it() {
+fn with_one_thread_du_and_list_complete() {
     let tree = forest();
     for words in [
         "du -a d",
@@ -76,7 +76,7 @@ fn with_one_thread_du_and_list_work_on_it() {
 }
 
 #[test]
-fn with_one_thread_scan_writes_on_it_and_an_estimate_names_the_limit() {
+fn with_one_thread_scan_completes_and_an_estimate_names_the_limit() {
     let tree = forest();
     tree.dir("out");
     std::fs::set_permissions(tree.path().join("out"), Permissions::from_mode(0o777)).unwrap();
@@ -84,39 +84,42 @@ fn with_one_thread_scan_writes_on_it_and_an_estimate_names_the_limit() {
         let Some(output) = limited(&tree, limit, &format!("scan -o out/{name} d")) else { return };
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     }
-    // Each run has a user of its own: only root reads both.
-    let told = |name: &str| {
+    // Each run has a user of its own, so read both inventories as root.
+    let printed = |name: &str| {
         let mut command = Command::new(Program::AsDu.bin().join("fathom"));
         command.args(["du", "-a", "--from", name]).current_dir(tree.path()).output().unwrap().stdout
     };
-    assert_eq!(told("out/alone"), told("out/free"));
+    assert_eq!(printed("out/alone"), printed("out/free"));
     let Some(output) = limited(&tree, 1, "scan --estimate 1s d") else { return };
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no thread can be started: the limit on processes, RLIMIT_NPROC, is 1"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("no thread can be started: the limit on processes, RLIMIT_NPROC, is 1"),
+        "{stderr}"
+    );
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// tokio's calls need a thread of their own; rings need threads of the kernel's, or the calls are
-/// made without.
+/// tokio's blocking calls need a thread of their own. Rings need kernel threads; without them, the
+/// calls are made directly.
 #[test]
 fn with_few_threads_every_model_works_or_names_the_limit() {
     let tree = forest();
     let Some(expected) = limited(&tree, 1000, "list -s +0 d") else { return };
     for model in MODELS {
         for limit in 1..=4 {
-            // One worker, and as many as may be had.
+            // One worker, and as many as the limit allows.
             for threads in [1, 4].into_iter().filter(|threads| *threads == 1 || limit > 2) {
                 let words = format!("list --io={model} --threads={threads} -s +0 d");
                 let Some(output) = limited(&tree, limit, &words) else { return };
-                let said = String::from_utf8(output.stderr).unwrap();
+                let stderr = String::from_utf8(output.stderr).unwrap();
                 let needed = if model.starts_with("async") { 3 } else { 1 };
                 if limit < needed {
                     let cause = format!("the limit on processes, RLIMIT_NPROC, is {limit}");
-                    assert!(said.contains(&cause), "{words}, limit {limit}: {said}");
+                    assert!(stderr.contains(&cause), "{words}, limit {limit}: {stderr}");
                     assert_eq!(output.status.code(), Some(2), "{words}, limit {limit}");
                 } else {
                     assert_eq!(
-                        (said.as_str(), output.status.code()),
+                        (stderr.as_str(), output.status.code()),
                         ("", Some(0)),
                         "{words}, limit {limit}"
                     );

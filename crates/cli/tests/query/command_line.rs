@@ -1,4 +1,5 @@
-//! What `fathom query` takes, prints and returns, apart from what is in an answer.
+//! `fathom query`: its options, output formats and exit statuses. The contents of answers are
+//! tested elsewhere.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,16 +9,16 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::engine::{Engine, engines, fathom, inventory_name, python_bin};
-use crate::home::Home;
+use crate::engine::{DuckDb, engines, fathom, inventory_name, python_bin};
+use crate::home::ScannedTree;
 use crate::support::Tree;
 
 const WARNING: &str = "fathom query: warning: the inventory is incomplete: ";
-/// Rows without end.
+/// A query with an endless result.
 const ENDLESS: &str =
     "SELECT i, 'a row of a result that does not end' AS text FROM range(1000000000000) t(i)";
 
-/// A tree of two files and its inventory `a.inv`.
+/// Returns a tree of two files and its inventory `a.inv`.
 fn small() -> Tree {
     let tree = Tree::parse("t/b\"c 2, t/a 1");
     let output =
@@ -26,7 +27,7 @@ fn small() -> Tree {
     tree
 }
 
-/// Standard output of an answer that nothing is to be said of.
+/// Returns the standard output of a query. Panics unless it succeeds with an empty standard error.
 #[track_caller]
 fn printed(output: Output) -> String {
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -34,7 +35,7 @@ fn printed(output: Output) -> String {
 }
 
 #[test]
-fn each_format_has_all_that_was_asked_for() {
+fn each_format_has_every_row() {
     let tree = small();
     let sql = "SELECT path, size, sum(size) OVER () AS total, ext, size > 1 AS more FROM files ORDER BY path -- all";
     let rows = [
@@ -106,7 +107,7 @@ fn the_query_comes_from_a_file_or_standard_input() {
 
 #[test]
 fn errors_of_duckdb_are_shown_and_end_with_1() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     for engine in engines() {
         for (sql, expected) in [
             ("SELEKT 1", "Parser Error: syntax error at or near \"SELEKT\""),
@@ -124,8 +125,8 @@ fn errors_of_duckdb_are_shown_and_end_with_1() {
 }
 
 #[test]
-fn an_incomplete_inventory_is_asked_with_a_warning() {
-    let home = Home::new();
+fn an_incomplete_inventory_is_queried_with_a_warning() {
+    let home = ScannedTree::new();
     for engine in engines() {
         let output = engine.ask(home.path(), inventory_name(), &["--format=csv", "SELECT 1 AS one"]);
         let message = String::from_utf8_lossy(&output.stderr);
@@ -135,7 +136,7 @@ fn an_incomplete_inventory_is_asked_with_a_warning() {
 }
 
 #[test]
-fn what_cannot_be_asked_ends_with_2() {
+fn invalid_queries_end_with_2() {
     let tree = small();
     tree.holding("not-text", b"SELECT '\xff'");
     tree.holding("empty", " \n");
@@ -157,7 +158,7 @@ fn what_cannot_be_asked_ends_with_2() {
 }
 
 #[test]
-fn without_duckdb_it_says_how_to_get_it() {
+fn without_duckdb_the_error_explains_the_installation() {
     let tree = small();
     let ask = |change: &dyn Fn(&mut Command)| {
         let mut command = fathom(tree.path(), &["query", "a.inv", "SELECT 1"].map(std::ffi::OsStr::new));
@@ -190,8 +191,9 @@ fn without_duckdb_it_says_how_to_get_it() {
     assert!(bare.contains("python-bare' does not have as it is needed"), "{bare}");
 }
 
-/// A query that has begun to answer without end, and the first line.
-fn begun(engine: &Engine, tree: &Tree) -> (Child, BufReader<std::process::ChildStdout>) {
+/// Starts a query with an endless result. Returns the process and the rest of its output after the
+/// first line.
+fn begun(engine: &DuckDb, tree: &Tree) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut command = engine.command(tree.path(), "a.inv", &["--format=csv", ENDLESS]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -202,7 +204,7 @@ fn begun(engine: &Engine, tree: &Tree) -> (Child, BufReader<std::process::ChildS
 }
 
 #[test]
-fn rows_come_before_the_last_is_known_and_a_closed_pipe_is_quiet() {
+fn rows_are_streamed_and_a_closed_pipe_is_quiet() {
     let tree = small();
     for engine in engines() {
         let (child, out) = begun(&engine, &tree);
@@ -213,7 +215,7 @@ fn rows_come_before_the_last_is_known_and_a_closed_pipe_is_quiet() {
 }
 
 #[test]
-fn an_interrupt_ends_it() {
+fn an_interrupt_ends_a_query() {
     let tree = small();
     for engine in engines() {
         let (child, mut out) = begun(&engine, &tree);

@@ -1,4 +1,5 @@
-//! The DuckDBs to test with, which `tools/test-python.sh` installs below the target directory, and how they are asked.
+//! Finds the installations of DuckDB that `tools/test-python.sh` makes below the target directory,
+//! and runs queries with them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,11 +11,11 @@ use serde_json::Value;
 use crate::support::program::Program;
 use crate::support::skip;
 
-/// A DuckDB.
+/// An installation of DuckDB: its program, or Python with its module.
 #[derive(Clone, Debug)]
-pub(crate) struct Engine(PathBuf);
+pub(crate) struct DuckDb(PathBuf);
 
-/// Where its programs are, if it was made.
+/// Returns the directory of the Python environment's programs, if it is installed.
 pub(crate) fn python_bin() -> Option<PathBuf> {
     let bin = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
     let found = Some(bin).filter(|bin| bin.join("python3").exists());
@@ -24,34 +25,35 @@ pub(crate) fn python_bin() -> Option<PathBuf> {
     found
 }
 
-/// The program and the module; none, with a word on it, if they are not installed.
-pub(crate) fn engines() -> Vec<Engine> {
-    let programs = ["duckdb", "python3"].map(|name| python_bin().map(|bin| Engine(bin.join(name))));
+/// Returns the DuckDB program and the Python module. Returns nothing, and prints a skip message, if
+/// they are not installed.
+pub(crate) fn engines() -> Vec<DuckDb> {
+    let programs = ["duckdb", "python3"].map(|name| python_bin().map(|bin| DuckDb(bin.join(name))));
     programs.into_iter().flatten().collect()
 }
 
-/// `fathom` in the environment that the results are expected for.
+/// Returns a `fathom` command with the locale and the time zone that the expected results assume.
 pub(crate) fn fathom(directory: &Path, words: &[&OsStr]) -> Command {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
     command.args(words).current_dir(directory).env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
     command
 }
 
-impl Engine {
-    /// `fathom query` of `inventory` in `directory`, to be asked.
+impl DuckDb {
+    /// Returns a `fathom query` command for `inventory` in `directory`.
     pub(crate) fn command(&self, directory: &Path, inventory: impl AsRef<OsStr>, words: &[&str]) -> Command {
         let mut command = fathom(directory, &[OsStr::new("query"), inventory.as_ref()]);
         command.args(words).env("FATHOM_DUCKDB", &self.0);
         command
     }
 
-    /// The same, asked.
+    /// Runs a `fathom query` command for `inventory` in `directory`.
     pub(crate) fn ask(&self, directory: &Path, inventory: impl AsRef<OsStr>, words: &[&str]) -> Output {
         let mut command = self.command(directory, inventory, words);
         command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
-    /// The rows of an answer; the inventory's name is that of [`crate::home::Home`].
+    /// Returns the rows of a query of the inventory [`inventory_name`].
     #[track_caller]
     pub(crate) fn rows(&self, directory: &Path, sql: &str) -> Vec<Value> {
         let output = self.ask(directory, inventory_name(), &["--format=jsonl", sql]);
@@ -62,7 +64,7 @@ impl Engine {
             .collect()
     }
 
-    /// The only value of the only row.
+    /// Returns the only value of the only row.
     #[track_caller]
     pub(crate) fn value(&self, directory: &Path, sql: &str) -> Value {
         let rows = self.rows(directory, sql);
@@ -72,7 +74,8 @@ impl Engine {
     }
 }
 
-/// A name that SQL, a shell and a pattern would all make something of, and that is not UTF-8.
+/// Returns a name with characters that SQL, a shell and a glob treat specially, and with a byte
+/// that is not UTF-8.
 pub(crate) fn inventory_name() -> OsString {
     OsStr::from_bytes(b"it's \"an\" [inv]* ?\\x $(id);--\xff").to_owned()
 }

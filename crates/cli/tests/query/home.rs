@@ -1,4 +1,4 @@
-//! A tree with everything in it that is easy to get wrong, and its inventory.
+//! A tree with the cases that are easy to get wrong, and its inventory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,17 +7,17 @@ use std::path::Path;
 use crate::engine::{fathom, inventory_name};
 use crate::support::tree::{Tree, name};
 
-/// What is scanned, in this order; `absent` is not there.
+/// The roots of the scan, in this order. `absent` does not exist.
 pub(crate) const ROOTS: [&[u8]; 5] = [b"home", b"other//", b"alone\xff.Txt", b"absent", b"link"];
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// The tree, and beside it the inventory.
-pub(crate) struct Home {
+/// The tree, with its inventory inside the same directory.
+pub(crate) struct ScannedTree {
     tree: Tree,
 }
 
-impl Home {
+impl ScannedTree {
     pub(crate) fn new() -> Self {
         let tree = Tree::parse(
             "home/src/a.rs 5000, home/src/deep/er/b.RS 70000, home/src/deep/c.log 100, home/copy/a.rs 5000, home/empty/, \
@@ -60,12 +60,12 @@ impl Home {
         assert_eq!(output.status.code(), Some(1), "'absent' is missing: {output:?}");
     }
 
-    /// The directory in which the roots and the inventory are.
+    /// The directory that contains the roots and the inventory.
     pub(crate) fn path(&self) -> &Path {
         self.tree.path()
     }
 
-    /// A place beside them.
+    /// Returns a path in that directory.
     pub(crate) fn at(&self, name: impl AsRef<OsStr>) -> std::path::PathBuf {
         self.tree.at(name)
     }

@@ -1,20 +1,22 @@
-//! What a query cannot do, whoever wrote it, and what a manifest cannot make fathom do.
+//! Operations that a query must not be able to perform, and that a manifest must not be able to
+//! cause.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use crate::engine::{engines, inventory_name};
-use crate::home::Home;
-use crate::support::manifest::resealed;
+use crate::home::ScannedTree;
+use crate::support::manifest::with_checksum;
 
-/// Every file of a directory, and what is in it.
+/// Returns each file of a directory with its contents.
 fn contents(directory: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
     let files = fs::read_dir(directory).unwrap().map(Result::unwrap);
     files.map(|file| (file.file_name(), fs::read(file.path()).unwrap_or_default())).collect()
 }
 
-/// Statements that write, or read what is not the inventory's. `ENTRIES` is a file that may be read.
+/// Statements that write, or that read files other than the inventory's. `ENTRIES` is a file that
+/// may be read.
 const FORBIDDEN: [&str; 24] = [
     "COPY (SELECT 1) TO 'ENTRIES' (FORMAT parquet, USE_TMP_FILE false)",
     "COPY (SELECT 1) TO 'ENTRIES'",
@@ -44,7 +46,7 @@ const FORBIDDEN: [&str; 24] = [
 
 #[test]
 fn a_query_writes_nothing_and_reads_nothing_else() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     let inventory = home.at(inventory_name());
     let before = contents(&inventory);
     let entries = before.keys().find(|name| name.as_encoded_bytes().starts_with(b"entries")).unwrap();
@@ -62,7 +64,7 @@ fn a_query_writes_nothing_and_reads_nothing_else() {
 
 #[test]
 fn modules_beside_the_caller_are_not_taken() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     for place in [home.path().to_owned(), home.at(inventory_name())] {
         for module in ["duckdb", "json", "csv"] {
             fs::write(place.join(format!("{module}.py")), "open('taken', 'w')\n").unwrap();
@@ -77,13 +79,13 @@ fn modules_beside_the_caller_are_not_taken() {
 
 #[test]
 fn a_manifest_that_names_files_elsewhere_is_refused() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     let manifest = home.at(inventory_name()).join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     for name in ["../other.parquet", "/etc/passwd", "..", "dirs*.parquet", "x'.parquet"] {
         let changed = text.replacen("dirs-00000.parquet", name, 1);
         assert_ne!(changed, text);
-        fs::write(&manifest, resealed(&changed)).unwrap();
+        fs::write(&manifest, with_checksum(&changed)).unwrap();
         for engine in engines() {
             let output = engine.ask(home.path(), inventory_name(), &["FROM dirs"]);
             let message = String::from_utf8_lossy(&output.stderr);
@@ -95,7 +97,7 @@ fn a_manifest_that_names_files_elsewhere_is_refused() {
 
 #[test]
 fn a_damaged_inventory_answers_nothing() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     let inventory = home.at(inventory_name());
     for (name, sound) in contents(&inventory) {
         let mut flipped = sound.clone();
@@ -119,7 +121,7 @@ fn a_damaged_inventory_answers_nothing() {
 
 #[test]
 fn only_files_that_the_manifest_lists_are_read() {
-    let home = Home::new();
+    let home = ScannedTree::new();
     let inventory = home.at(inventory_name());
     fs::copy(inventory.join("dirs-00000.parquet"), inventory.join("dirs-00009.parquet")).unwrap();
     for engine in engines() {

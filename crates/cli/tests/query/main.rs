@@ -1,5 +1,6 @@
-//! `fathom query`: what its views and the queries of docs/queries.md say of a tree, against what std::fs says of it; what a
-//! query cannot do; and the same Parquet files as other readers see them. With each DuckDB that `make test` installs.
+//! `fathom query`: its views and the queries of docs/queries.md, compared with the standard
+//! library's metadata; the restrictions of queries; and the Parquet files in other readers. Runs
+//! with each DuckDB that `make test` installs.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]

@@ -1,4 +1,4 @@
-//! The queries of docs/queries.md, taken from the page: each is answered, and what it says is so.
+//! Runs the queries of docs/queries.md, taken from the page, and checks their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -7,12 +7,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::engine::engines;
-use crate::home::Home;
-use crate::truth::{Entry, Truth, assert_same};
+use crate::home::ScannedTree;
+use crate::truth::{Entry, ExpectedEntries, assert_same};
 
 const DAY: i64 = 86_400;
 
-/// Headings of the page and the query below each.
+/// Returns the headings of the page, and the query below each.
 fn queries() -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/queries.md");
     let page = std::fs::read_to_string(path).unwrap();
@@ -25,7 +25,7 @@ fn queries() -> Vec<(String, String)> {
     queries.collect()
 }
 
-/// The rows of an answer with these columns only.
+/// Returns the rows reduced to these columns.
 fn only(rows: &[Value], columns: &[&str]) -> Vec<Value> {
     let pick =
         |row: &Value| columns.iter().map(|column| ((*column).to_owned(), row[*column].clone())).collect();
@@ -40,8 +40,8 @@ fn column(rows: &[Value], name: &str) -> Vec<u64> {
 fn every_query_of_the_page_is_answered_and_right() {
     let queries = queries();
     assert!(queries.len() >= 10, "{queries:#?}");
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     for engine in engines() {
         for (heading, sql) in &queries {
             let rows = engine.rows(home.path(), sql);
@@ -51,9 +51,10 @@ fn every_query_of_the_page_is_answered_and_right() {
     }
 }
 
-/// Panics unless `rows` are what the query below `heading` is to give; a heading without its check is none of the page.
+/// Asserts that `rows` are the result that the query below `heading` should have. Panics for an
+/// unknown heading.
 #[track_caller]
-fn check(heading: &str, rows: &[Value], truth: &Truth) {
+fn check(heading: &str, rows: &[Value], truth: &ExpectedEntries) {
     match heading {
         "The largest files" => largest(rows, truth),
         "Space by owner" => assert_same(only(rows, &["entries", "bytes"]), owners(truth), heading),
@@ -62,13 +63,13 @@ fn check(heading: &str, rows: &[Value], truth: &Truth) {
         "Where data grows" => assert_same(rows.to_vec(), growing(truth), heading),
         "Likely duplicates" => assert_same(rows.to_vec(), duplicates(truth), heading),
         "Files with several names, counted once" => {
-            assert_eq!(column(rows, "bytes"), [Truth::allocated_once(truth.files())]);
+            assert_eq!(column(rows, "bytes"), [ExpectedEntries::allocated_once(truth.files())]);
         }
         "The largest subtrees below a directory" => assert_same(rows.to_vec(), subtrees(truth), heading),
         "The files below a directory" => {
             assert_same(only(rows, &["entries", "bytes"]), [below(truth, "home/src")], heading);
         }
-        "What du says of each directory" => assert_same(rows.to_vec(), du(truth), heading),
+        "Sizes of directories, as du prints them" => assert_same(rows.to_vec(), du(truth), heading),
         "Empty directories" => assert_same(rows.to_vec(), empty(truth), heading),
         "Directories with the most names" => assert_eq!(column(rows, "names")[0], 3000),
         "Errors by cause" => {
@@ -78,7 +79,7 @@ fn check(heading: &str, rows: &[Value], truth: &Truth) {
                 [json!({"message": cause, "op": "access", "errors": 1, "one_of_them": "absent"})]
             );
         }
-        "What anybody may write to" => assert_same(rows.to_vec(), writable(truth), heading),
+        "World-writable entries" => assert_same(rows.to_vec(), writable(truth), heading),
         "Programs that run as their owner" => {
             assert_eq!(only(rows, &["mode", "path"]), [json!({"mode": "4755", "path": "home/program"})]);
         }
@@ -91,18 +92,18 @@ fn check(heading: &str, rows: &[Value], truth: &Truth) {
     }
 }
 
-fn regular(truth: &Truth) -> impl Iterator<Item = &Entry> {
+fn regular(truth: &ExpectedEntries) -> impl Iterator<Item = &Entry> {
     truth.files().filter(|entry| entry.kind() == 'f')
 }
 
-fn largest(rows: &[Value], truth: &Truth) {
+fn largest(rows: &[Value], truth: &ExpectedEntries) {
     let mut sizes: Vec<u64> = truth.files().map(|entry| entry.meta.size()).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));
     assert_eq!(column(rows, "size"), sizes[..20]);
     assert_eq!(rows[0]["path"], "home/hole");
 }
 
-fn owners(truth: &Truth) -> Vec<Value> {
+fn owners(truth: &ExpectedEntries) -> Vec<Value> {
     let mut owners: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for entry in &truth.0 {
         let owner = owners.entry(entry.meta.uid()).or_default();
@@ -111,7 +112,7 @@ fn owners(truth: &Truth) -> Vec<Value> {
     owners.into_values().map(|(entries, bytes)| json!({"entries": entries, "bytes": bytes})).collect()
 }
 
-fn extensions(truth: &Truth) -> Vec<Value> {
+fn extensions(truth: &ExpectedEntries) -> Vec<Value> {
     let mut found: BTreeMap<Option<String>, (u64, u64)> = BTreeMap::new();
     for entry in regular(truth) {
         let sums = found.entry(entry.ext()).or_default();
@@ -127,13 +128,13 @@ fn now() -> i64 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed()
 }
 
-fn unread(truth: &Truth) -> Vec<Value> {
+fn unread(truth: &ExpectedEntries) -> Vec<Value> {
     let old: Vec<_> = regular(truth).filter(|entry| entry.meta.atime() < now() - 365 * DAY).collect();
     assert_eq!(old.len(), 2);
     old.iter().map(|entry| json!({"size": entry.meta.size(), "path": entry.path()})).collect()
 }
 
-fn growing(truth: &Truth) -> Vec<Value> {
+fn growing(truth: &ExpectedEntries) -> Vec<Value> {
     let mut rows = Vec::new();
     for dir in truth.dirs() {
         let children = truth.children(dir).into_iter().filter(|entry| entry.kind() == 'f');
@@ -145,8 +146,8 @@ fn growing(truth: &Truth) -> Vec<Value> {
     rows
 }
 
-fn duplicates(truth: &Truth) -> Vec<Value> {
-    // Inodes and paths, by name and size.
+fn duplicates(truth: &ExpectedEntries) -> Vec<Value> {
+    // The inodes and paths of the files with one name and size.
     type Copies = (BTreeSet<u64>, BTreeSet<String>);
     let mut groups: BTreeMap<(&[u8], u64), Copies> = BTreeMap::new();
     for entry in regular(truth).filter(|entry| entry.meta.size() > 0) {
@@ -163,12 +164,12 @@ fn duplicates(truth: &Truth) -> Vec<Value> {
     groups.into_iter().map(row).collect()
 }
 
-/// `t_blocks` of a directory.
-fn blocks(truth: &Truth, dir: &Entry) -> u64 {
+/// Returns the expected `t_blocks` of a directory.
+fn blocks(truth: &ExpectedEntries, dir: &Entry) -> u64 {
     dir.meta.blocks() + truth.below(dir).iter().map(|entry| entry.meta.blocks()).sum::<u64>()
 }
 
-fn subtrees(truth: &Truth) -> Vec<Value> {
+fn subtrees(truth: &ExpectedEntries) -> Vec<Value> {
     let top = truth.at("home/src");
     let dirs = truth.below(top).into_iter().filter(|entry| entry.meta.is_dir()).chain([top]);
     let row = |dir: &Entry| {
@@ -178,13 +179,13 @@ fn subtrees(truth: &Truth) -> Vec<Value> {
     dirs.map(row).collect()
 }
 
-fn below(truth: &Truth, path: &str) -> Value {
+fn below(truth: &ExpectedEntries, path: &str) -> Value {
     let files = truth.below(truth.at(path)).into_iter().filter(|entry| !entry.meta.is_dir());
     let sizes: Vec<u64> = files.map(|entry| entry.meta.size()).collect();
     json!({"entries": sizes.len(), "bytes": sizes.iter().sum::<u64>()})
 }
 
-fn du(truth: &Truth) -> Vec<Value> {
+fn du(truth: &ExpectedEntries) -> Vec<Value> {
     let roots: Vec<&Entry> = truth.dirs().filter(|dir| dir.parent.is_none()).collect();
     let is_high =
         |dir: &&Entry| dir.parent.as_ref().is_none_or(|parent| roots.iter().any(|root| root.path == *parent));
@@ -192,12 +193,12 @@ fn du(truth: &Truth) -> Vec<Value> {
     truth.dirs().filter(is_high).map(row).collect()
 }
 
-fn empty(truth: &Truth) -> Vec<Value> {
+fn empty(truth: &ExpectedEntries) -> Vec<Value> {
     let empty = truth.dirs().filter(|dir| truth.children(dir).is_empty());
     empty.map(|dir| json!({"path": dir.path()})).collect()
 }
 
-fn writable(truth: &Truth) -> Vec<Value> {
+fn writable(truth: &ExpectedEntries) -> Vec<Value> {
     let meant = |entry: &Entry| entry.meta.is_dir() && entry.meta.mode() & 0o1000 != 0;
     let found =
         truth.0.iter().filter(|entry| entry.meta.mode() & 2 != 0 && entry.kind() != 'l' && !meant(entry));

@@ -1,4 +1,4 @@
-"""What Polars and pyarrow read from the inventory in the directory given: rows, types and sums, as JSON.
+"""Reads the inventory in the directory argv[1] with Polars and pyarrow. Prints rows, types and sums as JSON.
 
 Fails where the two differ.
 """

@@ -1,4 +1,4 @@
-//! The files of an inventory in the hands of other readers: Polars and pyarrow see the same rows, types and sums.
+//! Other readers of the inventory's files: Polars and pyarrow find the same rows, types and sums.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::process::Command;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{inventory_name, python_bin};
-use crate::home::Home;
-use crate::truth::Truth;
+use crate::home::ScannedTree;
+use crate::truth::ExpectedEntries;
 
-/// A column, and its types in pyarrow and Polars.
-type Column = (&'static str, &'static str, &'static str);
+/// The name of a column, and its types in pyarrow and in Polars.
+type ColumnTypes = (&'static str, &'static str, &'static str);
 
 const INT64: (&str, &str) = ("int64", "Int64");
 const TIME: (&str, &str) = ("timestamp[us, tz=UTC]", "Datetime(time_unit='us', time_zone='UTC')");
 
-/// Those of `entries`, in their order.
-const ENTRIES: [Column; 24] = [
+/// The columns of `entries`, in order.
+const ENTRIES: [ColumnTypes; 24] = [
     ("dir_id", INT64.0, INT64.1),
     ("name", "string", "String"),
     ("name_raw", "binary", "Binary"),
@@ -45,19 +45,19 @@ const ENTRIES: [Column; 24] = [
 ];
 
 #[test]
-fn polars_and_pyarrow_read_what_was_written() {
+fn polars_and_pyarrow_read_every_row() {
     let Some(bin) = python_bin() else { return };
-    let home = Home::new();
+    let home = ScannedTree::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/query/readers.py");
     let mut command = Command::new(bin.join("python3"));
     command.arg("-B").arg(script).arg(home.at(inventory_name()));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    compare(&serde_json::from_slice(&output.stdout).unwrap(), &Truth::of(home.path()));
+    compare(&serde_json::from_slice(&output.stdout).unwrap(), &ExpectedEntries::of(home.path()));
 }
 
-fn compare(report: &Value, truth: &Truth) {
-    let types = |which: fn(&Column) -> &'static str| -> Map<String, Value> {
+fn compare(report: &Value, truth: &ExpectedEntries) {
+    let types = |which: fn(&ColumnTypes) -> &'static str| -> Map<String, Value> {
         ENTRIES.iter().map(|column| (column.0.to_owned(), json!(which(column)))).collect()
     };
     assert_eq!(report["entries"]["arrow"], Value::Object(types(|column| column.1)));

@@ -1,4 +1,4 @@
-//! What std::fs says of a tree, as rows to compare with.
+//! The expected rows, from the standard library's metadata of the tree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::home::ROOTS;
 
-/// Something in a tree, found by its whole path.
+/// An entry of the tree.
 pub(crate) struct Entry {
     pub(crate) path: Vec<u8>,
     pub(crate) name: Vec<u8>,
@@ -20,10 +20,10 @@ pub(crate) struct Entry {
     pub(crate) target: Option<Vec<u8>>,
 }
 
-/// Everything below the roots, and the roots themselves.
-pub(crate) struct Truth(pub(crate) Vec<Entry>);
+/// All entries at and below the roots.
+pub(crate) struct ExpectedEntries(pub(crate) Vec<Entry>);
 
-impl Truth {
+impl ExpectedEntries {
     pub(crate) fn of(directory: &Path) -> Self {
         let mut truth = Self(Vec::new());
         for root in ROOTS {
@@ -53,12 +53,12 @@ impl Truth {
         self.0.iter().filter(|entry| entry.meta.is_dir())
     }
 
-    /// What is right in a directory.
+    /// Returns the entries of a directory.
     pub(crate) fn children(&self, dir: &Entry) -> Vec<&Entry> {
         self.0.iter().filter(|entry| entry.parent.as_ref() == Some(&dir.path)).collect()
     }
 
-    /// Everything below a directory, without itself.
+    /// Returns all entries below a directory, without the directory itself.
     pub(crate) fn below(&self, dir: &Entry) -> Vec<&Entry> {
         let inside = |entry: &&Entry| entry.path.len() > dir.path.len() && entry.path.starts_with(&dir.path);
         let separate = |entry: &&Entry| dir.path.ends_with(b"/") || entry.path[dir.path.len()] == b'/';
@@ -72,7 +72,7 @@ impl Truth {
             .unwrap_or_else(|| panic!("there is no {path}"))
     }
 
-    /// Bytes allocated to everything in `entries`, each inode once.
+    /// Returns the bytes allocated to `entries`; each inode counts once.
     pub(crate) fn allocated_once<'a>(entries: impl Iterator<Item = &'a Entry>) -> u64 {
         let inodes: BTreeMap<_, _> =
             entries.map(|entry| ((entry.meta.dev(), entry.meta.ino()), entry.meta.blocks())).collect();
@@ -93,7 +93,7 @@ impl Entry {
         kinds.iter().find(|kind| kind.0).expect("the tree has no devices").1
     }
 
-    /// What follows the last dot of a name, in lower case, where a name has such a thing.
+    /// Returns the extension of a name in lower case: at most 16 bytes after the last dot.
     pub(crate) fn ext(&self) -> Option<String> {
         let name = text(&self.name);
         let (before, after) = name.rsplit_once('.')?;
@@ -104,7 +104,7 @@ impl Entry {
         text(&self.path)
     }
 
-    /// What `files` and `entries` both say.
+    /// Returns the columns that `files` and `entries` have in common.
     pub(crate) fn row(&self) -> Value {
         let meta = &self.meta;
         let micros = |seconds: i64, nanos: i64| seconds * 1_000_000 + nanos / 1000;
@@ -120,12 +120,14 @@ impl Entry {
     }
 }
 
-/// The expressions that make rows as [`Entry::row`] does, of a view that has a column `dir_id` of its directory.
+/// The SELECT list that yields rows as [`Entry::row`] does, for a view `v` with the column
+/// `dir_id`.
 pub(crate) const ROW: &str = "path, hex(path_raw) AS path_raw, name, hex(name_raw) AS name_raw, ext, type, dev, ino, mode, uid, \
      gid, nlink, size, blocks, epoch_us(mtime) AS mtime, mtime_ns, epoch_us(ctime) AS ctime, link_target, \
      hex(link_raw) AS link_raw, (SELECT d.path FROM dirs d WHERE d.dir_id = v.dir_id) AS parent";
 
-/// A name as the inventory has it: bytes that are not UTF-8 as `\xNN`, and then backslashes twice.
+/// Returns a name as the inventory encodes it: bytes that are not UTF-8 become `\xNN`, and
+/// backslashes are then doubled.
 pub(crate) fn text(name: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(name) {
         return text.to_owned();
@@ -138,19 +140,19 @@ pub(crate) fn text(name: &[u8]) -> String {
     chunks.map(part).collect()
 }
 
-/// The bytes of a name that is not UTF-8.
+/// Returns the bytes of a name that is not UTF-8.
 fn raw(name: &[u8]) -> Option<String> {
     std::str::from_utf8(name).is_err().then(|| name.iter().map(|byte| format!("{byte:02X}")).collect())
 }
 
-/// Rows in an order of their own.
+/// Returns the rows as sorted text.
 pub(crate) fn sorted(rows: impl IntoIterator<Item = Value>) -> Vec<String> {
     let mut lines: Vec<String> = rows.into_iter().map(|row| row.to_string()).collect();
     lines.sort();
     lines
 }
 
-/// Fails with the rows that only one side has.
+/// Asserts that both sides have the same rows. Panics with the rows that only one side has.
 #[track_caller]
 pub(crate) fn assert_same(found: Vec<Value>, expected: impl IntoIterator<Item = Value>, what: &str) {
     let (found, expected) = (sorted(found), sorted(expected));

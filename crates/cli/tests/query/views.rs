@@ -1,4 +1,4 @@
-//! Each view, row by row.
+//! The views, compared with the tree row by row.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use serde_json::{Value, json};
 
 use crate::engine::engines;
-use crate::home::Home;
-use crate::truth::{Entry, ROW, Truth, assert_same};
+use crate::home::ScannedTree;
+use crate::truth::{Entry, ExpectedEntries, ROW, assert_same};
 
 #[test]
 fn files_are_all_but_directories_with_their_paths() {
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     for engine in engines() {
         let found = engine.rows(home.path(), &format!("SELECT {ROW} FROM files v"));
         assert_same(found, truth.files().map(Entry::row), "files");
@@ -27,8 +27,8 @@ fn files_are_all_but_directories_with_their_paths() {
 
 #[test]
 fn entries_are_files_and_directories() {
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     for engine in engines() {
         let found = engine.rows(home.path(), &format!("SELECT {ROW} FROM entries v"));
         assert_same(found, truth.0.iter().map(Entry::row), "entries");
@@ -40,8 +40,8 @@ fn entries_are_files_and_directories() {
 
 #[test]
 fn directories_have_the_sums_of_what_is_below() {
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     let sql = "SELECT path, name, mode, n_files, n_dirs, n_other, sum_size, sum_blocks, t_files, t_dirs, t_other, t_size, t_blocks,
          state, errno, post - pre AS inside, dir_id = pre AS first,
          (SELECT p.path FROM dirs p WHERE p.dir_id = d.parent_id) AS parent FROM dirs d";
@@ -50,7 +50,7 @@ fn directories_have_the_sums_of_what_is_below() {
     }
 }
 
-fn directory(truth: &Truth, dir: &Entry) -> Value {
+fn directory(truth: &ExpectedEntries, dir: &Entry) -> Value {
     let (own, below) = (truth.children(dir), truth.below(dir));
     let files = |entries: &[&Entry]| entries.iter().filter(|entry| entry.kind() == 'f').count();
     let dirs = |entries: &[&Entry]| entries.iter().filter(|entry| entry.meta.is_dir()).count();
@@ -71,8 +71,8 @@ fn directory(truth: &Truth, dir: &Entry) -> Value {
 
 #[test]
 fn links_are_the_names_of_files_that_have_several() {
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     let sql = "SELECT (SELECT d.path FROM dirs d WHERE d.dir_id = l.dir_id) AS parent, ino, size, blocks, nlink FROM links l";
     let linked = truth.files().filter(|entry| entry.meta.nlink() > 1);
     let expected: Vec<Value> = linked
@@ -89,8 +89,8 @@ fn links_are_the_names_of_files_that_have_several() {
 
 #[test]
 fn owners_have_the_names_that_the_machine_gives_them() {
-    let home = Home::new();
-    let truth = Truth::of(home.path());
+    let home = ScannedTree::new();
+    let truth = ExpectedEntries::of(home.path());
     let table = |file: &str, ids: BTreeSet<u32>| -> Vec<Value> {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let name = |id: u32| {
@@ -110,8 +110,8 @@ fn owners_have_the_names_that_the_machine_gives_them() {
 }
 
 #[test]
-fn errors_have_what_could_not_be_read() {
-    let home = Home::new();
+fn errors_have_the_unreadable_entries() {
+    let home = ScannedTree::new();
     let expected = json!({
         "dir_id": null, "name": "absent", "name_raw": null, "path": "absent", "path_raw": null, "op": "access", "errno": 2,
         "message": "No such file or directory"

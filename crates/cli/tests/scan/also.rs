@@ -1,4 +1,4 @@
-//! The columns that `--also` asks for, beside what the system calls say of the same files.
+//! The columns of `--also`, compared with the results of the system calls on the same files.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -9,12 +9,12 @@ use std::process::Command;
 use parquet::record::Field;
 use rustix::fs::XattrFlags;
 
-use crate::faults::{Halted, killed_at, needs_faults};
+use crate::faults::{StoppedScan, killed_at, needs_faults};
 use crate::support::{Tree, needs_tool, skip};
-use crate::tables::{Cells, entries, manifest, rows};
-use crate::{Program, beside, run, scan, whole};
+use crate::tables::{RowValues, entries, manifest, rows};
+use crate::{Program, beside, run, scan, scan_completely};
 
-/// An access control list by which user 1000 may read: `struct posix_acl_xattr_header` and its
+/// Returns an access control list that lets user 1000 read: `struct posix_acl_xattr_header` and its
 /// entries (linux/posix_acl_xattr.h).
 fn acl() -> Vec<u8> {
     const NO_ID: u32 = u32::MAX;
@@ -30,7 +30,8 @@ fn set(path: &Path, name: &str, value: &[u8]) -> bool {
     rustix::fs::lsetxattr(path, name, value, XattrFlags::empty()).is_ok()
 }
 
-/// Files and directories with attributes and lists; `None` where the filesystem has none.
+/// Returns a tree of files and directories with extended attributes and access control lists;
+/// `None` if the filesystem supports none.
 fn marked() -> Option<Tree> {
     let tree = Tree::parse(
         "s/plain 1, s/named 1, s/odd 1, s/listed 1, s/d/in 1, s/e/, s/link -> named, s/fifo |, lone 1",
@@ -50,7 +51,8 @@ fn marked() -> Option<Tree> {
     Some(tree)
 }
 
-/// The names from llistxattr(2), as the column has them.
+/// Returns the names from llistxattr(2) in the format of the column, and whether an ACL is among
+/// them.
 fn truth(path: &Path) -> (String, bool) {
     let mut names = vec![0; 64 * 1024];
     let len = rustix::fs::llistxattr(path, &mut names[..]).unwrap();
@@ -69,7 +71,7 @@ fn fathom(tree: &Tree, words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[track_caller]
-fn assert_tells(cells: &Cells, path: &Path) {
+fn assert_tells(cells: &RowValues, path: &Path) {
     let (names, has_acl) = truth(path);
     assert_eq!(cells["xattrs"], Field::Str(names), "{}", path.display());
     assert_eq!(cells["acl"], Field::Bool(has_acl), "{}", path.display());
@@ -89,7 +91,7 @@ fn names_and_lists_are_found_under_every_model() {
             continue;
         }
         let words = format!("--io {model} --also xattrs,acl s lone");
-        let inventory = whole(&tree, &format!("inv-{model}"), &words);
+        let inventory = scan_completely(&tree, &format!("inv-{model}"), &words);
         let dirs = rows(&inventory, "dirs");
         let found: Vec<_> = dirs.iter().chain(&rows(&inventory, "entries")).cloned().collect();
         assert_eq!(found.len(), 11, "{model}");
@@ -103,7 +105,7 @@ fn names_and_lists_are_found_under_every_model() {
 #[test]
 fn without_the_option_there_are_neither_columns_nor_calls() {
     let Some(tree) = marked() else { return };
-    let plain = whole(&tree, "plain", "s");
+    let plain = scan_completely(&tree, "plain", "s");
     for table in ["dirs", "entries"] {
         for cells in rows(&plain, table) {
             assert!(
@@ -155,18 +157,18 @@ fn a_project_is_what_lsattr_says() {
     if !run(Command::new("chattr").args(["-p", "4242"]).arg(at("g"))).status.success() {
         skip("the filesystem keeps no projects: all have number 0, or none");
     }
-    let told = |path: &Path| {
+    let lsattr = |path: &Path| {
         let output = run(Command::new("lsattr").args(["-pd"]).arg(path));
         String::from_utf8(output.stdout).unwrap().split_whitespace().next().and_then(|word| word.parse().ok())
     };
-    let found = entries(&whole(&tree, "inv", "--also project s"));
+    let found = entries(&scan_completely(&tree, "inv", "--also project s"));
     for path in ["s/f", "s/g", "s/d", "s/d/x"] {
-        let expected: Option<u32> = told(&tree.path().join(path));
+        let expected: Option<u32> = lsattr(&tree.path().join(path));
         assert_eq!(found[path.as_bytes()]["project"], expected.map_or(Field::Null, Field::UInt), "{path}");
     }
 }
 
-/// The first directory in `dir`.
+/// Returns the first directory in `dir`.
 fn directory_in(dir: &File) -> Option<File> {
     let path: PathBuf = format!("/proc/self/fd/{}", dir.as_raw_fd()).into();
     let mut entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap());
@@ -174,9 +176,9 @@ fn directory_in(dir: &File) -> Option<File> {
     Some(File::open(path.join(below.file_name())).unwrap())
 }
 
-/// Deeper than any path can say.
+/// The path of the innermost directory is longer than `PATH_MAX`.
 #[test]
-fn the_deepest_directory_is_asked_too() {
+fn columns_are_read_beyond_path_max() {
     let tree = Tree::parse("s/").deep("s/chain", 40, 200);
     let mut dir = File::open(tree.path().join("s/chain")).unwrap();
     let mut levels = 0;
@@ -193,7 +195,8 @@ fn the_deepest_directory_is_asked_too() {
         return skip("the filesystem has no extended attributes");
     }
     for model in ["sync", "async-par"] {
-        let inventory = whole(&tree, &format!("inv-{model}"), &format!("--io {model} --also xattrs s"));
+        let inventory =
+            scan_completely(&tree, &format!("inv-{model}"), &format!("--io {model} --also xattrs s"));
         let named = |table: &str, text: &str| {
             rows(&inventory, table)
                 .iter()
@@ -205,21 +208,24 @@ fn the_deepest_directory_is_asked_too() {
 }
 
 #[test]
-fn a_file_that_is_gone_by_then_is_an_error_of_that_column_alone() {
+fn a_file_removed_during_the_scan_is_an_error_of_that_column() {
     if !needs_faults() {
         return;
     }
     let tree = Tree::parse("s/f 1");
     let out = beside(&tree, "inv");
-    let halted = Halted::at(&tree, &out, "asking", &["--io=sync", "--also=xattrs,acl,project", "s"]);
+    let halted = StoppedScan::at(&tree, &out, "asking", &["--io=sync", "--also=xattrs,acl,project", "s"]);
     fs::remove_file(tree.path().join("s/f")).unwrap();
     let output = halted.go_on();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    for deed in ["read the project of", "list the extended attributes of"] {
-        assert!(said.contains(&format!("cannot {deed} 's/f': No such file or directory\n")), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for operation in ["read the project of", "list the extended attributes of"] {
+        assert!(
+            stderr.contains(&format!("cannot {operation} 's/f': No such file or directory\n")),
+            "{stderr}"
+        );
     }
-    assert!(said.contains("2 values that --also asked for are unknown"), "{said}");
+    assert!(stderr.contains("2 values that --also asked for are unknown"), "{stderr}");
     let found = &entries(&out)[&b"s/f"[..]];
     assert_eq!(
         (&found["xattrs"], &found["acl"], &found["project"]),
@@ -232,7 +238,7 @@ fn a_file_that_is_gone_by_then_is_an_error_of_that_column_alone() {
 }
 
 #[test]
-fn a_resumed_scan_asks_for_what_was_asked() {
+fn a_resumed_scan_keeps_the_columns() {
     if !needs_faults() {
         return;
     }
@@ -241,8 +247,8 @@ fn a_resumed_scan_asks_for_what_was_asked() {
     killed_at(&tree, &out, "journal-synced:2", &["--checkpoint=1", "--also=acl,xattrs", "s"]);
     let refused = run(scan(&tree).args(["--resume", "--also=project", "-o"]).arg(&out));
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("it was begun with another --also"), "{said}");
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("it was begun with another --also"), "{stderr}");
     assert!(run(scan(&tree).args(["--resume", "-o"]).arg(&out)).status.success());
     assert_eq!(manifest(&out)["also"], "xattrs,acl");
     for (path, cells) in entries(&out) {
@@ -253,7 +259,7 @@ fn a_resumed_scan_asks_for_what_was_asked() {
 #[test]
 fn a_scan_since_one_that_lacks_a_column_is_refused() {
     let Some(tree) = marked() else { return };
-    let old = whole(&tree, "old", "--also acl s");
+    let old = scan_completely(&tree, "old", "--also acl s");
     let since = |also: &str, name: &str| {
         run(scan(&tree)
             .args(["--also", also, "--since"])
@@ -264,8 +270,8 @@ fn a_scan_since_one_that_lacks_a_column_is_refused() {
     };
     let refused = since("xattrs,acl", "new");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("--also asks for 'xattrs,acl', and it has not all of that"), "{said}");
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("--also asks for 'xattrs,acl', and it has not all of that"), "{stderr}");
     assert!(since("acl", "same").status.success());
     let found = entries(&beside(&tree, "same"));
     assert_eq!(found[&b"s/listed"[..]]["acl"], Field::Bool(true));
@@ -274,9 +280,9 @@ fn a_scan_since_one_that_lacks_a_column_is_refused() {
 #[test]
 fn inventories_with_and_without_are_merged_and_compared() {
     let Some(tree) = marked() else { return };
-    whole(&tree, "with", "--also xattrs,acl s");
-    whole(&tree, "without", "s");
-    // Only what both have is compared.
+    scan_completely(&tree, "with", "--also xattrs,acl s");
+    scan_completely(&tree, "without", "s");
+    // Only columns that both inventories have are compared.
     assert_eq!(fathom(&tree, &["diff", "../without", "../with"]), (Some(0), String::new()));
     assert_eq!(fathom(&tree, &["merge", "-o", "../both", "../with", "../without"]).0, Some(0));
     let both = beside(&tree, "both");
@@ -290,7 +296,7 @@ fn inventories_with_and_without_are_merged_and_compared() {
     assert_eq!(dirs.iter().filter(|dir| dir["xattrs"] != Field::Null).count(), 3, "those of one of them");
     rustix::fs::removexattr(tree.path().join("s/named"), "user.b").unwrap();
     rustix::fs::removexattr(tree.path().join("s/d"), "system.posix_acl_default").unwrap();
-    whole(&tree, "later", "--also xattrs,acl s");
+    scan_completely(&tree, "later", "--also xattrs,acl s");
     let (status, text) = fathom(&tree, &["diff", "../with", "../later"]);
     assert_eq!(status, Some(1));
     assert!(text.contains("M s/named: xattrs 'user.a user.b' -> 'user.a'\n"), "{text}");
@@ -302,7 +308,7 @@ fn inventories_with_and_without_are_merged_and_compared() {
 #[test]
 fn exports_and_lists_have_the_columns() {
     let Some(tree) = marked() else { return };
-    whole(&tree, "inv", "--also xattrs,acl s");
+    scan_completely(&tree, "inv", "--also xattrs,acl s");
     for words in [&["export", "--to", "jsonl", "../inv"][..], &["list", "--json", "--from", "../inv"]] {
         let (_, lines) = fathom(&tree, words);
         let line =

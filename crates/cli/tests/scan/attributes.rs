@@ -1,4 +1,4 @@
-//! The column `attributes`: set by ioctl(2), as chattr(1) does, and found under every model.
+//! The column `attributes`: set with ioctl(2), as chattr(1) does, and recorded with every model.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::support::{Tree, skip};
 use crate::tables::{entries, rows};
-use crate::{beside, run, scan, whole};
+use crate::{beside, run, scan, scan_completely};
 
-/// Attributes of a file that are removed again: an immutable file cannot be deleted.
-struct Marked(PathBuf, IFlags);
+/// A file with attributes that are removed on drop, because an immutable file cannot be deleted.
+struct FlaggedFile(PathBuf, IFlags);
 
-impl Marked {
-    /// Sets `flags`; `None` where the filesystem or the lack of a privilege forbids it.
+impl FlaggedFile {
+    /// Sets `flags`. Returns `None` if the filesystem does not support them or a privilege is
+    /// missing.
     fn new(path: &Path, flags: IFlags) -> Option<Self> {
         let file = File::open(path).unwrap();
         let before = ioctl_getflags(&file).ok()?;
@@ -23,7 +24,7 @@ impl Marked {
     }
 }
 
-impl Drop for Marked {
+impl Drop for FlaggedFile {
     fn drop(&mut self) {
         let file = File::open(&self.0).unwrap();
         ioctl_setflags(&file, self.1).unwrap();
@@ -35,9 +36,9 @@ fn attributes_that_were_set_are_found_under_every_model() {
     let tree = Tree::parse("s/plain 1, s/backup.tmp 1, s/log 1, s/tmp/f 1, s/link -> plain, s/fifo |");
     let at = |name: &str| tree.path().join("s").join(name);
     let marked = [
-        (Marked::new(&at("backup.tmp"), IFlags::NODUMP), "s/backup.tmp", "d"),
-        (Marked::new(&at("log"), IFlags::APPEND.union(IFlags::NODUMP)), "s/log", "ad"),
-        (Marked::new(&at("tmp"), IFlags::IMMUTABLE), "s/tmp", "i"),
+        (FlaggedFile::new(&at("backup.tmp"), IFlags::NODUMP), "s/backup.tmp", "d"),
+        (FlaggedFile::new(&at("log"), IFlags::APPEND.union(IFlags::NODUMP)), "s/log", "ad"),
+        (FlaggedFile::new(&at("tmp"), IFlags::IMMUTABLE), "s/tmp", "i"),
     ];
     let expected: Vec<_> = marked.iter().filter(|(set, ..)| set.is_some()).collect();
     if expected.len() < marked.len() {
@@ -50,7 +51,7 @@ fn attributes_that_were_set_are_found_under_every_model() {
             skip("io_uring is not available here");
             continue;
         }
-        let inventory = whole(&tree, &format!("inv-{model}"), &format!("--io {model} s"));
+        let inventory = scan_completely(&tree, &format!("inv-{model}"), &format!("--io {model} s"));
         let found = entries(&inventory);
         for (_, path, text) in &expected {
             assert_eq!(
@@ -65,7 +66,7 @@ fn attributes_that_were_set_are_found_under_every_model() {
     }
 }
 
-/// /proc reports no attributes at all: that is not the same as none being set.
+/// /proc does not report attributes: the value is null, not an empty set.
 #[test]
 fn a_filesystem_that_reports_nothing_has_null() {
     if !Path::new("/proc/self/attr").is_dir() {
@@ -73,30 +74,30 @@ fn a_filesystem_that_reports_nothing_has_null() {
     }
     let tree = Tree::new();
     let out = beside(&tree, "inv");
-    // Files of /proc come and go: the status may be 1.
+    // Entries of /proc may vanish, in which case the status is 1.
     run(scan(&tree).arg("-o").arg(&out).args(["/proc/self/attr", "/proc/version"]));
     let found = rows(&out, "entries");
     assert!(!found.is_empty() && found.iter().all(|entry| entry["attributes"] == Field::Null), "{found:?}");
 }
 
-/// Changed attributes show in every command that has the column.
+/// A changed attribute is reported by every command that has the column.
 #[test]
 fn a_changed_attribute_is_a_change() {
     let tree = Tree::parse("s/f 1, s/g 1");
-    whole(&tree, "old", "s");
-    let Some(_marked) = Marked::new(&tree.path().join("s/f"), IFlags::NODUMP) else {
+    scan_completely(&tree, "old", "s");
+    let Some(_marked) = FlaggedFile::new(&tree.path().join("s/f"), IFlags::NODUMP) else {
         return skip("no attribute can be set here");
     };
-    whole(&tree, "new", "s");
-    let told = |words: &[&str]| {
+    scan_completely(&tree, "new", "s");
+    let run_fathom = |words: &[&str]| {
         let mut command = std::process::Command::new(crate::Program::AsDu.bin().join("fathom"));
         let output = run(command.args(words).current_dir(tree.path()).env("LC_ALL", "C"));
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    assert_eq!(told(&["diff", "../old", "../new"]), (Some(1), "M s/f: attributes - -> d\n".to_owned()));
-    let (_, json) = told(&["diff", "--json", "../old", "../new"]);
+    assert_eq!(run_fathom(&["diff", "../old", "../new"]), (Some(1), "M s/f: attributes - -> d\n".to_owned()));
+    let (_, json) = run_fathom(&["diff", "--json", "../old", "../new"]);
     assert!(json.contains("\"fields\":[\"attributes\"]") && json.contains("\"attributes\":\"d\""), "{json}");
-    let (_, csv) = told(&["export", "--to", "csv", "../new"]);
+    let (_, csv) = run_fathom(&["export", "--to", "csv", "../new"]);
     let header: Vec<_> = csv.lines().next().unwrap().split(',').collect();
     let column = header.iter().position(|name| *name == "attributes").unwrap();
     let of = |name: &str| {
@@ -105,7 +106,7 @@ fn a_changed_attribute_is_a_change() {
     };
     assert_eq!([of("s/f,"), of("s/g,")], ["d", "-"]);
     for words in [&["export", "--to", "jsonl", "../new"][..], &["list", "--json", "--from", "../new"]] {
-        let (_, lines) = told(words);
+        let (_, lines) = run_fathom(words);
         let line = lines.lines().find(|line| line.contains("\"s/f\"")).unwrap();
         assert!(line.contains("\"attributes\":\"d\""), "{line}");
     }

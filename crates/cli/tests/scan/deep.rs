@@ -1,5 +1,5 @@
-//! Trees so deep that all of their paths together would not fit in memory: every command reads
-//! their inventories, in little memory.
+//! Trees so deep that their paths together exceed the memory: every command reads their inventories
+//! in little memory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,13 +15,14 @@ use crate::support::{Tree, needs_tool};
 use crate::tables::{manifest, number, rows};
 use crate::{beside, run};
 
-/// The paths of these directories take 1.1 GB together; the longest takes 768 kB.
+/// Number of levels. All paths together take 1.1 GB; the longest takes 768 kB.
 const LEVELS: usize = 3000;
 const NAME_BYTES: usize = 255;
-/// The upper bound of the peak memory of any command on any tree.
+/// Upper bound of the peak memory of any command on any tree.
 const PEAK_KIB: u64 = 200 * 1024;
 
-/// Runs a command, and says on standard error how much memory it took at most, in KiB.
+/// Python program that runs a command and prints its peak resident memory, in KiB, on standard
+/// error.
 const MEASURED: &str = "
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:]).returncode
@@ -29,16 +30,16 @@ sys.stderr.write('%d' % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 sys.exit(status)
 ";
 
-/// Runs fathom in the tree; what it wrote. Fails if it takes more memory than it may, or anything
-/// else goes wrong.
+/// Runs fathom in the tree and returns its output. Panics if it exceeds the memory bound, fails, or
+/// writes an error.
 #[track_caller]
 fn bounded(tree: &Tree, status: i32, words: &[&OsStr]) -> Output {
     let mut command = Command::new("python3");
     command.args(["-c", MEASURED]).arg(Program::AsDu.bin().join("fathom")).args(words);
     let output = run(command.current_dir(tree.path()).env("LC_ALL", "C.UTF-8"));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let peak: u64 =
-        said.lines().last().unwrap_or_default().parse().unwrap_or_else(|_| panic!("{words:?}: {said}"));
+        stderr.lines().last().unwrap_or_default().parse().unwrap_or_else(|_| panic!("{words:?}: {stderr}"));
     assert!(output.status.code() == Some(status), "{words:?}: {:?}", output.status);
     assert!(peak < PEAK_KIB, "{words:?}: {peak} KiB");
     output
@@ -59,7 +60,7 @@ fn a_deep_chain_is_read_by_every_command_in_little_memory() {
     }
     let tree = Tree::parse("top/").deep("top/chain", LEVELS, NAME_BYTES);
     let (old, new) = (beside(&tree, "old"), beside(&tree, "new"));
-    // Directories that changed a moment ago are read again.
+    // Directories that changed a moment ago would be read again.
     std::thread::sleep(SETTLED);
     bounded(&tree, 0, &words("scan top -o", &[&old]));
     assert!(size(&old) < 4 << 20, "{} bytes", size(&old));
@@ -77,12 +78,12 @@ fn a_deep_chain_is_read_by_every_command_in_little_memory() {
     assert!(sql.stdout.ends_with(b"COMMIT;\n"));
 }
 
-/// Directories of the chain's tree whose paths are stored.
+/// Returns the number of directories whose paths are short enough to be stored.
 fn within_reach() -> usize {
     2 + (4095 - "top/chain".len()) / (NAME_BYTES + 1)
 }
 
-/// The path of the innermost directory of `inventory`, from its names.
+/// Returns the path of the innermost directory of `inventory`, joined from its names.
 fn innermost(inventory: &Path) -> Vec<u8> {
     let mut dirs = rows(inventory, "dirs");
     dirs.sort_by_key(|dir| number(dir, "depth"));
@@ -93,7 +94,7 @@ fn innermost(inventory: &Path) -> Vec<u8> {
 #[test]
 fn a_long_path_is_found_and_shown_whole() {
     let tree = Tree::parse("top/").deep("top/chain", 40, NAME_BYTES);
-    let inventory = crate::whole(&tree, "inv", "top");
+    let inventory = crate::scan_completely(&tree, "inv", "top");
     let path = innermost(&inventory);
     assert!(path.len() > 4095);
     let shown = |words: &[&str]| {
@@ -118,7 +119,7 @@ fn a_long_path_is_found_and_shown_whole() {
 #[test]
 fn a_long_path_that_cannot_be_read_keeps_its_place() {
     let tree = Tree::parse("top/").deep("top/chain", 40, NAME_BYTES);
-    let (whole, out) = (crate::whole(&tree, "whole", "top"), beside(&tree, "inv"));
+    let (whole, out) = (crate::scan_completely(&tree, "whole", "top"), beside(&tree, "inv"));
     let path = innermost(&whole);
     let missing = OsStr::from_bytes(&path);
     let output = run(crate::scan(&tree).arg("-o").arg(&out).arg("top").arg(missing));

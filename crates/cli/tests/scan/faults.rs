@@ -1,5 +1,5 @@
-//! Scans that end at a given step (`FATHOM_FAULT`): by a signal that the process sends itself
-//! there, so at the same place on a machine of any speed.
+//! Scans that end at a fault point (`FATHOM_FAULT`): the process sends itself a signal there, so
+//! that it ends at the same place on a machine of any speed.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -9,13 +9,13 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::support::{Tree, skip};
-use crate::tables::{manifest, told};
+use crate::tables::{comparable_rows, manifest};
 use crate::{run, scan};
 
 /// The number of SIGKILL.
 const KILLED: i32 = 9;
 
-/// Whether the program under test has points to end it at; says so when it has none.
+/// Whether the program under test has fault points. If not, prints that the test is skipped.
 pub(crate) fn needs_faults() -> bool {
     let has_faults = cfg!(debug_assertions);
     if !has_faults {
@@ -24,8 +24,8 @@ pub(crate) fn needs_faults() -> bool {
     has_faults
 }
 
-/// Some 60 directories, two of them with entries enough for several checkpoints, and names of one
-/// inode far apart.
+/// Returns a tree of some 60 directories. Two have enough entries for several checkpoints, and one
+/// inode has names in distant directories.
 pub(crate) fn bushy_tree() -> Tree {
     let tree = Tree::new();
     for top in 0..4 {
@@ -42,14 +42,14 @@ pub(crate) fn bushy_tree() -> Tree {
     tree
 }
 
-/// A scan to `out` with a checkpoint after every 40 entries, that `fault` is to end.
+/// Returns a scan to `out` with a checkpoint after every 40 entries, which `fault` ends.
 pub(crate) fn faulty(tree: &Tree, out: &Path, fault: &str, words: &[&str]) -> Command {
     let mut command = scan(tree);
     command.env("FATHOM_FAULT", fault).args(["--checkpoint", "40", "-o"]).arg(out).args(words);
     command
 }
 
-/// Runs a scan of the tree that is to be killed at a point.
+/// Runs a scan that SIGKILL ends at the point `fault`.
 #[track_caller]
 pub(crate) fn killed_at(tree: &Tree, out: &Path, fault: &str, words: &[&str]) {
     let output = run(&mut faulty(tree, out, fault, words));
@@ -63,15 +63,15 @@ pub(crate) fn part_of(out: &Path) -> PathBuf {
 }
 
 #[track_caller]
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn stderr_of(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Fails unless `out` has these rows, whatever their order, and nothing that does not belong to it.
+/// Asserts that `out` contains these rows, in any order, and no unexpected file.
 #[track_caller]
-pub(crate) fn assert_whole(out: &Path, expected: &[String]) {
-    let (mut found, mut expected) = (told(out), expected.to_vec());
-    // Files of a segment come in the order of their tables.
+pub(crate) fn assert_complete(out: &Path, expected: &[String]) {
+    let (mut found, mut expected) = (comparable_rows(out), expected.to_vec());
+    // The files of a segment are ordered by table.
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
@@ -85,11 +85,11 @@ pub(crate) fn assert_whole(out: &Path, expected: &[String]) {
     assert!(!part_of(out).exists());
 }
 
-/// A scan that has stopped at a point, and goes on when it is told to.
-pub(crate) struct Halted(Child);
+/// A scan that is stopped (SIGSTOP) at a fault point.
+pub(crate) struct StoppedScan(Child);
 
-impl Halted {
-    /// Starts a scan and waits until it has come to `point`.
+impl StoppedScan {
+    /// Starts a scan and waits until it has stopped at `point`.
     #[track_caller]
     pub(crate) fn at(tree: &Tree, out: &Path, point: &str, words: &[&str]) -> Self {
         let mut command = faulty(tree, out, &format!("{point}:1:STOP"), words);
@@ -104,7 +104,7 @@ impl Halted {
         Pid::from_child(&self.0)
     }
 
-    /// Has it go on; how it ended.
+    /// Continues the scan. Returns its output and exit status.
     pub(crate) fn go_on(self) -> Output {
         kill_process(self.pid(), Signal::CONT).unwrap();
         self.0.wait_with_output().unwrap()

@@ -1,4 +1,4 @@
-//! Inventories of earlier formats are read as they were.
+//! Inventories in earlier formats are still read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use crate::run;
 use crate::support::Tree;
 use crate::support::program::Program;
 
-/// Returns the path of an inventory of this format of the roots `tree` and `missing`; `missing` did
-/// not exist. Below `tree` are `tree/sub/a.txt` and its hard link `tree/link`, `tree/symlink`, `tree/odd\xff`,
-/// and the empty directories `tree/sub/empty` and `tree/.hid`.
+/// Returns the path of an inventory in this format. Its roots are `tree` and `missing`; the latter
+/// did not exist. The tree contains `tree/sub/a.txt` and its hard link `tree/link`, `tree/symlink`,
+/// `tree/odd\xff`, and the empty directories `tree/sub/empty` and `tree/.hid`.
 fn of_format(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scan/format-{format}.inv"))
 }
 
-/// Standard output of fathom; its status has to be this.
+/// Returns the standard output of a command. Panics unless its exit status is `status`.
 #[track_caller]
 fn answer(format: u32, status: i32, words: &[&str]) -> Vec<u8> {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
@@ -70,6 +70,6 @@ fn a_format_of_the_future_is_refused() {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
     let output = run(command.args(["top", "future"]).current_dir(tree.path()).env("LC_ALL", "C"));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("it has format 99, this program reads up to "), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("it has format 99, this program reads up to "), "{stderr}");
 }

@@ -9,7 +9,7 @@ use parquet::record::Field;
 use crate::support::Tree;
 use crate::support::program::Program;
 use crate::tables::{bytes, entries, manifest, rows};
-use crate::{beside, run, scan, whole};
+use crate::{beside, run, scan, scan_completely};
 
 fn tree() -> Tree {
     let tree = Tree::parse(
@@ -21,11 +21,11 @@ fn tree() -> Tree {
 }
 
 fn scanned(tree: &Tree, name: &str, words: &str) -> BTreeSet<Vec<u8>> {
-    entries(&whole(tree, name, &format!("{words} ."))).into_keys().collect()
+    entries(&scan_completely(tree, name, &format!("{words} ."))).into_keys().collect()
 }
 
-/// The paths that another command prints.
-fn told(tree: &Tree, words: &[&str]) -> BTreeSet<Vec<u8>> {
+/// Returns the paths that another command prints.
+fn printed_paths(tree: &Tree, words: &[&str]) -> BTreeSet<Vec<u8>> {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
     let output = run(command.args(words).env("LC_ALL", "C").current_dir(tree.path()));
     assert!(output.status.success(), "{output:?}");
@@ -34,7 +34,7 @@ fn told(tree: &Tree, words: &[&str]) -> BTreeSet<Vec<u8>> {
 }
 
 #[test]
-fn patterns_leave_out_what_du_leaves_out() {
+fn patterns_exclude_the_entries_that_du_excludes() {
     let tree = tree();
     for (number, patterns) in
         [&["*.o"][..], &["target"], &["sub", "src"], &["a/sub"], &["./a/*/z.o", "er"], &["*"]]
@@ -46,33 +46,38 @@ fn patterns_leave_out_what_du_leaves_out() {
         words.extend(exclude.iter().map(String::as_str));
         words.push(".");
         let found = scanned(&tree, &format!("i{number}"), &exclude.join(" "));
-        // du holds the pattern `*` against its operand too.
-        let expected = if patterns == ["*"] { BTreeSet::from([b".".to_vec()]) } else { told(&tree, &words) };
+        // du also matches the pattern `*` against its operand.
+        let expected =
+            if patterns == ["*"] { BTreeSet::from([b".".to_vec()]) } else { printed_paths(&tree, &words) };
         assert_eq!(found, expected, "{patterns:?}");
     }
     let file = beside(&tree, "patterns");
     fs::write(&file, "*.o  \n\nsub\n").unwrap();
     let found = scanned(&tree, "from", &format!("--exclude-from={}", file.display()));
-    assert_eq!(found, told(&tree, &["du", "-a", "-0", "--exclude=*.o", "--exclude=sub", "."]));
+    assert_eq!(found, printed_paths(&tree, &["du", "-a", "-0", "--exclude=*.o", "--exclude=sub", "."]));
     assert_eq!(manifest(&beside(&tree, "from"))["options"]["exclude"], "*.o\nsub");
 }
 
 #[test]
-fn ignore_files_leave_out_what_list_leaves_out() {
+fn ignore_files_exclude_the_entries_that_list_excludes() {
     let tree = tree();
     let found = scanned(&tree, "i", "--ignore-vcs");
-    assert_eq!(found, told(&tree, &["list", "-0", "--ignore-vcs", "."]));
+    assert_eq!(found, printed_paths(&tree, &["list", "-0", "--ignore-vcs", "."]));
     assert!(!found.contains(&b"./b/target"[..]) && found.contains(&b"./b/logs/b.txt"[..]));
 }
 
 #[test]
-fn directories_at_the_last_level_are_there_and_not_read() {
+fn directories_at_the_depth_limit_are_recorded_and_not_read() {
     let tree = tree();
     for depth in 0..5 {
         for model in ["sync", "auto", "threads=4"] {
             let name = format!("i{depth}{model}");
             let found = scanned(&tree, &name, &format!("-d{depth} --io {model}"));
-            assert_eq!(found, told(&tree, &["list", "-0", &format!("-d{depth}"), "."]), "{depth} {model}");
+            assert_eq!(
+                found,
+                printed_paths(&tree, &["list", "-0", &format!("-d{depth}"), "."]),
+                "{depth} {model}"
+            );
             let states = rows(&beside(&tree, &name), "dirs");
             for dir in &states {
                 let path = bytes(dir, "path");
@@ -85,7 +90,7 @@ fn directories_at_the_last_level_are_there_and_not_read() {
 }
 
 #[test]
-fn a_resumed_scan_leaves_out_what_it_began_without() {
+fn a_resumed_scan_keeps_the_exclusions() {
     let tree = tree();
     let out = beside(&tree, "i");
     let output =
@@ -100,9 +105,9 @@ fn a_resumed_scan_leaves_out_what_it_began_without() {
 }
 
 #[test]
-fn a_past_inventory_has_to_have_left_out_the_same() {
+fn since_requires_equal_exclusions() {
     let tree = tree();
-    whole(&tree, "old", "--exclude=*.o .");
+    scan_completely(&tree, "old", "--exclude=*.o .");
     let again = |words: &str| {
         let output =
             run(scan(&tree).args(["--since", "../old", "-o", "../new"]).args(words.split_whitespace()));
@@ -111,8 +116,11 @@ fn a_past_inventory_has_to_have_left_out_the_same() {
     };
     assert_eq!(again("--exclude=*.o .").0, Some(0));
     for words in [".", "--exclude=*.c ."] {
-        let (status, said) = again(words);
-        assert!(status == Some(2) && said.contains("it was made with other exclusions"), "{words}: {said}");
+        let (status, stderr) = again(words);
+        assert!(
+            status == Some(2) && stderr.contains("it was made with other exclusions"),
+            "{words}: {stderr}"
+        );
         assert!(!beside(&tree, "new.part").exists());
     }
     assert!(again("-d1 .").1.contains("--since goes with neither --ignore-vcs nor --max-depth"));

@@ -1,4 +1,5 @@
-//! `fathom scan` writes down what is there, the same for every model; what it misses, it says; what ended it, it survives.
+//! `fathom scan` records all entries of a tree, with the same result for every I/O model; reports
+//! the entries that it cannot read; and can be resumed after any interruption.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -28,7 +29,7 @@ mod tables;
 
 use support::program::Program;
 use support::{Tree, skip};
-use tables::{Cells, bytes, entries, manifest, number, rows, told};
+use tables::{RowValues, bytes, comparable_rows, entries, manifest, number, rows};
 
 fn scan(tree: &Tree) -> Command {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
@@ -40,21 +41,21 @@ fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Scans `words` into a new inventory beside the tree, completely.
+/// Scans `words` into a new inventory beside the tree. Panics unless the scan is complete.
 #[track_caller]
-fn whole(tree: &Tree, name: &str, words: &str) -> PathBuf {
+fn scan_completely(tree: &Tree, name: &str, words: &str) -> PathBuf {
     let out = beside(tree, name);
     let output = run(scan(tree).arg("-o").arg(&out).args(words.split_whitespace()));
     assert!(output.status.success() && output.stderr.is_empty(), "{words}: {output:?}");
     out
 }
 
-/// A path beside the tree, that goes with it.
+/// Returns a path beside the tree, which is removed with the tree.
 fn beside(tree: &Tree, name: &str) -> PathBuf {
     tree.path().parent().unwrap().join(name)
 }
 
-/// What std says of everything below `path`.
+/// Collects the standard library's metadata of all entries at and below `path`.
 fn truth(tree: &Tree, path: &str, found: &mut BTreeMap<Vec<u8>, fs::Metadata>) {
     let mut pending = vec![PathBuf::from(path)];
     while let Some(path) = pending.pop() {
@@ -72,7 +73,7 @@ fn micros(sec: i64, nsec: i64) -> (i64, i64) {
 }
 
 #[track_caller]
-fn assert_describes(cells: &Cells, metadata: &fs::Metadata) {
+fn assert_describes(cells: &RowValues, metadata: &fs::Metadata) {
     for (column, expected) in [
         ("dev", metadata.dev().cast_signed()),
         ("ino", metadata.ino().cast_signed()),
@@ -101,9 +102,9 @@ fn assert_describes(cells: &Cells, metadata: &fs::Metadata) {
     }
 }
 
-/// A regression: the inventory had half of itself in it.
+/// Regression: the inventory contained parts of itself.
 #[test]
-fn a_scan_leaves_out_what_it_writes() {
+fn a_scan_excludes_its_own_output() {
     let tree = Tree::parse("a/f 1, other.part/g 1");
     let output = run(scan(&tree).args(["-o", "./a/i", "."]));
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -117,7 +118,7 @@ fn a_scan_leaves_out_what_it_writes() {
 }
 
 #[test]
-fn names_that_look_alike_as_text_stay_two() {
+fn names_with_equal_text_stay_distinct() {
     let tree = Tree::new();
     let names: [&[u8]; 3] = [b"a\\xffb", b"a\xffb", b"a\\\\xffb"];
     for name in names {
@@ -125,10 +126,10 @@ fn names_that_look_alike_as_text_stay_two() {
         fs::create_dir(tree.path().join(name)).unwrap();
         fs::write(tree.path().join(name).join(name), "x").unwrap();
     }
-    let out = whole(&tree, "inv", ".");
+    let out = scan_completely(&tree, "inv", ".");
     for (table, column) in [("dirs", "path"), ("dirs", "name"), ("entries", "name")] {
         let rows = rows(&out, table);
-        let text = |row: &Cells| match &row[column] {
+        let text = |row: &RowValues| match &row[column] {
             Field::Str(text) => text.clone(),
             other => panic!("{other:?}"),
         };
@@ -139,10 +140,10 @@ fn names_that_look_alike_as_text_stay_two() {
     }
 }
 
-/// A time for which microseconds in 64 bits are too few is recorded as the last one, and that is
-/// said.
+/// A time that does not fit into microseconds of 64 bits is recorded as the closest one, with a
+/// warning.
 #[test]
-fn times_out_of_range_are_said_to_be_so() {
+fn times_out_of_range_are_reported() {
     let tree = Tree::new();
     let Ok(temp) = tempfile::tempdir_in("/dev/shm") else { return skip("there is no /dev/shm") };
     let far = temp.path().join("far");
@@ -153,12 +154,12 @@ fn times_out_of_range_are_said_to_be_so() {
     }
     let out = beside(&tree, "inv");
     let output = run(scan(&tree).arg("-o").arg(&out).arg(temp.path()));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let expected = format!(
         "fathom scan: cannot record a time of '{}': Value too large for defined data type\n",
         far.display()
     );
-    assert_eq!((output.status.code(), said), (Some(0), expected));
+    assert_eq!((output.status.code(), stderr), (Some(0), expected));
     let errors = rows(&out, "errors");
     assert_eq!((errors.len(), &errors[0]["op"]), (1, &Field::Str("time".into())));
     assert_eq!(manifest(&out)["completeness"]["clamped_times"], 1);
@@ -180,9 +181,9 @@ fn varied() -> Tree {
 }
 
 #[test]
-fn everything_that_is_there_is_in_it() {
+fn every_entry_is_recorded() {
     let tree = varied();
-    let inventory = whole(&tree, "inv", "a b p file");
+    let inventory = scan_completely(&tree, "inv", "a b p file");
     let (mut expected, found) = (BTreeMap::new(), entries(&inventory));
     ["a", "b", "p", "file"].iter().for_each(|root| truth(&tree, root, &mut expected));
     assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
@@ -204,9 +205,9 @@ fn everything_that_is_there_is_in_it() {
 }
 
 #[test]
-fn sums_of_directories_are_those_of_what_is_below() {
+fn sums_of_directories_are_those_of_their_subtrees() {
     let tree = varied();
-    let inventory = whole(&tree, "inv", ".");
+    let inventory = scan_completely(&tree, "inv", ".");
     let found = entries(&inventory);
     let dirs = rows(&inventory, "dirs");
     let parents: BTreeMap<i64, i64> =
@@ -215,12 +216,12 @@ fn sums_of_directories_are_those_of_what_is_below() {
         let (path, id) = (bytes(dir, "path"), number(dir, "dir_id"));
         let inside = [&path[..], b"/"].concat();
         let below = || found.iter().filter(|(path, _)| path.starts_with(&inside));
-        let is_dir = |cells: &Cells| cells.contains_key("post");
+        let is_dir = |cells: &RowValues| cells.contains_key("post");
         let right_in = |path: &[u8]| !path[inside.len()..].contains(&b'/');
-        let count = |keep: &dyn Fn(&[u8], &Cells) -> bool| {
+        let count = |keep: &dyn Fn(&[u8], &RowValues) -> bool| {
             i64::try_from(below().filter(|(path, cells)| keep(path, cells)).count()).unwrap()
         };
-        let regular = |cells: &Cells| cells.get("type") == Some(&Field::Str("f".into()));
+        let regular = |cells: &RowValues| cells.get("type") == Some(&Field::Str("f".into()));
         assert_eq!(number(dir, "t_files"), count(&|_, cells| regular(cells)), "{dir:?}");
         assert_eq!(number(dir, "t_dirs"), count(&|_, cells| is_dir(cells)), "{dir:?}");
         assert_eq!(number(dir, "n_files"), count(&|path, cells| regular(cells) && right_in(path)), "{dir:?}");
@@ -238,7 +239,7 @@ fn sums_of_directories_are_those_of_what_is_below() {
 #[test]
 fn every_model_writes_the_same() {
     let tree = varied();
-    let first = told(&whole(&tree, "first", "--io sync ."));
+    let first = comparable_rows(&scan_completely(&tree, "first", "--io sync ."));
     assert!(first.len() > 3000);
     for (at, model) in
         ["threads=1", "threads=7", "auto", "async-seq", "async-par", "uring"].iter().enumerate()
@@ -249,19 +250,22 @@ fn every_model_writes_the_same() {
             skip("io_uring is not available here");
             continue;
         }
-        let inventory = whole(&tree, &format!("inv{at}"), &format!("--io {model} ."));
-        assert!(told(&inventory) == first, "{model}");
+        let inventory = scan_completely(&tree, &format!("inv{at}"), &format!("--io {model} ."));
+        assert!(comparable_rows(&inventory) == first, "{model}");
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_the_rest_is_there() {
+fn unreadable_directories_are_reported_and_the_rest_is_recorded() {
     let tree = Tree::parse("d/, d/f 1, e/, e/g 2");
     let output = run(scan(&tree).args(["-o", "../inv", "d", "missing", "e"]));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("fathom scan: cannot access 'missing': No such file or directory\n"), "{said}");
-    assert!(said.contains("the inventory is incomplete: 1 of 3 "), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.starts_with("fathom scan: cannot access 'missing': No such file or directory\n"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("the inventory is incomplete: 1 of 3 "), "{stderr}");
     let inventory = beside(&tree, "inv");
     assert_eq!(entries(&inventory).len(), 4);
     let errors = rows(&inventory, "errors");
@@ -270,29 +274,29 @@ fn what_cannot_be_read_is_said_and_the_rest_is_there() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_left_alone() {
+fn an_existing_output_is_not_replaced() {
     let tree = Tree::parse("f 1, taken 3, new.part/foreign 1");
     for (name, made) in [("taken", "taken"), ("new", "new.part")] {
         let output = run(scan(&tree).args(["-o", name, "f"]));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said, format!("fathom scan: cannot create '{made}': File exists\n"));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr, format!("fathom scan: cannot create '{made}': File exists\n"));
     }
     assert_eq!(fs::read(tree.path().join("taken")).unwrap().len(), 3);
 }
 
 #[test]
-fn nothing_has_the_name_of_what_could_not_be_written() {
+fn a_failed_scan_leaves_no_inventory() {
     let tree = varied();
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" scan -o inv .";
     let mut command = Command::new("bash");
     command.args(["-c", script]).arg(Program::AsDu.bin().join("fathom")).current_dir(tree.path());
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.starts_with("fathom scan: cannot write 'inv.part") && said.contains("File too large"),
-        "{said}"
+        stderr.starts_with("fathom scan: cannot write 'inv.part") && stderr.contains("File too large"),
+        "{stderr}"
     );
     assert!(!tree.path().join("inv").exists());
 }
@@ -324,8 +328,8 @@ fn wrong_command_lines_are_refused() {
     ] {
         let output = run(scan(&tree).args(words.split_whitespace()));
         assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said.lines().next(), Some(&*format!("fathom scan: {message}")), "{words}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().next(), Some(&*format!("fathom scan: {message}")), "{words}");
     }
     assert!(!tree.path().join("i").exists() && !tree.path().join("i.part").exists());
 }

@@ -1,4 +1,4 @@
-//! Scans that were ended go on.
+//! Resuming interrupted scans.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,15 +10,17 @@ use std::process::Command;
 use parquet::record::Field;
 use serde_json::Value;
 
-use crate::faults::{Halted, assert_whole, bushy_tree, faulty, killed_at, needs_faults, part_of, said};
+use crate::faults::{
+    StoppedScan, assert_complete, bushy_tree, faulty, killed_at, needs_faults, part_of, stderr_of,
+};
 use crate::support::program::Program;
 use crate::support::random::Random;
 use crate::support::{Tree, skip};
-use crate::tables::{bytes, entries, manifest, number, rows, told};
-use crate::{beside, run, scan, whole};
+use crate::tables::{bytes, comparable_rows, entries, manifest, number, rows};
+use crate::{beside, run, scan, scan_completely};
 
-/// Points that every scan passes, in their order.
-const BEFORE_ITS_NAME: [&str; 12] = [
+/// The fault points that every scan passes before its inventory has its final name, in order.
+const POINTS_BEFORE_PUBLICATION: [&str; 12] = [
     "part-made",
     "part-locked",
     "journal-new",
@@ -32,19 +34,23 @@ const BEFORE_ITS_NAME: [&str; 12] = [
     "part-synced",
     "segment-closed",
 ];
-/// Those that it passes once it has its name.
-const AFTERWARDS: [&str; 4] = ["published", "name-synced", "journal-removed", "lock-removed"];
-/// Points that are passed often while a scan goes on.
-const ON_THE_WAY: [&str; 6] =
+/// The fault points that every scan passes after that, in order.
+const POINTS_AFTER_PUBLICATION: [&str; 4] = ["published", "name-synced", "journal-removed", "lock-removed"];
+/// The fault points that a scan passes repeatedly.
+const REPEATED_POINTS: [&str; 6] =
     ["rows-taken", "directory-left", "segment-closed", "journal-new", "journal-renamed", "journal-synced"];
 
-/// Kills scans at points of all kinds, and goes on with each until it is at its end; how many it
-/// took.
+/// Kills a scan at random fault points and resumes it until it completes. Returns the number of
+/// runs.
 ///
-/// Every other run comes to a checkpoint, so there is an end.
+/// Every other run reaches a checkpoint, so the scan completes.
 pub(crate) fn interrupted_and_resumed(tree: &Tree, random: &mut Random, out: &Path, words: &[&str]) -> usize {
     for runs in 1..200 {
-        let point = if runs % 2 == 1 { "journal-synced" } else { ON_THE_WAY[random.below(ON_THE_WAY.len())] };
+        let point = if runs % 2 == 1 {
+            "journal-synced"
+        } else {
+            REPEATED_POINTS[random.below(REPEATED_POINTS.len())]
+        };
         let fault = format!("{point}:{}", 2 + random.below(3));
         let output = run(&mut faulty(tree, out, &fault, &[&["--resume"], words].concat()));
         if output.status.success() {
@@ -56,57 +62,57 @@ pub(crate) fn interrupted_and_resumed(tree: &Tree, random: &mut Random, out: &Pa
 }
 
 #[test]
-fn a_scan_that_was_killed_goes_on_and_comes_to_the_same() {
+fn a_resumed_scan_has_the_rows_of_an_uninterrupted_one() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     let mut random = Random::new(7);
     for round in 0..3 {
         let out = beside(&tree, &format!("inv{round}"));
         let runs = interrupted_and_resumed(&tree, &mut random, &out, &["."]);
         println!("{runs} runs");
         assert!(runs > 2, "it was never interrupted");
-        assert_whole(&out, &expected);
+        assert_complete(&out, &expected);
     }
 }
 
 #[test]
-fn whatever_step_it_was_killed_at_it_goes_on() {
+fn a_scan_resumes_after_a_kill_at_any_fault_point() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
-    for (round, point) in BEFORE_ITS_NAME.into_iter().enumerate() {
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
+    for (round, point) in POINTS_BEFORE_PUBLICATION.into_iter().enumerate() {
         let out = beside(&tree, &format!("inv{round}"));
-        let count = if round + 1 == BEFORE_ITS_NAME.len() { 3 } else { 1 };
+        let count = if round + 1 == POINTS_BEFORE_PUBLICATION.len() { 3 } else { 1 };
         killed_at(&tree, &out, &format!("{point}:{count}"), &["."]);
         assert!(!out.exists() && part_of(&out).exists(), "{point}");
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out).arg("."));
         assert!(output.status.success() && output.stderr.is_empty(), "{point}: {output:?}");
-        assert_whole(&out, &expected);
+        assert_complete(&out, &expected);
     }
-    for (round, point) in AFTERWARDS.into_iter().enumerate() {
+    for (round, point) in POINTS_AFTER_PUBLICATION.into_iter().enumerate() {
         let out = beside(&tree, &format!("named{round}"));
         killed_at(&tree, &out, point, &["."]);
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert_eq!(output.status.code(), Some(2), "{point}: {output:?}");
-        assert!(said(&output).contains("the scan came to its end"), "{point}: {output:?}");
+        assert!(stderr_of(&output).contains("the scan came to its end"), "{point}: {output:?}");
         if point != "journal-removed" {
-            assert_whole(&out, &expected);
+            assert_complete(&out, &expected);
         }
     }
 }
 
 #[test]
-fn a_run_that_goes_on_may_be_killed_at_any_step_too() {
+fn a_resumed_scan_resumes_after_a_kill_at_any_fault_point() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     for (round, point) in
         ["part-cleaned", "rows-taken", "tables-finished", "manifest-written"].iter().enumerate()
     {
@@ -115,25 +121,25 @@ fn a_run_that_goes_on_may_be_killed_at_any_step_too() {
         killed_at(&tree, &out, point, &["--resume"]);
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert!(output.status.success() && output.stderr.is_empty(), "{point}: {output:?}");
-        assert_whole(&out, &expected);
+        assert_complete(&out, &expected);
     }
-    // One that had its name already loses it for as long as it goes on.
+    // A resumed inventory loses its final name until it is complete again.
     let out = beside(&tree, "stopped");
     let output = run(&mut faulty(&tree, &out, "rows-taken:9:TERM", &["--rate", "1000", "."]));
     assert_eq!(output.status.code(), Some(143), "{output:?}");
     killed_at(&tree, &out, "part-reopened", &["--resume"]);
     assert!(!out.exists());
     assert!(run(scan(&tree).args(["--resume", "-o"]).arg(&out)).status.success());
-    assert_whole(&out, &expected);
+    assert_complete(&out, &expected);
 }
 
 #[test]
-fn where_there_is_nothing_to_go_on_with_a_scan_begins() {
+fn resume_without_a_journal_begins_a_scan() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     let out = beside(&tree, "inv");
     for point in ["part-made", "part-locked", "journal-new"] {
         killed_at(&tree, &out, point, &["."]);
@@ -143,18 +149,18 @@ fn where_there_is_nothing_to_go_on_with_a_scan_begins() {
             "fathom scan: cannot go on with '{}': there is nothing to go on with, and no operand to begin with\n",
             part_of(&out).display()
         );
-        assert_eq!(said(&output), nothing);
+        assert_eq!(stderr_of(&output), nothing);
     }
-    // Without --resume as well.
+    // A scan begins in this case without `--resume` as well.
     assert!(run(scan(&tree).arg("-o").arg(&out).arg(".")).status.success());
-    assert_whole(&out, &expected);
+    assert_complete(&out, &expected);
     let fresh = beside(&tree, "fresh");
     assert!(run(scan(&tree).args(["--resume", "-o"]).arg(&fresh).arg(".")).status.success());
-    assert_whole(&fresh, &expected);
+    assert_complete(&fresh, &expected);
 }
 
 #[test]
-fn a_scan_that_has_written_something_is_not_begun_again() {
+fn a_scan_with_a_journal_is_not_restarted() {
     if !needs_faults() {
         return;
     }
@@ -167,31 +173,31 @@ fn a_scan_that_has_written_something_is_not_begun_again() {
         "fathom scan: cannot create '{}': it holds a scan that has not ended: go on with that (--resume), or remove it\n",
         part_of(&out).display()
     );
-    assert_eq!(said(&output), expected);
+    assert_eq!(stderr_of(&output), expected);
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out).args(["t0", "t1"]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said(&output).contains(".part': it was begun with other operands\n"), "{output:?}");
+    assert!(stderr_of(&output).contains(".part': it was begun with other operands\n"), "{output:?}");
 }
 
 #[test]
-fn a_name_that_was_taken_meanwhile_loses_nothing() {
+fn an_output_created_meanwhile_is_not_replaced() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     let out = beside(&tree, "inv");
-    let halted = Halted::at(&tree, &out, "manifest-written", &["."]);
+    let halted = StoppedScan::at(&tree, &out, "manifest-written", &["."]);
     fs::create_dir(&out).unwrap();
     let output = halted.go_on();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said(&output).contains(&format!("'{}'", part_of(&out).display())), "{output:?}");
+    assert!(stderr_of(&output).contains(&format!("'{}'", part_of(&out).display())), "{output:?}");
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     fs::remove_dir(&out).unwrap();
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    assert_whole(&out, &expected);
+    assert_complete(&out, &expected);
 }
 
 #[test]
@@ -200,10 +206,10 @@ fn two_scans_never_write_to_one_inventory() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     for (round, point) in ["part-locked", "rows-taken", "manifest-written"].iter().enumerate() {
         let out = beside(&tree, &format!("inv{round}"));
-        let halted = Halted::at(&tree, &out, point, &["."]);
+        let halted = StoppedScan::at(&tree, &out, point, &["."]);
         for words in [&["."][..], &["--resume"], &["--resume", "."]] {
             let output = run(scan(&tree).arg("-o").arg(&out).args(words));
             assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
@@ -211,11 +217,11 @@ fn two_scans_never_write_to_one_inventory() {
                 "fathom scan: cannot lock '{}': another scan or merge is writing to it\n",
                 part_of(&out).display()
             );
-            assert_eq!(said(&output), busy, "{point}: {words:?}");
+            assert_eq!(stderr_of(&output), busy, "{point}: {words:?}");
         }
         let output = halted.go_on();
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-        assert_whole(&out, &expected);
+        assert_complete(&out, &expected);
     }
 }
 
@@ -233,12 +239,12 @@ fn damages(text: &[u8]) -> Vec<Option<Vec<u8>>> {
 }
 
 #[test]
-fn nothing_that_was_damaged_or_lost_is_published() {
+fn damaged_files_are_not_published() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     let out = beside(&tree, "inv");
     killed_at(&tree, &out, "journal-synced:3", &["."]);
     let part = part_of(&out);
@@ -257,18 +263,18 @@ fn nothing_that_was_damaged_or_lost_is_published() {
             }
             let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
             assert_eq!(output.status.code(), Some(2), "{name:?}: {output:?}");
-            assert!(said(&output).contains(".part"), "{name:?}: {output:?}");
+            assert!(stderr_of(&output).contains(".part"), "{name:?}: {output:?}");
             assert!(!out.exists(), "{name:?}");
             fs::write(&path, &sound).unwrap();
         }
     }
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert!(output.status.success(), "{output:?}");
-    assert_whole(&out, &expected);
+    assert_complete(&out, &expected);
 }
 
-/// Whether this process ignores a signal: shells have what runs in the background ignore SIGINT,
-/// and nohup(1) SIGHUP.
+/// Whether this process ignores a signal. Shells make background processes ignore SIGINT, and
+/// nohup(1) makes a process ignore SIGHUP.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
@@ -276,32 +282,32 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 #[test]
-fn signals_end_a_scan_and_what_is_known_is_kept() {
+fn signals_end_a_scan_and_its_rows_are_kept() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
-    let expected = told(&whole(&tree, "whole", "."));
+    let expected = comparable_rows(&scan_completely(&tree, "whole", "."));
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         if is_ignored(status - 128) {
             skip(format_args!("SIG{signal} is ignored here, and so by all that is started"));
             continue;
         }
         let out = beside(&tree, signal);
-        // The rate is so low that threads wait for their turn to read: the signal has to wake them.
+        // At this rate, threads sleep in the rate limiter: the signal has to wake them.
         let words = ["--rate", "40", "--threads", "2", "."];
         let output = run(&mut faulty(&tree, &out, &format!("rows-taken:1:{signal}"), &words));
         assert_eq!(output.status.code(), Some(status), "{output:?}");
-        assert!(said(&output).contains("the inventory is incomplete (interrupted): "), "{output:?}");
+        assert!(stderr_of(&output).contains("the inventory is incomplete (interrupted): "), "{output:?}");
         assert_eq!(manifest(&out)["completeness"]["stopped"], "interrupted");
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-        assert_whole(&out, &expected);
+        assert_complete(&out, &expected);
     }
 }
 
 #[test]
-fn a_signal_that_is_to_be_ignored_ends_nothing() {
+fn an_ignored_signal_does_not_end_a_scan() {
     if !needs_faults() {
         return;
     }
@@ -313,11 +319,11 @@ fn a_signal_that_is_to_be_ignored_ends_nothing() {
 }
 
 #[test]
-fn a_deadline_is_kept_at_any_rate_and_what_is_missing_can_be_had_later() {
+fn a_deadline_is_kept_at_any_rate_and_the_scan_can_be_resumed() {
     let tree = bushy_tree();
-    let expected = whole(&tree, "whole", ".");
+    let expected = scan_completely(&tree, "whole", ".");
     let out = beside(&tree, "inv");
-    // All of it would take four minutes. The outer limit is for a scan that hangs.
+    // The whole scan would take four minutes. timeout(1) ends a scan that hangs.
     let mut command = Command::new("timeout");
     command.arg("120").arg(Program::AsDu.bin().join("fathom")).args([
         "scan",
@@ -328,7 +334,7 @@ fn a_deadline_is_kept_at_any_rate_and_what_is_missing_can_be_had_later() {
     ]);
     let output = run(command.arg("-o").arg(&out).arg(".").current_dir(tree.path()).env("LC_ALL", "C"));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said(&output).contains("the inventory is incomplete (deadline): "), "{output:?}");
+    assert!(stderr_of(&output).contains("the inventory is incomplete (deadline): "), "{output:?}");
     let (partial, all) = (entries(&out).len(), entries(&expected).len());
     assert!(partial < all, "{partial} of {all}");
     assert_eq!(manifest(&out)["completeness"]["stopped"], "deadline");
@@ -337,18 +343,18 @@ fn a_deadline_is_kept_at_any_rate_and_what_is_missing_can_be_had_later() {
     assert!(entries(&out).keys().eq(entries(&expected).keys()));
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said(&output).contains("the scan came to its end"), "{output:?}");
+    assert!(stderr_of(&output).contains("the scan came to its end"), "{output:?}");
 }
 
 #[test]
-fn what_changed_meanwhile_is_no_reason_to_fail() {
+fn a_directory_moved_before_the_resume_is_an_error_and_the_scan_completes() {
     if !needs_faults() {
         return;
     }
     let tree = bushy_tree();
     let out = beside(&tree, "inv");
     killed_at(&tree, &out, "journal-synced:2", &["."]);
-    // Directories that are open in the journal are partial in an inventory that ends here.
+    // A scan that ends here records the directories that are open in the journal as partial.
     let output = run(scan(&tree).args(["--resume", "--rate", "1", "--deadline", "1s", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let open = rows(&out, "dirs").into_iter().filter(|dir| dir["state"] == Field::Str("partial".into()));
@@ -358,7 +364,7 @@ fn what_changed_meanwhile_is_no_reason_to_fail() {
     fs::rename(&deepest, beside(&tree, "away")).unwrap();
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said(&output).contains("No such file or directory"), "{output:?}");
+    assert!(stderr_of(&output).contains("No such file or directory"), "{output:?}");
     let dirs = rows(&out, "dirs");
     assert_eq!(dirs.iter().filter(|dir| dir["state"] == Field::Str("partial".into())).count(), 1);
     assert_eq!(manifest(&out)["completeness"]["stopped"], Value::Null);
@@ -371,12 +377,12 @@ fn a_chain_too_deep_to_open_again_is_partial_and_all_else_is_there() {
     }
     let tree = Tree::parse("top/, top/a 1").deep("top/chain", 40, 255);
     let out = beside(&tree, "inv");
-    // At the innermost directory's end, where all are open.
+    // Stop in the innermost directory, where all directories of the chain are open.
     killed_at(&tree, &out, "journal-synced:2", &["--checkpoint", "1", "top"]);
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(
-        said(&output).matches("File name too long").count(),
+        stderr_of(&output).matches("File name too long").count(),
         1,
         "one line for all of them: {output:?}"
     );

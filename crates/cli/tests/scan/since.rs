@@ -1,4 +1,5 @@
-//! `--since`: what has changed is found, what has not is not read, and what may be old is what the page says.
+//! `--since`: changed directories are read, unchanged directories are not, and only the columns
+//! that the documentation names may be out of date.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,20 +15,21 @@ use crate::faults::{bushy_tree, needs_faults};
 use crate::resume::interrupted_and_resumed;
 use crate::support::random::Random;
 use crate::support::{Tree, skip};
-use crate::tables::{Cells, entries, manifest, number, rows, told};
-use crate::{beside, run, scan, varied, whole};
+use crate::tables::{RowValues, comparable_rows, entries, manifest, number, rows};
+use crate::{beside, run, scan, scan_completely, varied};
 
-/// Longer than directories have to be left alone for them not to be read, whatever second it is.
+/// Longer than a directory must be unchanged for `--since` to skip it, whatever the phase of the
+/// clock's second.
 pub(crate) const SETTLED: Duration = Duration::from_millis(3_300);
 
-/// A tree whose directories have been left alone for long enough, and an inventory of it.
+/// Returns a tree that has been unchanged for [`SETTLED`], and an inventory of it.
 fn settled(tree: Tree) -> (Tree, PathBuf) {
     std::thread::sleep(SETTLED);
-    let old = whole(&tree, "old", ".");
+    let old = scan_completely(&tree, "old", ".");
     (tree, old)
 }
 
-/// Scans again into `name`; what was said.
+/// Scans into `name` with `--since`. Returns the inventory and the standard error.
 fn again(tree: &Tree, old: &Path, name: &str, words: &str) -> (PathBuf, String) {
     let out = beside(tree, name);
     let output =
@@ -36,12 +38,13 @@ fn again(tree: &Tree, old: &Path, name: &str, words: &str) -> (PathBuf, String) 
     (out, String::from_utf8(output.stderr).unwrap())
 }
 
-fn is_dir(cells: &Cells) -> bool {
+fn is_dir(cells: &RowValues) -> bool {
     cells.contains_key("post")
 }
 
-/// The columns that say what there is, without what may be old of entries that were not looked at.
-fn sure(cells: &Cells) -> BTreeMap<&str, &Field> {
+/// Returns the columns that must be current. Leaves out those that may be out of date for entries
+/// that were not examined.
+fn sure(cells: &RowValues) -> BTreeMap<&str, &Field> {
     let stale = [
         "size", "blocks", "atime", "atime_ns", "mtime", "mtime_ns", "ctime", "ctime_ns", "mode", "uid",
         "gid", "nlink",
@@ -58,39 +61,39 @@ fn sure(cells: &Cells) -> BTreeMap<&str, &Field> {
         .collect()
 }
 
-/// The path of the directory that an entry is in.
+/// Returns the path of the directory that contains an entry.
 fn parent(path: &[u8]) -> &[u8] {
     &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)]
 }
 
 #[test]
-fn nothing_is_read_where_nothing_has_changed() {
+fn unchanged_directories_are_not_read() {
     let (tree, old) = settled(varied());
     for model in ["sync", "threads=7", "auto", "async-par", "uring"] {
-        let (new, said) = match model {
+        let (new, stderr) = match model {
             "uring" if !run(scan(&tree).args(["--io", "uring", "-o", "../ring", "p"])).status.success() => {
                 skip("io_uring is not available here");
                 continue;
             }
             _ => again(&tree, &old, &format!("new-{model}"), &format!("--io {model} --stats")),
         };
-        let (mut expected, mut found) = (told(&old), told(&new));
+        let (mut expected, mut found) = (comparable_rows(&old), comparable_rows(&new));
         expected.sort();
         found.sort();
         let dirs = rows(&new, "dirs");
         let count = |manifest: serde_json::Value| manifest["since"]["directories"].as_u64().unwrap();
         assert_eq!(count(manifest(&new)), dirs.len() as u64, "{model}");
-        assert!(said.contains(&format!(
+        assert!(stderr.contains(&format!(
             "fathom scan: {0} of {0} directories had not changed: their {1} entries are taken from '{2}', as they were then\n",
             dirs.len(),
             rows(&new, "entries").len(),
             old.canonicalize().unwrap().display(),
-        )), "{model}: {said}");
+        )), "{model}: {stderr}");
         assert!(found == expected, "{model}");
     }
 }
 
-/// Changes of every kind.
+/// Makes changes of every kind.
 fn change(tree: &Tree) {
     let at = |name: &str| tree.path().join(name);
     fs::write(at("a/empty/new"), "new").unwrap();
@@ -102,22 +105,22 @@ fn change(tree: &Tree) {
     fs::remove_dir_all(at("deep/2")).unwrap();
     fs::write(at("deep/2"), "a file now").unwrap();
     fs::hard_link(at("file"), at("deep/3/link")).unwrap();
-    // These are not seen, as the page says.
+    // According to the documentation, these changes are not detected.
     fs::write(at("quiet/written"), vec![b'x'; 100_000]).unwrap();
     fs::set_permissions(at("quiet/mode"), Permissions::from_mode(0o600)).unwrap();
-    // This is.
+    // This change is detected.
     fs::set_permissions(at("watched"), Permissions::from_mode(0o700)).unwrap();
     File::options().append(true).open(at("watched/f")).unwrap().set_len(77).unwrap();
 }
 
 #[test]
-fn what_has_changed_is_found_and_only_what_is_in_files_can_be_old() {
+fn changes_are_found_and_only_columns_of_files_may_be_stale() {
     let tree = varied().with(
         "deep/1/f 3, deep/2/g 4, deep/2/h/i 1, deep/3/j 1, quiet/written 3, quiet/mode 3, quiet/sub/k 1, watched/f 1",
     );
     let (tree, old) = settled(tree);
     change(&tree);
-    let fresh = entries(&whole(&tree, "fresh", "."));
+    let fresh = entries(&scan_completely(&tree, "fresh", "."));
     let before = entries(&old);
     for model in ["sync", "threads=7", "auto"] {
         let (new, _) = again(&tree, &old, &format!("new-{model}"), &format!("--io {model}"));
@@ -146,17 +149,17 @@ fn what_has_changed_is_found_and_only_what_is_in_files_can_be_old() {
 }
 
 #[test]
-fn what_was_changed_while_it_was_scanned_is_read_again() {
+fn a_directory_changed_during_the_scan_is_read_again() {
     let tree = Tree::parse("d/f 1");
-    // No time passes between the tree's last change and the scan.
-    let old = whole(&tree, "old", ".");
-    let (new, said) = again(&tree, &old, "new", "");
-    assert!(said.starts_with("fathom scan: 0 of 2 directories had not changed"), "{said}");
+    // The scan follows the tree's last change immediately.
+    let old = scan_completely(&tree, "old", ".");
+    let (new, stderr) = again(&tree, &old, "new", "");
+    assert!(stderr.starts_with("fathom scan: 0 of 2 directories had not changed"), "{stderr}");
     assert_eq!(manifest(&new)["since"]["entries"], 0);
 }
 
 #[test]
-fn a_scan_since_another_goes_on_after_it_was_ended() {
+fn a_scan_with_since_can_be_resumed() {
     if !needs_faults() {
         return;
     }
@@ -165,31 +168,31 @@ fn a_scan_since_another_goes_on_after_it_was_ended() {
         fs::write(tree.path().join(format!("t{top}/s{top}/deep/new")), "n").unwrap();
     }
     let (expected, _) = again(&tree, &old, "whole", "");
-    let expected = told(&expected).into_iter().collect::<BTreeSet<_>>();
+    let expected = comparable_rows(&expected).into_iter().collect::<BTreeSet<_>>();
     let out = beside(&tree, "inv");
     let mut random = Random::new(9);
     let words = ["--since", old.to_str().unwrap(), "."];
     let runs = interrupted_and_resumed(&tree, &mut random, &out, &words);
     println!("{runs} runs");
     assert!(runs > 2, "it was never interrupted");
-    let found = told(&out).into_iter().collect::<BTreeSet<_>>();
+    let found = comparable_rows(&out).into_iter().collect::<BTreeSet<_>>();
     assert_eq!(found.difference(&expected).next(), None);
     assert_eq!(expected.difference(&found).next(), None);
     assert!(manifest(&out)["since"]["directories"].as_u64().unwrap() > 20);
 }
 
 #[test]
-fn without_a_sound_inventory_nothing_is_begun() {
+fn a_damaged_inventory_is_refused() {
     let tree = Tree::parse("d/f 1");
-    let old = whole(&tree, "old", ".");
+    let old = scan_completely(&tree, "old", ".");
     let begin = |since: &Path| {
         let output = run(scan(&tree).arg("--since").arg(since).args(["-o", "../new", "."]));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(!beside(&tree, "new").exists() && !beside(&tree, "new.part").exists());
         String::from_utf8(output.stderr).unwrap()
     };
-    let said = begin(Path::new("none"));
-    assert_eq!(said, "fathom scan: cannot read 'none': No such file or directory\n");
+    let stderr = begin(Path::new("none"));
+    assert_eq!(stderr, "fathom scan: cannot read 'none': No such file or directory\n");
     for table in ["dirs", "entries"] {
         let file = old.join(format!("{table}-00000.parquet"));
         let sound = fs::read(&file).unwrap();
@@ -197,8 +200,8 @@ fn without_a_sound_inventory_nothing_is_begun() {
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&file, damaged).unwrap();
-        let said = begin(&old);
-        assert!(said.contains("it is not as it was written"), "{said}");
+        let stderr = begin(&old);
+        assert!(stderr.contains("it is not as it was written"), "{stderr}");
         fs::write(&file, sound).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of an inventory, read by somebody else's code.
+//! Reads the tables of an inventory with the parquet crate.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ pub(crate) fn manifest(inventory: &Path) -> Value {
     serde_json::from_slice(&fs::read(inventory.join("manifest.json")).unwrap()).unwrap()
 }
 
-pub(crate) type Cells = BTreeMap<String, Field>;
+pub(crate) type RowValues = BTreeMap<String, Field>;
 
-/// All rows of a table, read by somebody else's code, in the order of the files.
-pub(crate) fn rows(inventory: &Path, table: &str) -> Vec<Cells> {
+/// Returns all rows of a table, in the order of its files.
+pub(crate) fn rows(inventory: &Path, table: &str) -> Vec<RowValues> {
     let manifest = manifest(inventory);
     let files = manifest["files"].as_array().unwrap();
     let mut names: Vec<_> = files
@@ -27,12 +27,12 @@ pub(crate) fn rows(inventory: &Path, table: &str) -> Vec<Cells> {
     let cells = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
     let read = |name: &&str| {
         let reader = SerializedFileReader::new(File::open(inventory.join(name)).unwrap()).unwrap();
-        reader.into_iter().map(|row| cells(row.unwrap())).collect::<Vec<Cells>>()
+        reader.into_iter().map(|row| cells(row.unwrap())).collect::<Vec<RowValues>>()
     };
     names.iter().flat_map(read).collect()
 }
 
-pub(crate) fn number(cells: &Cells, column: &str) -> i64 {
+pub(crate) fn number(cells: &RowValues, column: &str) -> i64 {
     match &cells[column] {
         Field::Int(number) => i64::from(*number),
         Field::UInt(number) => i64::from(*number),
@@ -41,8 +41,8 @@ pub(crate) fn number(cells: &Cells, column: &str) -> i64 {
     }
 }
 
-/// A name or path, by its bytes.
-pub(crate) fn bytes(cells: &Cells, column: &str) -> Vec<u8> {
+/// Returns the bytes of a name or path.
+pub(crate) fn bytes(cells: &RowValues, column: &str) -> Vec<u8> {
     match (&cells[column], &cells[&format!("{column}_raw")]) {
         (_, Field::Bytes(raw)) => raw.data().to_vec(),
         (Field::Str(text), Field::Null) => text.as_bytes().to_vec(),
@@ -50,9 +50,9 @@ pub(crate) fn bytes(cells: &Cells, column: &str) -> Vec<u8> {
     }
 }
 
-/// The paths of directories, by their numbers: one that is not there is that of the parent and the
-/// name.
-fn paths(dirs: &[Cells]) -> BTreeMap<i64, Vec<u8>> {
+/// Returns the paths of directories by `dir_id`. A path that is not stored is the parent's path and
+/// the name.
+fn paths(dirs: &[RowValues]) -> BTreeMap<i64, Vec<u8>> {
     let mut dirs: Vec<_> = dirs.iter().collect();
     dirs.sort_by_key(|dir| number(dir, "dir_id"));
     let mut paths: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
@@ -66,8 +66,8 @@ fn paths(dirs: &[Cells]) -> BTreeMap<i64, Vec<u8>> {
     paths
 }
 
-/// Every entry, by its path: what the tables have of it.
-pub(crate) fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, Cells> {
+/// Returns every entry with its columns, by path.
+pub(crate) fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, RowValues> {
     let dirs = rows(inventory, "dirs");
     let paths = paths(&dirs);
     assert_eq!(paths.len(), dirs.len(), "each directory has a number of its own");
@@ -81,8 +81,8 @@ pub(crate) fn entries(inventory: &Path) -> BTreeMap<Vec<u8>, Cells> {
     found
 }
 
-/// All tables but for times of access and of the scan.
-pub(crate) fn told(inventory: &Path) -> Vec<String> {
+/// Returns the rows of all tables as text, without atimes and the time of the scan.
+pub(crate) fn comparable_rows(inventory: &Path) -> Vec<String> {
     let of = |table: &str| {
         let mut rows = rows(inventory, table);
         for row in &mut rows {

@@ -1,5 +1,5 @@
-"""Looks at two servers with headless Chromium: argv[1] lists directories, argv[2] has a program that routes in the browser and a
-recording. Downloads go to the directory argv[3]. Writes what it finds as JSON.
+"""Loads pages of two servers in headless Chromium: argv[1] lists directories, argv[2] has a single-page application and a
+recording. Downloads go to the directory argv[3]. Writes the observations as JSON.
 """
 
 import json
@@ -40,7 +40,7 @@ def wait(browser, look):
 
 
 def console(browser):
-    """What the browser complained about since. Browsers ask for an icon, which these directories have not."""
+    """Returns the new messages of the browser's console, except for the missing icon, which browsers request."""
     messages = [entry["message"] for entry in browser.get_log("browser")]
     return [message for message in messages if "/favicon.ico" not in message]
 
@@ -50,7 +50,7 @@ def click(browser, text):
 
 
 def sort(browser, url):
-    """The names after a click on each column's head, until that says it is sorted by it."""
+    """Clicks each column's header until it is marked as sorted. Returns the names in each order."""
     shown = {}
     browser.get(f"{url}/sorted/")
     for head in ("Name", "Size", "Modified"):
@@ -63,7 +63,7 @@ def sort(browser, url):
 
 
 def widths(browser, url):
-    """How wide the pages are that a telephone shows."""
+    """Returns the width of the pages in pixels on the screen of a telephone."""
     size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     found = {}
@@ -75,8 +75,8 @@ def widths(browser, url):
 
 
 def laptop(browser, url):
-    """What a laptop of 1366 by 768 pixels shows of a directory, whose browser has 657 of them: rows that are in view, and the names
-    that are left by a filter that was typed."""
+    """Opens a directory in a browser window of 1366 by 657 pixels, as on a laptop of 1366 by 768. Returns the visible rows, and
+    the names that a filter leaves."""
     size = {"width": 1366, "height": 657, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(f"{url}/many/")
@@ -106,7 +106,7 @@ def hostile(browser, url, downloads):
         "protocols": browser.execute_script(PROTOCOLS),
         "dialogs": dialogs(browser),
     }
-    # The type of such a file is unknown, so that it is downloaded rather than shown.
+    # The media type of this file is unknown, so the browser downloads it.
     click(browser, "javascript:alert(1)")
     wait(browser, lambda: any(file.read_bytes() == b"harmless" for file in downloads.iterdir() if file.is_file()))
     report["dialogs"] += dialogs(browser)
@@ -129,7 +129,7 @@ def route(browser, url):
 
 
 def seek(browser, url):
-    """What happens when somebody jumps to 500 seconds from the beginning."""
+    """Seeks to 500 seconds from the beginning. Returns the position and the ranges requested."""
     browser.get_log("performance")
     browser.get(f"{url}/player.html")
     video = "document.querySelector('video')"
@@ -137,7 +137,7 @@ def seek(browser, url):
     browser.execute_script(f"{video}.currentTime = 500")
     wait(browser, lambda: browser.execute_script(f"return !{video}.seeking && {video}.readyState >= 2"))
     report = browser.execute_script(f"return {{time: {video}.currentTime, duration: {video}.duration}}")
-    # The answers end, and are logged, when nobody wants them any more.
+    # The browser aborts the remaining requests when it leaves the page, so that their responses are logged.
     browser.get("about:blank")
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     responses = [message["params"]["response"] for message in messages if message["method"] == "Network.responseReceived"]

@@ -1,5 +1,5 @@
-//! A browser, headless Chromium, which `tools/setup-test.sh` installs: what it shows of a listing, does with hostile names, loads for a
-//! deep link, and asks for when somebody seeks in a recording.
+//! Headless Chromium, which `tools/setup-test.sh` installs: how it displays a listing and hostile
+//! names, the file that a deep link loads, and the range that seeking in a recording requests.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::server::{Home, bytes, finish, script, until};
+use crate::server::{ServeDirectory, bytes, finish, script, until};
 use crate::support::skip;
 
 const NAMES: [&str; 8] = [
@@ -22,11 +22,11 @@ const NAMES: [&str; 8] = [
     "a&lt;b&amp;c",
     "new\nline",
 ];
-/// Of the recording: 16 bits of each of two channels, 44,100 times a second.
+/// Bytes per second of the recording: two channels of 16 bits at 44,100 Hz.
 const BYTES_PER_SECOND: u32 = 44_100 * 4;
 const SECONDS: u32 = 600;
 
-/// Python with Selenium, if it was made and there is a browser for it.
+/// Returns the Python interpreter with Selenium; `None` if it or the browser is not installed.
 fn python() -> Option<PathBuf> {
     let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
     let python = env.join("bin/python3");
@@ -38,7 +38,7 @@ fn python() -> Option<PathBuf> {
     missing.is_none().then_some(python)
 }
 
-/// A recording of silence, which takes no room on the disk.
+/// Writes a recording of silence, as a sparse file.
 fn record(path: &Path) {
     let length = BYTES_PER_SECOND * SECONDS;
     let mut head = Vec::new();
@@ -63,8 +63,8 @@ fn record(path: &Path) {
     file.set_len(u64::from(length) + head.len() as u64).unwrap();
 }
 
-fn listing() -> Home {
-    let home = Home::new();
+fn listing() -> ServeDirectory {
+    let home = ServeDirectory::new();
     NAMES.iter().for_each(|name| home.file(&format!("hostile/{name}"), b"harmless"));
     for (name, size, day) in
         [("b.bin", 300_000, "2021-01-01"), ("a.bin", 20, "2022-01-01"), ("c.bin", 5_000, "2020-01-01")]
@@ -80,16 +80,17 @@ fn listing() -> Home {
     home
 }
 
-fn program() -> Home {
+fn program() -> ServeDirectory {
     let page = b"<!DOCTYPE html><title>app</title><link rel=icon href=data:,><script src=/app.js></script><p id=shown></p>";
     let code = b"addEventListener('load', () => { document.getElementById('shown').textContent = 'at ' + location.pathname; });";
-    let home = Home::with(&[("index.html", page), ("app.js", code)]);
+    let home = ServeDirectory::with(&[("index.html", page), ("app.js", code)]);
     home.file("player.html", b"<!DOCTYPE html><title>player</title><link rel=icon href=data:,><video preload=metadata src=/long.wav></video>");
     record(&home.at("www/long.wav"));
     home
 }
 
-/// What the browser reports; nothing if there is none. It is started once for all tests.
+/// Returns the browser's report, or `None` without a browser. The browser is started once for all
+/// tests.
 fn report() -> Option<&'static Value> {
     static REPORT: OnceLock<Option<Value>> = OnceLock::new();
     let report = REPORT.get_or_init(|| {
@@ -104,7 +105,7 @@ fn report() -> Option<&'static Value> {
         let (status, out, err) = finish(&mut command);
         assert_eq!(status, Some(0), "{err}");
         let mut report: Value = serde_json::from_str(&out).unwrap();
-        // Lines are a moment behind.
+        // Log lines are written with a short delay.
         let log = until("the log has what was sought", || {
             let log = fs::read_to_string(program.at("log")).ok()?;
             (partial(&log) >= 2).then_some(log)
@@ -165,7 +166,7 @@ fn a_click_downloads_the_file() {
 }
 
 #[test]
-fn hostile_names_are_names_and_nothing_else() {
+fn hostile_names_are_displayed_as_text() {
     let Some(report) = report() else { return };
     let hostile = &report["hostile"];
     let mut names: Vec<String> =
@@ -188,12 +189,12 @@ fn a_deep_link_loads_the_program() {
 }
 
 #[test]
-fn seeking_in_a_recording_asks_for_a_range() {
+fn seeking_in_a_recording_requests_a_range() {
     let Some(report) = report() else { return };
     let seek = &report["seek"];
     assert_eq!(seek["duration"], json!(SECONDS), "{seek}");
     assert_eq!(seek["time"], json!(500), "{seek}");
-    // The place is about 500 seconds from the beginning, and was not read up to.
+    // Playback continues about 500 seconds from the beginning, which had not been loaded before.
     let far = u64::from(BYTES_PER_SECOND * 490);
     let starts: Vec<u64> = seek["ranges"]
         .as_array()
@@ -205,7 +206,7 @@ fn seeking_in_a_recording_asks_for_a_range() {
     assert!(partial(report["log"].as_str().unwrap()) >= 2, "{}", report["log"]);
 }
 
-/// How often parts of the recording were served.
+/// Returns the number of partial responses for the recording.
 fn partial(log: &str) -> usize {
     log.lines().filter(|line| line.contains("GET /long.wav HTTP/1.1\" 206 ")).count()
 }

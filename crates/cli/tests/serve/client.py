@@ -1,5 +1,5 @@
-"""Asks the server at argv[1], which serves the directory argv[2], by http.client and by bare sockets. Ends with a traceback if
-something is not as it should be.
+"""Sends requests to the server at argv[1], which serves the directory argv[2], with http.client and with plain sockets.
+Fails with a traceback if a response is wrong.
 """
 
 import http.client
@@ -14,7 +14,7 @@ FILES = {name: (ROOT / name).read_bytes() for name in ("a.txt", "a.bin", "long.b
 
 
 def keep_alive(count):
-    """One connection serves all requests."""
+    """Sends all requests over one connection."""
     connection = http.client.HTTPConnection(ADDRESS, timeout=60)
     connection.connect()
     kept = connection.sock
@@ -33,7 +33,7 @@ def keep_alive(count):
 
 
 def ask(data, timeout=60):
-    """All bytes that come back until the server ends the connection."""
+    """Sends data and returns all bytes until the server closes the connection."""
     with socket.create_connection((HOST, int(PORT)), timeout=timeout) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -44,7 +44,7 @@ def ask(data, timeout=60):
 
 
 def responses(data):
-    """The statuses and bodies in what came back; all of it has to be responses with lengths."""
+    """Parses the received bytes, which must be responses with a Content-Length, into statuses and bodies."""
     found = []
     while data:
         head, _, data = data.partition(b"\r\n\r\n")
@@ -59,7 +59,7 @@ def responses(data):
 
 
 def pipeline(count):
-    """Requests that do not wait for responses get them in their order."""
+    """Pipelined requests are answered in order."""
     names = ["a.bin" if number % 50 == 0 else "a.txt" for number in range(count)]
     wanted = b"".join(f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode() for name in names)
     assert responses(ask(wanted)) == [(200, FILES[name]) for name in names]
@@ -67,7 +67,7 @@ def pipeline(count):
 
 
 def half_closed():
-    """A client that has nothing more to say gets all that it asked for, however slowly it reads."""
+    """A client that has shut down its sending direction gets the whole response, even if it reads slowly."""
     with socket.create_connection((HOST, int(PORT)), timeout=60) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         connection.sendall(b"GET /long.bin HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -82,7 +82,7 @@ def half_closed():
 
 HIDDEN = b"GET /secret.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 CHUNKS = b"%x\r\n%s\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)
-# What a request has for a body is no request, however its length is said.
+# Each body contains a request, which must not be answered, however the request declares the length of its body.
 BODIES = [
     b"GET /a.txt HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
     b"POST /a.txt HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
@@ -97,13 +97,13 @@ BODIES = [
 
 
 def bodies():
-    """Requests with bodies get one response, or none; what is in a body is never answered."""
+    """A request with a body gets at most one response; a request inside the body gets none."""
     for data in BODIES:
         received = ask(data)
         assert b"hidden" not in received, data
         statuses = [status for status, _ in responses(received)]
         assert len(statuses) <= 1 and set(statuses) <= {200, 400, 405, 413, 501}, (data, statuses)
-    # A request after a body is one again, if the connection is kept.
+    # A request after the body is answered if the connection stays open.
     after = responses(ask(BODIES[2] + b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"))
     assert after in ([(200, FILES["a.txt"])], [(200, FILES["a.txt"]), (200, FILES["a.bin"])]), [status for status, _ in after]
     print("bodies", len(BODIES))

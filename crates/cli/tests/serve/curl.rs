@@ -1,30 +1,30 @@
-//! curl: bodies byte for byte, codings, ranges, conditions, users, other origins.
+//! curl: bodies, content codings, ranges, conditional requests, users, CORS.
 
 use std::fs;
 use std::process::Command;
 
-use crate::server::{Home, Server, bytes, finish, until};
+use crate::server::{ServeDirectory, Server, bytes, finish, until};
 use crate::support::{needs_tool, skip};
 
-/// A password's hash that others made: crypt_blowfish's test of `U*U`.
+/// A password hash of another implementation: crypt_blowfish's test vector for `U*U`.
 const USER: &str = "ann:$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW";
 
-/// What curl got.
+/// The last response that curl received, and curl's exit status.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct CurlResponse {
     /// curl's exit status.
     pub(crate) end: Option<i32>,
-    /// Of the last response.
+    /// Status of the last response.
     pub(crate) status: u16,
     pub(crate) version: String,
-    /// Lines of the last response's head.
+    /// Header lines of the last response.
     pub(crate) head: Vec<String>,
     pub(crate) body: Vec<u8>,
     pub(crate) err: String,
 }
 
-impl Reply {
-    /// The value of the header `name`, which is in lower case.
+impl CurlResponse {
+    /// Returns the value of the header `name`.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.iter().filter_map(|line| line.split_once(':'));
         fields.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
@@ -32,7 +32,7 @@ impl Reply {
 }
 
 /// Runs curl with `words` in the directory `home`.
-pub(crate) fn get(home: &Home, words: &[&str]) -> Reply {
+pub(crate) fn get(home: &ServeDirectory, words: &[&str]) -> CurlResponse {
     let dir = tempfile::tempdir_in(home.at("")).unwrap();
     let (head, body) = (dir.path().join("head"), dir.path().join("body"));
     let mut command = Command::new("curl");
@@ -43,12 +43,12 @@ pub(crate) fn get(home: &Home, words: &[&str]) -> Reply {
     if !words.contains(&"-o") {
         command.arg("-o").arg(&body);
     }
-    let (end, said, err) = finish(command.args(words).current_dir(home.at("")));
+    let (end, content_range, err) = finish(command.args(words).current_dir(home.at("")));
     let head = fs::read(&head).unwrap_or_default();
     let head = String::from_utf8_lossy(&head).trim_end().replace("\r\n", "\n");
     let last = head.rsplit("\n\n").next().unwrap_or_default();
-    let (status, version) = said.split_once(' ').unwrap_or_default();
-    Reply {
+    let (status, version) = content_range.split_once(' ').unwrap_or_default();
+    CurlResponse {
         end,
         status: status.parse().unwrap_or(0),
         version: version.to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn get(home: &Home, words: &[&str]) -> Reply {
     }
 }
 
-/// Whether curl is there, with `feature` if one is named.
+/// Whether curl is installed, with `feature` if it is not empty.
 pub(crate) fn needs_curl(feature: &str) -> bool {
     if !needs_tool("curl") {
         return false;
@@ -83,7 +83,7 @@ fn bodies_arrive_byte_for_byte_under_every_model() {
     let sizes = [0, 1, 4095, 4096, 65_536, 65_537, 5_000_000];
     let contents: Vec<(String, Vec<u8>)> =
         sizes.iter().map(|size| (format!("{size}.bin"), bytes(*size))).collect();
-    let home = Home::new();
+    let home = ServeDirectory::new();
     contents.iter().for_each(|(name, content)| home.file(name, content));
     for model in ["auto", "sync", "nowait", "pool", "tokio", "sendfile", "uring"] {
         if model == "uring"
@@ -93,7 +93,7 @@ fn bodies_arrive_byte_for_byte_under_every_model() {
             continue;
         }
         let server = home.serve(&format!("--io={model}"));
-        // What was asked for before comes from memory where a model keeps it.
+        // The second request of a file is answered from memory by models that cache bodies.
         for (name, content) in contents.iter().chain(&contents) {
             let reply = get(&home, &[&at(&server, &format!("/{name}"))]);
             assert_eq!((reply.end, reply.status), (Some(0), 200), "{model} {name}: {}", reply.err);
@@ -109,7 +109,11 @@ fn texts_are_compressed_as_the_client_can_read_them() {
         return;
     }
     let text = "All work and no play makes a server dull. ".repeat(2000);
-    let home = Home::with(&[("a.txt", text.as_bytes()), ("a.bin", text.as_bytes()), ("small.txt", b"tiny")]);
+    let home = ServeDirectory::with(&[
+        ("a.txt", text.as_bytes()),
+        ("a.bin", text.as_bytes()),
+        ("small.txt", b"tiny"),
+    ]);
     let server = home.serve("--compress");
     for (coding, feature) in [("gzip", "libz"), ("br", "brotli"), ("zstd", "zstd")] {
         if !needs_curl(feature) {
@@ -139,12 +143,12 @@ fn texts_are_compressed_as_the_client_can_read_them() {
 }
 
 #[test]
-fn what_was_compressed_before_is_sent_to_those_who_take_it() {
+fn precompressed_files_are_sent_to_clients_that_accept_them() {
     if !needs_curl("libz") || !needs_tool("gzip") {
         return;
     }
     let text = "All work and no play makes a server dull. ".repeat(2000);
-    let home = Home::with(&[("a.txt", text.as_bytes())]);
+    let home = ServeDirectory::with(&[("a.txt", text.as_bytes())]);
     let (status, ..) = finish(Command::new("gzip").args(["--keep", "--best"]).arg(home.at("www/a.txt")));
     assert_eq!(status, Some(0));
     let server = home.serve("--precompressed");
@@ -157,12 +161,12 @@ fn what_was_compressed_before_is_sent_to_those_who_take_it() {
 }
 
 #[test]
-fn ranges_are_those_bytes() {
+fn ranges_have_the_requested_bytes() {
     if !needs_curl("") {
         return;
     }
     let content = bytes(1_000_000);
-    let home = Home::with(&[("a.bin", &content)]);
+    let home = ServeDirectory::with(&[("a.bin", &content)]);
     let server = home.serve("");
     let url = at(&server, "/a.bin");
     for (range, expected) in [
@@ -173,8 +177,8 @@ fn ranges_are_those_bytes() {
         ("500000-9999999", 500_000..1_000_000),
     ] {
         let reply = get(&home, &["-r", range, &url]);
-        let said = format!("bytes {}-{}/1000000", expected.start, expected.end - 1);
-        assert_eq!((reply.status, reply.header("content-range")), (206, Some(&*said)), "{range}");
+        let content_range = format!("bytes {}-{}/1000000", expected.start, expected.end - 1);
+        assert_eq!((reply.status, reply.header("content-range")), (206, Some(&*content_range)), "{range}");
         assert!(reply.body == content[expected], "{range}");
     }
     let beyond = get(&home, &["-r", "1000000-", &url]);
@@ -191,8 +195,9 @@ fn ranges_are_those_bytes() {
     }
 }
 
-/// Begins to download `url` and has the server killed meanwhile: how much there is of it.
-fn cut_off(home: &Home, server: Server, url: &str) -> u64 {
+/// Starts a download of `url`, kills the server meanwhile, and returns the number of bytes
+/// received.
+fn cut_off(home: &ServeDirectory, server: Server, url: &str) -> u64 {
     let words = ["--disable", "--silent", "--noproxy", "*", "--limit-rate", "1M", "-o", "part", url];
     let mut curl = Command::new("curl").args(words).current_dir(home.at("")).spawn().unwrap();
     let length = || Some(fs::metadata(home.at("part")).ok()?.len());
@@ -208,7 +213,7 @@ fn a_download_that_was_cut_off_is_resumed() {
         return;
     }
     let content = bytes(32 << 20);
-    let home = Home::with(&[("a.bin", &content)]);
+    let home = ServeDirectory::with(&[("a.bin", &content)]);
     let server = home.serve("");
     let url = at(&server, "/a.bin");
     let had = cut_off(&home, server, &url);
@@ -227,15 +232,15 @@ fn a_download_that_was_cut_off_is_resumed() {
 }
 
 #[test]
-fn a_head_is_that_of_the_body() {
+fn a_head_response_has_the_headers_of_get() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.html", &bytes(100_000))]);
+    let home = ServeDirectory::with(&[("a.html", &bytes(100_000))]);
     let server = home.serve("");
     let url = at(&server, "/a.html");
     let (head, full) = (get(&home, &["--head", &url]), get(&home, &[&url]));
-    let fields = |reply: &Reply| -> Vec<String> {
+    let fields = |reply: &CurlResponse| -> Vec<String> {
         let mut fields: Vec<String> =
             reply.head.iter().filter(|line| !line.starts_with("date:")).cloned().collect();
         fields.sort();
@@ -246,11 +251,11 @@ fn a_head_is_that_of_the_body() {
 }
 
 #[test]
-fn what_the_client_has_is_not_sent_again() {
+fn conditional_requests_get_304() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"first")]);
+    let home = ServeDirectory::with(&[("a.txt", b"first")]);
     let server = home.serve("--etag=inode");
     let url = at(&server, "/a.txt");
     let day = |day: &str| {
@@ -267,8 +272,8 @@ fn what_the_client_has_is_not_sent_again() {
     let unchanged = get(&home, &["--etag-compare", "etag", &url]);
     assert_eq!((unchanged.status, unchanged.body.as_slice()), (304, &b""[..]));
     assert_eq!(unchanged.header("etag"), first.header("etag"));
-    // Another file with the same length and the same time, as builds make them: a tag with the inode
-    // number tells them apart.
+    // Builds produce another file with the same length and mtime. The entity tag contains the inode
+    // number, so it differs.
     fs::write(home.at("other"), b"other").unwrap();
     fs::rename(home.at("other"), home.at("www/a.txt")).unwrap();
     day("2020-02-02T00:00:00Z");
@@ -279,12 +284,12 @@ fn what_the_client_has_is_not_sent_again() {
 }
 
 #[test]
-fn the_first_version_of_the_protocol_is_spoken() {
+fn http_1_0_is_served() {
     if !needs_curl("") {
         return;
     }
     let content = bytes(300_000);
-    let home = Home::with(&[("a.bin", &content)]);
+    let home = ServeDirectory::with(&[("a.bin", &content)]);
     let server = home.serve("");
     let reply = get(&home, &["--http1.0", &at(&server, "/a.bin")]);
     assert_eq!((reply.end, reply.status), (Some(0), 200), "{}", reply.err);
@@ -292,11 +297,11 @@ fn the_first_version_of_the_protocol_is_spoken() {
 }
 
 #[test]
-fn users_are_asked_for_their_password() {
+fn users_must_authenticate() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"secret")]);
+    let home = ServeDirectory::with(&[("a.txt", b"secret")]);
     fs::write(home.at("users"), format!("{USER}\n")).unwrap();
     let server = home.serve("--auth-file users --metrics --health --access-log=log");
     for (path, user, status) in [
@@ -325,22 +330,25 @@ fn users_are_asked_for_their_password() {
 }
 
 #[test]
-fn other_origins_are_told_what_they_may() {
+fn cors_headers_are_sent_to_other_origins() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("--cors=https://a.example");
     let url = at(&server, "/a.txt");
     let preflight = |origin: &str| {
         let origin = format!("Origin: {origin}");
         get(&home, &["-X", "OPTIONS", "-H", &origin, "-H", "Access-Control-Request-Method: GET", &url])
     };
-    let asked = preflight("https://a.example");
-    assert_eq!((asked.status, asked.header("access-control-allow-origin")), (204, Some("https://a.example")));
+    let allowed = preflight("https://a.example");
+    assert_eq!(
+        (allowed.status, allowed.header("access-control-allow-origin")),
+        (204, Some("https://a.example"))
+    );
     assert!(
-        asked.header("access-control-allow-methods").is_some_and(|methods| methods.contains("GET")),
-        "{asked:?}"
+        allowed.header("access-control-allow-methods").is_some_and(|methods| methods.contains("GET")),
+        "{allowed:?}"
     );
     assert_eq!(preflight("https://b.example").header("access-control-allow-origin"), None);
     let simple = get(&home, &["-H", "Origin: https://a.example", &url]);
@@ -355,7 +363,7 @@ fn other_methods_are_refused() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("");
     let url = at(&server, "/a.txt");
     for words in [&["-X", "DELETE"][..], &["-d", "x=1"], &["-T", "www/a.txt"], &["-X", "TRACE"]] {
@@ -368,13 +376,13 @@ fn other_methods_are_refused() {
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
 }
 
-/// A reverse proxy uses HTTP/2 without TLS to a server that has no certificates.
+/// A reverse proxy uses HTTP/2 without TLS if the server has no certificate.
 #[test]
-fn without_tls_version_2_says_what_version_1_does() {
+fn http_2_without_tls_answers_like_http_1() {
     if !needs_curl("HTTP2") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here"), ("b.bin", &bytes(300_000))]);
+    let home = ServeDirectory::with(&[("a.txt", b"here"), ("b.bin", &bytes(300_000))]);
     let server = home.serve("");
     for (path, words) in [
         ("/a.txt", &[][..]),
@@ -396,7 +404,7 @@ fn without_tls_version_2_says_what_version_1_does() {
         }
         assert!(first.header("date").is_some() && second.header("date").is_some());
         assert_eq!(second.header("connection"), None);
-        // With -I the head is what curl writes.
+        // With -I, curl prints the header section as the body.
         if !words.contains(&"-I") {
             assert_eq!(first.body.len(), second.body.len(), "{path} {words:?}");
         }

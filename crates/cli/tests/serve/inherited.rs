@@ -1,4 +1,4 @@
-//! Sockets that others made, and sockets in the filesystem.
+//! Inherited sockets (systemd) and Unix sockets.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -7,10 +7,11 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::curl::{get, needs_curl};
-use crate::server::{Home, Server};
+use crate::server::{ServeDirectory, Server};
 use crate::support::needs_tool;
 
-/// What systemd does: listens, hands the socket over as descriptor 3, and becomes the program, whose number it knows.
+/// Imitates systemd: listens, passes the socket as descriptor 3, sets `LISTEN_PID`, and executes
+/// the program.
 const LAUNCHER: &str = "
 import os, socket, sys
 listener = socket.create_server(('127.0.0.1', 0))
@@ -20,7 +21,7 @@ os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[1], sys.argv[1:])
 ";
 
-fn launcher(home: &Home) -> Command {
+fn launcher(home: &ServeDirectory) -> Command {
     let mut command = Command::new("python3");
     command
         .args(["-c", LAUNCHER, env!("CARGO_BIN_EXE_fathom"), "serve", "-l", "systemd", "www"])
@@ -29,11 +30,11 @@ fn launcher(home: &Home) -> Command {
 }
 
 #[test]
-fn a_socket_that_was_handed_over_is_served() {
+fn an_inherited_socket_is_served() {
     if !needs_tool("python3") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let mut server = Server::start(&home, &mut launcher(&home));
     assert!(server.url.starts_with("http://127.0.0.1:"), "{}", server.url);
     for _ in 0..8 {
@@ -44,12 +45,13 @@ fn a_socket_that_was_handed_over_is_served() {
 }
 
 #[test]
-fn a_socket_in_the_filesystem_is_served_and_taken_away() {
+fn a_unix_socket_is_served_and_removed() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here"), ("index.html", b"index")]);
-    // A path of a socket is 108 bytes long at most: it is named from where the server is.
+    let home = ServeDirectory::with(&[("a.txt", b"here"), ("index.html", b"index")]);
+    // The path of a socket is at most 108 bytes long (unix(7)), so use a path relative to the
+    // server's directory.
     let start = || Server::start(&home, &mut home.command("-l unix:sock www"));
     let ask = || get(&home, &["--unix-socket", "sock", "http://any.example/a.txt"]);
     let mut server = start();
@@ -65,7 +67,7 @@ fn a_socket_in_the_filesystem_is_served_and_taken_away() {
     assert_eq!(server.status(), Some(0));
     assert!(!home.at("sock").exists(), "it is taken away at the end");
 
-    // One that was killed leaves its socket behind, which nobody has to take away.
+    // A killed server leaves its socket behind. The next server replaces it.
     drop(start());
     assert!(home.at("sock").exists());
     let server = start();

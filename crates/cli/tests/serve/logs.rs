@@ -1,4 +1,4 @@
-//! The access log: where it goes, what is in it, and that it can be put aside while the server runs.
+//! The access log: its destinations, its formats, and rotation while the server runs.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::curl::{get, needs_curl};
-use crate::server::{Home, Server, until};
+use crate::server::{ServeDirectory, Server, until};
 
-/// The lines of `text` that there are to be.
+/// Waits until `text` has at least `count` lines. Returns the lines.
 fn lines(what: &str, count: usize, text: impl Fn() -> String) -> Vec<String> {
     until(what, || {
         let text = text();
@@ -17,18 +17,18 @@ fn lines(what: &str, count: usize, text: impl Fn() -> String) -> Vec<String> {
     })
 }
 
-fn ask(home: &Home, server: &Server, path: &str) {
+fn ask(home: &ServeDirectory, server: &Server, path: &str) {
     let url = format!("{}{path}", server.url);
     assert_eq!(get(home, &["-A", "agent \"x\"", "-e", "http://b.example/", &url]).end, Some(0));
 }
 
 #[test]
-fn lines_are_those_that_others_read() {
+fn lines_are_in_the_combined_format() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
-    // Each worker hands on its lines when it has time: only one keeps them in order.
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
+    // Each worker flushes its lines independently: only a single worker keeps their order.
     let server = home.serve("--access-log=log --workers 1");
     ask(&home, &server, "/a.txt?b=c");
     ask(&home, &server, "/%0a%1b[31m%22");
@@ -43,11 +43,11 @@ fn lines_are_those_that_others_read() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_lines_have_the_same_values() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("--access-log=log --log-format=json");
     ask(&home, &server, "/a.txt");
     let read = lines("a line is written", 1, || fs::read_to_string(home.at("log")).unwrap());
@@ -58,11 +58,11 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn on_standard_output_it_is_alone() {
+fn the_log_on_standard_output_is_not_mixed_with_messages() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here"), ("index.html", b"index")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here"), ("index.html", b"index")]);
     let server = home.serve("--access-log -");
     assert_eq!(server.err(), format!("Serving 'www' on {}/\n", server.url));
     ask(&home, &server, "/a.txt");
@@ -71,11 +71,11 @@ fn on_standard_output_it_is_alone() {
 }
 
 #[test]
-fn a_log_that_was_put_aside_gets_no_more_lines() {
+fn a_renamed_log_gets_no_more_lines_after_a_signal() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("--access-log=log");
     ask(&home, &server, "/a.txt?before");
     let log = || fs::read_to_string(home.at("log")).unwrap_or_default();
@@ -96,7 +96,7 @@ fn the_last_lines_are_written_before_the_end() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let mut server = home.serve("--access-log=log");
     for number in 0..20 {
         ask(&home, &server, &format!("/a.txt?{number}"));
@@ -107,8 +107,8 @@ fn the_last_lines_are_written_before_the_end() {
 }
 
 #[test]
-fn a_signal_has_both_logs_opened_anew() {
-    let home = Home::with(&[("a.txt", b"here")]);
+fn a_signal_reopens_both_logs() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("--access-log log --error-log errors");
     for name in ["log", "errors"] {
         fs::rename(home.at(name), home.at(&format!("{name}.1"))).unwrap();
@@ -123,12 +123,12 @@ fn a_signal_has_both_logs_opened_anew() {
 }
 
 #[test]
-fn a_full_disk_is_said_on_standard_error() {
-    let home = Home::with(&[("a.txt", b"here")]);
+fn a_full_disk_is_reported_on_standard_error() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let mut server = home.serve("--access-log /dev/full");
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
-    let said = "fathom serve: cannot write access log '/dev/full': No space left on device\n";
-    until("it says that lines are lost", || (server.err() == said).then_some(()));
+    let stderr = "fathom serve: cannot write access log '/dev/full': No space left on device\n";
+    until("it says that lines are lost", || (server.err() == stderr).then_some(()));
     assert_eq!(server.get("/a.txt").0, 200);
     server.signal(Signal::TERM);
     assert_eq!(server.status(), Some(0));

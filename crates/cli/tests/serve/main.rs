@@ -1,5 +1,5 @@
-//! `fathom serve` as its users meet it: the program itself, started and ended by signals, with curl, wget, Python, a browser, h2load,
-//! openssl and slowhttptest at the other end. `tools/setup-test.sh` installs them.
+//! `fathom serve` as a process: started, stopped by signals, and used by curl, wget, Python, a
+//! browser, h2load, openssl and slowhttptest, which `tools/setup-test.sh` installs.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

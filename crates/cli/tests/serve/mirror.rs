@@ -1,4 +1,5 @@
-//! wget: a tree with hostile names, copied by following the listings' links, is the tree.
+//! wget: a recursive download of a tree with hostile names, through the links of the listings,
+//! equals the tree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
-use crate::server::{Home, bytes, finish};
+use crate::server::{ServeDirectory, bytes, finish};
 use crate::support::needs_tool;
 
-/// Names that mean something to a shell, a URL, HTML, a terminal or a browser; one is no UTF-8.
+/// Names that are special to a shell, a URL, HTML, a terminal or a browser. One is not UTF-8.
 const NAMES: [&[u8]; 22] = [
     b"plain.txt",
     b"two  spaces.txt",
@@ -19,7 +20,7 @@ const NAMES: [&[u8]; 22] = [
     b"quote\"double",
     b"new\nline",
     b"tab\tand\x1b[31mred",
-    // Not `%41`: wget decodes names of files twice, though it asks for the right ones.
+    // Not `%41`: wget requests the right file, but decodes its own file names twice.
     b"percent%zz%",
     b"hash#fragment",
     b"question?sort=name",
@@ -37,7 +38,7 @@ const NAMES: [&[u8]; 22] = [
     b"-rf",
 ];
 
-/// Everything below `dir`: contents by path.
+/// Returns the contents of all files below `dir`, by path.
 fn contents(dir: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut todo = vec![dir.to_owned()];
@@ -59,7 +60,7 @@ fn a_mirror_of_hostile_names_is_the_tree() {
     if !needs_tool("wget") {
         return;
     }
-    let home = Home::new();
+    let home = ServeDirectory::new();
     for (number, name) in NAMES.iter().enumerate() {
         let directory = home.at("www").join(OsStr::from_bytes(&[b"dir ", *name].concat()));
         fs::create_dir(&directory).unwrap();
@@ -78,7 +79,7 @@ fn a_mirror_of_hostile_names_is_the_tree() {
         "-e",
         "robots=off",
     ]);
-    // Names are kept as they are, and lists in another order are no other files.
+    // Keep names unchanged, and do not download listings in other orders as separate files.
     wget.args([
         "--restrict-file-names=nocontrol",
         "--no-iri",
@@ -89,7 +90,7 @@ fn a_mirror_of_hostile_names_is_the_tree() {
         finish(wget.arg(format!("{}/", server.url)).env("LC_ALL", "C").current_dir(home.at("")));
     assert_eq!(status, Some(0), "{err}");
     let mut copy = contents(&home.at("copy"));
-    // What wget calls the list of a directory.
+    // wget stores the listing of a directory under this name.
     copy.retain(|path, _| Path::new(OsStr::from_bytes(path)).file_name() != Some(OsStr::new("index.html")));
     let tree = contents(&home.at("www"));
     let names = |tree: &BTreeMap<Vec<u8>, Vec<u8>>| -> Vec<String> {

@@ -1,17 +1,17 @@
-//! Python's HTTP client, and bytes as no client would send them.
+//! Python's HTTP client, and malformed requests over plain sockets.
 
 use std::process::Command;
 
-use crate::server::{Home, bytes, finish, script};
+use crate::server::{ServeDirectory, bytes, finish, script};
 use crate::support::needs_tool;
 
 #[test]
-fn connections_are_kept_and_requests_are_told_apart() {
+fn connections_are_kept_alive_and_requests_are_separated() {
     if !needs_tool("python3") {
         return;
     }
     let (content, long) = (bytes(200_000), bytes(16 << 20));
-    let home = Home::with(&[
+    let home = ServeDirectory::with(&[
         ("a.txt", b"here"),
         ("a.bin", &content),
         ("secret.txt", b"hidden"),

@@ -1,5 +1,6 @@
-//! The program with files to serve: started, asked where it is, sent signals, and ended. What it writes goes to files, which tests read
-//! while it runs. A server that panicked fails its test.
+//! Runs the server on a directory of files: starts it, reads its address, sends it signals and
+//! stops it. Its output goes to files, which tests read while it runs. A test fails if its server
+//! panicked.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
@@ -14,24 +15,24 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// What is waited for has come by then on any machine, or never will.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(10);
+/// Time limit of every wait. Long enough for any machine.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Interval between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A directory of a test's own, in which `www` is what is served.
-pub(crate) struct Home(TempDir);
+/// A temporary directory, in which `www` is the directory to serve.
+pub(crate) struct ServeDirectory(TempDir);
 
-impl Home {
-    pub(crate) fn new() -> Home {
-        let home = Home(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
+impl ServeDirectory {
+    pub(crate) fn new() -> ServeDirectory {
+        let home = ServeDirectory(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
         fs::create_dir(home.at("www")).unwrap();
         home
     }
 
-    /// One that serves these files.
-    pub(crate) fn with(files: &[(&str, &[u8])]) -> Home {
-        let home = Home::new();
+    /// Creates the directory with these files in `www`.
+    pub(crate) fn with(files: &[(&str, &[u8])]) -> ServeDirectory {
+        let home = ServeDirectory::new();
         for (name, bytes) in files {
             home.file(name, bytes);
         }
@@ -42,14 +43,15 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// Makes the file `name` below `www`.
+    /// Creates the file `name` below `www`.
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) {
         let path = self.at("www").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
 
-    /// `fathom serve` with `words`, in this directory and without variables of the tests' own caller.
+    /// Returns `fathom serve` with `words`, in this directory and without `FATHOM_SERVE_` variables
+    /// of the environment.
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
         command.arg("serve").args(words.split_whitespace()).current_dir(self.0.path()).env("LC_ALL", "C");
@@ -65,31 +67,32 @@ impl Home {
         Server::start(self, &mut self.command(&format!("-l 127.0.0.1:0 {words} www")))
     }
 
-    /// Runs `fathom serve` with `words` where it is not to serve: its status, standard output and standard error.
+    /// Runs `fathom serve` with `words` that make it exit. Returns its status, standard output and
+    /// standard error.
     pub(crate) fn run(&self, words: &str) -> (Option<i32>, String, String) {
         finish(&mut self.command(words))
     }
 }
 
-/// Runs `command` to its end: its status, standard output and standard error.
+/// Runs `command` to its end. Returns its status, standard output and standard error.
 pub(crate) fn finish(command: &mut Command) -> (Option<i32>, String, String) {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A server that runs. Dropped, it is killed.
+/// A running server, which is killed on drop.
 pub(crate) struct Server {
     child: Child,
     out: PathBuf,
     err: PathBuf,
-    /// Where it says it is, without the last slash of a URL.
+    /// The URL that it printed, without the final slash.
     pub(crate) url: String,
 }
 
 impl Server {
-    /// Starts `command` and waits until it says where it is.
-    pub(crate) fn start(home: &Home, command: &mut Command) -> Server {
+    /// Starts `command` and waits until it prints its URL.
+    pub(crate) fn start(home: &ServeDirectory, command: &mut Command) -> Server {
         let dir = tempfile::tempdir_in(home.0.path()).unwrap().keep();
         let (out, err) = (dir.join("out"), dir.join("err"));
         command.stdin(Stdio::null()).stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
@@ -97,8 +100,8 @@ impl Server {
         let mut server = Server { child, out, err, url: String::new() };
         server.url = until("it says where it is", || {
             assert_eq!(server.child.try_wait().unwrap(), None, "it has ended: {}", server.err());
-            let said = server.out() + &server.err();
-            let line = said
+            let stderr = server.out() + &server.err();
+            let line = stderr
                 .split_inclusive('\n')
                 .find(|line| line.starts_with("Serving '") && line.ends_with('\n'))?;
             let first = line.trim_end().rsplit_once("' on ")?.1.split(", ").next()?;
@@ -107,7 +110,7 @@ impl Server {
         server
     }
 
-    /// Its host and port.
+    /// The host and the port.
     pub(crate) fn address(&self) -> &str {
         self.url.rsplit('/').next().unwrap()
     }
@@ -120,12 +123,12 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// What it wrote to standard output so far.
+    /// The standard output so far.
     pub(crate) fn out(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.out).unwrap()).into_owned()
     }
 
-    /// What it wrote to standard error so far.
+    /// The standard error so far.
     pub(crate) fn err(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap()).into_owned()
     }
@@ -134,17 +137,17 @@ impl Server {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Has it read its configuration again, and gives what it says of that.
+    /// Makes the server reload its configuration. Returns the message about it.
     pub(crate) fn reload(&self) -> String {
         let before = self.err().len();
         self.signal(Signal::HUP);
         until("it says whether it reloaded", || {
-            let said = self.err().get(before..)?.to_owned();
-            (said.ends_with('\n') && said.contains("reloaded")).then_some(said)
+            let stderr = self.err().get(before..)?.to_owned();
+            (stderr.ends_with('\n') && stderr.contains("reloaded")).then_some(stderr)
         })
     }
 
-    /// Its exit status, once it ends.
+    /// Waits until the server exits. Returns its status.
     pub(crate) fn status(&mut self) -> Option<i32> {
         until("it ends", || self.child.try_wait().unwrap()).code()
     }
@@ -153,15 +156,15 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// A connection to it, on which a read that waits too long fails.
+    /// Connects to the server, with a time limit for reads and writes.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
+        stream.set_write_timeout(Some(WAIT_MAX)).unwrap();
         stream
     }
 
-    /// The status and the body of what it has at `path`.
+    /// Requests `path`. Returns the status and the body.
     pub(crate) fn get(&self, path: &str) -> (u16, Vec<u8>) {
         let mut stream = self.connect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address());
@@ -173,12 +176,12 @@ impl Server {
         (status, bytes[end + 4..].to_vec())
     }
 
-    /// Descriptors it has open.
+    /// The number of descriptors that the server has open.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
-    /// Bytes of memory it has taken and not given back.
+    /// The server's resident memory, in bytes.
     pub(crate) fn resident(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -188,17 +191,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The kill fails if the server has exited already.
         let _gone = self.child.kill();
         let _status = self.child.wait();
-        let said = self.err();
-        if said.contains("panicked") && !std::thread::panicking() {
-            panic!("the server panicked: {said}");
+        let stderr = self.err();
+        if stderr.contains("panicked") && !std::thread::panicking() {
+            panic!("the server panicked: {stderr}");
         }
     }
 }
 
-/// What `look` finds, once it finds something.
+/// Polls `look` until it returns a value. Panics after the time limit.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -206,12 +209,12 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited too long until {what}");
-        sleep(LOOK);
+        assert!(start.elapsed() < WAIT_MAX, "waited too long until {what}");
+        sleep(POLL_INTERVAL);
     }
 }
 
-/// Bytes in which every offset can be told from its neighbours.
+/// Returns bytes in which every offset differs from its neighbours.
 pub(crate) fn bytes(len: usize) -> Vec<u8> {
     (0..len.div_ceil(8))
         .flat_map(|at| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes())
@@ -219,7 +222,7 @@ pub(crate) fn bytes(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A file of tests beside this one.
+/// Returns the path of a script beside this file.
 pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve").join(name)
 }

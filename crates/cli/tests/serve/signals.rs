@@ -1,4 +1,4 @@
-//! What signals do: a new configuration, an end in order, an end at once.
+//! Signals: reload, graceful shutdown, immediate shutdown.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,23 +7,23 @@ use std::net::TcpStream;
 use rustix::process::Signal;
 
 use crate::curl::{get, needs_curl};
-use crate::server::{Home, Server, bytes, until};
+use crate::server::{ServeDirectory, Server, bytes, until};
 
-/// More than the sockets between server and client hold.
+/// More than the socket buffers of server and client hold.
 const LONG: usize = 32 << 20;
 
-fn configure(home: &Home, value: &str) {
+fn configure(home: &ServeDirectory, value: &str) {
     let text = format!(
         "listen = ['127.0.0.1:0']\n[site]\nroot = 'www'\n[[site.headers]]\npath = '*'\nset = {{ X-Say = '{value}' }}\n"
     );
     fs::write(home.at("serve.toml"), text).unwrap();
 }
 
-fn says(home: &Home, server: &Server) -> Option<String> {
+fn says(home: &ServeDirectory, server: &Server) -> Option<String> {
     get(home, &[&format!("{}/a.txt", server.url)]).header("x-say").map(str::to_owned)
 }
 
-/// Asks for the long file and reads its head and some of its body.
+/// Requests the long file. Reads the header section and some of the body.
 fn begin(server: &Server) -> (TcpStream, Vec<u8>) {
     let mut stream = server.connect();
     stream.write_all(b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
@@ -40,11 +40,11 @@ fn begin(server: &Server) -> (TcpStream, Vec<u8>) {
 }
 
 #[test]
-fn hangup_has_a_new_configuration_used() {
+fn sighup_reloads_the_configuration() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     configure(&home, "one");
     let server = Server::start(&home, &mut home.command("-c serve.toml"));
     assert_eq!(says(&home, &server).as_deref(), Some("one"));
@@ -56,14 +56,14 @@ fn hangup_has_a_new_configuration_used() {
 }
 
 #[test]
-fn a_broken_configuration_changes_nothing_and_is_said() {
+fn an_invalid_configuration_is_reported_and_not_used() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     configure(&home, "one");
     let server = Server::start(&home, &mut home.command("-c serve.toml"));
-    for (text, said) in [
+    for (text, message) in [
         (
             "[site]\nroots = 'www'\n",
             "fathom serve: not reloaded: cannot read 'serve.toml': line 2, column 1: in site: unknown key 'roots'",
@@ -75,22 +75,25 @@ fn a_broken_configuration_changes_nothing_and_is_said() {
         ("io = 'zfs'\n", "fathom serve: not reloaded: "),
     ] {
         fs::write(home.at("serve.toml"), text).unwrap();
-        let heard = server.reload();
-        assert!(heard.starts_with(said), "{heard}");
+        let answer = server.reload();
+        assert!(answer.starts_with(message), "{answer}");
         assert_eq!(says(&home, &server).as_deref(), Some("one"), "{text}");
     }
 }
 
 #[test]
-fn what_takes_a_new_start_is_said() {
-    let home = Home::with(&[("a.txt", b"here")]);
+fn settings_that_need_a_restart_are_reported() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     configure(&home, "one");
     let server = Server::start(&home, &mut home.command("-c serve.toml"));
     fs::write(home.at("serve.toml"), "listen = ['127.0.0.1:1']\nworkers = 7\n[site]\nroot = 'www'\n")
         .unwrap();
-    let said = server.reload();
+    let message = server.reload();
     for key in ["listen", "workers"] {
-        assert!(said.contains(&format!("warning: '{key}' has changed, which takes a new start\n")), "{said}");
+        assert!(
+            message.contains(&format!("warning: '{key}' has changed, which takes a new start\n")),
+            "{message}"
+        );
     }
     assert_eq!(server.get("/a.txt").0, 200);
 }
@@ -98,14 +101,14 @@ fn what_takes_a_new_start_is_said() {
 #[test]
 fn a_download_under_way_is_finished_before_the_end() {
     let content = bytes(LONG);
-    let home = Home::with(&[("long", &content)]);
+    let home = ServeDirectory::with(&[("long", &content)]);
     let mut server = home.serve("");
     let mut idle = server.connect();
     idle.write_all(b"HEAD /long HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let (mut stream, mut body) = begin(&server);
     server.signal(Signal::TERM);
     until("nobody is let in any more", || TcpStream::connect(server.address()).is_err().then_some(()));
-    // A connection that only waits is ended, the other one is not.
+    // The idle connection is closed; the one with a response in progress is not.
     let mut answered = Vec::new();
     idle.read_to_end(&mut answered).unwrap();
     assert!(answered.starts_with(b"HTTP/1.1 200 OK\r\n") && server.runs());
@@ -116,8 +119,8 @@ fn a_download_under_way_is_finished_before_the_end() {
 }
 
 #[test]
-fn what_takes_too_long_is_cut_off() {
-    let home = Home::with(&[("long", &bytes(LONG))]);
+fn responses_beyond_the_grace_time_are_cut_off() {
+    let home = ServeDirectory::with(&[("long", &bytes(LONG))]);
     let mut server = home.serve("--drain 200ms");
     let _stream = begin(&server);
     server.signal(Signal::TERM);
@@ -126,7 +129,7 @@ fn what_takes_too_long_is_cut_off() {
 
 #[test]
 fn a_second_signal_does_not_wait() {
-    let home = Home::with(&[("long", &bytes(LONG))]);
+    let home = ServeDirectory::with(&[("long", &bytes(LONG))]);
     for (second, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let mut server = home.serve("--drain 1h");
         let _stream = begin(&server);
@@ -139,8 +142,8 @@ fn a_second_signal_does_not_wait() {
 }
 
 #[test]
-fn an_interrupt_ends_it_at_once() {
-    let home = Home::with(&[("long", &bytes(LONG))]);
+fn an_interrupt_ends_the_server_at_once() {
+    let home = ServeDirectory::with(&[("long", &bytes(LONG))]);
     let mut server = home.serve("");
     let _stream = begin(&server);
     server.signal(Signal::INT);

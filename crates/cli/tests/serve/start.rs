@@ -1,24 +1,25 @@
-//! How it starts: where it says it is, what it takes from where, and what it says when it cannot.
+//! Start of the server: the addresses that it prints, the precedence of its settings, and its
+//! errors.
 
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::curl::{get, needs_curl};
-use crate::server::{Home, Server};
+use crate::server::{ServeDirectory, Server};
 use crate::support::program::unprivileged;
 
 #[test]
 fn without_arguments_it_serves_the_current_directory_on_port_8080() {
-    let home = Home::new();
-    let said = home.run("--check");
+    let home = ServeDirectory::new();
+    let result = home.run("--check");
     let expected = "The configuration makes sense. Listens on 127.0.0.1:8080.\nsite: '.'\n";
-    assert_eq!(said, (Some(0), expected.to_owned(), String::new()));
+    assert_eq!(result, (Some(0), expected.to_owned(), String::new()));
 }
 
 #[test]
-fn it_says_where_it_is_and_is_there() {
-    let home = Home::with(&[("a.txt", b"here")]);
+fn the_printed_address_is_served() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("");
     let hint = "No index.html there, so / is answered 404; --listing lists directories\n";
     assert_eq!(server.out(), format!("Serving 'www' on {}/\n{hint}", server.url));
@@ -31,16 +32,16 @@ fn it_says_where_it_is_and_is_there() {
 
 #[test]
 fn a_file_is_served_alone() {
-    let home = Home::with(&[("a b.txt", b"here"), ("other.txt", b"no"), (".hidden", b"named")]);
+    let home = ServeDirectory::with(&[("a b.txt", b"here"), ("other.txt", b"no"), (".hidden", b"named")]);
     let mut command = home.command("-l 127.0.0.1:0");
     let alone = |mut server: Server| {
         server.url = server.url.rsplit_once('/').unwrap().0.to_owned();
         server
     };
     let server = Server::start(&home, command.arg("www/a b.txt"));
-    let said = server.out();
-    assert!(said.starts_with("Serving 'www/a b.txt' on http://127.0.0.1:"), "{said}");
-    assert!(said.ends_with("/a%20b.txt\n"), "{said}");
+    let message = server.out();
+    assert!(message.starts_with("Serving 'www/a b.txt' on http://127.0.0.1:"), "{message}");
+    assert!(message.ends_with("/a%20b.txt\n"), "{message}");
     let server = alone(server);
     assert_eq!(server.get("/a%20b.txt"), (200, b"here".to_vec()));
     for path in ["/other.txt", "/a%20b.txt/", "/.hidden", "/www/a%20b.txt", "/../www/other.txt"] {
@@ -52,18 +53,19 @@ fn a_file_is_served_alone() {
 }
 
 #[test]
-fn several_addresses_are_all_said_and_served() {
+fn several_addresses_are_printed_and_served() {
     if !needs_curl("") {
         return;
     }
     if TcpListener::bind("[::1]:0").is_err() {
         return crate::support::skip("needs IPv6");
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("-l [::1]:0");
-    let said = server.out();
-    let urls: Vec<&str> = said.lines().next().unwrap().rsplit_once("' on ").unwrap().1.split(", ").collect();
-    assert_eq!(urls.len(), 2, "{said}");
+    let message = server.out();
+    let urls: Vec<&str> =
+        message.lines().next().unwrap().rsplit_once("' on ").unwrap().1.split(", ").collect();
+    assert_eq!(urls.len(), 2, "{message}");
     for url in urls {
         let url = url.trim_end_matches('/');
         let other = get(&home, &[&format!("{url}/a.txt")]);
@@ -72,11 +74,11 @@ fn several_addresses_are_all_said_and_served() {
 }
 
 #[test]
-fn options_go_before_variables_and_those_before_the_file() {
+fn options_override_variables_and_variables_the_file() {
     if !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let rules = "[[site.headers]]\npath = '*'\nset = { X-From = 'file', X-File = 'yes' }\n";
     fs::write(
         home.at("serve.toml"),
@@ -107,11 +109,11 @@ fn options_go_before_variables_and_those_before_the_file() {
 }
 
 #[test]
-fn what_it_cannot_do_is_said_with_its_status() {
-    let home = Home::with(&[("a.txt", b"here")]);
+fn errors_have_a_message_and_a_status() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     fs::write(home.at("bad.toml"), "[site]\nroot = 'www'\nlistings = true\n").unwrap();
     fs::write(home.at("not.pem"), "hello\n").unwrap();
-    for (words, status, said) in [
+    for (words, status, message) in [
         ("nosuch", 1, "cannot open 'nosuch': No such file or directory\n"),
         ("www/a.txt/b", 1, "cannot open 'www/a.txt/b': Not a directory\n"),
         ("/dev/null", 1, "cannot open '/dev/null': Not a directory\n"),
@@ -174,26 +176,26 @@ fn what_it_cannot_do_is_said_with_its_status() {
     ] {
         let (ended, out, err) = home.run(words);
         assert_eq!((ended, out.as_str()), (Some(status), ""), "{words}: {err}");
-        assert!(err.starts_with("fathom serve: ") && err.contains(said), "{words}: {err}");
+        assert!(err.starts_with("fathom serve: ") && err.contains(message), "{words}: {err}");
     }
 }
 
 #[test]
-fn a_port_in_use_is_said() {
-    let home = Home::new();
+fn a_port_in_use_is_reported() {
+    let home = ServeDirectory::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let said = home.run(&format!("-l {address} www"));
+    let result = home.run(&format!("-l {address} www"));
     let expected = format!("fathom serve: cannot listen on '{address}': Address already in use\n");
-    assert_eq!(said, (Some(1), String::new(), expected));
+    assert_eq!(result, (Some(1), String::new(), expected));
     let server = home.serve("");
     let (status, _, err) = home.run(&format!("-l {} www", server.address()));
     assert!(status == Some(1) && err.contains("in use"), "another server of its own is there: {err}");
 }
 
 #[test]
-fn what_may_not_be_read_is_refused_and_the_rest_is_not() {
-    let home = Home::with(&[("a.txt", b"here"), ("b.txt", b"secret"), ("c/d.txt", b"secret")]);
+fn unreadable_files_are_refused_and_others_are_served() {
+    let home = ServeDirectory::with(&[("a.txt", b"here"), ("b.txt", b"secret"), ("c/d.txt", b"secret")]);
     let allow =
         |name: &str, bits| fs::set_permissions(home.at(name), fs::Permissions::from_mode(bits)).unwrap();
     allow("", 0o755);

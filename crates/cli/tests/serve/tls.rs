@@ -1,4 +1,4 @@
-//! Encryption: curl, openssl and h2load at the other end.
+//! TLS: curl, openssl and h2load as clients.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use crate::curl::{get, needs_curl};
-use crate::server::{Home, Server, bytes, finish, until};
+use crate::server::{ServeDirectory, Server, bytes, finish, until};
 use crate::support::needs_tool;
 
-/// Makes a certificate for 127.0.0.1 with this serial number, and its key.
-fn certify(home: &Home, serial: u32) {
+/// Creates a certificate for 127.0.0.1 with this serial number, and its key.
+fn certify(home: &ServeDirectory, serial: u32) {
     let mut command = Command::new("openssl");
     command.args(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test".split(' '),
@@ -21,12 +21,12 @@ fn certify(home: &Home, serial: u32) {
     assert_eq!(status, Some(0), "{err}");
 }
 
-fn encrypted(home: &Home, words: &str) -> Server {
+fn encrypted(home: &ServeDirectory, words: &str) -> Server {
     certify(home, 4711);
     home.serve(&format!("--tls-cert cert.pem --tls-key key.pem {words}"))
 }
 
-/// What openssl says of a connection that it makes with `words`, and whether there was one.
+/// Connects with `openssl s_client` and `words`. Returns whether it succeeded, and its output.
 fn shake(server: &Server, words: &str) -> (bool, String) {
     let mut command = Command::new("openssl");
     command.args(["s_client", "-connect", server.address()]).args(words.split_whitespace());
@@ -34,7 +34,7 @@ fn shake(server: &Server, words: &str) -> (bool, String) {
     (status == Some(0), out + &err)
 }
 
-/// The serial number of the certificate that is shown.
+/// Returns the serial number of the certificate that the server presents.
 fn serial(server: &Server) -> String {
     let (_, out) = shake(server, "");
     let start = out.find("-----BEGIN CERTIFICATE-----").unwrap_or_else(|| panic!("no certificate: {out}"));
@@ -51,7 +51,7 @@ fn both_protocols_are_spoken_over_tls() {
         return;
     }
     let content = bytes(3_000_000);
-    let home = Home::with(&[("a.bin", &content)]);
+    let home = ServeDirectory::with(&[("a.bin", &content)]);
     let server = encrypted(&home, "");
     let url = format!("{}/a.bin", server.url);
     assert!(url.starts_with("https://"), "{url}");
@@ -77,14 +77,14 @@ fn a_certificate_for_development_is_made_and_kept() {
     if !needs_tool("openssl") || !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("--tls-self-signed");
-    let said = server.err();
+    let stderr = server.err();
     assert!(
-        said.starts_with("fathom serve: warning: the certificate is self-signed, for localhost, "),
-        "{said}"
+        stderr.starts_with("fathom serve: warning: the certificate is self-signed, for localhost, "),
+        "{stderr}"
     );
-    assert!(said.contains("127.0.0.1, ::1") && said.contains("SHA-256"), "{said}");
+    assert!(stderr.contains("127.0.0.1, ::1") && stderr.contains("SHA-256"), "{stderr}");
     let url = format!("{}/a.txt", server.url);
     assert_eq!(get(&home, &[&url]).end, Some(60), "nobody vouches for it");
     assert_eq!(get(&home, &["--insecure", &url]).status, 200);
@@ -98,7 +98,7 @@ fn clients_with_certificates_are_named_in_the_log() {
     if !needs_tool("openssl") || !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     certify(&home, 7);
     for (from, to) in [("cert.pem", "ca.pem"), ("key.pem", "ca.key")] {
         fs::rename(home.at(from), home.at(to)).unwrap();
@@ -125,12 +125,13 @@ fn clients_with_certificates_are_named_in_the_log() {
 }
 
 #[test]
-fn plain_requests_are_sent_to_the_encrypted_address() {
+fn plain_requests_are_redirected_to_https() {
     if !needs_tool("openssl") || !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a b.txt", b"here")]);
-    // Where it goes is only known to the server: a port that was free a moment ago.
+    let home = ServeDirectory::with(&[("a b.txt", b"here")]);
+    // The server does not print the address of the redirect, so take a port that was free a moment
+    // ago.
     let from = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = encrypted(&home, &format!("--redirect-http {from}"));
     let url = format!("http://{from}/a%20b.txt?c=d");
@@ -146,7 +147,7 @@ fn old_versions_are_refused_and_protocols_agreed_on() {
     if !needs_tool("openssl") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = encrypted(&home, "");
     for (words, agreed) in [
         ("-tls1_3", "Protocol  : TLSv1.3"),
@@ -155,25 +156,25 @@ fn old_versions_are_refused_and_protocols_agreed_on() {
         ("-alpn http/1.1", "ALPN protocol: http/1.1"),
         ("-alpn http/1.1,h2", "ALPN protocol: h2"),
     ] {
-        let (made, said) = shake(&server, words);
-        let said = said.replace("New, TLSv1.3", "Protocol  : TLSv1.3");
-        assert!(made && said.contains(agreed), "{words}: {said}");
+        let (made, stderr) = shake(&server, words);
+        let stderr = stderr.replace("New, TLSv1.3", "Protocol  : TLSv1.3");
+        assert!(made && stderr.contains(agreed), "{words}: {stderr}");
     }
     for words in
         ["-tls1_1 -cipher ALL@SECLEVEL=0", "-tls1 -cipher ALL@SECLEVEL=0", "-tls1_2 -cipher AES128-SHA"]
     {
-        let (made, said) = shake(&server, words);
-        assert!(!made && said.contains("alert"), "{words}: {said}");
+        let (made, stderr) = shake(&server, words);
+        assert!(!made && stderr.contains("alert"), "{words}: {stderr}");
     }
     assert!(shake(&server, "").0, "it still answers");
 }
 
 #[test]
-fn a_new_certificate_is_shown_after_hangup_and_a_broken_one_is_not() {
+fn a_new_certificate_is_used_after_sighup_and_an_invalid_one_is_not() {
     if !needs_tool("openssl") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = encrypted(&home, "");
     assert_eq!(serial(&server), "serial=1267");
     certify(&home, 0x4242);
@@ -181,21 +182,21 @@ fn a_new_certificate_is_shown_after_hangup_and_a_broken_one_is_not() {
     assert_eq!(server.reload(), "fathom serve: reloaded\n");
     assert_eq!(serial(&server), "serial=4242");
     fs::write(home.at("cert.pem"), "no certificate\n").unwrap();
-    let said = server.reload();
-    assert!(said.starts_with("fathom serve: not reloaded: ") && said.contains("cert.pem"), "{said}");
+    let stderr = server.reload();
+    assert!(stderr.starts_with("fathom serve: not reloaded: ") && stderr.contains("cert.pem"), "{stderr}");
     assert_eq!(serial(&server), "serial=4242");
 }
 
 #[test]
-fn silent_clients_hold_nobody_up() {
+fn silent_clients_do_not_block_others() {
     if !needs_tool("openssl") || !needs_curl("") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = encrypted(&home, "--header-timeout 1s");
     let mut silent: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
     for stream in silent.iter_mut().step_by(2) {
-        // The beginning of a greeting whose rest never comes.
+        // The beginning of a ClientHello whose rest never arrives.
         stream.write_all(b"\x16\x03\x01\x02\x00\x01\x00").unwrap();
     }
     let url = format!("{}/a.txt", server.url);
@@ -204,7 +205,7 @@ fn silent_clients_hold_nobody_up() {
         assert_eq!((reply.status, reply.body), (200, b"here".to_vec()), "{}", reply.err);
     }
     for mut stream in silent {
-        // Nothing is sent to it, and then it is let go.
+        // The server sends at most an alert, and closes the connection.
         let mut rest = Vec::new();
         assert!(stream.read_to_end(&mut rest).is_err() || rest.len() < 64, "{rest:?}");
     }
@@ -216,8 +217,8 @@ fn thousands_of_streams_are_all_served() {
     if !needs_tool("openssl") || !needs_tool("h2load") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here"), ("a.bin", &bytes(100_000))]);
-    // Two thousand handshakes at once take what they take on a busy machine.
+    let home = ServeDirectory::with(&[("a.txt", b"here"), ("a.bin", &bytes(100_000))]);
+    // Two thousand simultaneous handshakes may take minutes on a busy machine.
     let server = encrypted(&home, "--header-timeout 10m");
     for (words, requests) in
         [("-n 6000 -c 20 -m 50", 6000), ("-n 2000 -c 20 --h1", 2000), ("-n 2000 -c 2000 -m 1", 2000)]
@@ -238,21 +239,21 @@ fn thousands_of_streams_are_all_served() {
 }
 
 #[test]
-fn failed_handshakes_are_said_and_counted() {
+fn failed_handshakes_are_reported_and_counted() {
     if !needs_tool("openssl") {
         return;
     }
-    let home = Home::with(&[("a.txt", b"here")]);
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let mut server = encrypted(&home, "--workers 1");
     for _ in 0..20 {
         assert!(!shake(&server, "-tls1_2 -cipher AES128-SHA").0);
     }
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.status(), Some(0));
-    let said = server.err();
-    let first = said.lines().next().unwrap_or_default();
-    assert!(first.starts_with("fathom serve: TLS handshake with 127.0.0.1 failed: "), "{said}");
-    // Each line is one of them or counts others; each has its line or is counted.
+    let stderr = server.err();
+    let first = stderr.lines().next().unwrap_or_default();
+    assert!(first.starts_with("fathom serve: TLS handshake with 127.0.0.1 failed: "), "{stderr}");
+    // Each line reports one failed handshake or a number of further ones; together they report all.
     let count = |line: &str| -> Option<u64> {
         line.rsplit_once(" more failed TLS handshakes")?
             .0
@@ -262,10 +263,10 @@ fn failed_handshakes_are_said_and_counted() {
             .parse()
             .ok()
     };
-    let own = said.lines().filter(|line| line.contains("TLS handshake with")).count() as u64;
+    let own = stderr.lines().filter(|line| line.contains("TLS handshake with")).count() as u64;
     assert_eq!(
-        own + said.lines().filter_map(|line| count(line.trim_start_matches("fathom serve: "))).sum::<u64>(),
+        own + stderr.lines().filter_map(|line| count(line.trim_start_matches("fathom serve: "))).sum::<u64>(),
         20,
-        "{said}"
+        "{stderr}"
     );
 }

@@ -1,12 +1,12 @@
-//! Contents that say what they are: every 64 bytes name the file, its version and their own place. A version's content has no end; a
-//! file is as much of its beginning as it is long.
+//! Self-identifying contents: every record of 64 bytes holds the number of the file, its version
+//! and the offset. The content of a version is unbounded; a file is a prefix of it.
 
-/// Of the pieces that say what they are.
+/// Length of a record, in bytes.
 pub(crate) const RECORD: usize = 64;
-/// Digits of the file, the version and the place.
+/// Number of hexadecimal digits of the file, the version and the offset.
 const DIGITS: usize = 16;
 
-/// Digits of `number`, in hexadecimal.
+/// Writes `number` in hexadecimal, with leading zeros, to `out`.
 fn digits(mut number: u64, out: &mut [u8]) {
     for digit in out.iter_mut().rev() {
         *digit = b"0123456789abcdef"[(number % 16) as usize];
@@ -14,7 +14,7 @@ fn digits(mut number: u64, out: &mut [u8]) {
     }
 }
 
-/// Fills `out` with what `version` of `file` has from `offset` on.
+/// Fills `out` with the content of `version` of `file` from `offset` on.
 pub(crate) fn fill(file: u64, version: u64, offset: u64, out: &mut [u8]) {
     let mut record = [b'.'; RECORD];
     digits(file, &mut record[..DIGITS]);
@@ -31,32 +31,32 @@ pub(crate) fn fill(file: u64, version: u64, offset: u64, out: &mut [u8]) {
     }
 }
 
-/// `len` bytes of `version` of `file` from `offset` on.
+/// Returns `len` bytes of the content of `version` of `file` from `offset` on.
 pub(crate) fn bytes(file: u64, version: u64, offset: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     fill(file, version, offset, &mut bytes);
     bytes
 }
 
-/// Bytes of one response, as they come.
-pub(crate) struct Proof {
+/// Checks the bytes of one response as they arrive.
+pub(crate) struct ContentChecker {
     file: u64,
-    /// Where the next byte has its place in the file.
+    /// Offset of the next byte in the file.
     at: u64,
-    /// What has come, as long as nothing says of which version it is.
+    /// The bytes before the version is known.
     early: Vec<u8>,
     version: Option<u64>,
-    /// What is wrong with it, if something is.
+    /// Description of the first wrong bytes.
     wrong: Option<String>,
 }
 
-impl Proof {
-    /// Of what begins at `offset` in `file`.
-    pub(crate) fn new(file: u64, offset: u64) -> Proof {
-        Proof { file, at: offset, early: Vec::new(), version: None, wrong: None }
+impl ContentChecker {
+    /// Returns a checker for a body that begins at `offset` of `file`.
+    pub(crate) fn new(file: u64, offset: u64) -> ContentChecker {
+        ContentChecker { file, at: offset, early: Vec::new(), version: None, wrong: None }
     }
 
-    /// Looks at what came next.
+    /// Checks the next bytes of the body.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         match self.version {
             Some(version) => self.compare(version, bytes),
@@ -82,16 +82,17 @@ impl Proof {
         self.at += bytes.len() as u64;
     }
 
-    /// The version that the first whole record names.
+    /// Returns the version that the first complete record names.
     fn read_version(&self) -> Option<u64> {
         let start = (RECORD - (self.at % RECORD as u64) as usize) % RECORD;
         let record = self.early.get(start..start + RECORD)?;
         let text = std::str::from_utf8(&record[DIGITS..2 * DIGITS]).ok();
-        // What is no number is a version that no file has: its bytes are wrong.
+        // A record without a version number is wrong: return a version that no file has.
         Some(text.and_then(|text| u64::from_str_radix(text, 16).ok()).unwrap_or(u64::MAX))
     }
 
-    /// The version all of it is of, which is one up to `latest`, if it is long enough to say; an error says that it is of none.
+    /// Returns the version of the whole body, or `None` if the body is too short to contain a
+    /// record. Fails if the body is not from one version up to `latest`.
     pub(crate) fn end(self, latest: u64) -> Result<Option<u64>, String> {
         match (self.wrong, self.version) {
             (Some(wrong), _) => Err(wrong),
@@ -108,23 +109,23 @@ impl Proof {
     }
 }
 
-/// What the proof says of `pieces`, which begin at `offset` in the third file, of which there are five versions after the first.
-fn proved(offset: u64, pieces: &[&[u8]]) -> Result<Option<u64>, String> {
-    let mut proof = Proof::new(3, offset);
-    pieces.iter().for_each(|piece| proof.take(piece));
-    proof.end(5)
+/// Checks `pieces`, which begin at `offset` of file 3, whose latest version is 5.
+fn check_pieces(offset: u64, pieces: &[&[u8]]) -> Result<Option<u64>, String> {
+    let mut checker = ContentChecker::new(3, offset);
+    pieces.iter().for_each(|piece| checker.take(piece));
+    checker.end(5)
 }
 
 #[test]
-fn right_bytes_are_right_wherever_they_begin() {
+fn correct_bytes_pass_at_any_offset() {
     for offset in [0, 1, 63, 64, 1000] {
         let whole = bytes(3, 4, offset, 300);
         for cut in [0, 1, 64, 127, 300] {
-            assert_eq!(proved(offset, &[&whole[..cut], &whole[cut..]]), Ok(Some(4)), "{offset}, {cut}");
+            assert_eq!(check_pieces(offset, &[&whole[..cut], &whole[cut..]]), Ok(Some(4)), "{offset}, {cut}");
         }
-        assert_eq!(proved(offset, &[&whole[..20]]), Ok(None));
+        assert_eq!(check_pieces(offset, &[&whole[..20]]), Ok(None));
     }
-    assert_eq!(proved(0, &[]), Ok(None));
+    assert_eq!(check_pieces(0, &[]), Ok(None));
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn wrong_bytes_are_found() {
     let wrong =
         [torn, flipped, bytes(2, 4, 100, 300), bytes(3, 6, 100, 300), bytes(3, 4, 101, 300), vec![0; 300]];
     for (number, wrong) in wrong.iter().enumerate() {
-        assert!(proved(100, &[wrong]).is_err(), "{number}");
+        assert!(check_pieces(100, &[wrong]).is_err(), "{number}");
     }
-    assert!(proved(100, &[&[0; 20]]).is_err(), "too short to say of which version it is, and of none");
+    assert!(check_pieces(100, &[&[0; 20]]).is_err(), "too short to say of which version it is, and of none");
 }

@@ -1,23 +1,23 @@
-//! One command line, run by GNU du and in every form of fathom, in the same directory and the same environment;
-//! all must leave the same bytes and the same status.
+//! Runs one command line with GNU du and with each form of fathom, in the same directory and
+//! environment, and compares the bytes of both streams and the exit status.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use super::fuse::{Script, Server};
-use super::outcome::{Outcome, Running, finish};
+use super::fuse::{ScriptedFs, Server};
+use super::outcome::{Outcome, RunningProgram, finish};
 use super::program::{ENGINES, Program};
 use super::tree::Tree;
 use super::{release, skip};
 
-/// Times a tree may change under a comparison before that is given up.
+/// Number of comparisons that may be repeated because the tree changed meanwhile.
 const TRIES_MAX: usize = 8;
-/// What root loses to be bound by permission bits, as any other user is by those of the files it owns.
+/// Drops the capabilities that exempt root from permission checks (capabilities(7)).
 const DROP_RIGHTS: &str = "setpriv --bounding-set=-dac_override,-dac_read_search";
 
-/// A command line of du and the circumstances to run it in.
+/// A command line of du, with its environment, standard input and surrounding shell commands.
 #[derive(Clone)]
 pub(crate) struct Case<'t> {
     tree: &'t Tree,
@@ -28,10 +28,10 @@ pub(crate) struct Case<'t> {
     redirect: String,
     unprivileged: bool,
     own_mounts: bool,
-    script: Option<Script>,
+    script: Option<ScriptedFs>,
 }
 
-/// `du` with `words`, which are split at spaces, in `tree`.
+/// Returns `du` with `words`, split at spaces, to run in `tree`.
 pub(crate) fn du<'t>(tree: &'t Tree, words: &str) -> Case<'t> {
     Case {
         tree,
@@ -46,80 +46,81 @@ pub(crate) fn du<'t>(tree: &'t Tree, words: &str) -> Case<'t> {
     }
 }
 
-/// Checks that all print the same for `words`; gives what they print.
+/// Asserts that every form of fathom does what GNU du does for `words`. Returns GNU du's outcome.
 #[track_caller]
-pub(crate) fn same(tree: &Tree, words: &str) -> Outcome {
-    du(tree, words).same()
+pub(crate) fn compare(tree: &Tree, words: &str) -> Outcome {
+    du(tree, words).compare()
 }
 
-/// Checks each of `lines`.
+/// Asserts that every form of fathom does what GNU du does for each of `lines`.
 #[track_caller]
-pub(crate) fn all_same(tree: &Tree, lines: &[&str]) {
+pub(crate) fn compare_all(tree: &Tree, lines: &[&str]) {
     for words in lines {
-        du(tree, words).same();
+        du(tree, words).compare();
     }
 }
 
-/// Checks each of `lines` with fathom called as `du`.
+/// Asserts that fathom called as `du` does what GNU du does for each of `lines`.
 #[track_caller]
-pub(crate) fn all_same_as_du(tree: &Tree, lines: &[&str]) {
+pub(crate) fn compare_all_as_du(tree: &Tree, lines: &[&str]) {
     for words in lines {
-        du(tree, words).same_as_du();
+        du(tree, words).compare_as_du();
     }
 }
 
 impl Case<'_> {
-    /// Adds one argument as it is.
+    /// Adds one argument, unchanged.
     pub(crate) fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments as they are.
+    /// Adds arguments, unchanged.
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
-    /// Sets a variable of the environment, which otherwise holds only what fixes the locale and the time zone.
+    /// Sets an environment variable. By default the environment holds `PATH`, `LC_ALL` and `TZ`
+    /// only.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Standard input; empty otherwise.
+    /// Sets the standard input, which is empty by default.
     pub(crate) fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.stdin = bytes.as_ref().to_vec();
         self
     }
 
-    /// Shell commands to run first, in the tree's directory.
+    /// Adds shell commands to run before the program, in the tree's directory.
     pub(crate) fn after(mut self, commands: &str) -> Self {
         self.prelude.push_str(commands);
         self.prelude.push('\n');
         self
     }
 
-    /// A redirection in the shell's words.
+    /// Sets a redirection, in shell syntax.
     pub(crate) fn redirect(mut self, words: &str) -> Self {
         self.redirect = words.to_string();
         self
     }
 
-    /// Runs where permission bits count, even if the test runs as root.
+    /// Drops root's exemption from permission checks, if the test runs as root.
     pub(crate) fn unprivileged(mut self) -> Self {
         self.unprivileged = true;
         self
     }
 
-    /// Runs in a mount namespace of its own, so that [`Case::after`] may mount.
+    /// Runs in a mount namespace of its own, so that the commands of [`Case::after`] may mount.
     pub(crate) fn own_mounts(mut self) -> Self {
         self.own_mounts = true;
         self
     }
 
-    /// Mounts a file system of the test's making at `mnt`, and takes standard input for that.
-    pub(crate) fn mounting(self, script: &Script) -> Self {
+    /// Mounts the FUSE file system of `script` at `mnt`. The device is passed as standard input.
+    pub(crate) fn mounting(self, script: &ScriptedFs) -> Self {
         let options = "fd=0,rootmode=40000,user_id=0,group_id=0,allow_other";
         let mut case = self.own_mounts().after(&format!("mount -i -t fuse none mnt -o {options}"));
         case.redirect.push_str(" </dev/null");
@@ -127,9 +128,9 @@ impl Case<'_> {
         case
     }
 
-    /// Checks that every form of fathom does what GNU du does; gives what that is.
+    /// Asserts that every form of fathom does what GNU du does. Returns GNU du's outcome.
     #[track_caller]
-    pub(crate) fn same(&self) -> Outcome {
+    pub(crate) fn compare(&self) -> Outcome {
         let mut expected = self.run(Program::Gnu);
         for &program in [Program::AsDu].iter().chain(ENGINES) {
             if program.is_allowed() {
@@ -139,13 +140,15 @@ impl Case<'_> {
         expected
     }
 
-    /// Checks that fathom called as `du` does what GNU du does; for what no I/O model can change.
+    /// Asserts that fathom called as `du` does what GNU du does, for cases that no I/O model
+    /// affects.
     #[track_caller]
-    pub(crate) fn same_as_du(&self) -> Outcome {
+    pub(crate) fn compare_as_du(&self) -> Outcome {
         self.agree(Program::AsDu, self.run(Program::Gnu))
     }
 
-    /// Checks one form of fathom against what GNU du is known to do; gives what it did last.
+    /// Asserts that one form of fathom has the outcome `expected` of GNU du. Returns GNU du's last
+    /// outcome.
     #[track_caller]
     pub(crate) fn agree(&self, program: Program, mut expected: Outcome) -> Outcome {
         if let Some(difference) = self.difference(program, &mut expected) {
@@ -154,8 +157,9 @@ impl Case<'_> {
         expected
     }
 
-    /// How one form of fathom differs from what GNU du is known to do. A tree in use may change meanwhile: a
-    /// difference counts when GNU du still does what it did before.
+    /// Returns the difference between one form of fathom and the outcome `expected` of GNU du. The
+    /// tree may change during the comparison: a difference counts only if a second run of GNU du
+    /// has the first run's outcome.
     pub(crate) fn difference(&self, program: Program, expected: &mut Outcome) -> Option<String> {
         if let Some(change) = release::change_since(&self.words, &self.env, expected) {
             skip(format_args!("this GNU du is older than {change}"));
@@ -172,32 +176,33 @@ impl Case<'_> {
         Some("GNU du itself never does the same twice".to_string())
     }
 
-    /// Runs it to its end.
+    /// Runs the program until it ends.
     pub(crate) fn run(&self, program: Program) -> Outcome {
         let mut command = self.command(program);
         let server = self.script.as_ref().map(|script| Server::start(script, &mut command));
         let outcome = finish(&mut command, &self.stdin);
         drop(command);
         drop(server);
-        self.in_gnu_words(program, outcome)
+        self.rewrite_stderr(program, outcome)
     }
 
-    /// Runs it while `act` looks on: it gets the running child, and what the child does later is collected.
+    /// Runs the program, passes the running child to `act`, and then collects the rest of its
+    /// output.
     pub(crate) fn watch<T>(&self, program: Program, act: impl FnOnce(&mut Child) -> T) -> (T, Outcome) {
         let mut command = self.command(program);
         let server = self.script.as_ref().map(|script| Server::start(script, &mut command));
-        let mut running = Running::start(&mut command);
+        let mut running = RunningProgram::start(&mut command);
         drop(command);
         let seen = act(&mut running.child);
         let outcome = running.reap();
         drop(server);
-        (seen, self.in_gnu_words(program, outcome))
+        (seen, self.rewrite_stderr(program, outcome))
     }
 
-    fn in_gnu_words(&self, program: Program, mut outcome: Outcome) -> Outcome {
-        outcome.stderr = program.as_gnu_would(outcome.stderr);
+    fn rewrite_stderr(&self, program: Program, mut outcome: Outcome) -> Outcome {
+        outcome.stderr = program.rewrite_as_gnu(outcome.stderr);
         if self.redirect.contains("2>&1") {
-            outcome.stdout = program.as_gnu_would(outcome.stdout);
+            outcome.stdout = program.rewrite_as_gnu(outcome.stdout);
         }
         outcome
     }
@@ -238,7 +243,7 @@ impl Case<'_> {
         (!direct).then(|| format!("set -e\n{prelude}exec {rights} {name} \"$@\" {redirect}"))
     }
 
-    /// The command for a person to repeat, and the tree it runs in.
+    /// Returns the command and the tree's listing, for a person who repeats the case.
     pub(crate) fn describe(&self) -> String {
         let quoted = |word: &OsString| format!("'{}'", word.as_encoded_bytes().escape_ascii());
         let words: Vec<String> = self.words.iter().map(quoted).collect();
@@ -251,7 +256,7 @@ impl Case<'_> {
     }
 }
 
-/// Whether this process may make mount namespaces and mount in them.
+/// Whether this process may create a mount namespace and mount in it.
 pub(crate) fn mounts_work() -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Commands of fathom other than du, run in a tree.
+//! Runs commands of fathom other than du in a tree.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use super::Tree;
 use super::program::Program;
 
-/// Where fathom is, under its own name.
+/// Returns the path of fathom under its own name.
 pub(crate) fn program() -> PathBuf {
     Program::AsDu.bin().join("fathom")
 }
@@ -19,9 +19,10 @@ pub(crate) fn fathom<S: AsRef<OsStr>>(tree: &Tree, words: impl IntoIterator<Item
     command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
 }
 
-/// Standard output; fails unless that is all there is.
+/// Returns the standard output of a run. Panics unless the run succeeds with an empty standard
+/// error.
 #[track_caller]
-pub(crate) fn whole(tree: &Tree, words: &[&str]) -> Vec<u8> {
+pub(crate) fn stdout_of(tree: &Tree, words: &[&str]) -> Vec<u8> {
     let output = fathom(tree, words);
     assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
     output.stdout

@@ -1,6 +1,8 @@
-//! A file system that does what a test says: directories that are their own ancestors, names that vanish between
-//! listing and looking, listings that break off, directories that open late. Read-only; speaks to the kernel
-//! itself, so that nothing need be installed, and is mounted in the namespace of the program that measures it.
+//! A scripted FUSE file system, for states that no disk file system can be brought into:
+//! directories that are their own ancestors, names that vanish between getdents64(2) and stat(2),
+//! listings that fail midway, directories whose open is delayed. Read-only. Speaks the kernel's
+//! protocol itself, so that no library is needed, and is mounted in the mount namespace of the
+//! program under test.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -12,10 +14,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// The number of the node that is mounted.
+/// The number of the root node.
 pub(crate) const TOP: usize = 1;
 
-/// `DT_LNK`
+/// `DT_LNK` of readdir(3).
 const SYMLINK_KIND: u32 = 10;
 const DIRECTORY: u32 = 0o040_755;
 const REGULAR: u32 = 0o100_644;
@@ -34,13 +36,14 @@ const RELEASEDIR: u32 = 29;
 const INTERRUPT: u32 = 36;
 const BATCH_FORGET: u32 = 42;
 
-/// What the file system holds. A node's number is not its inode number: two nodes may show the same one.
+/// The contents of the file system. A node number is not an inode number: two nodes may report the
+/// same inode number.
 #[derive(Clone)]
-pub(crate) struct Script {
+pub(crate) struct ScriptedFs {
     nodes: Vec<Node>,
     lookups: Arc<AtomicUsize>,
     lists_types: bool,
-    /// Names that are listed as symbolic links, whatever they are.
+    /// Names that are listed as symbolic links, whatever type their node has.
     links: Vec<String>,
 }
 
@@ -57,25 +60,25 @@ struct Node {
     gate: Option<Gate>,
 }
 
-/// Holds up each opening of a directory until a test lets it through.
+/// Blocks each open of a directory until the test opens the gate.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<(Mutex<Passage>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<GateState>, Condvar)>);
 
 #[derive(Default)]
-struct Passage {
+struct GateState {
     is_open: bool,
-    /// An opening has come to the gate.
+    /// An open of the directory is blocked at the gate.
     is_reached: bool,
 }
 
 impl Gate {
-    /// Lets everyone in, now and later.
+    /// Lets blocked and later opens of the directory proceed.
     pub(crate) fn open(&self) {
         self.0.0.lock().expect("no holder panics").is_open = true;
         self.0.1.notify_all();
     }
 
-    /// Returns when the first opening is held up.
+    /// Waits until an open of the directory is blocked.
     pub(crate) fn wait_until_reached(&self) {
         let passage = self.0.0.lock().expect("no holder panics");
         drop(self.0.1.wait_while(passage, |passage| !passage.is_reached).expect("no holder panics"));
@@ -84,17 +87,17 @@ impl Gate {
     fn pass(&self) {
         let mut passage = self.0.0.lock().expect("no holder panics");
         passage.is_reached = true;
-        // Pairs with `wait_until_reached`.
+        // Wakes `wait_until_reached`.
         self.0.1.notify_all();
         drop(self.0.1.wait_while(passage, |passage| !passage.is_open).expect("no holder panics"));
     }
 }
 
-impl Script {
-    /// An empty directory at the mount point.
-    pub(crate) fn new() -> Script {
+impl ScriptedFs {
+    /// Returns a file system whose root is empty.
+    pub(crate) fn new() -> ScriptedFs {
         let nothing = Node::new(0, 0);
-        Script {
+        ScriptedFs {
             nodes: vec![nothing, Node::new(DIRECTORY, TOP as u64)],
             lookups: Arc::default(),
             lists_types: true,
@@ -102,17 +105,17 @@ impl Script {
         }
     }
 
-    /// How many names were looked up so far, by all who mounted it.
+    /// Returns the number of lookups so far, over all mounts of this file system.
     pub(crate) fn lookups(&self) -> usize {
         self.lookups.load(Ordering::Relaxed)
     }
 
-    /// Adds a directory to the directory `above`.
+    /// Adds a directory to the directory `above`. Returns its node number.
     pub(crate) fn dir(&mut self, above: usize, name: &str) -> usize {
         self.add(above, name, DIRECTORY)
     }
 
-    /// Adds a file with `blocks` of 512 bytes to the directory `above`.
+    /// Adds a file with `blocks` of 512 bytes to the directory `above`. Returns its node number.
     pub(crate) fn file(&mut self, above: usize, name: &str, blocks: u64) -> usize {
         let node = self.add(above, name, REGULAR);
         self.nodes[node].blocks = blocks;
@@ -120,44 +123,45 @@ impl Script {
         node
     }
 
-    /// Adds a name to `above` that is listed but of which nothing can be learnt.
+    /// Adds a name to `above` that is listed, but whose lookup fails with `error`.
     pub(crate) fn failing(&mut self, above: usize, name: &str, error: Errno) {
         self.nodes[above].entries.push((name.to_string(), Err(error)));
     }
 
-    /// Adds a name to `above` that is listed as a symbolic link and is gone when it is looked at.
+    /// Adds a name to `above` that is listed as a symbolic link, but whose lookup fails with
+    /// `ENOENT`.
     pub(crate) fn vanishing_link(&mut self, above: usize, name: &str) {
         self.links.push(name.to_string());
         self.failing(above, name, Errno::NOENT);
     }
 
-    /// Breaks off the listing of `dir` after its last entry.
+    /// Makes a listing of `dir` fail with `error` after the last entry.
     pub(crate) fn break_off(&mut self, dir: usize, error: Errno) {
         self.nodes[dir].listing_error = Some(error);
     }
 
-    /// Lists everything without its type, as some file systems do.
-    pub(crate) fn untyped(mut self) -> Script {
+    /// Lists every entry as `DT_UNKNOWN`, as some file systems do.
+    pub(crate) fn untyped(mut self) -> ScriptedFs {
         self.lists_types = false;
         self
     }
 
-    /// Makes `node` show the inode number of `other`.
+    /// Makes `node` report the inode number of `other`.
     pub(crate) fn same_inode(&mut self, node: usize, other: usize) {
         self.nodes[node].inode = self.nodes[other].inode;
     }
 
-    /// Sets the number of blocks of 512 bytes that `node` shows.
+    /// Sets the number of 512-byte blocks that `node` reports.
     pub(crate) fn blocks(&mut self, node: usize, blocks: u64) {
         self.nodes[node].blocks = blocks;
     }
 
-    /// Sets the second at which the data of `node` last changed.
+    /// Sets the mtime of `node`, in seconds.
     pub(crate) fn modified(&mut self, node: usize, second: i64) {
         self.nodes[node].modified = second;
     }
 
-    /// Holds up who opens `dir`.
+    /// Blocks each open of `dir` until the returned gate is opened.
     pub(crate) fn gate(&mut self, dir: usize) -> Gate {
         self.nodes[dir].gate.get_or_insert_default().clone()
     }
@@ -186,19 +190,20 @@ impl Node {
     }
 }
 
-/// Answers the kernel until the file system is no longer mounted.
+/// A thread that answers the kernel's requests until the file system is unmounted.
 pub(crate) struct Server {
     stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Answers for `script`; `command` gets the device to mount it from as its standard input.
-    pub(crate) fn start(script: &Script, command: &mut Command) -> Server {
-        let device = open_device().expect("asked for by who knows that the device is there");
+    /// Starts to answer for `script`. `command` gets the FUSE device as its standard input, to
+    /// mount it.
+    pub(crate) fn start(script: &ScriptedFs, command: &mut Command) -> Server {
+        let device = open_device().expect("callers check that the device exists");
         command.stdin(Stdio::from(device.try_clone().expect("one more descriptor")));
         let stopped = Arc::new(AtomicBool::new(false));
-        let session = Session { device: Arc::new(device), script: script.clone() };
+        let session = FuseSession { device: Arc::new(device), script: script.clone() };
         let stop = Arc::clone(&stopped);
         Server { stopped, thread: Some(thread::spawn(move || session.serve(&stop))) }
     }
@@ -213,19 +218,19 @@ impl Drop for Server {
     }
 }
 
-struct Session {
+struct FuseSession {
     device: Arc<File>,
-    script: Script,
+    script: ScriptedFs,
 }
 
-impl Session {
+impl FuseSession {
     fn serve(&self, stopped: &AtomicBool) {
         let mut buffer = vec![0; REQUEST_BYTES_MAX];
         loop {
             match (&*self.device).read(&mut buffer) {
                 Ok(length) => self.answer(&buffer[..length]),
                 Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => return,
-                // Not mounted yet, or never to be.
+                // EPERM: the device is not mounted yet. If the mount failed, it never will be.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     if stopped.load(Ordering::Relaxed) {
                         return;
@@ -249,25 +254,25 @@ impl Session {
             None => Err(Errno::NOENT),
             Some(node) => match operation {
                 LOOKUP => self.lookup(node, arguments),
-                GETATTR => Ok(Reply::default().u64(0).u64(0).attributes(node)),
+                GETATTR => Ok(FuseReply::default().u64(0).u64(0).attributes(node)),
                 OPENDIR => match &node.gate {
                     Some(gate) => return self.open_later(unique, gate.clone()),
-                    None => Ok(Reply::default().u64(0).u64(0)),
+                    None => Ok(FuseReply::default().u64(0).u64(0)),
                 },
                 READDIR => self.list(node, arguments),
-                RELEASEDIR => Ok(Reply::default()),
+                RELEASEDIR => Ok(FuseReply::default()),
                 _ => Err(Errno::NOSYS),
             },
         };
         send(&self.device, unique, answer);
     }
 
-    fn lookup(&self, dir: &Node, arguments: &[u8]) -> Result<Reply, Errno> {
+    fn lookup(&self, dir: &Node, arguments: &[u8]) -> Result<FuseReply, Errno> {
         self.script.lookups.fetch_add(1, Ordering::Relaxed);
         let name = arguments.strip_suffix(&[0]).unwrap_or(arguments);
         let entry = dir.entries.iter().find(|(entry, _)| entry.as_bytes() == name);
         let number = entry.map_or(Err(Errno::NOENT), |(_, node)| *node)?;
-        let reply = Reply::default().u64(number as u64).u64(0).u64(0).u64(0).u64(0);
+        let reply = FuseReply::default().u64(number as u64).u64(0).u64(0).u64(0).u64(0);
         Ok(reply.attributes(&self.script.nodes[number]))
     }
 
@@ -275,16 +280,16 @@ impl Session {
         let device = Arc::clone(&self.device);
         thread::spawn(move || {
             gate.pass();
-            send(&device, unique, Ok(Reply::default().u64(0).u64(0)));
+            send(&device, unique, Ok(FuseReply::default().u64(0).u64(0)));
         });
     }
 
-    fn list(&self, dir: &Node, arguments: &[u8]) -> Result<Reply, Errno> {
+    fn list(&self, dir: &Node, arguments: &[u8]) -> Result<FuseReply, Errno> {
         let (first, bytes_max) = (u64_at(arguments, 8) as usize, u32_at(arguments, 16) as usize);
         if let (true, Some(error)) = (first >= dir.entries.len(), dir.listing_error) {
             return Err(error);
         }
-        let mut reply = Reply::default();
+        let mut reply = FuseReply::default();
         for (offset, (name, entry)) in dir.entries.iter().enumerate().skip(first) {
             if reply.0.len() + DIRENT_HEAD_BYTES + name.len().next_multiple_of(8) > bytes_max {
                 break;
@@ -301,31 +306,31 @@ impl Session {
     }
 }
 
-/// Bytes of an answer, in the layout of the kernel's `fuse.h`.
+/// The bytes of a reply, in the layout of `linux/fuse.h`.
 #[derive(Clone, Default)]
-struct Reply(Vec<u8>);
+struct FuseReply(Vec<u8>);
 
-impl Reply {
-    fn u64(mut self, value: u64) -> Reply {
+impl FuseReply {
+    fn u64(mut self, value: u64) -> FuseReply {
         self.0.extend(value.to_ne_bytes());
         self
     }
 
-    fn u32(mut self, value: u32) -> Reply {
+    fn u32(mut self, value: u32) -> FuseReply {
         self.0.extend(value.to_ne_bytes());
         self
     }
 
-    /// `struct fuse_attr`
-    fn attributes(self, node: &Node) -> Reply {
+    /// Appends `struct fuse_attr`.
+    fn attributes(self, node: &Node) -> FuseReply {
         let second = node.modified as u64;
         let sized = self.u64(node.inode).u64(node.size).u64(node.blocks).u64(second).u64(second).u64(second);
         let stamped = sized.u32(0).u32(0).u32(0).u32(node.mode).u32(node.links);
         stamped.u32(0).u32(0).u32(0).u32(4096).u32(0)
     }
 
-    /// `struct fuse_dirent`
-    fn entry(self, offset: u64, name: &str, inode: u64, kind: u32) -> Reply {
+    /// Appends `struct fuse_dirent`.
+    fn entry(self, offset: u64, name: &str, inode: u64, kind: u32) -> FuseReply {
         let mut reply = self.u64(inode).u64(offset).u32(name.len() as u32).u32(kind);
         reply.0.extend(name.as_bytes());
         reply.0.resize(reply.0.len().next_multiple_of(8), 0);
@@ -333,19 +338,19 @@ impl Reply {
     }
 }
 
-/// `struct fuse_init_out` for protocol 7.31 without any extension.
-fn init_reply(arguments: &[u8]) -> Reply {
+/// Returns `struct fuse_init_out` for protocol 7.31 without any extension.
+fn init_reply(arguments: &[u8]) -> FuseReply {
     let readahead = u32_at(arguments, 8);
-    let known = Reply::default().u32(7).u32(31).u32(readahead).u32(0);
+    let known = FuseReply::default().u32(7).u32(31).u32(readahead).u32(0);
     let mut reply = known.u32(16 | (12 << 16)).u32(4096).u32(1);
     reply.0.resize(64, 0);
     reply
 }
 
-fn send(mut device: &File, unique: u64, answer: Result<Reply, Errno>) {
+fn send(mut device: &File, unique: u64, answer: Result<FuseReply, Errno>) {
     let (error, body) = answer.map_or_else(|error| (-error.raw_os_error(), Vec::new()), |reply| (0, reply.0));
-    let head = Reply::default().u32(REPLY_HEADER_BYTES + body.len() as u32).u32(error as u32).u64(unique);
-    // It fails when the program that asked is gone.
+    let head = FuseReply::default().u32(REPLY_HEADER_BYTES + body.len() as u32).u32(error as u32).u64(unique);
+    // The write fails if the requesting process has ended.
     let _ = device.write(&[head.0, body].concat());
 }
 
@@ -361,7 +366,7 @@ fn open_device() -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/fuse")
 }
 
-/// Whether a script can be mounted here.
+/// Whether a scripted file system can be mounted on this machine.
 pub(crate) fn works() -> bool {
     if open_device().is_err() {
         return false;
@@ -370,7 +375,7 @@ pub(crate) fn works() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-m", "mount", "-i", "-t", "fuse", "none", "/mnt", "-o", options]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let server = Server::start(&Script::new(), &mut command);
+    let server = Server::start(&ScriptedFs::new(), &mut command);
     let mounted = command.status().is_ok_and(|status| status.success());
     drop(command);
     drop(server);

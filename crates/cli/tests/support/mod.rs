@@ -1,5 +1,5 @@
-//! What the comparisons with GNU du share: trees to measure, both programs run alike, and what differs.
-//! Knows nothing of what du should print: GNU du itself says that.
+//! Shared code of the comparisons with GNU du: builds trees, runs both programs, and reports
+//! differences. Contains no expected output of du: GNU du provides it.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
@@ -19,21 +19,22 @@ use std::sync::Mutex;
 use std::thread;
 
 #[allow(unused_imports, reason = "each test binary uses its own part of this")]
-pub(crate) use case::{all_same, all_same_as_du, du, same};
+pub(crate) use case::{compare, compare_all, compare_all_as_du, du};
 #[allow(unused_imports, reason = "each test binary uses its own part of this")]
 pub(crate) use tree::Tree;
 
-/// Says why the running test could not do its work here, once; `make test` counts such tests as skipped.
+/// Prints once why the running test cannot run on this machine. `make test` counts such tests as
+/// skipped.
 pub(crate) fn skip(why: impl std::fmt::Display) {
-    static SAID: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
-    // Each test runs in a thread of its name.
+    static PRINTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+    // libtest runs each test in a thread that has the test's name.
     let test = thread::current().name().unwrap_or_default().to_string();
-    if SAID.lock().expect("no holder panics").insert((test, why.to_string())) {
+    if PRINTED.lock().expect("no holder panics").insert((test, why.to_string())) {
         println!("skipped: {why}");
     }
 }
 
-/// Whether the GNU du at hand is at least `major.minor`; says so when it is not.
+/// Whether the installed GNU du is at least `major.minor`. If not, prints that the test is skipped.
 pub(crate) fn needs_gnu(major: u32, minor: u32) -> bool {
     let found = program::gnu_version();
     let enough = found >= (major, minor);
@@ -43,7 +44,7 @@ pub(crate) fn needs_gnu(major: u32, minor: u32) -> bool {
     enough
 }
 
-/// Whether the tool `name` is installed; says so when it is not.
+/// Whether the tool `name` is installed. If not, prints that the test is skipped.
 pub(crate) fn needs_tool(name: &str) -> bool {
     let found = program::on_path(name).is_some();
     if !found {
@@ -52,7 +53,8 @@ pub(crate) fn needs_tool(name: &str) -> bool {
     found
 }
 
-/// Whether this process may make mount namespaces and mount in them; says so when it may not.
+/// Whether this process may mount in a namespace of its own. If not, prints that the test is
+/// skipped.
 pub(crate) fn needs_mounts() -> bool {
     let able = case::mounts_work();
     if !able {
@@ -61,7 +63,7 @@ pub(crate) fn needs_mounts() -> bool {
     able
 }
 
-/// Whether a file system of the test's own making can be mounted; says so when it cannot.
+/// Whether a scripted FUSE file system can be mounted. If not, prints that the test is skipped.
 pub(crate) fn needs_fuse() -> bool {
     let able = needs_mounts();
     if able && !fuse::works() {

@@ -1,4 +1,5 @@
-//! What a finished program left behind, and how two of them differ. Waits for a program no longer than it may take.
+//! The output and exit status of a finished program, and the difference between two of them. Kills
+//! a program that exceeds the time limit.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -10,29 +11,29 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Longest that one run may take, on a loaded machine, before it counts as hanging.
+/// Time limit of one run. Long enough for a loaded machine: a program that exceeds it hangs.
 const RUN_MAX: Duration = Duration::from_secs(120);
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It returned this status.
+pub(crate) enum ProgramEnd {
+    /// It exited with this status.
     Status(i32),
-    /// This signal ended it.
+    /// It was terminated by this signal.
     Signal(i32),
-    /// It had to be killed after [`RUN_MAX`].
+    /// It was killed after [`RUN_MAX`].
     TimedOut,
 }
 
-/// What a program wrote and how it ended.
+/// The output of a program and the way in which it ended.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Its standard output.
+    /// Standard output.
     pub(crate) stdout: Vec<u8>,
-    /// Its standard error.
+    /// Standard error.
     pub(crate) stderr: Vec<u8>,
-    /// How it ended.
-    pub(crate) end: End,
+    /// Exit status, signal or timeout.
+    pub(crate) end: ProgramEnd,
 }
 
 impl Outcome {
@@ -46,21 +47,21 @@ impl Outcome {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// Checks the exit status: proof that a case is the one its test means.
+    /// Asserts the exit status, to prove that the case tests the behaviour that it names.
     #[track_caller]
     pub(crate) fn status(&self, expected: i32) -> &Outcome {
-        assert_eq!(self.end, End::Status(expected), "GNU du: {self:?}");
+        assert_eq!(self.end, ProgramEnd::Status(expected), "GNU du: {self:?}");
         self
     }
 
-    /// Checks that standard output has this text in it.
+    /// Asserts that standard output contains `text`.
     #[track_caller]
     pub(crate) fn prints(&self, text: &str) -> &Outcome {
         assert!(self.out().contains(text), "GNU du does not print {text:?}: {self:?}");
         self
     }
 
-    /// Checks that standard error has this text in it; without text, that it is empty.
+    /// Asserts that standard error contains `text`, or is empty if `text` is.
     #[track_caller]
     pub(crate) fn says(&self, text: &str) -> &Outcome {
         let err = self.err();
@@ -69,7 +70,8 @@ impl Outcome {
         self
     }
 
-    /// Where `other` first departs from `self`, for a person to read; nothing if it does not.
+    /// Describes the first difference of each stream and of the end between `self` (GNU du) and
+    /// `other`. Returns `None` if they are equal.
     pub(crate) fn difference(&self, other: &Outcome) -> Option<String> {
         let stdout = first_difference("stdout", &self.stdout, &other.stdout);
         let stderr = first_difference("stderr", &self.stderr, &other.stderr);
@@ -109,29 +111,29 @@ fn first_difference(stream: &str, expected: &[u8], actual: &[u8]) -> Option<Stri
     Some(format!("{counts}\n{}{}", excerpt(&expected, "-"), excerpt(&actual, "+")))
 }
 
-/// Runs `command` to its end with `stdin` as its input.
+/// Runs `command` to its end with `stdin` as its standard input.
 pub(crate) fn finish(command: &mut Command, stdin: &[u8]) -> Outcome {
-    let mut running = Running::start(command);
+    let mut running = RunningProgram::start(command);
     thread::scope(|scope| {
         if let Some(mut pipe) = running.child.stdin.take() {
-            // A program that does not read its input breaks the pipe: its right.
+            // Ignore EPIPE: a program need not read its input.
             scope.spawn(move || pipe.write_all(stdin));
         }
         running.reap()
     })
 }
 
-/// A program that is killed if it takes too long.
-pub(crate) struct Running {
-    /// The program.
+/// A running program that is killed when it exceeds [`RUN_MAX`].
+pub(crate) struct RunningProgram {
+    /// The process.
     pub(crate) child: Child,
     done: Sender<()>,
     watchdog: JoinHandle<bool>,
 }
 
-impl Running {
+impl RunningProgram {
     /// Starts `command`.
-    pub(crate) fn start(command: &mut Command) -> Running {
+    pub(crate) fn start(command: &mut Command) -> RunningProgram {
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let pid = Pid::from_child(&child);
         let (done, watch) = channel();
@@ -139,18 +141,18 @@ impl Running {
             let late = watch.recv_timeout(RUN_MAX) == Err(RecvTimeoutError::Timeout);
             late && kill_process(pid, Signal::KILL).is_ok()
         });
-        Running { child, done, watchdog }
+        RunningProgram { child, done, watchdog }
     }
 
-    /// Waits for its end while collecting what it writes to its pipes.
+    /// Waits for the process to end and collects the output of its pipes.
     pub(crate) fn reap(mut self) -> Outcome {
         let stderr = self.child.stderr.take().map(|pipe| thread::spawn(move || drain(pipe)));
         let stdout = self.child.stdout.take().map(drain).unwrap_or_default();
         let stderr = stderr.map(|reader| reader.join().expect("reading does not panic")).unwrap_or_default();
-        let status = self.child.wait().expect("nobody else waits for it");
+        let status = self.child.wait().expect("no other code waits for this child");
         drop(self.done);
         let killed = self.watchdog.join().expect("the watchdog does not panic");
-        Outcome { stdout, stderr, end: if killed { End::TimedOut } else { end_of(status) } }
+        Outcome { stdout, stderr, end: if killed { ProgramEnd::TimedOut } else { end_of(status) } }
     }
 }
 
@@ -160,6 +162,6 @@ fn drain(mut pipe: impl Read) -> Vec<u8> {
     bytes
 }
 
-fn end_of(status: ExitStatus) -> End {
-    status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Status)
+fn end_of(status: ExitStatus) -> ProgramEnd {
+    status.code().map_or_else(|| ProgramEnd::Signal(status.signal().unwrap_or(0)), ProgramEnd::Status)
 }

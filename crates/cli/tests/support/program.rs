@@ -1,5 +1,5 @@
-//! The two programs: where they are, and the forms in which fathom is run. `FATHOM_BIN` names another program to
-//! take for fathom, `FATHOM_GNU_DU` another GNU du.
+//! Finds GNU du and fathom, and lists the forms in which fathom is run. `FATHOM_BIN` names another
+//! program to test as fathom, `FATHOM_GNU_DU` another GNU du.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A program to run, under the name that it sees as its own.
+/// A program to run, with the name under which it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// GNU du.
@@ -19,7 +19,7 @@ pub(crate) enum Program {
     Engine(&'static [&'static str]),
 }
 
-/// Every way fathom reads a tree; each must print the same.
+/// Each I/O model and number of workers to test. All must print the same.
 pub(crate) const ENGINES: &[Program] = &[
     Program::Engine(&["--threads=1"]),
     Program::Engine(&["--threads=5"]),
@@ -33,12 +33,12 @@ pub(crate) const ENGINES: &[Program] = &[
 ];
 
 impl Program {
-    /// The name to call it by in the directory that [`Program::bin`] gives.
+    /// The name of the program in the directory [`Program::bin`].
     pub(crate) fn name(self) -> &'static str {
         if matches!(self, Program::Engine(_)) { "fathom" } else { "du" }
     }
 
-    /// Arguments before those of du.
+    /// The arguments that precede those of du.
     pub(crate) fn leading(self) -> Vec<&'static str> {
         match self {
             Program::Engine(options) => ["du"].iter().chain(options).copied().collect(),
@@ -46,12 +46,12 @@ impl Program {
         }
     }
 
-    /// A directory that holds this program under its name, for scripts to find it in.
+    /// The directory that holds this program under its name, for `PATH`.
     pub(crate) fn bin(self) -> PathBuf {
         bin_dirs().join(if self == Program::Gnu { "gnu" } else { "fathom" })
     }
 
-    /// Whether the operating system lets it work; only io_uring may be forbidden.
+    /// Whether the operating system allows this form. Only io_uring may be forbidden.
     pub(crate) fn is_allowed(self) -> bool {
         match self {
             Program::Engine(options) if options[0].contains("uring") => uring_is_allowed(),
@@ -59,9 +59,9 @@ impl Program {
         }
     }
 
-    /// Its standard error in GNU du's words: the name of the program is the only difference. What the shell that
-    /// starts GNU du says of a current directory that is gone is nobody's message.
-    pub(crate) fn as_gnu_would(self, stderr: Vec<u8>) -> Vec<u8> {
+    /// Rewrites standard error as GNU du would have written it: replaces the name of the program.
+    /// Drops the message of the shell that starts GNU du about a deleted current directory.
+    pub(crate) fn rewrite_as_gnu(self, stderr: Vec<u8>) -> Vec<u8> {
         let named = matches!(self, Program::Engine(_));
         let own = |line: &[u8]| match (line.strip_prefix(b"fathom "), line.strip_prefix(b"Try 'fathom ")) {
             (Some(rest), _) if named => rest.to_vec(),
@@ -73,7 +73,7 @@ impl Program {
     }
 }
 
-/// The release of the GNU du at hand.
+/// Returns the release of the installed GNU du.
 pub(crate) fn gnu_version() -> (u32, u32) {
     static VERSION: OnceLock<(u32, u32)> = OnceLock::new();
     *VERSION.get_or_init(|| {
@@ -102,7 +102,7 @@ fn fathom_path() -> PathBuf {
     env::var_os("FATHOM_BIN").unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_fathom"))).into()
 }
 
-/// Where the shell finds the tool `name`.
+/// Returns the path of the tool `name` in `PATH`.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.exists())
@@ -119,7 +119,7 @@ fn bin_dirs() -> &'static Path {
     })
 }
 
-/// Makes `dir/name` a link to `program`, in one step: another run of this test may be using it.
+/// Makes `dir/name` a symbolic link to `program`, atomically: another run of this test may use it.
 fn install(dir: &Path, name: &str, program: &Path) {
     let program = fs::canonicalize(program).unwrap_or_else(|error| panic!("{program:?}: {error}"));
     let temporary = dir.join(format!(".{name}.{}", std::process::id()));
@@ -128,7 +128,8 @@ fn install(dir: &Path, name: &str, program: &Path) {
     fs::rename(temporary, dir.join(name)).expect("both are in one directory");
 }
 
-/// fathom itself says whether io_uring is forbidden, naming it; any other failure is left for the tests to find.
+/// Whether io_uring is allowed: fathom names it in its error message if it is forbidden. Any other
+/// failure is left to the tests.
 fn uring_is_allowed() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(|| {
@@ -146,8 +147,8 @@ fn uring_is_allowed() -> bool {
     })
 }
 
-/// A command whose arguments are those of `fathom`, run without the rights of root. The program is reached by a descriptor: the
-/// directories above it may be root's alone.
+/// Returns a command that runs `fathom` as the user 65534 if the test runs as root. The program is
+/// reached through a file descriptor, because that user may not search the directories above it.
 pub(crate) fn unprivileged() -> Command {
     let fathom = Program::AsDu.bin().join("fathom");
     if !rustix::process::geteuid().is_root() {

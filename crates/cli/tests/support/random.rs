@@ -1,16 +1,17 @@
-//! A small seeded generator of choices: the same seed gives the same tree and the same commands on any machine.
+//! A small seeded generator: the same seed gives the same tree and the same commands on any
+//! machine.
 
-/// SplitMix64; good enough to choose test cases and four lines long.
+/// The SplitMix64 generator. Good enough to choose test cases, and four lines long.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator whose choices depend on `seed` alone.
+    /// Returns a generator whose output depends on `seed` alone.
     pub(crate) fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// Any 64 bits.
+    /// Returns 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,22 +19,22 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true with a probability of `percent` in a hundred.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `choices`, which are not empty.
+    /// Returns one of `choices`, which must not be empty.
     pub(crate) fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len())]
     }
 
-    /// The number of the next of a row of choices with these weights.
+    /// Returns a random index into `weights`, each index with its weight.
     pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         weights
@@ -46,7 +47,7 @@ impl Random {
             .expect("left is below the sum")
     }
 
-    /// Brings `items` into a random order.
+    /// Shuffles `items` (Fisher-Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             items.swap(end, self.below(end + 1));

@@ -1,12 +1,12 @@
-//! What GNU du did otherwise before release 9.10, whose behaviour is the one that fathom has. Matters only where no
-//! newer GNU du can be had to compare with.
+//! Differences between GNU du 9.10, whose behaviour fathom has, and earlier releases. Used only
+//! where no newer GNU du is installed to compare with.
 
 use std::ffi::OsString;
 
 use super::outcome::Outcome;
 use super::program;
 
-/// The change that makes a comparison with the GNU du at hand pointless, if there is one.
+/// Returns the change between releases that makes a comparison with the installed GNU du pointless.
 pub(crate) fn change_since(
     words: &[OsString],
     env: &[(OsString, OsString)],

@@ -1,4 +1,5 @@
-//! Builds the trees that programs are compared on, and removes them in whatever state they are left.
+//! Builds the trees that programs are compared on, and removes them whatever their permissions and
+//! depth.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,26 +13,27 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps, mkdirat, mknodat, openat, utimensat,
 };
 
-/// Lines that [`Tree::listing`] shows.
+/// Number of lines that [`Tree::listing`] shows.
 const LISTING_MAX: usize = 60;
-/// Bytes of a line that it shows.
+/// Number of bytes that it shows of a line.
 const LISTING_LINE_MAX: usize = 150;
 
-/// A directory of its own, removed with all that is in it. The programs run in `path()`, one level below what is
-/// removed, so that `..` is a small place too. `FATHOM_KEEP=1` keeps it.
+/// A temporary directory, removed with its contents when dropped. The programs run in `path()`, one
+/// level below the directory that is removed, so that `..` is small and private too.
+/// `FATHOM_KEEP=1` keeps the directory.
 pub(crate) struct Tree {
     outer: PathBuf,
     inner: PathBuf,
 }
 
 impl Tree {
-    /// An empty tree on the file system of temporary files.
+    /// Returns an empty tree on the file system of temporary files.
     pub(crate) fn new() -> Tree {
         Tree::inside(&std::env::temp_dir())
     }
 
-    /// An empty tree on tmpfs, which keeps sizes up to 2^63 - 1 and any time stamp, and whose directories are not
-    /// read in inode order.
+    /// Returns an empty tree on tmpfs, which supports sizes up to 2^63 - 1 and any time stamp. Its
+    /// directories are not read in inode order.
     pub(crate) fn on_tmpfs() -> Tree {
         Tree::inside(Path::new("/dev/shm"))
     }
@@ -45,14 +47,15 @@ impl Tree {
         Tree { outer, inner }
     }
 
-    /// An empty tree with entries that `spec` names, separated by commas: `d/` a directory, `f` an empty file, `f 4096`
-    /// one with that much data, `f ~8G` one that is all hole, `f = other` a hard link, `l -> target` a symbolic
-    /// link, `p |` a fifo, `s %` a socket. Directories above are made.
+    /// Returns a tree with the entries of `spec`, which are separated by commas: `d/` is a
+    /// directory, `f` an empty file, `f 4096` a file with that much data, `f ~8G` a file that is
+    /// one hole, `f = other` a hard link, `l -> target` a symbolic link, `p |` a fifo, `s %` a
+    /// socket. Missing parent directories are created.
     pub(crate) fn parse(spec: &str) -> Tree {
         Tree::new().with(spec)
     }
 
-    /// The same with more entries, named as for [`Tree::parse`].
+    /// Adds the entries of `spec`, in the format of [`Tree::parse`].
     pub(crate) fn with(self, spec: &str) -> Tree {
         for entry in spec.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let words: Vec<&str> = entry.split_whitespace().collect();
@@ -79,13 +82,13 @@ impl Tree {
         &self.inner
     }
 
-    /// Whether its file system is tmpfs.
+    /// Whether the tree is on tmpfs.
     pub(crate) fn is_on_tmpfs(&self) -> bool {
         const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
         rustix::fs::statfs(&self.inner).is_ok_and(|found| found.f_type == TMPFS_MAGIC)
     }
 
-    /// Where `name` is.
+    /// Returns the path of `name`.
     pub(crate) fn at(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.inner.join(Path::new(name.as_ref()))
     }
@@ -97,13 +100,13 @@ impl Tree {
         path
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub(crate) fn dir(&self, name: impl AsRef<OsStr>) {
         let path = self.ready(name);
         fs::create_dir_all(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 
-    /// Makes a file with `length` bytes of data.
+    /// Creates a file with `length` bytes of data.
     pub(crate) fn file(&self, name: impl AsRef<OsStr>, length: u64) {
         let path = self.ready(name);
         let data = vec![b'x'; usize::try_from(length).expect("data of a test fits in memory")];
@@ -111,32 +114,32 @@ impl Tree {
         made.unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 
-    /// Makes a file that holds `bytes`.
+    /// Creates a file that holds `bytes`.
     pub(crate) fn holding(&self, name: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) {
         let path = self.ready(name);
         fs::write(&path, bytes).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 
-    /// Makes a file of `length` bytes without data.
+    /// Creates a file of `length` bytes that is one hole.
     pub(crate) fn hole(&self, name: impl AsRef<OsStr>, length: u64) {
         let path = self.ready(name);
         let made = File::create(&path).and_then(|file| file.set_len(length));
         made.unwrap_or_else(|error| panic!("{path:?}: {length}: {error}"));
     }
 
-    /// Makes `name` another name of the file `other`, a symbolic link being a file too.
+    /// Creates `name` as a hard link to `other`, which may be a symbolic link.
     pub(crate) fn hard_link(&self, name: impl AsRef<OsStr>, other: impl AsRef<OsStr>) {
         let (path, other) = (self.ready(name), self.at(other));
         fs::hard_link(&other, &path).unwrap_or_else(|error| panic!("{path:?} = {other:?}: {error}"));
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     pub(crate) fn symlink(&self, name: impl AsRef<OsStr>, target: impl AsRef<OsStr>) {
         let path = self.ready(name);
         symlink(Path::new(target.as_ref()), &path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 
-    /// Makes a fifo or a socket.
+    /// Creates a fifo or a socket.
     pub(crate) fn node(&self, name: impl AsRef<OsStr>, kind: FileType) {
         let path = self.ready(name);
         let made = mknodat(CWD, &path, kind, Mode::from_raw_mode(0o644), 0);
@@ -151,7 +154,8 @@ impl Tree {
         self
     }
 
-    /// Sets the times of the last access and of the last change of the data, of a symbolic link itself too.
+    /// Sets the atime and the mtime, given as seconds and nanoseconds. Does not follow a symbolic
+    /// link.
     pub(crate) fn times(&self, name: impl AsRef<OsStr>, accessed: (i64, i64), modified: (i64, i64)) {
         let stamp = |(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec };
         let times = Timestamps { last_access: stamp(accessed), last_modification: stamp(modified) };
@@ -160,14 +164,14 @@ impl Tree {
         set.unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 
-    /// Sets both times of `name` to the same second.
+    /// Sets atime and mtime of `name` to the same second.
     pub(crate) fn time(self, name: impl AsRef<OsStr>, second: i64) -> Tree {
         self.times(name, (second, 0), (second, 0));
         self
     }
 
-    /// Makes a chain of `depth` directories with names of `length` bytes in `name`, however long its path gets, and
-    /// a file in the last.
+    /// Creates a chain of `depth` directories with names of `length` bytes in `name`, and a file in
+    /// the innermost. The path may be longer than `PATH_MAX`.
     pub(crate) fn deep(self, name: impl AsRef<OsStr>, depth: usize, length: usize) -> Tree {
         let path = self.ready(name);
         fs::create_dir_all(&path).expect("the directory above was just made");
@@ -183,7 +187,7 @@ impl Tree {
         self
     }
 
-    /// Makes `count` empty files in the directory `name`.
+    /// Creates `count` empty files in the directory `name`.
     pub(crate) fn wide(self, name: impl AsRef<OsStr>, count: usize) -> Tree {
         let path = self.ready(name);
         fs::create_dir_all(&path).expect("the directory above was just made");
@@ -197,7 +201,7 @@ impl Tree {
         self
     }
 
-    /// What is in it, for a report.
+    /// Returns a listing of the tree for a failure message.
     pub(crate) fn listing(&self) -> String {
         let format = "%i %b %s %n %M %p %l\\n";
         let output = Command::new("find").args([".", "-printf", format]).current_dir(&self.inner).output();
@@ -217,7 +221,7 @@ impl Drop for Tree {
             println!("kept: {}", self.inner.display());
             return;
         }
-        // The tools cope with any depth, and with directories that forbid everything.
+        // rm(1) and chmod(1) handle trees of any depth and directories without any permission.
         if !rustix::process::geteuid().is_root() {
             let _ = Command::new("chmod").args(["-Rf", "u+rwx"]).arg(&self.outer).status();
         }
@@ -225,7 +229,7 @@ impl Drop for Tree {
     }
 }
 
-/// Reads a size: a number with K, M, G, T or E for powers of 1024.
+/// Parses a size: a number with an optional K, M, G or T for powers of 1024.
 fn bytes(text: &str) -> u64 {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 10),
@@ -237,7 +241,7 @@ fn bytes(text: &str) -> u64 {
     digits.parse::<u64>().unwrap_or_else(|error| panic!("{text}: {error}")) << shift
 }
 
-/// A file name from bytes.
+/// Returns a file name from bytes.
 pub(crate) fn name(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }

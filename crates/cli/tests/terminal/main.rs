@@ -1,6 +1,6 @@
-//! On a terminal: names of a file tree are written as ls(1) writes them, and nothing that a tree,
-//! an operand or an inventory holds reaches it as a control character, whatever the program and the
-//! option. The terminal is a pseudo-terminal of the test's own.
+//! Output to a terminal: names are quoted as ls(1) quotes them, and no control character from a
+//! tree, an operand or an inventory reaches the terminal, with any command and option. The terminal
+//! is a pseudo-terminal that the test opens.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -18,7 +18,7 @@ use pty::on_terminal;
 use support::program::Program;
 use support::{Tree, needs_tool};
 
-/// Names that a terminal would obey, or that would look like lines of output.
+/// Names with control characters, and names that look like lines of output.
 const HOSTILE: [&[u8]; 11] = [
     b"x\x1b[31m",
     b"x\x1b]0;title\x07",
@@ -33,7 +33,8 @@ const HOSTILE: [&[u8]; 11] = [
     b"f.\x1b[7m",
 ];
 
-/// The names in `d`, as files and as directories with a file in them, and as targets of links.
+/// Returns a tree with the names in `d`: as files, as directories with a file, and as targets of
+/// links.
 fn hostile() -> Tree {
     let tree = Tree::parse("plain 5, other/plain 5, d/plain 5, d/it's 5, d/\u{e9} 5");
     tree.file("d/two words", 5);
@@ -45,20 +46,20 @@ fn hostile() -> Tree {
     tree
 }
 
-/// `fathom` with `words`, split at spaces, in a UTF-8 locale.
+/// Returns `fathom` with `words`, split at spaces.
 fn fathom(tree: &Tree, words: &str) -> Command {
     let mut command = Command::new(Program::AsDu.bin().join("fathom"));
     command.args(words.split_whitespace()).current_dir(tree.path());
     command
 }
 
-/// Returns the output of `command` on a terminal without the escape sequence of its progress meter;
-/// panics if a control character is left.
+/// Returns the output of `command` on a terminal in a UTF-8 locale, without the escape sequence of
+/// its progress meter. Panics if a control character is left.
 #[track_caller]
 fn shown(command: &mut Command) -> String {
     let text = on_terminal(command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC0").env("TERM", "xterm"));
     let text = String::from_utf8(text).unwrap_or_else(|error| panic!("{command:?}: {error}: not UTF-8"));
-    // The line that a meter draws and takes away.
+    // Remove the line that the progress meter draws and erases.
     let text = text.replace("\r\x1b[K", "");
     let control = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\0'));
     assert!(control.is_none(), "{command:?}: {control:?} in {text:?}");
@@ -81,7 +82,7 @@ fn du_and_list_write_names_as_ls_does() {
         found.sort_unstable();
         assert_eq!(found, expected, "{words}");
     }
-    // Beside a slash, the name of a file is quoted with what is before it.
+    // In a path, the whole path is quoted if one of its names needs quotes.
     let paths: Vec<_> = shown(fathom(&tree, "list d").arg("plain")).lines().map(str::to_owned).collect();
     assert!(paths.iter().any(|line| line == r"'d/x'$'\033''[31m'") && paths.contains(&"plain".to_owned()));
     for name in ["du", "fathom du"] {
@@ -97,7 +98,7 @@ fn du_and_list_write_names_as_ls_does() {
     }
 }
 
-/// In the C locale, too, where every byte above 0x7f is unprintable.
+/// In the C locale, every byte above 0x7f is unprintable.
 #[test]
 fn the_locale_decides_what_is_printable() {
     let tree = hostile();
@@ -110,7 +111,7 @@ fn the_locale_decides_what_is_printable() {
 }
 
 #[test]
-fn names_that_end_in_nul_are_bare_but_for_what_a_terminal_obeys() {
+fn nul_terminated_names_are_unquoted_except_for_control_characters() {
     let tree = hostile();
     for words in ["list -0 d", "du -a0 d", "list -0 d --order any"] {
         let text = shown(&mut fathom(&tree, words));
@@ -140,7 +141,7 @@ fn no_view_or_format_lets_control_characters_through() {
         let text = shown(fathom(&tree, words).arg(OsStr::from_bytes(b"d/missing\x1b[2J\xc2\x9b2J")));
         assert!(text.contains("missing") && text.lines().count() > 2, "{words}: {text:?}");
     }
-    // A user's own escapes in a format are meant.
+    // Escape sequences in a user's own format are written unchanged.
     let colored = on_terminal(fathom(&tree, "list plain -f").arg("\\033[31m%p\\033[m\\n"));
     assert_eq!(colored, b"\x1b[31mplain\x1b[m\n");
 }
@@ -175,7 +176,7 @@ fn no_report_of_an_inventory_lets_control_characters_through() {
     let text =
         shown(fathom(&tree, "scan --progress=never --stats -o i d").arg(OsStr::from_bytes(b"gone\x1b[2J")));
     assert!(text.contains(r"gone'$'\033''[2J"), "{text:?}");
-    support::commands::whole(&tree, &["scan", "-o", "j", "other"]);
+    support::commands::stdout_of(&tree, &["scan", "-o", "j", "other"]);
     for words in [
         "top i",
         "top --by dir i",
@@ -204,7 +205,7 @@ fn no_report_of_an_inventory_lets_control_characters_through() {
 }
 
 #[test]
-fn benchmarks_and_the_small_dus_let_none_through() {
+fn benchmarks_and_small_dus_let_no_control_characters_through() {
     let tree = hostile();
     let dir = OsStr::from_bytes(b"d/dir x\x1b[31m");
     let text =
@@ -220,7 +221,7 @@ fn benchmarks_and_the_small_dus_let_none_through() {
     }
 }
 
-/// GNU du's bytes go to what is no terminal, as `fathom list` writes find's.
+/// A pipe gets GNU du's bytes, and from `fathom list` those of find.
 #[test]
 fn a_pipe_gets_the_bytes_as_they_are() {
     if !needs_tool("find") {
@@ -230,5 +231,5 @@ fn a_pipe_gets_the_bytes_as_they_are() {
     let output = |command: &mut Command| command.current_dir(tree.path()).output().unwrap().stdout;
     let found = output(Command::new("find").arg("d"));
     assert_eq!(output(&mut fathom(&tree, "list d")), found);
-    support::same(&tree, "-a d").prints("x\x1b[31m");
+    support::compare(&tree, "-a d").prints("x\x1b[31m");
 }

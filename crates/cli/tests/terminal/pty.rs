@@ -1,4 +1,4 @@
-//! A pseudo-terminal, and what a program leaves on it.
+//! Runs a program on a pseudo-terminal and captures its output.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Everything that `command` writes to the terminal that its standard output and standard error
-/// are, with line ends as they were written.
+/// Runs `command` with standard output and standard error on a terminal. Returns the output with
+/// its original line ends.
 pub(crate) fn on_terminal(command: &mut Command) -> Vec<u8> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
@@ -15,7 +15,7 @@ pub(crate) fn on_terminal(command: &mut Command) -> Vec<u8> {
     let slave = File::options().read(true).write(true).open(name).unwrap();
     command.stdin(Stdio::null()).stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    // With the command's own descriptors of the terminal, the last program to end closes it.
+    // Drop this process's descriptors of the terminal: the last program to exit then closes it.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let (mut master, mut text) = (File::from(master), Vec::new());
     if let Err(error) = master.read_to_end(&mut text) {
@@ -27,7 +27,8 @@ pub(crate) fn on_terminal(command: &mut Command) -> Vec<u8> {
     text_as_written(&text)
 }
 
-/// The terminal puts a carriage return before each line feed (`ONLCR`, termios(3)).
+/// Removes the carriage return that the terminal inserts before each line feed (`ONLCR`,
+/// termios(3)).
 fn text_as_written(text: &[u8]) -> Vec<u8> {
     let is_added = |place: usize| text[place] == b'\r' && text.get(place + 1) == Some(&b'\n');
     (0..text.len()).filter(|place| !is_added(*place)).map(|place| text[place]).collect()

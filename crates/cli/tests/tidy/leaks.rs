@@ -1,17 +1,18 @@
-//! What is true on one machine only and so has no place in a tracked file: directories of a person or of a
-//! build machine, and the hosts that package clients fetch from (each machine's own configuration names them).
+//! Finds text that is true on one machine only: home directories and directories of build machines,
+//! and the hosts from which package clients download (the configuration of each machine names
+//! them).
 
 use std::path::Path;
 
 use crate::mask::line_of;
 use crate::tree::Tree;
 
-/// Directories where people and machines keep checkouts. Cut in two so that this file does not hold them.
-const HOMES: [&str; 4] =
+/// Directories that contain checkouts. Split so that this file does not contain them.
+const HOME_DIRECTORIES: [&str; 4] =
     [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("/wo", "rk/")];
-/// Whose home stands in examples.
-const NOBODY: [&str; 3] = ["me/", "you/", "user/"];
-/// Hosts that registries' clients fetch from.
+/// Home directories that documents may use in examples.
+const EXAMPLE_USERS: [&str; 3] = ["me/", "you/", "user/"];
+/// Hosts from which clients of package registries download.
 const HOSTS: [&str; 8] = [
     concat!("index.", "crates.io"),
     concat!("static.", "crates.io"),
@@ -23,23 +24,24 @@ const HOSTS: [&str; 8] = [
     concat!("proxy.", "golang.org"),
 ];
 
-/// Paths of a machine in text files. `top` is where this checkout lies, in whatever directory that is.
+/// Finds paths of one machine in text files. `top` is the directory of this checkout.
 pub(crate) fn machine_paths(tree: &Tree, top: &Path) -> Vec<String> {
     let top = top.to_str().filter(|top| top.matches('/').count() > 1);
-    let needles: Vec<&str> = HOMES.into_iter().chain(top).collect();
+    let needles: Vec<&str> = HOME_DIRECTORIES.into_iter().chain(top).collect();
     let is_path_of_one = |before: &str, after: &str| {
         let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '~' | '}' | ')' | '*');
-        !before.ends_with(goes_on) && !NOBODY.iter().any(|name| after.starts_with(name))
+        !before.ends_with(goes_on) && !EXAMPLE_USERS.iter().any(|name| after.starts_with(name))
     };
     occurrences(tree, &needles, is_path_of_one)
 }
 
-/// Hosts of registries in text files.
+/// Finds hosts of package registries in text files.
 pub(crate) fn registry_hosts(tree: &Tree) -> Vec<String> {
     occurrences(tree, &HOSTS, |_, _| true)
 }
 
-/// Where the needles stand, if what is before and after one makes it count.
+/// Finds the needles. `counts` decides from the text before and after a needle whether it is a
+/// breach.
 fn occurrences(tree: &Tree, needles: &[&str], counts: impl Fn(&str, &str) -> bool) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, text) in tree.texts("") {
@@ -58,8 +60,12 @@ mod tests {
 
     #[test]
     fn a_home_directory_is_found_and_a_part_of_a_path_is_not() {
-        let text = format!("see {0}me/x\n{0}ann/x\n~{1}x and a{1}x\n\"{1}x\"", HOMES[0], HOMES[3]);
-        let expected = [format!("a.md:2: {}", HOMES[0]), format!("a.md:4: {}", HOMES[3])];
+        let text = format!(
+            "see {0}me/x\n{0}ann/x\n~{1}x and a{1}x\n\"{1}x\"",
+            HOME_DIRECTORIES[0], HOME_DIRECTORIES[3]
+        );
+        let expected =
+            [format!("a.md:2: {}", HOME_DIRECTORIES[0]), format!("a.md:4: {}", HOME_DIRECTORIES[3])];
         assert_eq!(machine_paths(&Tree::of(&[("a.md", &text)]), Path::new("/")), expected);
     }
 

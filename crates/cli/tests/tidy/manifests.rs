@@ -1,5 +1,6 @@
-//! What the manifests may say: which crate may use which, that every dependency is used and has its line in
-//! docs/dependencies.md, that every crate takes the workspace's lints, that the lock file names one registry.
+//! Rules for Cargo manifests: which crate may depend on which, every dependency is used and has a
+//! row in docs/dependencies.md, every crate takes the workspace's lints, the lock file names one
+//! registry.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +8,9 @@ use serde_json::Value;
 
 use crate::tree::Tree;
 
-/// Each crate of the workspace with those it may use. A new crate or arrow is a decision: it is made here.
-const ARROWS: [(&str, &[&str]); 8] = [
+/// Each crate of the workspace, with the crates that it may depend on. Adding to this list is a
+/// design decision.
+const DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
@@ -29,27 +31,28 @@ const ARROWS: [(&str, &[&str]); 8] = [
         ],
     ),
 ];
-/// Where the reasons stand.
+/// The document with the reason for each dependency.
 const REASONS: &str = "docs/dependencies.md";
-/// What the lock file says of every package that is not ours.
+/// The source of every external package in the lock file.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Crates and arrows in the output of `cargo metadata` that [`ARROWS`] does not have. Dependencies of tests and
-/// of build scripts count: they decide what must be built before what, too.
+/// Finds crates and dependencies in the output of `cargo metadata` that [`DEPENDENCIES`] lacks.
+/// Dependencies of tests and build scripts count, because they also decide the order of builds.
 pub(crate) fn new_arrows(metadata: &Value) -> Vec<String> {
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
     let mut problems = Vec::new();
     for package in &packages {
         let name = package["name"].as_str().unwrap_or_default();
-        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+        let Some((_, allowed)) = DEPENDENCIES.iter().find(|(known, _)| *known == name) else {
             problems.push(format!("{name}: not among the known crates"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let other = dependency["name"].as_str().unwrap_or_default();
             let local = ours.contains(other) || dependency["path"].is_string();
-            if local && !allowed.contains(&other) {
+            // A crate's tests depend on it with the features that they need.
+            if local && other != name && !allowed.contains(&other) {
                 problems.push(format!("{name} -> {other}: not an arrow of the design"));
             }
         }
@@ -57,7 +60,7 @@ pub(crate) fn new_arrows(metadata: &Value) -> Vec<String> {
     problems
 }
 
-/// Dependencies without a row in the document, and rows without a dependency.
+/// Finds dependencies without a row in the document, and rows without a dependency.
 pub(crate) fn unexplained_dependencies(tree: &Tree) -> Vec<String> {
     let used: BTreeSet<&str> = tree.texts("Cargo.toml").flat_map(|(_, text)| dependencies(text)).collect();
     let explained = explained(tree.text(REASONS).unwrap_or_default());
@@ -66,13 +69,14 @@ pub(crate) fn unexplained_dependencies(tree: &Tree) -> Vec<String> {
     missing.chain(stale).collect()
 }
 
-/// Names in the first column of the document's tables: `| [`name`](..) |` or `| `name` |`.
+/// Returns the names in the first column of the document's tables: `| [`name`](..) |` or `| `name`
+/// |`.
 fn explained(document: &str) -> BTreeSet<&str> {
     let rows = document.lines().filter(|line| line.starts_with("| `") || line.starts_with("| [`"));
     rows.filter_map(|line| line.split('`').nth(1)).collect()
 }
 
-/// What the workspace declares and no member uses.
+/// Finds dependencies that the workspace declares and no member uses.
 pub(crate) fn unused_dependencies(tree: &Tree) -> Vec<String> {
     let (workspace, members): (Vec<_>, Vec<_>) =
         tree.texts("Cargo.toml").partition(|(name, _)| *name == "Cargo.toml");
@@ -84,7 +88,7 @@ pub(crate) fn unused_dependencies(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Names in the dependency tables of a manifest, without our own crates.
+/// Returns the names in the dependency tables of a manifest, without the crates of this workspace.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -102,7 +106,7 @@ fn dependencies(manifest: &str) -> Vec<&str> {
     found
 }
 
-/// Members that do not take the workspace's lints, which would let `unsafe` in.
+/// Finds members that do not take the workspace's lints, which deny `unsafe`.
 pub(crate) fn without_lints(tree: &Tree) -> Vec<String> {
     let members = tree.texts("Cargo.toml").filter(|(name, _)| name.starts_with("crates/"));
     let lints = |text: &str| text.contains("[lints]\nworkspace = true");
@@ -112,7 +116,7 @@ pub(crate) fn without_lints(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Packages that the lock files take from elsewhere than the public registry.
+/// Finds packages that a lock file takes from a source other than the public registry.
 pub(crate) fn other_sources(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, text) in tree.texts("Cargo.lock") {
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_upwards_is_found_in_tests_too() {
+    fn an_unlisted_dependency_is_found_in_tests_too() {
         let found = new_arrows(&metadata(serde_json::json!([
             {"name": "fathom-io", "dependencies": [{"name": "fathom-walk", "kind": "dev", "path": "x"}, {"name": "libc"}]},
             {"name": "fathom-walk", "dependencies": [{"name": "fathom-io"}]},
@@ -141,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_nobody_decided_on_is_found() {
+    fn an_unlisted_crate_is_found() {
         let found = new_arrows(&metadata(serde_json::json!([
             {"name": "fathom-extra", "dependencies": []},
             {"name": "fathomfs", "dependencies": [{"name": "helper", "path": "../../helper"}]},
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_nobody_uses_is_found() {
+    fn an_unused_dependency_is_found() {
         let tree = Tree::of(&[
             ("Cargo.toml", "[workspace.dependencies]\na = \"1\"\nb = \"1\"\n"),
             ("crates/a/Cargo.toml", "[dev-dependencies]\na.workspace = true\n"),

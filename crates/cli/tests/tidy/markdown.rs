@@ -1,11 +1,11 @@
-//! What the documents promise: that the files and headings they link to exist, that the `make` targets they
-//! name do, and that the change log has a place for the next change. Addresses on the web are not looked at.
+//! Rules for documents: the files, headings and `make` targets that they name exist, and the change
+//! log has a section for the next release. Links to the web are not checked.
 
 use std::collections::BTreeMap;
 
 use crate::tree::{Tree, directory, resolve};
 
-/// Links of the documents to files, directories and headings that are not there.
+/// Finds links to files, directories and headings that do not exist.
 pub(crate) fn dead_links(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, text) in tree.texts(".md") {
@@ -26,7 +26,7 @@ fn is_alive(tree: &Tree, file: &str, target: &str) -> bool {
     elsewhere || found.is_some_and(|name| tree.contains(&name) && (anchor.is_empty() || heading(&name)))
 }
 
-/// Lines outside fenced code, numbered from 1, with code spans blanked.
+/// Returns the lines outside fenced code, numbered from 1, with code spans blanked.
 fn prose_lines(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut fenced = false;
     let prose = text.lines().enumerate().filter(move |(_, line)| {
@@ -47,7 +47,7 @@ fn without_code_spans(line: &str) -> String {
     prose
 }
 
-/// What `[text](target)` and `[name]: target` point to.
+/// Returns the targets of `[text](target)` and `[name]: target`.
 fn targets(prose: &str) -> impl Iterator<Item = &str> {
     let inline = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     let defined = prose.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
@@ -55,7 +55,8 @@ fn targets(prose: &str) -> impl Iterator<Item = &str> {
     inline.chain(defined)
 }
 
-/// The anchors of a document's headings, made as the usual forges make them; the second of a name gets `-1`.
+/// Returns the anchors of a document's headings, in the format of the usual forges. A repeated
+/// heading gets the suffix `-1`, `-2` and so on.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut fenced = false;
@@ -79,7 +80,7 @@ fn anchor(title: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// `make TARGET` in the code of the documents, where the Makefile has no such target.
+/// Finds `make TARGET` in the code of documents where the Makefile has no such target.
 pub(crate) fn unknown_make_targets(tree: &Tree) -> Vec<String> {
     let makefile = tree.text("Makefile").unwrap_or_default();
     let known: Vec<&str> =
@@ -94,12 +95,13 @@ pub(crate) fn unknown_make_targets(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// A word of prose after "make" at a line's start is none when it ends in punctuation; `make *` is a pattern.
+/// Whether a word after "make" is the name of a target: prose ends in punctuation, and `make *` is
+/// a pattern.
 fn is_target_name(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
-/// A change log without a place for the next change.
+/// Finds a change log without a section for the next release.
 pub(crate) fn no_unreleased(tree: &Tree) -> Vec<String> {
     let log = tree.text("CHANGELOG.md").unwrap_or_default();
     let has_it = log.lines().any(|line| line == "## [Unreleased]" || line == "## Unreleased");

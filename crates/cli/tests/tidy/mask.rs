@@ -1,7 +1,9 @@
-//! Rust text with comments, strings and characters blanked out byte for byte, so that a token found in it is
-//! code and stands where it stood. Not a parser: what it must know of Rust is where those three begin and end.
+//! Blanks out comments, strings and character literals of Rust text byte for byte, so that a token
+//! found in the result is code and has its original offset. Not a parser: it only knows where those
+//! three begin and end.
 
-/// `source` with every byte of a comment, string or character literal replaced by a space; line ends stay.
+/// Returns `source` with every byte of a comment, string or character literal replaced by a space.
+/// Line feeds stay.
 pub(crate) fn code_only(source: &str) -> String {
     let bytes = source.as_bytes();
     let mut code = Vec::with_capacity(bytes.len());
@@ -18,7 +20,7 @@ pub(crate) fn code_only(source: &str) -> String {
     String::from_utf8(code).expect("literals are blanked whole, so no character is cut")
 }
 
-/// Places where `word` stands as a token of `code`.
+/// Returns the offsets at which `word` is a token of `code`.
 pub(crate) fn tokens<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     let alone = move |at: usize| {
@@ -28,14 +30,14 @@ pub(crate) fn tokens<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = u
     code.match_indices(word).map(|(at, _)| at).filter(move |&at| alone(at))
 }
 
-/// The name that starts after the blanks at `at`, if one does.
+/// Returns the name that follows the blanks at `at`, if there is one.
 pub(crate) fn name_after(code: &str, at: usize) -> Option<&str> {
     let rest = code[at..].trim_start();
     let end = rest.bytes().position(|byte| !is_name(byte)).unwrap_or(rest.len());
     (end > 0).then_some(&rest[..end])
 }
 
-/// The number of the line that `at` is on, from 1.
+/// Returns the number of the line that contains `at`, from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count()
 }
@@ -44,7 +46,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// How many bytes from `at` are a comment or literal, 0 where none starts.
+/// Returns the length of the comment or literal that begins at `at`, 0 if none does.
 fn literal_or_comment(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     match rest[0] {
@@ -91,7 +93,8 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// A lifetime also starts with a quote, but no second one follows its first character.
+/// Returns the length of a character literal. A lifetime also begins with a quote, but has no
+/// second quote after its first character.
 fn character(rest: &[u8]) -> usize {
     match rest.get(1) {
         Some(b'\\') => quoted(rest, b'\''),
@@ -118,7 +121,7 @@ fn raw_string(rest: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// What is left, without blanks.
+    /// Returns the remaining code, without blanks.
     fn left(source: &str) -> String {
         let code = code_only(source);
         assert_eq!(code.len(), source.len());

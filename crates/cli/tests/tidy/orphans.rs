@@ -1,12 +1,13 @@
-//! Which Rust files no crate compiles. Follows `mod`, `#[path]` and `include!` from the roots that cargo finds by
-//! place or by name; a `mod` inside of an inline module is looked for beside it.
+//! Finds Rust files that no crate compiles. Follows `mod`, `#[path]` and `include!` from the roots
+//! that cargo finds by place or by name. A `mod` inside an inline module is looked up in the
+//! directory of its file.
 
 use std::collections::BTreeSet;
 
 use crate::mask::{code_only, name_after, tokens};
 use crate::tree::{Tree, directory, resolve};
 
-/// Rust files that no crate root reaches by `mod` or `include!`.
+/// Returns the Rust files that no crate root reaches by `mod` or `include!`.
 pub(crate) fn orphans(tree: &Tree) -> Vec<String> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<(String, bool)> =
@@ -21,7 +22,7 @@ pub(crate) fn orphans(tree: &Tree) -> Vec<String> {
     files.filter(|file| !reached.contains(*file)).map(|file| format!("{file}: in no crate")).collect()
 }
 
-/// Files that cargo compiles by name or by place for the manifest `name`.
+/// Returns the files that cargo compiles as crate roots for the manifest `name`.
 fn roots<'a>(tree: &'a Tree, name: &'a str, manifest: &'a str) -> impl Iterator<Item = (String, bool)> + 'a {
     let package = directory(name);
     let prefix = if package.is_empty() { String::new() } else { format!("{package}/") };
@@ -35,7 +36,7 @@ fn roots<'a>(tree: &'a Tree, name: &'a str, manifest: &'a str) -> impl Iterator<
     placed.chain(named).map(|file| (file, true))
 }
 
-/// Whether cargo finds a target in this file of a package without being told.
+/// Whether cargo treats this file of a package as a target without a manifest entry.
 fn is_target(inside: &str) -> bool {
     let parts: Vec<&str> = inside.split('/').collect();
     matches!(
@@ -49,7 +50,7 @@ fn is_target(inside: &str) -> bool {
     )
 }
 
-/// Every file that `mod NAME;` or `include!` in `file` may mean.
+/// Returns every file that `mod NAME;` or `include!` in `file` may refer to.
 fn children<'a>(file: &'a str, source: &'a str, is_root: bool) -> impl Iterator<Item = String> + 'a {
     let code = code_only(source);
     let own = file.rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).unwrap_or_default();
@@ -69,7 +70,7 @@ fn children<'a>(file: &'a str, source: &'a str, is_root: bool) -> impl Iterator<
     found.into_iter()
 }
 
-/// The value of a `#[path = ".."]` among the attributes of the item at `at`.
+/// Returns the value of a `#[path = ".."]` among the attributes of the item at `at`.
 fn path_attribute<'a>(source: &'a str, code: &str, at: usize) -> Option<&'a str> {
     let start = code[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1);
     let attribute = start + code[start..at].find("#[path")?;

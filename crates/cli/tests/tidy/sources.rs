@@ -1,17 +1,18 @@
-//! What Rust sources may not hold: `unsafe` out of its two places or without a reason, functions that are too
-//! long, macros that mark unfinished work, printing in libraries, modules without a head.
+//! Rules for Rust sources: `unsafe` only in two directories and with a reason, short functions, no
+//! macros of unfinished work, no printing in libraries, a head for every module.
 
 use crate::mask::{code_only, line_of, name_after, tokens};
 use crate::tree::Tree;
 
-/// Where `unsafe` may stand.
+/// The directories that may contain `unsafe`.
 const UNSAFE_PLACES: [&str; 2] = ["crates/io/src/sys/", "crates/io/src/uring/"];
-/// Lines from a function's `fn` to its closing brace.
+/// Upper bound of the lines from `fn` to the closing brace of a function.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Left in the text by someone who meant to come back.
+/// Macros that mark unfinished work.
 const UNFINISHED: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
-/// Each `unsafe` that stands elsewhere, and each block or impl of it with no SAFETY comment before its statement.
+/// Finds each `unsafe` outside these directories, and each unsafe block or impl without a SAFETY
+/// comment before its statement.
 pub(crate) fn stray_unsafe(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, source) in tree.texts(".rs") {
@@ -30,7 +31,7 @@ pub(crate) fn stray_unsafe(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// Whether a comment says SAFETY on the lines from the end of the statement before up to `line`.
+/// Whether a comment between the end of the previous statement and `line` contains SAFETY.
 fn has_safety(source: &str, code: &str, line: usize) -> bool {
     let lines: Vec<(&str, &str)> = source.lines().zip(code.lines()).take(line).collect();
     let mut upwards = lines.iter().rev();
@@ -39,7 +40,7 @@ fn has_safety(source: &str, code: &str, line: usize) -> bool {
     own || upwards.take_while(same_statement).any(|(text, _)| text.contains("SAFETY:"))
 }
 
-/// Functions longer than the ratchet allows.
+/// Finds functions that are too long.
 pub(crate) fn long_functions(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, source) in tree.texts(".rs") {
@@ -56,7 +57,8 @@ pub(crate) fn long_functions(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// The closing brace of the function at `at`; nothing for a declaration without a body.
+/// Returns the offset of the closing brace of the function at `at`; `None` for a declaration
+/// without a body.
 fn body_end(code: &str, at: usize) -> Option<usize> {
     let (mut brackets, mut braces) = (0, 0);
     for (offset, byte) in code.bytes().enumerate().skip(at) {
@@ -73,7 +75,7 @@ fn body_end(code: &str, at: usize) -> Option<usize> {
     None
 }
 
-/// Macros that mark unfinished work.
+/// Finds macros that mark unfinished work.
 pub(crate) fn unfinished(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, source) in tree.texts(".rs") {
@@ -87,8 +89,8 @@ pub(crate) fn unfinished(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// What a library calls only if it does what is the program's: print, exit, look at arguments and environment.
-const PROGRAMS_OWN: [&str; 9] = [
+/// Calls that only the program may make: printing, exiting, reading arguments and the environment.
+const PROGRAM_ONLY_CALLS: [&str; 9] = [
     "print!",
     "println!",
     "eprint!",
@@ -100,7 +102,7 @@ const PROGRAMS_OWN: [&str; 9] = [
     "process::exit",
 ];
 
-/// Calls in libraries that only the program may make; their tests may.
+/// Finds such calls in libraries, outside their tests.
 pub(crate) fn programs_own(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     let libraries = |file: &str| {
@@ -109,7 +111,7 @@ pub(crate) fn programs_own(tree: &Tree) -> Vec<String> {
     for (file, source) in tree.texts(".rs").filter(|(file, _)| libraries(file)) {
         let code = code_only(source);
         let code = &code[..code.find("#[cfg(test)]\nmod ").unwrap_or(code.len())];
-        for call in PROGRAMS_OWN {
+        for call in PROGRAM_ONLY_CALLS {
             problems.extend(
                 tokens(code, call).map(|at| format!("{file}:{}: {call} in a library", line_of(source, at))),
             );
@@ -118,7 +120,7 @@ pub(crate) fn programs_own(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// Modules that do not begin by saying what they own. Attributes of the crate may stand before.
+/// Finds modules without a doc comment at their beginning. Attributes of the crate may precede it.
 pub(crate) fn headless(tree: &Tree) -> Vec<String> {
     let first = |source: &str| {
         source.lines().find(|line| !line.is_empty() && !line.starts_with("#![")).map(String::from)
@@ -143,9 +145,9 @@ mod tests {
 
     #[test]
     fn unsafe_needs_its_own_safety_comment() {
-        let said = "// SAFETY: proof.\nlet a =\n    unsafe { g() };\n";
-        let unsaid = "let b = unsafe { g() };\n";
-        let tree = Tree::of(&[("crates/io/src/sys/linux.rs", &[said, unsaid].concat())]);
+        let with_reason = "// SAFETY: proof.\nlet a =\n    unsafe { g() };\n";
+        let without_reason = "let b = unsafe { g() };\n";
+        let tree = Tree::of(&[("crates/io/src/sys/linux.rs", &[with_reason, without_reason].concat())]);
         assert_eq!(stray_unsafe(&tree), ["crates/io/src/sys/linux.rs:4: unsafe without a SAFETY comment"]);
     }
 
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_prints_or_looks_around_is_found() {
+    fn a_library_that_prints_or_reads_the_environment_is_found() {
         let source = "fn f() { println!(\"x\"); std::env::var(\"X\"); writeln!(x) }\n#[cfg(test)]\nmod tests { fn f() { println!() } }";
         let tree = Tree::of(&[("crates/du/src/a.rs", source), ("crates/cli/src/a.rs", source)]);
         let expected =

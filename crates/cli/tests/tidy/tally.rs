@@ -1,12 +1,12 @@
-//! The last line of `make test`: what tools/tally.awk makes of the logs of the steps. A sum that is wrong here
-//! would let a failed step pass.
+//! The last line of `make test`, which tools/tally.awk computes from the logs of the steps. A wrong
+//! sum would let a failed step pass.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::tree::top;
 
-/// The last line and the exit status for the log of one run.
+/// Returns the last line and the exit status for the log of one run.
 fn tally(log: &str) -> (String, Option<i32>) {
     let mut awk = Command::new("awk")
         .arg("-f")
@@ -21,7 +21,7 @@ fn tally(log: &str) -> (String, Option<i32>) {
     (text.lines().last().unwrap_or_default().to_string(), output.status.code())
 }
 
-/// What libtest prints of one binary with `--show-output`.
+/// The output of libtest for one binary with `--show-output`.
 const SUITE: &str = "running 4 tests\ntest a ... ok\n\nsuccesses:\n\n---- a stdout ----\nskipped: no /dev/fuse\n\
                      skipped: nor this\n\n---- b stdout ----\nseed 7\n\n\nsuccesses:\n    a\n    b\n\n\
                      test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";

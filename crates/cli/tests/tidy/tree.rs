@@ -1,17 +1,17 @@
-//! The files of this checkout as text in memory, so that every check is a function of a small value and can be
-//! shown to fail on a made-up one. Knows nothing of what is checked.
+//! The files of this checkout as text in memory, so that every rule is a function of a small value
+//! and can be tested on a made-up tree. Contains no rule.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files by their path from the top, with `/`. A file that is not UTF-8 has no text, but it exists.
+/// Files by their path from the top, with `/`. A file that is not UTF-8 exists without a text.
 pub(crate) struct Tree {
     files: BTreeMap<String, Option<String>>,
 }
 
 impl Tree {
-    /// Every file of this checkout that is tracked or about to be.
+    /// Reads every tracked file of this checkout, and every new file that is not ignored.
     pub(crate) fn checkout() -> Tree {
         let top = top();
         let names = listed_by_git(&top).unwrap_or_else(|| found_by_walking(&top));
@@ -19,18 +19,18 @@ impl Tree {
         Tree { files: names.into_iter().filter_map(read).map(|(text, name)| (name, text)).collect() }
     }
 
-    /// A made-up one.
+    /// Returns a made-up tree.
     pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         Tree { files: files.iter().map(|(name, text)| (name.to_string(), Some(text.to_string()))).collect() }
     }
 
-    /// Name and text of the text files whose names end like this.
+    /// Returns name and text of the text files whose names end in `suffix`.
     pub(crate) fn texts<'a>(&'a self, suffix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let texts = self.files.iter().filter_map(|(name, text)| Some((name.as_str(), text.as_deref()?)));
         texts.filter(move |(name, _)| name.ends_with(suffix))
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.files.get(name)?.as_deref()
     }
@@ -44,18 +44,19 @@ impl Tree {
     }
 }
 
-/// The top directory of this checkout.
+/// Returns the top directory of this checkout.
 pub(crate) fn top() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).expect("the package sits in crates/cli").to_path_buf()
 }
 
-/// The directory of a file, "" for one at the top.
+/// Returns the directory of a file, "" for a file at the top.
 pub(crate) fn directory(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
-/// `relative` as seen from `directory`, with `.` and `..` resolved; nothing when it leaves the tree.
+/// Resolves `relative` against `directory`, with `.` and `..`. Returns `None` if the result is
+/// outside the tree.
 pub(crate) fn resolve(directory: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in directory.split('/').chain(relative.split('/')) {
@@ -68,7 +69,8 @@ pub(crate) fn resolve(directory: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Tracked files and new ones that are not ignored; nothing where this is no checkout (an unpacked archive).
+/// Returns tracked files and new files that are not ignored; `None` if this is not a git checkout
+/// (an unpacked archive).
 fn listed_by_git(top: &Path) -> Option<Vec<String>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let output = Command::new("git").arg("-C").arg(top).args(list).output().ok()?;
@@ -77,7 +79,8 @@ fn listed_by_git(top: &Path) -> Option<Vec<String>> {
         .then(|| names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect())
 }
 
-/// Every file below `top` but what .gitignore's anchored lines name, the only kind it has.
+/// Returns every file below `top`, except those that .gitignore excludes. All of its lines must be
+/// anchored.
 fn found_by_walking(top: &Path) -> Vec<String> {
     let ignored = std::fs::read_to_string(top.join(".gitignore")).unwrap_or_default();
     let ignored: Vec<&str> = ignored.lines().filter_map(|line| line.strip_prefix('/')).collect();
@@ -102,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checkout_holds_this_file() {
+    fn the_checkout_contains_this_file() {
         assert!(
             Tree::checkout()
                 .text("crates/cli/tests/tidy/tree.rs")

@@ -1,4 +1,4 @@
-//! `--by`: groups and what they come to.
+//! `--by`: groups and their sums.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,7 +27,7 @@ fn extensions_are_what_follows_the_last_dot() {
 }
 
 #[test]
-fn types_are_told_apart() {
+fn types_are_distinguished() {
     let expected = "1050\t7\t99.6%\tregular\n4\t1\t0.4%\tsymlink\n0\t3\t0.0%\tdirectory\n0\t1\t0.0%\tfifo\n0\t1\t0.0%\tsocket\n";
     assert_eq!(prints(&forest(), "--by=type -b t"), expected);
     let inodes = "7\t53.8%\tregular\n3\t23.1%\tdirectory\n1\t7.7%\tsymlink\n1\t7.7%\tfifo\n1\t7.7%\tsocket\n13\t100.0%\ttotal\n";
@@ -45,7 +45,7 @@ fn owners_have_their_names() {
 }
 
 #[test]
-fn an_owner_nobody_named_is_a_number() {
+fn an_owner_without_a_name_is_a_number() {
     let tree = Tree::parse("t/f 5");
     if std::os::unix::fs::chown(tree.at("t/f"), Some(3_999_999_999), Some(3_999_999_998)).is_err() {
         return skip("needs root");
@@ -78,7 +78,7 @@ fn ages_go_by_the_time_asked_for() {
 }
 
 #[test]
-fn groups_together_are_the_total() {
+fn groups_sum_up_to_the_total() {
     let tree = forest();
     tree.hard_link("u", "t/a.rs");
     for words in ["-B1 t", "-B1 t u", "-B1 -l t u", "-b t/d t", "-B1 -d0 t", "-B1 -S t", "-B1 --inodes t"] {
@@ -98,7 +98,7 @@ fn a_threshold_is_for_groups() {
 }
 
 #[test]
-fn a_missing_file_is_said_and_the_rest_counted() {
+fn a_missing_file_is_reported_and_the_rest_is_counted() {
     let outcome = du(&forest(), "--by=ext -b missing t/a.rs").run(FATHOM);
     outcome.status(1).says("du: cannot access 'missing'");
     assert_eq!(outcome.out(), "600\t1\t100.0%\trs\n");

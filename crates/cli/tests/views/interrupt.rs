@@ -1,4 +1,4 @@
-//! Ctrl-C: every view shows what is known by then and says that it is not all.
+//! SIGINT: every view prints the results so far and reports that they are incomplete.
 
 use std::io::{BufRead, BufReader};
 use std::process::Child;
@@ -6,29 +6,29 @@ use std::process::Child;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::FATHOM;
-use crate::support::fuse::{Script, TOP};
-use crate::support::outcome::{End, Outcome};
-use crate::support::process::at_rest;
+use crate::support::fuse::{ScriptedFs, TOP};
+use crate::support::outcome::{Outcome, ProgramEnd};
+use crate::support::process::wait_until_idle;
 use crate::support::{Tree, du, needs_fuse};
 
-/// A run over a tree in which one directory does not open, interrupted while it waits for that; and the first line of
-/// its standard error.
+/// Interrupts a run while it is blocked in the open of a directory. Returns the first line of its
+/// standard error, and its outcome.
 fn interrupted(view: &str) -> (String, Outcome) {
     let tree = Tree::parse("mnt/");
-    let mut script = Script::new();
+    let mut script = ScriptedFs::new();
     script.file(TOP, "f", 8);
     let slow = script.dir(TOP, "slow");
     let gate = script.gate(slow);
     let case = du(&tree, &format!("{view} mnt")).mounting(&script);
     case.watch(FATHOM, |child| {
-        // The results of the directory above it have to arrive.
+        // The results of the parent directory must have arrived.
         gate.wait_until_reached();
-        at_rest(child.id());
+        wait_until_idle(child.id());
         kill_process(Pid::from_child(child), Signal::INT).expect("nobody has waited for it yet");
-        let said = first_line(child);
-        // The kernel lets no process go while the file system owes it an answer.
+        let message = first_line(child);
+        // The kernel does not let a process exit while the FUSE server owes it a reply.
         gate.open();
-        said
+        message
     })
 }
 
@@ -40,11 +40,11 @@ fn first_line(child: &mut Child) -> String {
 }
 
 #[test]
-fn the_status_and_the_output_say_so() {
+fn an_interrupted_view_has_its_status_and_is_marked_incomplete() {
     if !needs_fuse() {
         return;
     }
-    for (view, said) in [
+    for (view, expected) in [
         ("--tree", "\ninterrupted: this is what was seen until then\n"),
         ("--top=3", "\td\tmnt\n"),
         ("--by=type", "\tdirectory\n"),
@@ -52,8 +52,8 @@ fn the_status_and_the_output_say_so() {
         ("--json --tree", "\"complete\":false,"),
     ] {
         let (message, outcome) = interrupted(view);
-        assert_eq!(outcome.end, End::Status(130), "{view}: {outcome:?}");
-        assert!(outcome.out().contains(said), "{view}: {outcome:?}");
+        assert_eq!(outcome.end, ProgramEnd::Status(130), "{view}: {outcome:?}");
+        assert!(outcome.out().contains(expected), "{view}: {outcome:?}");
         assert_eq!(message, "fathom du: interrupted: the results are partial\n", "{view}");
     }
 }

@@ -1,4 +1,4 @@
-//! `--json`: objects that say what the text says, and whether that is everything.
+//! `--json`: objects with the contents of the text output, and whether they are complete.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn prints_objects(tree: &Tree, words: &str) -> Vec<Value> {
     objects(&prints(tree, words))
 }
 
-fn whole(total: Value) -> Value {
+fn complete_totals(total: Value) -> Value {
     json!({ "total": total, "complete": true, "errors": 0 })
 }
 
@@ -45,7 +45,7 @@ fn lines_know_depth_and_type() {
     assert!(objects.contains(&line("t/a", 0, "directory", 700)), "{objects:?}");
     assert_eq!(objects[3], line("t/l", 0, "symlink", 4));
     assert_eq!(objects[4], line("t/p", 0, "fifo", 0));
-    assert_eq!(objects[5], whole(json!({ "bytes": 704 })));
+    assert_eq!(objects[5], complete_totals(json!({ "bytes": 704 })));
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn inodes_and_times_are_there_where_they_are_asked_for() {
     let time = "2001-09-09 01:46";
     let objects = prints_objects(&tree, "--json --inodes --time f");
     assert_eq!(objects[0], json!({ "path": "f", "depth": 0, "type": "regular", "inodes": 1, "time": time }));
-    assert_eq!(objects[1], whole(json!({ "inodes": 1, "time": time })));
+    assert_eq!(objects[1], complete_totals(json!({ "inodes": 1, "time": time })));
     let style = prints_objects(&tree, "--json -b --time --time-style=+%s f");
     assert_eq!(style[0]["time"], "1000000000");
 }
 
 #[test]
-fn names_that_are_no_text_come_with_their_bytes() {
+fn names_that_are_not_utf_8_have_their_bytes() {
     let tree = Tree::new();
     tree.file(name(b"t/\xff\n"), 1);
     let objects = prints_objects(&tree, "--json -ab t");
@@ -92,7 +92,7 @@ fn unreadable_directories_are_errors_in_every_view() {
 #[test]
 fn rows_of_the_largest_are_those_of_the_text() {
     let mut objects = prints_objects(&forest(), "--json --top=3 -b t");
-    assert_eq!(objects.pop(), Some(whole(json!({ "bytes": 904 }))));
+    assert_eq!(objects.pop(), Some(complete_totals(json!({ "bytes": 904 }))));
     let row =
         |path, depth, of_type, bytes| json!({"path": path, "depth": depth, "type": of_type, "bytes": bytes});
     let expected =
@@ -109,7 +109,7 @@ fn rows_of_the_tree_are_those_of_the_text() {
         json!({ "path": "t/a", "depth": 1, "type": "directory", "bytes": 700, "share": 0.774 }),
         json!({ "path": "t/a/x", "depth": 2, "type": "regular", "bytes": 600, "share": 0.664 }),
         json!({ "path": "t/b.rs", "depth": 1, "type": "regular", "bytes": 200, "share": 0.221 }),
-        whole(json!({ "bytes": 904 })),
+        complete_totals(json!({ "bytes": 904 })),
     ];
     assert_eq!(objects, expected);
     let outcome = du(&forest(), "--json --tree -b t").env("LINES", "5").run(FATHOM);
@@ -123,7 +123,7 @@ fn groups_have_a_key_or_say_why_not() {
         json!({ "by": "ext", "key": null, "bytes": 704, "inodes": 4, "share": 0.779 }),
         json!({ "by": "ext", "key": "rs", "bytes": 200, "inodes": 1, "share": 0.221 }),
         json!({ "by": "ext", "key": null, "type": "directory", "bytes": 0, "inodes": 2, "share": 0.0 }),
-        whole(json!({ "bytes": 904 })),
+        complete_totals(json!({ "bytes": 904 })),
     ];
     assert_eq!(prints_objects(&forest(), "--json --by=ext -b t"), expected);
     let users = prints_objects(&forest(), "--json --by=user --inodes t");

@@ -1,5 +1,5 @@
-//! What `fathom du` shows that GNU du does not: trees, the largest entries, groups, JSON. Sizes are lengths (`-b`),
-//! so that the texts expected here are those of any file system.
+//! The views of `fathom du` that GNU du does not have: trees, the largest entries, groups, JSON.
+//! Sizes are apparent (`-b`), so that the expected texts are valid on any file system.
 
 #![cfg(target_os = "linux")]
 
@@ -17,15 +17,16 @@ use support::outcome::Outcome;
 use support::program::Program;
 use support::{Tree, du};
 
-/// `fathom du`; the number of workers makes no difference.
+/// `fathom du` with two workers; their number makes no difference to the output.
 const FATHOM: Program = Program::Engine(&["--threads=2"]);
 
-/// What `fathom du` with `words` leaves behind.
+/// Returns the outcome of `fathom du` with `words`.
 fn run(tree: &Tree, words: &str) -> Outcome {
     du(tree, words).run(FATHOM)
 }
 
-/// What it prints, once it is known to have ended well and without a word.
+/// Returns the standard output of `fathom du` with `words`. Panics unless it succeeds with an empty
+/// standard error.
 #[track_caller]
 fn prints(tree: &Tree, words: &str) -> String {
     let outcome = run(tree, words);

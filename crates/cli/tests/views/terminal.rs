@@ -1,4 +1,5 @@
-//! On a terminal: its size, colours, and names that must not reach it as they are. script(1) supplies the terminal.
+//! Output to a terminal: its size, colours, and quoting of hostile names. script(1) provides the
+//! terminal.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +8,8 @@ use crate::{FATHOM, prints};
 
 const ESCAPE: char = '\x1b';
 
-/// What `fathom du` with `words` writes to a terminal of 10 lines and 70 columns; nothing without script(1).
+/// Returns the output of `fathom du` with `words` on a terminal of 10 lines and 70 columns; `None`
+/// without script(1).
 fn on_terminal(tree: &Tree, words: &str, env: &[(&str, &str)]) -> Option<String> {
     let bin = FATHOM.bin().join("fathom");
     let line = format!("stty rows 10 cols 70; exec '{}' du {words}", bin.display());
@@ -38,7 +40,7 @@ fn the_tree_has_the_terminals_size_and_colours() {
 }
 
 #[test]
-fn no_color_and_never_mean_none() {
+fn no_color_and_never_turn_colours_off() {
     let tree = Tree::parse("t/f 5");
     for (words, env) in [
         ("--tree t", &[("NO_COLOR", "1")][..]),

@@ -1,9 +1,9 @@
-//! `--top`: the largest entries of `du -a`, and no others.
+//! `--top`: exactly the largest entries of `du -a`.
 
 use crate::support::{Tree, du};
 use crate::{FATHOM, prints, run};
 
-/// A forest with links within and across operands, equal sizes and names of any bytes.
+/// Returns a tree with links within and across operands, equal sizes and names of arbitrary bytes.
 fn forest() -> Tree {
     let tree = Tree::parse(
         "t/a/x 600, t/a/y 100, t/b 100, t/c/z = t/a/x, t/c/e, t/l -> a/x, t/p |, t/s %, u/w = t/b, u/v ~9000",
@@ -12,14 +12,15 @@ fn forest() -> Tree {
     tree
 }
 
-/// The sizes and paths that `du -a` prints, the largest first, equal ones by path.
+/// Returns the sizes and paths that `du -a` prints, sorted by size in descending order and then by
+/// path.
 fn sorted(text: &str) -> Vec<(u64, String)> {
     let mut lines = listed(text);
     lines.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     lines
 }
 
-/// The first and the last column: sizes and paths, of `du -a` and of `--top`.
+/// Returns the first and the last column, size and path, of `du -a` or of `--top`.
 fn listed(text: &str) -> Vec<(u64, String)> {
     let columns = |line: &str| {
         let (size, rest) = line.split_once('\t')?;
@@ -29,7 +30,7 @@ fn listed(text: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn it_is_the_beginning_of_du_sorted() {
+fn top_prints_the_first_lines_of_sorted_du() {
     let tree = forest();
     for words in
         ["-b t", "-B1 t", "-B1 t u", "-B1 u t t/a", "-bl t u t", "--inodes t", "-B1 -S t", "-b -d1 t u"]
@@ -60,7 +61,7 @@ fn sizes_are_short_and_paths_as_they_are() {
 }
 
 #[test]
-fn threshold_and_times_go_with_it() {
+fn threshold_and_times_apply_to_top() {
     let tree = Tree::parse("t/a 5, t/b 9, t/c 7");
     assert_eq!(prints(&tree, "--top=9 -bt-7 t"), "7\tf\tt/c\n5\tf\tt/a\n");
     let tree = tree.time("t/b", 1_000_000_000);
@@ -68,7 +69,7 @@ fn threshold_and_times_go_with_it() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said() {
+fn errors_are_reported() {
     let outcome = run(&forest(), "--top=1 -b missing u");
     outcome.status(1).says("du: cannot access 'missing'");
     assert_eq!(outcome.out(), "9100\td\tu\n");

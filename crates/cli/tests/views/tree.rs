@@ -1,4 +1,4 @@
-//! `--tree`: which rows, in which order, how they look, and that they fit.
+//! `--tree`: the selection, order and appearance of rows, and that they fit the screen.
 
 use crate::support::{Tree, du};
 use crate::{FATHOM, prints, run};
@@ -24,7 +24,7 @@ fn the_largest_come_first_with_their_shares() {
 }
 
 #[test]
-fn without_utf_8_it_is_drawn_in_ascii() {
+fn without_utf_8_the_tree_is_drawn_in_ascii() {
     let expected = "\
 950 100% ############ t
 700  74% #########    |- a
@@ -33,7 +33,7 @@ fn without_utf_8_it_is_drawn_in_ascii() {
 200  21% ###          `- 1 more
 ";
     let outcome = du(&sources(), "--tree -b t").env("LC_ALL", "C").env("COLUMNS", "60").run(FATHOM);
-    // Nothing is shown of what is in a and c: their own rows say it.
+    // The entries of a and c need no rows: the rows of a and c give their sizes.
     assert_eq!(outcome.out(), expected);
 }
 
@@ -66,7 +66,7 @@ fn rows_are_as_many_as_fit() {
 }
 
 #[test]
-fn what_has_no_row_is_counted() {
+fn entries_without_a_row_are_counted() {
     let tree = Tree::parse("t/a 50, t/b 40, t/c/d 20, t/c/e 15, t/f 34, t/g 33");
     let expected = "\
 192 100% ████████████████ t/
@@ -125,14 +125,14 @@ fn names_cannot_control_a_terminal_even_through_a_pager() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_and_the_rest_is_shown() {
+fn errors_are_reported_and_the_rest_is_shown() {
     let outcome = run(&sources(), "--tree -b t/c missing");
     outcome.status(1).prints("t/c\n").says("du: cannot access 'missing': No such file or directory\n");
     assert_eq!(run(&sources(), "--tree missing").out(), "");
 }
 
 #[test]
-fn separate_directories_and_trees_do_not_go_together() {
+fn separate_directories_conflict_with_tree() {
     let outcome = run(&sources(), "--tree -abS t");
     outcome.status(0).says("du: warning: option --separate-dirs is ineffective with --tree\n");
     assert_eq!(outcome.out(), prints(&sources(), "--tree -ab t"));

@@ -1,26 +1,26 @@
-//! A change: what became of an entry, and which of its facts are others now.
+//! One change between two inventories: its kind, the paths, and the fields that differ.
 
-use super::facts::{Facts, Number};
-use super::sorter::{Record, get_bytes, get_number, put_bytes, put_number};
+use super::inode_info::{InodeInfo, NumericField};
+use super::sorter::{SortRecord, get_bytes, get_number, put_bytes, put_number};
 
-/// What became of an entry.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
-    /// It is no more.
+pub enum ChangeKind {
+    /// Only the old inventory has the entry.
     Removed,
-    /// It is new.
+    /// Only the new inventory has the entry.
     Created,
-    /// It is where it was, and something about it is another.
+    /// The entry has the same path in both inventories, and at least one field differs.
     Modified,
-    /// It is elsewhere.
+    /// The entry has another path in the new inventory.
     Renamed,
 }
 
-impl Verb {
-    /// All of them.
+impl ChangeKind {
+    /// All kinds, in the order of their discriminants.
     pub const ALL: [Self; 4] = [Self::Removed, Self::Created, Self::Modified, Self::Renamed];
 
-    /// The word for it.
+    /// Returns the lower-case word for the kind, as the column `change` has it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -32,37 +32,37 @@ impl Verb {
     }
 }
 
-/// What may be another about an entry.
+/// A field of an entry that a comparison may report as changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// Its type.
+pub enum ChangedField {
+    /// The file type.
     Type,
-    /// Its size.
+    /// The size in bytes.
     Size,
-    /// When it was last modified.
+    /// The time of the last modification.
     Mtime,
-    /// Its permission bits.
+    /// The permission bits.
     Mode,
-    /// Its owner.
+    /// The user ID of the owner.
     Uid,
-    /// Its owning group.
+    /// The ID of the owning group.
     Gid,
-    /// Its attributes, if both inventories have them.
+    /// The inode attributes, if both inventories have the column.
     Attributes,
-    /// Its project, if both inventories have it.
+    /// The quota project ID, if both inventories have the column.
     Project,
-    /// The names of its extended attributes, if both inventories have them.
+    /// The names of extended attributes, if both inventories have the column.
     Xattrs,
-    /// Whether it has an access control list, if both inventories have that.
+    /// Whether the inode has an access control list, if both inventories have the column.
     Acl,
-    /// What the symbolic link holds.
+    /// The target of a symbolic link.
     Target,
-    /// When its inode was last changed: shown where nothing else is.
+    /// The time of the last inode change. It is reported only where no other field differs.
     Ctime,
 }
 
-impl Field {
-    /// The word for it, which is that of its column in an inventory.
+impl ChangedField {
+    /// Returns the name of the field, which is the name of its column in an inventory.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -82,66 +82,70 @@ impl Field {
     }
 }
 
-/// A change.
+/// A change of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// Where the entry is, or if it is no more, was.
+    /// The path of the entry; of a removed entry, its path in the old inventory.
     pub path: Vec<u8>,
-    /// What became of it.
-    pub verb: Verb,
-    /// Where it was, if it was renamed.
+    /// The kind of the change.
+    pub kind: ChangeKind,
+    /// The path in the old inventory, if the entry was renamed.
     pub from: Option<Vec<u8>>,
-    /// What was known of it.
-    pub old: Option<Facts>,
-    /// What is known of it now.
-    pub new: Option<Facts>,
+    /// The metadata in the old inventory.
+    pub old: Option<InodeInfo>,
+    /// The metadata in the new inventory.
+    pub new: Option<InodeInfo>,
 }
 
 impl Change {
-    /// What is another about it; nothing for an entry that is new or no more.
+    /// Returns the fields that differ. The list is empty for a created or removed entry.
     #[must_use]
-    pub fn fields(&self) -> Vec<Field> {
+    pub fn fields(&self) -> Vec<ChangedField> {
         let (Some(old), Some(new)) = (&self.old, &self.new) else { return Vec::new() };
         let mut fields = fields(old, new);
-        if fields.is_empty() && self.verb == Verb::Modified {
-            fields.push(Field::Ctime);
+        if fields.is_empty() && self.kind == ChangeKind::Modified {
+            fields.push(ChangedField::Ctime);
         }
         fields
     }
 }
 
-/// What is another. Of a directory only what was done to itself: all else is the doing of what is in it.
-pub(super) fn fields(old: &Facts, new: &Facts) -> Vec<Field> {
+/// Returns the fields that differ. For a directory: only its own attributes; size and time changes
+/// caused by its entries are not reported.
+pub(super) fn fields(old: &InodeInfo, new: &InodeInfo) -> Vec<ChangedField> {
     let mut fields = Vec::new();
     if old.letter != new.letter && old.letter != b'U' && new.letter != b'U' {
-        fields.push(Field::Type);
+        fields.push(ChangedField::Type);
     }
     if !old.is_known() || !new.is_known() {
         return fields;
     }
     let is_dir = new.letter == b'd';
-    let differ = |numbers: &[Number]| !old.agrees(new, numbers);
-    let mode = |facts: &Facts| facts.number(Number::Mode).map(|mode| mode & 0o7777);
+    let differ = |numbers: &[NumericField]| !old.agrees(new, numbers);
+    let mode = |info: &InodeInfo| info.number(NumericField::Mode).map(|mode| mode & 0o7777);
     let others = [
-        (Field::Size, !is_dir && differ(&[Number::Size])),
-        (Field::Mtime, !is_dir && differ(&[Number::Mtime, Number::MtimeNs])),
-        (Field::Mode, mode(old) != mode(new)),
-        (Field::Uid, differ(&[Number::Uid])),
-        (Field::Gid, differ(&[Number::Gid])),
-        (Field::Attributes, old.differs_in(new, Number::Attributes)),
-        (Field::Project, old.differs_in(new, Number::Project)),
-        (Field::Xattrs, old.has_other_xattrs(new)),
-        (Field::Acl, old.differs_in(new, Number::Acl)),
-        (Field::Target, old.link != new.link),
+        (ChangedField::Size, !is_dir && differ(&[NumericField::Size])),
+        (ChangedField::Mtime, !is_dir && differ(&[NumericField::Mtime, NumericField::MtimeNs])),
+        (ChangedField::Mode, mode(old) != mode(new)),
+        (ChangedField::Uid, differ(&[NumericField::Uid])),
+        (ChangedField::Gid, differ(&[NumericField::Gid])),
+        (ChangedField::Attributes, old.differs_in(new, NumericField::Attributes)),
+        (ChangedField::Project, old.differs_in(new, NumericField::Project)),
+        (ChangedField::Xattrs, old.xattrs_differ(new)),
+        (ChangedField::Acl, old.differs_in(new, NumericField::Acl)),
+        (ChangedField::Target, old.link != new.link),
     ];
     fields.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field));
     fields
 }
 
-/// Whether the inode was changed in a way that shows nowhere else: another name, or one less, is no such way.
-pub(super) fn is_touched(old: &Facts, new: &Facts) -> bool {
+/// Returns whether the ctime alone shows that the inode was changed. A new or removed name moves
+/// the ctime too, so the link count has to be the same.
+pub(super) fn has_new_ctime(old: &InodeInfo, new: &InodeInfo) -> bool {
     let is_file = new.letter != b'd' && old.has_inode_of(new);
-    is_file && old.agrees(new, &[Number::Nlink]) && !old.agrees(new, &[Number::Ctime, Number::CtimeNs])
+    is_file
+        && old.agrees(new, &[NumericField::Nlink])
+        && !old.agrees(new, &[NumericField::Ctime, NumericField::CtimeNs])
 }
 
 fn put_some<T>(value: Option<&T>, out: &mut Vec<u8>, put: impl FnOnce(&T, &mut Vec<u8>)) {
@@ -155,24 +159,30 @@ fn get_some<T>(input: &mut &[u8], get: impl FnOnce(&mut &[u8]) -> Option<T>) -> 
     if *input.split_off_first()? == 0 { Some(None) } else { get(input).map(Some) }
 }
 
-impl Record for Change {
+impl SortRecord for Change {
     fn put(&self, out: &mut Vec<u8>) {
         put_bytes(&self.path, out);
-        put_number(self.verb as i64, out);
+        put_number(self.kind as i64, out);
         put_some(self.from.as_ref(), out, |from, out| put_bytes(from, out));
-        put_some(self.old.as_ref(), out, Facts::put);
-        put_some(self.new.as_ref(), out, Facts::put);
+        put_some(self.old.as_ref(), out, InodeInfo::put);
+        put_some(self.new.as_ref(), out, InodeInfo::put);
     }
 
     fn get(input: &mut &[u8]) -> Option<Self> {
         let path = get_bytes(input)?;
-        let verb = *Verb::ALL.get(usize::try_from(get_number(input)?).ok()?)?;
+        let kind = *ChangeKind::ALL.get(usize::try_from(get_number(input)?).ok()?)?;
         let from = get_some(input, get_bytes)?;
-        Some(Self { path, verb, from, old: get_some(input, Facts::get)?, new: get_some(input, Facts::get)? })
+        Some(Self {
+            path,
+            kind,
+            from,
+            old: get_some(input, InodeInfo::get)?,
+            new: get_some(input, InodeInfo::get)?,
+        })
     }
 
     fn heap_bytes(&self) -> usize {
-        let facts = [&self.old, &self.new].into_iter().flatten().map(Record::heap_bytes).sum::<usize>();
-        self.path.capacity() + self.from.as_ref().map_or(0, Vec::capacity) + facts
+        let info = [&self.old, &self.new].into_iter().flatten().map(SortRecord::heap_bytes).sum::<usize>();
+        self.path.capacity() + self.from.as_ref().map_or(0, Vec::capacity) + info
     }
 }

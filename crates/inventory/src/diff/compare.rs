@@ -1,24 +1,26 @@
-//! Compares what is in directories that differ, in three steps, each of which sorts what the one before could not settle:
-//! entries of one name in both, entries of one inode anywhere, and then again those of one name.
+//! Compares the directories whose digests differ, in three steps. Each step sorts the entries that
+//! the step before left unmatched: by directory pair and name, then by inode across all
+//! directories, then by directory pair and name again.
 
 use std::path::Path;
 
 use parquet::errors::Result;
 
-use super::change::{Change, Verb, fields, is_touched};
-use super::facts::{Devices, Facts, Number, Rows};
-use super::sorter::{Record, Sorted, Sorter, get_bytes, get_number, put_bytes, put_number};
+use super::change::{Change, ChangeKind, fields, has_new_ctime};
+use super::inode_info::{DeviceMap, InodeColumns, InodeInfo, NumericField};
+use super::sorter::{SortRecord, SortedRecords, Sorter, get_bytes, get_number, put_bytes, put_number};
 use super::tree::{NONE, join};
-use super::{Joined, Side, Sides};
-use crate::store::{Error, Group, Inventory, Table};
+use super::{PairedTrees, Side, Sides};
+use crate::store::{Error, Inventory, RowGroup, Table};
 
-/// Names of an inode that are compared; of more, the others are not taken for renamed.
+/// Most names of one inode that step 2 compares. Further names go to step 3 and are never reported
+/// as renamed.
 const NAMES_MAX: usize = 1024;
 
-/// What a record is.
+/// The origin of an item. Items with the same key sort in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// One of the names that an inode had, from the table of links.
+enum Origin {
+    /// One of the names of an inode in the old inventory, from the table `links`.
     Name,
     /// An entry of the old inventory.
     Old,
@@ -26,81 +28,81 @@ enum Rank {
     New,
 }
 
-const RANKS: [Rank; 3] = [Rank::Name, Rank::Old, Rank::New];
+const ORIGINS: [Origin; 3] = [Origin::Name, Origin::Old, Origin::New];
 
-/// An entry on its way, or without a name, the directory itself.
+/// An entry to be matched. An empty name stands for the directory itself.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Item {
-    /// The pair of directories, or device and inode.
+struct CompareItem {
+    /// In steps 1 and 3 the number of the directory pair and 0, in step 2 device and inode number.
     key: [i64; 2],
     name: Vec<u8>,
-    rank: Rank,
+    origin: Origin,
     dir: u32,
-    facts: Facts,
+    info: InodeInfo,
 }
 
-impl Item {
+impl CompareItem {
     fn side(&self) -> Side {
-        if self.rank == Rank::New { Side::New } else { Side::Old }
+        if self.origin == Origin::New { Side::New } else { Side::Old }
     }
 
-    /// Whether both belong together in the first and the last step.
-    fn has_place_of(&self, other: &Self) -> bool {
+    /// Returns whether two items have the same name in the same directory pair.
+    fn is_namesake_of(&self, other: &Self) -> bool {
         (self.key, &self.name) == (other.key, &other.name)
     }
 }
 
-impl Record for Item {
+impl SortRecord for CompareItem {
     fn put(&self, out: &mut Vec<u8>) {
         self.key.iter().for_each(|key| put_number(*key, out));
         put_bytes(&self.name, out);
-        put_number(self.rank as i64, out);
+        put_number(self.origin as i64, out);
         put_number(self.dir.into(), out);
-        self.facts.put(out);
+        self.info.put(out);
     }
 
     fn get(input: &mut &[u8]) -> Option<Self> {
         let key = [get_number(input)?, get_number(input)?];
         let name = get_bytes(input)?;
-        let rank = *RANKS.get(usize::try_from(get_number(input)?).ok()?)?;
+        let origin = *ORIGINS.get(usize::try_from(get_number(input)?).ok()?)?;
         let dir = u32::try_from(get_number(input)?).ok()?;
-        Some(Self { key, name, rank, dir, facts: Facts::get(input)? })
+        Some(Self { key, name, origin, dir, info: InodeInfo::get(input)? })
     }
 
     fn heap_bytes(&self) -> usize {
-        self.name.capacity() + self.facts.heap_bytes()
+        self.name.capacity() + self.info.heap_bytes()
     }
 }
 
-/// A comparison under way.
-pub(super) struct Compare<'a> {
-    joined: &'a Joined,
+/// A comparison in progress.
+pub(super) struct Comparison<'a> {
+    paired: &'a PairedTrees,
     differing: &'a Sides<Vec<bool>>,
     scratch: &'a Path,
-    /// By pair and name.
-    names: Sorter<Item>,
-    /// By inode.
-    inodes: Sorter<Item>,
-    /// By pair and name again.
-    places: Sorter<Item>,
+    /// The items of step 1, by directory pair and name.
+    names: Sorter<CompareItem>,
+    /// The items of step 2, by device and inode number.
+    inodes: Sorter<CompareItem>,
+    /// The items of step 3, by directory pair and name.
+    rest: Sorter<CompareItem>,
     changes: Sorter<Change>,
-    /// Whether any inode that is left had several names.
+    /// Whether the link count of any item of step 2 is above 1.
     has_links: bool,
     unknown: u64,
-    /// The directories whose paths were wanted last.
+    /// The directory whose path was built last, with that path.
     paths: Sides<(u32, Vec<u8>)>,
     too_deep: Option<Side>,
 }
 
-impl<'a> Compare<'a> {
-    pub(super) fn new(joined: &'a Joined, differing: &'a Sides<Vec<bool>>, scratch: &'a Path) -> Self {
+impl<'a> Comparison<'a> {
+    pub(super) fn new(paired: &'a PairedTrees, differing: &'a Sides<Vec<bool>>, scratch: &'a Path) -> Self {
         Self {
-            joined,
+            paired,
             differing,
             scratch,
             names: Sorter::new(scratch),
             inodes: Sorter::new(scratch),
-            places: Sorter::new(scratch),
+            rest: Sorter::new(scratch),
             changes: Sorter::new(scratch),
             has_links: false,
             unknown: 0,
@@ -120,46 +122,46 @@ impl<'a> Compare<'a> {
             inventories.old.each(Table::Links, |group| self.take_links(group))?;
         }
         self.match_inodes()?;
-        self.match_places()?;
+        self.match_rest()?;
         match self.too_deep {
             Some(side) => Err(inventories.get(side).refused("a path in it is too long")),
             None => Ok(()),
         }
     }
 
-    /// The changes, and how much is not known.
-    pub(super) fn end(self) -> std::result::Result<(Sorted<Change>, u64), Error> {
+    /// Returns the changes in their order, and the number of entries whose change is unknown.
+    pub(super) fn finish(self) -> std::result::Result<(SortedRecords<Change>, u64), Error> {
         Ok((self.changes.sorted()?, self.unknown))
     }
 
-    fn devices(&self, side: Side) -> Devices {
-        if side == Side::New { self.joined.pairs.devices.clone() } else { Devices::new() }
+    fn devices(&self, side: Side) -> DeviceMap {
+        if side == Side::New { self.paired.pairs.devices.clone() } else { DeviceMap::new() }
     }
 
-    /// Directories that are not what they were.
-    fn take_dirs(&mut self, group: &Group<'_>, side: Side) -> Result<()> {
-        let (joined, devices) = (self.joined, self.devices(side));
+    /// Adds the directories that were renamed or whose digests differ.
+    fn take_dirs(&mut self, group: &RowGroup<'_>, side: Side) -> Result<()> {
+        let (paired, devices) = (self.paired, self.devices(side));
         let (ids, mut rows) = (group.numbers("dir_id")?, None);
         for row in 0..group.rows() {
-            let dir = joined.trees.get(side).at(ids.or_zero()[row])?;
-            if self.differing.get(side)[dir as usize] || joined.is_renamed(side, dir) {
+            let dir = paired.trees.get(side).at(ids.or_zero()[row])?;
+            if self.differing.get(side)[dir as usize] || paired.is_renamed(side, dir) {
                 let rows = match &mut rows {
                     Some(rows) => rows,
-                    None => rows.insert(Rows::dirs(group)?),
+                    None => rows.insert(InodeColumns::dirs(group)?),
                 };
-                self.sort(side, dir, Vec::new(), rows.facts(row, &devices));
+                self.sort(side, dir, Vec::new(), rows.info(row, &devices));
             }
         }
         Ok(())
     }
 
-    /// What is in directories that are not as they were.
-    fn take_entries(&mut self, group: &Group<'_>, side: Side) -> Result<()> {
+    /// Adds the entries of the directories whose digests differ.
+    fn take_entries(&mut self, group: &RowGroup<'_>, side: Side) -> Result<()> {
         let devices = self.devices(side);
         let ids = group.numbers("dir_id")?;
         let mut wanted = Vec::new();
         for (row, dir_id) in ids.or_zero().iter().enumerate() {
-            let dir = self.joined.trees.get(side).at(*dir_id)?;
+            let dir = self.paired.trees.get(side).at(*dir_id)?;
             if self.differing.get(side)[dir as usize] {
                 wanted.push((row, dir));
             }
@@ -167,72 +169,80 @@ impl<'a> Compare<'a> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let rows = Rows::entries(group)?;
+        let rows = InodeColumns::entries(group)?;
         let names = [group.texts("name")?, group.texts("name_raw")?];
         for (row, dir) in wanted {
             let name = names[1].get(row).or(names[0].get(row)).unwrap_or_default();
-            self.sort(side, dir, name.to_vec(), rows.facts(row, &devices));
+            self.sort(side, dir, name.to_vec(), rows.info(row, &devices));
         }
         Ok(())
     }
 
-    /// Every name that inodes had in the old inventory.
-    fn take_links(&mut self, group: &Group<'_>) -> Result<()> {
+    /// Adds every name that an inode with several names had in the old inventory.
+    fn take_links(&mut self, group: &RowGroup<'_>) -> Result<()> {
         let [dev, ino] = [group.numbers("dev")?, group.numbers("ino")?];
         for row in 0..group.rows() {
             let key = [dev.or_zero()[row], ino.or_zero()[row]];
-            let item = Item { key, name: Vec::new(), rank: Rank::Name, dir: 0, facts: Facts::default() };
+            let item = CompareItem {
+                key,
+                name: Vec::new(),
+                origin: Origin::Name,
+                dir: 0,
+                info: InodeInfo::default(),
+            };
             self.inodes.push(item);
         }
         Ok(())
     }
 
-    fn sort(&mut self, side: Side, dir: u32, name: Vec<u8>, facts: Facts) {
-        let rank = if side == Side::New { Rank::New } else { Rank::Old };
-        let item = Item { key: [0; 2], name, rank, dir, facts };
+    fn sort(&mut self, side: Side, dir: u32, name: Vec<u8>, info: InodeInfo) {
+        let origin = if side == Side::New { Origin::New } else { Origin::Old };
+        let item = CompareItem { key: [0; 2], name, origin, dir, info };
         match self.pair(&item) {
-            Some(pair) => self.names.push(Item { key: [pair, 0], ..item }),
-            None => self.search(item),
+            Some(pair) => self.names.push(CompareItem { key: [pair, 0], ..item }),
+            None => self.queue_for_inodes(item),
         }
     }
 
-    /// The number of the pair of directories that an entry is in.
-    fn pair(&self, item: &Item) -> Option<i64> {
-        let twin = self.joined.pairs.of(item.side(), item.dir)?;
-        Some(if item.side() == Side::New { item.dir } else { twin }.into())
+    /// Returns the number of the directory pair that has the entry: the directory's number in the
+    /// new inventory.
+    fn pair(&self, item: &CompareItem) -> Option<i64> {
+        let counterpart = self.paired.pairs.of(item.side(), item.dir)?;
+        Some(if item.side() == Side::New { item.dir } else { counterpart }.into())
     }
 
-    /// The first step.
+    /// Step 1: matches entries of one name in paired directories.
     fn match_names(&mut self) -> std::result::Result<(), Error> {
         let mut names = std::mem::replace(&mut self.names, Sorter::new(self.scratch)).sorted()?;
         while let Some(one) = names.next()? {
-            // No directory has a name twice, whatever a damaged inventory says.
-            while names.next_if(|more| more.has_place_of(&one) && more.rank == one.rank)?.is_some() {}
-            let two = names.next_if(|two| two.has_place_of(&one))?;
-            while names.next_if(|more| more.has_place_of(&one))?.is_some() {}
+            // No directory has a name twice, even if a damaged inventory says so: skip further
+            // rows.
+            while names.next_if(|more| more.is_namesake_of(&one) && more.origin == one.origin)?.is_some() {}
+            let two = names.next_if(|two| two.is_namesake_of(&one))?;
+            while names.next_if(|more| more.is_namesake_of(&one))?.is_some() {}
             match two {
-                Some(two) if one.name.is_empty() || one.facts.has_inode_of(&two.facts) => {
-                    self.same(&one, &two)
+                Some(two) if one.name.is_empty() || one.info.has_inode_of(&two.info) => {
+                    self.report_matched(&one, &two)
                 }
-                two => [Some(one), two].into_iter().flatten().for_each(|item| self.search(item)),
+                two => [Some(one), two].into_iter().flatten().for_each(|item| self.queue_for_inodes(item)),
             }
         }
         Ok(())
     }
 
-    /// Has an entry be looked for by its inode.
-    fn search(&mut self, item: Item) {
-        let inode = [item.facts.number(Number::Dev), item.facts.number(Number::Ino)];
+    /// Moves an entry to step 2, or to step 3 if its inode is unknown.
+    fn queue_for_inodes(&mut self, item: CompareItem) {
+        let inode = [item.info.number(NumericField::Dev), item.info.number(NumericField::Ino)];
         match inode {
             [Some(dev), Some(ino)] if !item.name.is_empty() => {
-                self.has_links |= item.facts.number(Number::Nlink).is_some_and(|nlink| nlink > 1);
-                self.inodes.push(Item { key: [dev, ino], ..item });
+                self.has_links |= item.info.number(NumericField::Nlink).is_some_and(|nlink| nlink > 1);
+                self.inodes.push(CompareItem { key: [dev, ino], ..item });
             }
-            _ => self.place(item),
+            _ => self.queue_for_rest(item),
         }
     }
 
-    /// The second step.
+    /// Step 2: matches entries of one inode in any directories.
     fn match_inodes(&mut self) -> std::result::Result<(), Error> {
         let mut inodes = std::mem::replace(&mut self.inodes, Sorter::new(self.scratch)).sorted()?;
         while let Some(first) = inodes.next()? {
@@ -240,99 +250,100 @@ impl<'a> Compare<'a> {
             let (mut names, mut old, mut new) = (0usize, Vec::new(), Vec::new());
             let mut next = Some(first);
             while let Some(item) = next {
-                match item.rank {
-                    Rank::Name => names += 1,
-                    Rank::Old if old.len() < NAMES_MAX => old.push(item),
-                    Rank::New if new.len() < NAMES_MAX => new.push(item),
-                    Rank::Old | Rank::New => self.place(item),
+                match item.origin {
+                    Origin::Name => names += 1,
+                    Origin::Old if old.len() < NAMES_MAX => old.push(item),
+                    Origin::New if new.len() < NAMES_MAX => new.push(item),
+                    Origin::Old | Origin::New => self.queue_for_rest(item),
                 }
                 next = inodes.next_if(|item| item.key == key)?;
             }
-            // One of its names is where it was: what became of the others cannot be told from a new name and one less.
+            // If the table of links has more names than are unmatched, one name stayed where it
+            // was. A removed and a created name then do not tell which name was renamed.
             if names <= old.len() {
                 self.match_links(&mut old, &mut new);
             }
-            old.into_iter().chain(new).for_each(|item| self.place(item));
+            old.into_iter().chain(new).for_each(|item| self.queue_for_rest(item));
         }
         Ok(())
     }
 
-    /// Takes names of one inode for renamed, one by one in the order of their paths.
-    fn match_links(&mut self, old: &mut Vec<Item>, new: &mut Vec<Item>) {
+    /// Reports old and new names of one inode as renamed, pair by pair in the order of their paths.
+    fn match_links(&mut self, old: &mut Vec<CompareItem>, new: &mut Vec<CompareItem>) {
         if old.len().min(new.len()) > 0 && old.len().max(new.len()) > 1 {
             old.sort_by_cached_key(|item| self.path(item));
             new.sort_by_cached_key(|item| self.path(item));
         }
         old.retain(|one| {
-            let found = new.iter().position(|two| one.facts.is_same_file(&two.facts));
-            found.map(|at| new.remove(at)).inspect(|two| self.same(one, two)).is_none()
+            let found = new.iter().position(|two| one.info.is_same_file(&two.info));
+            found.map(|at| new.remove(at)).inspect(|two| self.report_matched(one, two)).is_none()
         });
     }
 
-    /// Has an entry be looked for by its name once more.
-    fn place(&mut self, item: Item) {
+    /// Moves an entry to step 3, or reports it as unmatched if its directory has no counterpart.
+    fn queue_for_rest(&mut self, item: CompareItem) {
         match self.pair(&item) {
-            Some(pair) => self.places.push(Item { key: [pair, 0], ..item }),
-            None => self.lone(item),
+            Some(pair) => self.rest.push(CompareItem { key: [pair, 0], ..item }),
+            None => self.report_unmatched(item),
         }
     }
 
-    /// The last step.
-    fn match_places(&mut self) -> std::result::Result<(), Error> {
-        let mut places = std::mem::replace(&mut self.places, Sorter::new(self.scratch)).sorted()?;
-        while let Some(one) = places.next()? {
-            match places.next_if(|two| two.has_place_of(&one) && two.rank > one.rank)? {
-                Some(two) => self.same(&one, &two),
-                None => self.lone(one),
+    /// Step 3: matches the remaining entries of one name in paired directories.
+    fn match_rest(&mut self) -> std::result::Result<(), Error> {
+        let mut rest = std::mem::replace(&mut self.rest, Sorter::new(self.scratch)).sorted()?;
+        while let Some(one) = rest.next()? {
+            match rest.next_if(|two| two.is_namesake_of(&one) && two.origin > one.origin)? {
+                Some(two) => self.report_matched(&one, &two),
+                None => self.report_unmatched(one),
             }
         }
         Ok(())
     }
 
-    /// An entry that is in one inventory only.
-    fn lone(&mut self, item: Item) {
-        let (side, joined) = (item.side(), self.joined);
+    /// Reports an entry that only one inventory has.
+    fn report_unmatched(&mut self, item: CompareItem) {
+        let (side, paired) = (item.side(), self.paired);
         let dir = |of| (side == of).then_some(item.dir);
-        if !joined.is_within(dir(Side::Old), dir(Side::New)) {
+        if !paired.is_within(dir(Side::Old), dir(Side::New)) {
             return;
         }
-        if joined.pairs.is_hidden(side, item.dir) {
+        if paired.pairs.is_hidden(side, item.dir) {
             self.unknown += 1;
             return;
         }
         let path = self.path(&item);
-        let (verb, old, new) = match side {
-            Side::Old => (Verb::Removed, Some(item.facts), None),
-            Side::New => (Verb::Created, None, Some(item.facts)),
+        let (kind, old, new) = match side {
+            Side::Old => (ChangeKind::Removed, Some(item.info), None),
+            Side::New => (ChangeKind::Created, None, Some(item.info)),
         };
-        self.changes.push(Change { path, verb, from: None, old, new });
+        self.changes.push(Change { path, kind, from: None, old, new });
     }
 
-    /// An entry that is in both.
-    fn same(&mut self, one: &Item, two: &Item) {
-        let joined = self.joined;
-        if !joined.is_within(Some(one.dir), Some(two.dir)) {
+    /// Reports an entry that both inventories have, if it changed.
+    fn report_matched(&mut self, one: &CompareItem, two: &CompareItem) {
+        let paired = self.paired;
+        if !paired.is_within(Some(one.dir), Some(two.dir)) {
             return;
         }
-        let (old, new) = (&one.facts, &two.facts);
+        let (old, new) = (&one.info, &two.info);
         let is_renamed = if two.name.is_empty() {
-            joined.is_renamed(Side::New, two.dir)
+            paired.is_renamed(Side::New, two.dir)
         } else {
             self.pair(one) != self.pair(two) || one.name != two.name
         };
         let differs = !fields(old, new).is_empty();
-        if is_renamed || differs || is_touched(old, new) {
-            let verb = if is_renamed { Verb::Renamed } else { Verb::Modified };
+        if is_renamed || differs || has_new_ctime(old, new) {
+            let kind = if is_renamed { ChangeKind::Renamed } else { ChangeKind::Modified };
             let from = is_renamed.then(|| self.path(one));
             let path = self.path(two);
-            self.changes.push(Change { path, verb, from, old: Some(old.clone()), new: Some(new.clone()) });
+            self.changes.push(Change { path, kind, from, old: Some(old.clone()), new: Some(new.clone()) });
         } else if old.is_known() != new.is_known() {
             self.unknown += 1;
         }
     }
 
-    fn path(&mut self, item: &Item) -> Vec<u8> {
-        let (side, tree) = (item.side(), self.joined.trees.get(item.side()));
+    fn path(&mut self, item: &CompareItem) -> Vec<u8> {
+        let (side, tree) = (item.side(), self.paired.trees.get(item.side()));
         let last = match side {
             Side::Old => &mut self.paths.old,
             Side::New => &mut self.paths.new,

@@ -1,35 +1,35 @@
-//! How much larger or smaller each directory has become, with everything below it. An inode with
-//! several names, and what several operands have, counts once, as in [`crate::top`].
+//! Computes how much each directory has grown, with everything below it. An inode with several
+//! names counts once, and so does an entry that several operands cover, as in [`crate::top`].
 
 use std::cmp::Reverse;
 
-use super::pairs::Pairs;
-use super::tree::Tree;
-use super::{Ask, Joined, Side, Sides};
-use crate::store::{Error, Inventory, State, Table};
-use crate::top::below::Span;
-use crate::top::dirs::{Tally, of_trees};
-use crate::top::links::Links;
+use super::pairs::DirPairs;
+use super::tree::DirTree;
+use super::{DiffOptions, PairedTrees, Side, Sides};
+use crate::store::{DirState, Error, Inventory, Table};
+use crate::top::dirs::{DirSums, of_trees};
+use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
-use crate::top::{Failure, Sum};
+use crate::top::span::Span;
+use crate::top::{QueryError, UsageSum};
 
-/// What a directory has become larger by; what is below zero has become less.
+/// The growth of a directory. Negative values say that it has shrunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Growth {
-    /// Where it is, or if it is no more, was.
+pub struct DirGrowth {
+    /// The path of the directory; of a removed directory, its path in the old inventory.
     pub path: Vec<u8>,
-    /// Allocated bytes.
+    /// The growth in allocated bytes.
     pub allocated: i64,
-    /// Bytes that files and links hold.
+    /// The growth in apparent size, in bytes.
     pub apparent: i64,
-    /// Entries.
+    /// The growth in the number of entries.
     pub entries: i64,
-    /// Whether both inventories have all that is below it.
+    /// Whether both inventories have everything below the directory.
     pub complete: bool,
 }
 
-impl Growth {
-    fn of(old: &Sum, new: &Sum) -> Self {
+impl DirGrowth {
+    fn of(old: &UsageSum, new: &UsageSum) -> Self {
         let difference = |old: u64, new: u64| {
             let difference = i128::from(new) - i128::from(old);
             difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
@@ -43,7 +43,7 @@ impl Growth {
         }
     }
 
-    /// The largest difference first.
+    /// Returns the sort key, by which the largest absolute difference comes first.
     fn rank(&self) -> Reverse<(u64, u64, u64)> {
         Reverse((self.allocated.unsigned_abs(), self.apparent.unsigned_abs(), self.entries.unsigned_abs()))
     }
@@ -56,67 +56,74 @@ impl Growth {
     }
 }
 
-/// A report of what has become larger.
+/// A report of the growth of directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The largest difference first; none without any.
-    pub rows: Vec<Growth>,
-    /// What all trees that both inventories have come to.
-    pub total: Growth,
-    /// Trees of each inventory that the other does not have.
-    pub lone: Sides<Vec<Vec<u8>>>,
+pub struct GrowthReport {
+    /// The largest absolute difference first. Directories without a difference are left out.
+    pub rows: Vec<DirGrowth>,
+    /// The growth of all trees that both inventories have.
+    pub total: DirGrowth,
+    /// The paths of the trees that only one of the inventories has.
+    pub unmatched: Sides<Vec<Vec<u8>>>,
 }
 
-/// Reports the `count` directories of which most has changed.
+/// Reports the `count` directories that changed most.
 ///
 /// # Errors
 /// As [`super::diff`].
-pub fn growth(inventories: &Sides<&Inventory>, ask: &Ask, count: usize) -> Result<Report, Failure> {
-    let joined = Joined::read(inventories, ask.below.as_deref())?;
-    let sums = inventories.both(|side, inventory| sums(inventory, joined.trees.get(side)))?;
+pub fn growth(
+    inventories: &Sides<&Inventory>,
+    options: &DiffOptions,
+    count: usize,
+) -> Result<GrowthReport, QueryError> {
+    let paired = PairedTrees::read(inventories, options.below.as_deref())?;
+    let sums = inventories.both(|side, inventory| sums(inventory, paired.trees.get(side)))?;
     let scopes = inventories.both(|side, inventory| {
-        let lone: Vec<i64> = joined.lone_roots(side).map(i64::from).collect();
-        Scope::of_trees(inventory, &lone)
+        let unmatched: Vec<i64> = paired.unmatched_roots(side).map(i64::from).collect();
+        Scope::of_trees(inventory, &unmatched)
     })?;
-    let gaps = gaps(&joined.trees, &joined.pairs);
+    let gaps = gaps(&paired.trees, &paired.pairs);
     let mut found = Vec::new();
-    let mut total = Growth { complete: true, ..Growth::default() };
-    for (old, new) in pairs(&joined) {
-        let sum =
-            |side: Side, dir: Option<u32>| dir.map_or_else(Sum::default, |dir| sums.get(side)[dir as usize]);
-        let mut growth = Growth::of(&sum(Side::Old, old), &sum(Side::New, new));
+    let mut total = DirGrowth { complete: true, ..DirGrowth::default() };
+    for (old, new) in pairs(&paired) {
+        let sum = |side: Side, dir: Option<u32>| {
+            dir.map_or_else(UsageSum::default, |dir| sums.get(side)[dir as usize])
+        };
+        let mut growth = DirGrowth::of(&sum(Side::Old, old), &sum(Side::New, new));
         let has_gap = |side: Side, dir: Option<u32>| dir.is_some_and(|dir| gaps.get(side)[dir as usize]);
         growth.complete = !has_gap(Side::Old, old) && !has_gap(Side::New, new);
-        if joined.is_top(old, new) {
+        if paired.is_top(old, new) {
             total.add(&growth);
         }
         if growth.rank() != Reverse((0, 0, 0)) && !is_repeated(&scopes, old, new) {
             found.push((growth, old, new));
         }
     }
-    if ask.below.is_none() {
+    if options.below.is_none() {
         let sums = inventories.both(|side, inventory| of_trees(inventory, scopes.get(side)))?;
-        total = Growth { complete: total.complete, ..Growth::of(&sums.old, &sums.new) };
+        total = DirGrowth { complete: total.complete, ..DirGrowth::of(&sums.old, &sums.new) };
     }
     found.sort_by_key(|(growth, ..)| growth.rank());
-    // Those that are level with the last are told apart by their paths.
+    // Directories of equal rank are ordered by their paths, so all that are level with the last row
+    // need one.
     let last = found.get(count.saturating_sub(1)).map(|(growth, ..)| growth.rank());
-    let kept = last.map_or(found.len(), |last| found.partition_point(|(growth, ..)| growth.rank() <= last));
-    let named = found.into_iter().take(kept).map(|(growth, old, new)| {
+    let buffered =
+        last.map_or(found.len(), |last| found.partition_point(|(growth, ..)| growth.rank() <= last));
+    let named = found.into_iter().take(buffered).map(|(growth, old, new)| {
         let path = match (old, new) {
-            (_, Some(new)) => joined.trees.new.path(new),
-            (old, None) => old.and_then(|old| joined.trees.old.path(old)),
+            (_, Some(new)) => paired.trees.new.path(new),
+            (old, None) => old.and_then(|old| paired.trees.old.path(old)),
         };
-        let refused = || Failure::Unreadable(inventories.new.refused("a path in it is too long"));
-        Ok(Growth { path: path.ok_or_else(refused)?, ..growth })
+        let refused = || QueryError::Unreadable(inventories.new.refused("a path in it is too long"));
+        Ok(DirGrowth { path: path.ok_or_else(refused)?, ..growth })
     });
-    let mut rows = named.collect::<Result<Vec<_>, Failure>>()?;
+    let mut rows = named.collect::<Result<Vec<_>, QueryError>>()?;
     rows.sort_by(|one, two| (one.rank(), &one.path).cmp(&(two.rank(), &two.path)));
     rows.truncate(count);
-    Ok(Report { rows, total, lone: joined.lone() })
+    Ok(GrowthReport { rows, total, unmatched: paired.unmatched() })
 }
 
-/// Whether a directory is in an earlier operand as well.
+/// Returns whether an earlier operand covers the directory as well.
 fn is_repeated(scopes: &Sides<Scope>, old: Option<u32>, new: Option<u32>) -> bool {
     match (old, new) {
         (_, Some(new)) => scopes.new.is_repeated(new.into()),
@@ -124,46 +131,49 @@ fn is_repeated(scopes: &Sides<Scope>, old: Option<u32>, new: Option<u32>) -> boo
     }
 }
 
-/// What everything in each directory comes to.
-fn sums(inventory: &Inventory, tree: &Tree) -> Result<Vec<Sum>, Error> {
-    let links = Links::read_all(inventory)?;
-    let mut tally = Tally::new(&links, Span::ALL);
-    let mut sums = vec![Sum::default(); tree.len()];
+/// Returns, for each directory, the sum of everything at and below it.
+fn sums(inventory: &Inventory, tree: &DirTree) -> Result<Vec<UsageSum>, Error> {
+    let links = HardLinks::read_all(inventory)?;
+    let mut tally = DirSums::new(&links, Span::ALL);
+    let mut sums = vec![UsageSum::default(); tree.len()];
     inventory.each(Table::Dirs, |group| {
         let ids = group.numbers("dir_id")?;
-        for line in tally.rows(group)? {
-            sums[tree.at(ids.or_zero()[line.row])? as usize] = line.sum;
+        for dir in tally.rows(group)? {
+            sums[tree.at(ids.or_zero()[dir.row])? as usize] = dir.sum;
         }
         Ok(())
     })?;
     Ok(sums)
 }
 
-/// All directories that are asked for, with their counterparts. Those that the other inventory may have without its being known
-/// are not among them.
-fn pairs(joined: &Joined) -> impl Iterator<Item = (Option<u32>, Option<u32>)> {
-    let lone =
-        |side: Side, dir: u32| joined.pairs.of(side, dir).is_none() && !joined.pairs.is_hidden(side, dir);
-    let gone = joined.trees.old.all().filter(move |dir| lone(Side::Old, *dir)).map(|dir| (Some(dir), None));
-    let rest = joined.trees.new.all().filter_map(move |dir| {
-        let old = joined.pairs.of(Side::New, dir);
-        (old.is_some() || lone(Side::New, dir)).then_some((old, Some(dir)))
+/// Iterates over the requested directories, each with its counterpart. Directories that may be in a
+/// part that the other inventory does not cover are left out.
+fn pairs(paired: &PairedTrees) -> impl Iterator<Item = (Option<u32>, Option<u32>)> {
+    let unmatched =
+        |side: Side, dir: u32| paired.pairs.of(side, dir).is_none() && !paired.pairs.is_hidden(side, dir);
+    let gone =
+        paired.trees.old.all().filter(move |dir| unmatched(Side::Old, *dir)).map(|dir| (Some(dir), None));
+    let rest = paired.trees.new.all().filter_map(move |dir| {
+        let old = paired.pairs.of(Side::New, dir);
+        (old.is_some() || unmatched(Side::New, dir)).then_some((old, Some(dir)))
     });
-    gone.chain(rest).filter(|(old, new)| joined.is_within(*old, *new))
+    gone.chain(rest).filter(|(old, new)| paired.is_within(*old, *new))
 }
 
-/// By directory, whether anything at or below it is missing in this inventory and known in the other, or missing in both.
-fn gaps(trees: &Sides<Tree>, pairs: &Pairs) -> Sides<Vec<bool>> {
+/// Returns, for each directory, whether anything at or below it is missing. A directory that both
+/// scans skipped is not missing.
+fn gaps(trees: &Sides<DirTree>, pairs: &DirPairs) -> Sides<Vec<bool>> {
     let of = |side: Side| {
         let (here, there) = (trees.get(side), trees.get(side.other()));
         let mut gaps = vec![false; here.len()];
         for dir in here.all().rev() {
-            let is_left_out_of_both =
-                || pairs.of(side, dir).is_some_and(|twin| there.state(twin) == State::Skipped);
+            let is_left_out_of_both = || {
+                pairs.of(side, dir).is_some_and(|counterpart| there.state(counterpart) == DirState::Skipped)
+            };
             gaps[dir as usize] |= match here.state(dir) {
-                State::Complete => false,
-                State::Skipped => !is_left_out_of_both(),
-                State::Partial | State::Failed => true,
+                DirState::Complete => false,
+                DirState::Skipped => !is_left_out_of_both(),
+                DirState::Partial | DirState::Failed => true,
             };
             if let Some(parent) = here.parent(dir) {
                 gaps[parent as usize] |= gaps[dir as usize];

@@ -1,18 +1,20 @@
-//! What changed between two inventories of the same trees.
+//! The changes between two inventories of the same trees.
 //!
-//! Directories of both are held in memory (`tree.rs`) and paired (`pairs.rs`). The rest is streamed: one pass over each inventory gives
-//! every directory a digest of what is right in it, and only directories whose digests differ are read again and compared
-//! (`compare.rs`), by sorting with a bounded buffer (`sorter.rs`). So memory grows with directories, not with entries.
+//! The directories of both inventories are held in memory (`tree.rs`) and paired (`pairs.rs`);
+//! everything else is streamed. One pass over each inventory computes a digest of the entries of
+//! each directory. Only directories whose digests differ are read again and compared
+//! (`compare.rs`), by an external merge sort (`sorter.rs`). Memory grows with the number of
+//! directories, not with the number of entries.
 //!
-//! Owns what counts as which change, and their order. Does not own how a change looks on a screen.
+//! Owns the classification and the order of the changes. Does not own their presentation.
 
 mod change;
+mod change_table;
 mod compare;
 mod digest;
-mod facts;
 mod growth;
+mod inode_info;
 mod pairs;
-mod sheet;
 mod sorter;
 mod tree;
 
@@ -22,29 +24,29 @@ use std::thread;
 
 use fathom_walk::has_room;
 
-use crate::store::{Also, Error, Inventory};
-use crate::top::Failure;
-use crate::top::below::{self, Span};
-use compare::Compare;
-use pairs::Pairs;
-use tree::Tree;
+use crate::store::{Error, Inventory, OptionalColumns};
+use crate::top::QueryError;
+use crate::top::span::{self, Span};
+use compare::Comparison;
+use pairs::DirPairs;
+use tree::DirTree;
 
-pub use change::{Change, Field, Verb};
-pub use facts::{Facts, Number};
-pub use growth::{Growth, Report, growth};
-pub use sheet::Sheet;
+pub use change::{Change, ChangeKind, ChangedField};
+pub use change_table::ChangeTable;
+pub use growth::{DirGrowth, GrowthReport, growth};
+pub use inode_info::{InodeInfo, NumericField};
 
-/// The stack of the thread that reads one of the inventories.
+/// The stack size of the thread that reads one of the inventories.
 const STACK_BYTES: usize = 2 << 20;
-/// Address space below which one inventory is read after the other.
+/// Free address space below which the inventories are read one after the other.
 const THREAD_ROOM: usize = 64 << 20;
 
 /// One of two inventories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The earlier one.
+    /// The earlier inventory.
     Old,
-    /// The later one.
+    /// The later inventory.
     New,
 }
 
@@ -57,17 +59,17 @@ impl Side {
     }
 }
 
-/// A thing of each of two inventories.
+/// A pair of values, one for each of two inventories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sides<T> {
-    /// That of the earlier one.
+    /// The value of the earlier inventory.
     pub old: T,
-    /// That of the later one.
+    /// The value of the later inventory.
     pub new: T,
 }
 
 impl<T> Sides<T> {
-    /// That of a side.
+    /// Returns the value of a side.
     pub fn get(&self, side: Side) -> &T {
         match side {
             Side::Old => &self.old,
@@ -75,7 +77,7 @@ impl<T> Sides<T> {
         }
     }
 
-    /// Works on both at once.
+    /// Calls `work` for both sides, in parallel where a thread can be started.
     fn both<U: Send>(&self, work: impl Fn(Side, &T) -> Result<U, Error> + Sync) -> Result<Sides<U>, Error>
     where
         T: Sync,
@@ -87,7 +89,7 @@ impl<T> Sides<T> {
             let new = work(Side::New, &self.new);
             let old = match thread {
                 Some(Ok(thread)) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                // No thread can be started: one after the other.
+                // No thread can be started: read one inventory after the other.
                 None | Some(Err(_)) => work(Side::Old, &self.old),
             };
             (old, new)
@@ -96,127 +98,135 @@ impl<T> Sides<T> {
     }
 }
 
-/// What to compare.
+/// The options of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// Only what is or was at or below this directory: as an inventory has it, or relative to what was scanned.
+pub struct DiffOptions {
+    /// Compare only entries at or below this directory, in either inventory. The path is as an
+    /// inventory records it, or relative to a root.
     pub below: Option<Vec<u8>>,
-    /// Where to put what does not fit in memory.
+    /// The directory for spill files.
     pub scratch: PathBuf,
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Changes, by [`Verb`].
-    pub counts: [u64; Verb::ALL.len()],
-    /// Entries of one inventory that may be in the other's part that is not known, or of which one knows no more than the name: not
-    /// among the changes.
+pub struct DiffSummary {
+    /// The number of changes, by [`ChangeKind`].
+    pub counts: [u64; ChangeKind::ALL.len()],
+    /// The number of entries whose change is unknown: the other inventory may have them in a part
+    /// that it does not cover, or one inventory has no more than their names. They are not among
+    /// the changes.
     pub unknown: u64,
-    /// Trees of each inventory that the other does not have: nothing in them is compared.
-    pub lone: Sides<Vec<Vec<u8>>>,
+    /// The paths of the trees that only one of the inventories has. Their entries are not compared.
+    pub unmatched: Sides<Vec<Vec<u8>>>,
 }
 
-/// Both inventories' directories, and which is which.
-struct Joined {
-    trees: Sides<Tree>,
-    pairs: Pairs,
+/// The directories of both inventories, and how they are paired.
+struct PairedTrees {
+    trees: Sides<DirTree>,
+    pairs: DirPairs,
     spans: Sides<Span>,
-    /// Columns that one of the inventories does not have: they are not compared.
-    lone_columns: Vec<&'static str>,
+    /// Columns that only one of the inventories has. They are not compared.
+    unshared_columns: Vec<&'static str>,
 }
 
-impl Joined {
-    fn read(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Self, Failure> {
+impl PairedTrees {
+    fn read(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Self, QueryError> {
         let spans = spans(inventories, below)?;
-        let mut trees = inventories.both(|_, inventory| Tree::read(inventory))?;
+        let mut trees = inventories.both(|_, inventory| DirTree::read(inventory))?;
         let has_one = |side| {
             inventories.get(side).manifest().roots.len() == 1 && pairs::roots(trees.get(side)).count() == 1
         };
         let single = has_one(Side::Old) && has_one(Side::New);
-        let pairs = Pairs::new(&mut trees, single);
-        Ok(Self { trees, pairs, spans, lone_columns: lone_columns(inventories) })
+        let pairs = DirPairs::new(&mut trees, single);
+        Ok(Self { trees, pairs, spans, unshared_columns: unshared_columns(inventories) })
     }
 
-    /// Whether a directory is elsewhere than it was; a root never is.
+    /// Returns whether a directory has another parent or another name than its counterpart. A root
+    /// never has.
     fn is_renamed(&self, side: Side, dir: u32) -> bool {
         let (here, there) = (self.trees.get(side), self.trees.get(side.other()));
-        let twin = self.pairs.of(side, dir).zip(here.parent(dir));
-        twin.is_some_and(|(twin, above)| {
-            there.parent(twin) != self.pairs.of(side, above) || there.name(twin) != here.name(dir)
+        let counterpart = self.pairs.of(side, dir).zip(here.parent(dir));
+        counterpart.is_some_and(|(counterpart, above)| {
+            there.parent(counterpart) != self.pairs.of(side, above)
+                || there.name(counterpart) != here.name(dir)
         })
     }
 
-    /// Whether what is or was in these directories is asked for.
+    /// Returns whether either directory is in the requested part of its inventory.
     fn is_within(&self, old: Option<u32>, new: Option<u32>) -> bool {
-        let has = |span: Span, dir: Option<u32>| dir.is_some_and(|dir| span.has(dir.into()));
-        has(self.spans.old, old) || has(self.spans.new, new)
+        let contains = |span: Span, dir: Option<u32>| dir.is_some_and(|dir| span.contains(dir.into()));
+        contains(self.spans.old, old) || contains(self.spans.new, new)
     }
 
-    /// Whether what is in these directories is in no other that is asked for.
+    /// Returns whether either directory is the top of the requested part: no other requested
+    /// directory contains it.
     fn is_top(&self, old: Option<u32>, new: Option<u32>) -> bool {
         let is_top = |side: Side, dir: u32| {
             let (span, above) = (self.spans.get(side), self.trees.get(side).parent(dir));
-            span.has(dir.into()) && above.is_none_or(|above| !span.has(above.into()))
+            span.contains(dir.into()) && above.is_none_or(|above| !span.contains(above.into()))
         };
         old.is_some_and(|dir| is_top(Side::Old, dir)) || new.is_some_and(|dir| is_top(Side::New, dir))
     }
 
-    /// The root directories of trees that the other inventory does not have.
-    fn lone_roots(&self, side: Side) -> impl Iterator<Item = u32> {
+    /// Iterates over the root directories of the trees that only this inventory has.
+    fn unmatched_roots(&self, side: Side) -> impl Iterator<Item = u32> {
         pairs::roots(self.trees.get(side)).filter(move |root| self.pairs.of(side, *root).is_none())
     }
 
-    /// Paths of the trees that the other inventory does not have.
-    fn lone(&self) -> Sides<Vec<Vec<u8>>> {
+    /// Returns the paths of the trees that only one of the inventories has.
+    fn unmatched(&self) -> Sides<Vec<Vec<u8>>> {
         let path = |side, root| self.trees.get(side).name(root).to_vec();
-        let lone = |side| self.lone_roots(side).map(|root| path(side, root)).collect();
-        Sides { old: lone(Side::Old), new: lone(Side::New) }
+        let unmatched = |side| self.unmatched_roots(side).map(|root| path(side, root)).collect();
+        Sides { old: unmatched(Side::Old), new: unmatched(Side::New) }
     }
 }
 
-/// The columns that one inventory has and the other does not.
-fn lone_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
-    let columns = ["attributes"].into_iter().chain(Also::NAMES);
-    columns.filter(|column| inventories.old.has(column) != inventories.new.has(column)).collect()
+/// Returns the columns that only one of the inventories has.
+fn unshared_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
+    let columns = ["attributes"].into_iter().chain(OptionalColumns::NAMES);
+    columns
+        .filter(|column| inventories.old.has_column(column) != inventories.new.has_column(column))
+        .collect()
 }
 
-/// What is asked for of each; at least one of them has it.
-fn spans(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Sides<Span>, Failure> {
+/// Returns the requested part of each inventory. It is an error if neither has the directory.
+fn spans(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Sides<Span>, QueryError> {
     let Some(path) = below else { return Ok(Sides { old: Span::ALL, new: Span::ALL }) };
-    let find = |inventory| match below::find(inventory, path) {
+    let find = |inventory| match span::find(inventory, path) {
         Ok(span) => Ok(Some(span)),
-        Err(Failure::Absent) => Ok(None),
+        Err(QueryError::Absent) => Ok(None),
         Err(failure) => Err(failure),
     };
     match (find(inventories.old)?, find(inventories.new)?) {
-        (None, None) => Err(Failure::Absent),
+        (None, None) => Err(QueryError::Absent),
         (old, new) => Ok(Sides { old: old.unwrap_or(Span::NONE), new: new.unwrap_or(Span::NONE) }),
     }
 }
 
-/// Calls `each` for every change, in the order of the bytes of their paths, until it breaks.
+/// Calls `each` for every change, in the byte order of the paths, until it breaks.
 ///
 /// # Errors
-/// If an inventory is damaged, if none has the directory to be below of, or if there is no room for what does not fit in memory.
+/// If an inventory is damaged, if neither has the directory [`DiffOptions::below`], or if a spill
+/// file cannot be written.
 pub fn diff(
     inventories: &Sides<&Inventory>,
-    ask: &Ask,
+    options: &DiffOptions,
     each: &mut dyn FnMut(&Change) -> ControlFlow<()>,
-) -> Result<Summary, Failure> {
-    let joined = Joined::read(inventories, ask.below.as_deref())?;
-    let differing = digest::differing(inventories, &joined)?;
-    let mut compare = Compare::new(&joined, &differing, &ask.scratch);
+) -> Result<DiffSummary, QueryError> {
+    let paired = PairedTrees::read(inventories, options.below.as_deref())?;
+    let differing = digest::differing(inventories, &paired)?;
+    let mut compare = Comparison::new(&paired, &differing, &options.scratch);
     compare.run(inventories)?;
-    let (mut changes, unknown) = compare.end()?;
-    let mut summary = Summary { unknown, lone: joined.lone(), ..Summary::default() };
+    let (mut changes, unknown) = compare.finish()?;
+    let mut summary = DiffSummary { unknown, unmatched: paired.unmatched(), ..DiffSummary::default() };
     let mut last = None;
     while let Some(change) = changes.next()? {
-        // Operands within one another have the same entries.
+        // Operands that overlap have the same entries twice.
         if last.as_ref() == Some(&change) {
             continue;
         }
-        summary.counts[change.verb as usize] += 1;
+        summary.counts[change.kind as usize] += 1;
         if each(&change).is_break() {
             break;
         }

@@ -1,50 +1,54 @@
-//! Which directory of one inventory is which of the other. One that stayed where it was is found by its name, one that was
-//! renamed by its inode, and then again by name one that another directory has come in the place of.
+//! Pairs the directories of two inventories. Directories that were not moved are paired by name,
+//! renamed ones by inode, and the remaining ones by name again: those replaced a directory of that
+//! name.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::facts::Devices;
-use super::tree::{NONE, Tree};
+use super::inode_info::DeviceMap;
+use super::tree::{DirTree, NONE};
 use super::{Side, Sides};
 use crate::normal::normal;
-use crate::store::State;
+use crate::store::DirState;
 
-/// Directories of the same inode that are looked at: more than one if it was reached on several ways, by bind mounts or by operands
-/// within one another.
-const TWINS_MAX: usize = 16;
+/// Most directories of one inode that are examined. There are several if bind mounts or overlapping
+/// operands reach the inode on several paths.
+const CANDIDATES_MAX: usize = 16;
 
-/// Pairs of directories.
-pub(super) struct Pairs {
-    /// By directory its counterpart, or [`NONE`].
+/// The pairs of directories.
+pub(super) struct DirPairs {
+    /// The counterpart of each directory, or [`NONE`].
     of: Sides<Vec<u32>>,
-    /// By directory whether what is in it may be in the other inventory's part that is not known.
+    /// For each directory, whether its entries may be in a part that the other inventory does not
+    /// cover.
     hidden: Sides<Vec<bool>>,
-    pub(super) devices: Devices,
+    pub(super) devices: DeviceMap,
 }
 
-impl Pairs {
-    /// Pairs the directories of the `trees`. Roots are of the same path, or if `single`, the only ones.
-    pub(super) fn new(trees: &mut Sides<Tree>, single: bool) -> Self {
+impl DirPairs {
+    /// Pairs the directories of the `trees`. Roots are paired by path. If `single`, each inventory
+    /// has one root, and the two are paired whatever their paths.
+    pub(super) fn new(trees: &mut Sides<DirTree>, single: bool) -> Self {
         let of = Sides { old: vec![NONE; trees.old.len()], new: vec![NONE; trees.new.len()] };
         let hidden = Sides { old: Vec::new(), new: Vec::new() };
-        let mut pairs = Self { of, hidden, devices: Devices::new() };
+        let mut pairs = Self { of, hidden, devices: DeviceMap::new() };
         pairs.join(0, 0);
         pairs.join_roots(trees, single);
         pairs.join_unmoved(trees);
-        trees.old.settle(&Devices::new());
-        trees.new.settle(&pairs.devices);
+        trees.old.index_inodes(&DeviceMap::new());
+        trees.new.index_inodes(&pairs.devices);
         pairs.join_others(trees);
-        pairs.hidden = Sides { old: pairs.hide(trees, Side::Old), new: pairs.hide(trees, Side::New) };
+        pairs.hidden =
+            Sides { old: pairs.hidden_dirs(trees, Side::Old), new: pairs.hidden_dirs(trees, Side::New) };
         pairs
     }
 
-    /// The counterpart of a directory.
+    /// Returns the counterpart of a directory.
     pub(super) fn of(&self, side: Side, dir: u32) -> Option<u32> {
-        Some(self.of.get(side)[dir as usize]).filter(|twin| *twin != NONE)
+        Some(self.of.get(side)[dir as usize]).filter(|counterpart| *counterpart != NONE)
     }
 
-    /// Whether what is in `dir`, or `dir` itself if it has no counterpart, may be in the other inventory's part that is not
-    /// known.
+    /// Returns whether the entries of `dir`, or `dir` itself if it has no counterpart, may be in a
+    /// part that the other inventory does not cover.
     pub(super) fn is_hidden(&self, side: Side, dir: u32) -> bool {
         self.hidden.get(side)[dir as usize]
     }
@@ -58,7 +62,7 @@ impl Pairs {
         self.of.get(side)[dir as usize] == NONE
     }
 
-    fn join_roots(&mut self, trees: &Sides<Tree>, single: bool) {
+    fn join_roots(&mut self, trees: &Sides<DirTree>, single: bool) {
         let mut by_path: HashMap<Vec<u8>, VecDeque<u32>> = HashMap::new();
         for root in roots(&trees.old) {
             let path = if single { Vec::new() } else { normal(trees.old.name(root)) };
@@ -67,82 +71,87 @@ impl Pairs {
         for root in roots(&trees.new) {
             let path = if single { Vec::new() } else { normal(trees.new.name(root)) };
             if let Some(old) = by_path.get_mut(&path).and_then(VecDeque::pop_front) {
-                self.learn(trees, old, root);
+                self.map_device(trees, old, root);
                 self.join(old, root);
             }
         }
     }
 
-    /// A device has another number after a restart: it is the same if a directory has the same place, inode and time of birth.
-    fn learn(&mut self, trees: &Sides<Tree>, old: u32, new: u32) {
+    /// Maps the device number of `new` to that of `old` if both are on one device. A device may
+    /// have another number after a restart; it is the same one if a directory of the same path has
+    /// the same inode number and creation time.
+    fn map_device(&mut self, trees: &Sides<DirTree>, old: u32, new: u32) {
         let (before, after) = (trees.old.inode(old).0, trees.new.inode(new).0);
         let is_same =
-            trees.old.has_number_of(old, &trees.new, new) && trees.old.was_born_with(old, &trees.new, new);
+            trees.old.has_ino_of(old, &trees.new, new) && trees.old.has_btime_of(old, &trees.new, new);
         if before != after && is_same {
             self.devices.entry(after).or_insert(before);
         }
     }
 
-    /// Whether a directory has the same inode number in both.
-    fn has_stayed(&self, trees: &Sides<Tree>, old: u32, new: u32) -> bool {
+    /// Returns whether a directory has the same device and inode number in both inventories.
+    fn is_unmoved(&self, trees: &Sides<DirTree>, old: u32, new: u32) -> bool {
         let (before, after) = (trees.old.inode(old).0, trees.new.inode(new).0);
         let after = self.devices.get(&after).copied().unwrap_or(after);
-        trees.old.has_number_of(old, &trees.new, new) && before == after
+        trees.old.has_ino_of(old, &trees.new, new) && before == after
     }
 
-    /// The directory of the same name in the counterpart of its parent.
-    fn namesake(&self, trees: &Sides<Tree>, new: u32) -> Option<u32> {
+    /// Returns the unpaired directory of the same name in the counterpart of the parent.
+    fn same_name(&self, trees: &Sides<DirTree>, new: u32) -> Option<u32> {
         let above = self.of(Side::New, trees.new.parent(new)?)?;
         trees.old.child(above, trees.new.name(new)).filter(|old| self.is_free(Side::Old, *old))
     }
 
-    /// From the roots down, what has kept name and inode. First, as then no other place of an inode is taken for where it went.
-    fn join_unmoved(&mut self, trees: &Sides<Tree>) {
+    /// Pairs the directories that kept name and inode, from the roots down. This comes first:
+    /// otherwise a second path of such an inode would be taken for its new path.
+    fn join_unmoved(&mut self, trees: &Sides<DirTree>) {
         for new in trees.new.all() {
-            if let Some(old) = self.namesake(trees, new) {
-                self.learn(trees, old, new);
-                if self.has_stayed(trees, old, new) {
+            if let Some(old) = self.same_name(trees, new) {
+                self.map_device(trees, old, new);
+                if self.is_unmoved(trees, old, new) {
                     self.join(old, new);
                 }
             }
         }
     }
 
-    /// From the roots down, what is renamed, what is below such, and what has come in the place of another.
-    fn join_others(&mut self, trees: &Sides<Tree>) {
+    /// Pairs the other directories, from the roots down: renamed ones, those below them, and those
+    /// that replaced a directory of their name.
+    fn join_others(&mut self, trees: &Sides<DirTree>) {
         for new in trees.new.all() {
             if !self.is_free(Side::New, new) || trees.new.parent(new).is_none() {
                 continue;
             }
-            let namesake = self.namesake(trees, new);
+            let same_name = self.same_name(trees, new);
             let same = |old: &u32| trees.old.inode(*old) == trees.new.inode(new);
-            let stayed = namesake.filter(same).filter(|old| trees.old.has_number_of(*old, &trees.new, new));
+            let stayed = same_name.filter(same).filter(|old| trees.old.has_ino_of(*old, &trees.new, new));
             let found = stayed
-                .or_else(|| self.elsewhere(trees, Side::New, new))
-                .or_else(|| namesake.filter(|old| self.elsewhere(trees, Side::Old, *old).is_none()));
+                .or_else(|| self.find_moved(trees, Side::New, new))
+                .or_else(|| same_name.filter(|old| self.find_moved(trees, Side::Old, *old).is_none()));
             if let Some(old) = found {
                 self.join(old, new);
             }
         }
     }
 
-    /// A directory of the other inventory that is this one, and has no counterpart.
-    fn elsewhere(&self, trees: &Sides<Tree>, side: Side, dir: u32) -> Option<u32> {
+    /// Returns an unpaired directory of the other inventory that is the same directory, wherever it
+    /// is.
+    fn find_moved(&self, trees: &Sides<DirTree>, side: Side, dir: u32) -> Option<u32> {
         let (here, there) = (trees.get(side), trees.get(side.other()));
-        let mut twins = there.with_inode(here.inode(dir)).take(TWINS_MAX);
-        twins.find(|twin| {
-            self.is_free(side.other(), *twin)
-                && there.parent(*twin).is_some()
-                && here.is_same(dir, there, *twin)
+        let mut candidates = there.with_inode(here.inode(dir)).take(CANDIDATES_MAX);
+        candidates.find(|counterpart| {
+            self.is_free(side.other(), *counterpart)
+                && there.parent(*counterpart).is_some()
+                && here.is_same(dir, there, *counterpart)
         })
     }
 
-    fn hide(&self, trees: &Sides<Tree>, side: Side) -> Vec<bool> {
+    fn hidden_dirs(&self, trees: &Sides<DirTree>, side: Side) -> Vec<bool> {
         let (here, there) = (trees.get(side), trees.get(side.other()));
         let mut hidden = vec![true; here.len()];
         for dir in here.all() {
             hidden[dir as usize] = match (self.of(side, dir), here.parent(dir)) {
-                (Some(twin), _) => there.state(twin) != State::Complete,
+                (Some(counterpart), _) => there.state(counterpart) != DirState::Complete,
                 (None, Some(parent)) => hidden[parent as usize],
                 (None, None) => true,
             };
@@ -151,8 +160,8 @@ impl Pairs {
     }
 }
 
-/// The operands that are directories.
-pub(super) fn roots(tree: &Tree) -> impl Iterator<Item = u32> {
+/// Iterates over the operands that are directories.
+pub(super) fn roots(tree: &DirTree) -> impl Iterator<Item = u32> {
     tree.all().filter(|dir| tree.parent(*dir).is_none())
 }
 
@@ -160,15 +169,15 @@ pub(super) fn roots(tree: &Tree) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    /// What each directory of `new` was.
+    /// Returns the counterpart of each directory of `new`.
     fn paired(old: &[(u32, &str, i64, i64)], new: &[(u32, &str, i64, i64)]) -> Vec<Option<u32>> {
-        let mut trees = Sides { old: Tree::of(old), new: Tree::of(new) };
-        let pairs = Pairs::new(&mut trees, false);
+        let mut trees = Sides { old: DirTree::of(old), new: DirTree::of(new) };
+        let pairs = DirPairs::new(&mut trees, false);
         trees.new.all().map(|dir| pairs.of(Side::New, dir)).collect()
     }
 
     #[test]
-    fn renamed_directories_are_found_by_inode_and_what_is_below_by_name() {
+    fn renamed_directories_are_found_by_inode_and_their_children_by_name() {
         let old = [(NONE, "r", 2, 0), (1, "a", 3, 0), (2, "x", 4, 0), (1, "b", 5, 0)];
         let moved = [(NONE, "r/", 2, 0), (1, "new", 9, 0), (2, "c", 3, 0), (3, "x", 4, 0), (1, "b", 5, 0)];
         assert_eq!(paired(&old, &moved), [Some(1), None, Some(2), Some(3), Some(4)]);
@@ -177,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_made_anew_is_the_one_it_has_come_in_the_place_of() {
+    fn a_recreated_directory_is_paired_with_the_one_it_replaced() {
         let old = [(NONE, "r", 2, 0), (1, "a", 3, 0), (2, "x", 4, 0)];
         let again = [(NONE, "r", 2, 0), (1, "a", 3, 7), (2, "x", 8, 7)];
         assert_eq!(paired(&old, &again), [Some(1), Some(2), Some(3)]);
@@ -186,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_place_of_an_inode_is_not_where_it_went() {
+    fn a_second_path_of_an_inode_is_not_a_rename() {
         let old = [(NONE, "r", 2, 0), (1, "b", 3, 0)];
         let bound = [(NONE, "r", 2, 0), (1, "a", 3, 0), (1, "b", 3, 0)];
         assert_eq!(paired(&old, &bound), [Some(1), None, Some(2)]);
@@ -196,24 +205,24 @@ mod tests {
     fn a_device_may_have_another_number_afterwards() {
         let dirs = [(NONE, "r", 2, 5), (1, "a", 3, 6)];
         let moved = [(NONE, "r", 2, 5), (1, "b", 3, 6)];
-        let mut trees = Sides { old: Tree::of(&dirs), new: Tree::of(&moved) };
-        [1, 2].into_iter().for_each(|dir| trees.new.set(dir, 77, State::Complete));
-        let pairs = Pairs::new(&mut trees, false);
+        let mut trees = Sides { old: DirTree::of(&dirs), new: DirTree::of(&moved) };
+        [1, 2].into_iter().for_each(|dir| trees.new.set(dir, 77, DirState::Complete));
+        let pairs = DirPairs::new(&mut trees, false);
         assert_eq!(pairs.of(Side::New, 2), Some(2));
-        // A copy on another device has other times of birth.
+        // A copy on another device has other creation times.
         let copy = [(NONE, "r", 2, 8), (1, "b", 3, 8)];
-        let mut trees = Sides { old: Tree::of(&dirs), new: Tree::of(&copy) };
-        [1, 2].into_iter().for_each(|dir| trees.new.set(dir, 77, State::Complete));
-        assert_eq!(Pairs::new(&mut trees, false).of(Side::New, 2), None);
+        let mut trees = Sides { old: DirTree::of(&dirs), new: DirTree::of(&copy) };
+        [1, 2].into_iter().for_each(|dir| trees.new.set(dir, 77, DirState::Complete));
+        assert_eq!(DirPairs::new(&mut trees, false).of(Side::New, 2), None);
     }
 
     #[test]
-    fn what_the_other_inventory_does_not_know_is_hidden() {
+    fn directories_in_an_uncovered_part_are_hidden() {
         let old = [(NONE, "r", 2, 0), (1, "a", 3, 0), (2, "x", 4, 0), (1, "gone", 5, 0), (NONE, "s", 6, 0)];
         let new = [(NONE, "r", 2, 0), (1, "a", 3, 0)];
-        let mut trees = Sides { old: Tree::of(&old), new: Tree::of(&new) };
-        trees.new.set(2, 1, State::Failed);
-        let pairs = Pairs::new(&mut trees, false);
+        let mut trees = Sides { old: DirTree::of(&old), new: DirTree::of(&new) };
+        trees.new.set(2, 1, DirState::Failed);
+        let pairs = DirPairs::new(&mut trees, false);
         let hidden: Vec<_> = (0..6).map(|dir| pairs.is_hidden(Side::Old, dir)).collect();
         assert_eq!(hidden, [true, false, true, true, false, true]);
         assert!(!pairs.is_hidden(Side::New, 2));

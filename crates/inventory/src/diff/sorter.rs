@@ -1,5 +1,6 @@
-//! Sorts more than memory should hold: records that take [`ROOM_BYTES`] go, sorted, to a file without a name, and all such
-//! runs are merged at the end. Owns that file; what the records are is theirs to say.
+//! An external merge sort. Records are buffered up to [`BUFFER_BYTES_MAX`]; full buffers are sorted
+//! and appended to one temporary file without a name; the runs in it are merged at the end. Owns
+//! that file. Does not own the encoding of the records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,76 +12,83 @@ use std::sync::Arc;
 
 use crate::store::{Error, Op};
 
-/// What records may take in memory before they go to the file.
-const ROOM_BYTES: usize = 64 << 20;
-/// Read at once of a run.
+/// Bytes of buffered records at which they are written to the spill file.
+const BUFFER_BYTES_MAX: usize = 64 << 20;
+/// The read buffer of a run, in bytes.
 const READ_BYTES: usize = 64 << 10;
 
-/// What can be sorted.
-pub(super) trait Record: Ord + Sized {
-    /// Appends all of it.
+/// A record that can be sorted and written to a spill file.
+pub(super) trait SortRecord: Ord + Sized {
+    /// Appends the encoded record.
     fn put(&self, out: &mut Vec<u8>);
-    /// What was appended; none if it is something else.
+    /// Decodes a record; `None` if the bytes are none.
     fn get(input: &mut &[u8]) -> Option<Self>;
-    /// What it takes besides itself.
+    /// Returns the number of heap bytes that the record owns.
     fn heap_bytes(&self) -> usize;
 }
 
-/// Takes records in any order.
+/// Collects records in any order.
 pub(super) struct Sorter<R> {
     scratch: PathBuf,
-    room: usize,
-    kept: Vec<R>,
+    buffer_bytes: usize,
+    buffered: Vec<R>,
     bytes: usize,
-    runs: Option<Runs>,
-    /// Why some could not be kept; none is, from then on.
+    runs: Option<SpillFile>,
+    /// The error of the first write that failed. Later records are dropped.
     failed: Option<io::Error>,
 }
 
-/// A file of sorted runs, one behind the other.
-struct Runs {
+/// A file of sorted runs, one after the other.
+struct SpillFile {
     file: Arc<File>,
     ends: Vec<u64>,
 }
 
-impl<R: Record> Sorter<R> {
-    /// What does not fit into memory goes to the directory `scratch`.
+impl<R: SortRecord> Sorter<R> {
+    /// Creates a sorter whose spill file is in the directory `scratch`.
     pub(super) fn new(scratch: &Path) -> Self {
-        Self::with_room(scratch, ROOM_BYTES)
+        Self::with_buffer(scratch, BUFFER_BYTES_MAX)
     }
 
-    fn with_room(scratch: &Path, room: usize) -> Self {
-        Self { scratch: scratch.to_owned(), room, kept: Vec::new(), bytes: 0, runs: None, failed: None }
+    fn with_buffer(scratch: &Path, buffer_bytes: usize) -> Self {
+        Self {
+            scratch: scratch.to_owned(),
+            buffer_bytes,
+            buffered: Vec::new(),
+            bytes: 0,
+            runs: None,
+            failed: None,
+        }
     }
 
-    /// Adds a record. If that fails, [`Sorter::sorted`] says so.
+    /// Adds a record. [`Sorter::sorted`] reports a failed write.
     pub(super) fn push(&mut self, record: R) {
         if self.failed.is_some() {
             return;
         }
         self.bytes += size_of::<R>() + record.heap_bytes();
-        self.kept.push(record);
-        if self.bytes >= self.room {
+        self.buffered.push(record);
+        if self.bytes >= self.buffer_bytes {
             self.failed = self.spill().err();
         }
     }
 
-    /// Puts what is kept into the file.
+    /// Writes the buffered records to the spill file, as a sorted run.
     fn spill(&mut self) -> io::Result<()> {
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut buffered = std::mem::take(&mut self.buffered);
         self.bytes = 0;
-        kept.sort_unstable();
+        buffered.sort_unstable();
         let runs = match &mut self.runs {
             Some(runs) => runs,
             None => {
                 let file = Arc::new(tempfile::tempfile_in(&self.scratch)?);
-                self.runs.insert(Runs { file, ends: Vec::new() })
+                self.runs.insert(SpillFile { file, ends: Vec::new() })
             }
         };
         let mut end = runs.ends.last().copied().unwrap_or(0);
         let mut writer = BufWriter::with_capacity(READ_BYTES, &*runs.file);
         let mut text = Vec::new();
-        for record in kept {
+        for record in buffered {
             text.clear();
             record.put(&mut text);
             let length = u32::try_from(text.len()).map_err(io::Error::other)?;
@@ -93,8 +101,8 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// All records, the least first.
-    pub(super) fn sorted(mut self) -> Result<Sorted<R>, Error> {
+    /// Returns all records in ascending order.
+    pub(super) fn sorted(mut self) -> Result<SortedRecords<R>, Error> {
         let scratch = self.scratch.clone();
         let failed = |error| Error::new(Op::Write, &scratch, error);
         if self.runs.is_some() && self.failed.is_none() {
@@ -103,10 +111,10 @@ impl<R: Record> Sorter<R> {
         if let Some(error) = self.failed {
             return Err(failed(error));
         }
-        self.kept.sort_unstable();
-        let mut sorted = Sorted {
+        self.buffered.sort_unstable();
+        let mut sorted = SortedRecords {
             scratch: self.scratch,
-            kept: self.kept.into_iter(),
+            buffered: self.buffered.into_iter(),
             heads: BinaryHeap::new(),
             runs: Vec::new(),
             next: None,
@@ -118,32 +126,32 @@ impl<R: Record> Sorter<R> {
     }
 }
 
-/// Records in their order.
-pub(super) struct Sorted<R> {
+/// The records in ascending order.
+pub(super) struct SortedRecords<R> {
     scratch: PathBuf,
-    kept: std::vec::IntoIter<R>,
-    /// The next of each run, the least on top.
+    buffered: std::vec::IntoIter<R>,
+    /// The next record of each run, the least on top.
     heads: BinaryHeap<Reverse<(R, usize)>>,
-    runs: Vec<BufReader<Run>>,
-    /// The one that comes next, if it has been looked at.
+    runs: Vec<BufReader<SortedRun>>,
+    /// The next record, if [`SortedRecords::next_if`] has read and refused it.
     next: Option<R>,
 }
 
-impl<R: Record> Sorted<R> {
-    fn open(&mut self, runs: &Runs) -> io::Result<()> {
+impl<R: SortRecord> SortedRecords<R> {
+    fn open(&mut self, runs: &SpillFile) -> io::Result<()> {
         let starts = std::iter::once(0).chain(runs.ends.iter().copied());
         for (at, end) in starts.zip(&runs.ends) {
-            let run = Run { file: Arc::clone(&runs.file), at, end: *end };
+            let run = SortedRun { file: Arc::clone(&runs.file), at, end: *end };
             self.runs.push(BufReader::with_capacity(READ_BYTES, run));
             self.advance(self.runs.len() - 1)?;
         }
         Ok(())
     }
 
-    /// Puts the next record of a run among the heads.
-    fn advance(&mut self, place: usize) -> io::Result<()> {
+    /// Puts the next record of a run on the heap.
+    fn advance(&mut self, index: usize) -> io::Result<()> {
         let mut length = [0; 4];
-        let run = &mut self.runs[place];
+        let run = &mut self.runs[index];
         if run.get_ref().at == run.get_ref().end && run.buffer().is_empty() {
             return Ok(());
         }
@@ -151,35 +159,35 @@ impl<R: Record> Sorted<R> {
         let mut text = vec![0; u32::from_le_bytes(length) as usize];
         run.read_exact(&mut text)?;
         let record = R::get(&mut text.as_slice()).ok_or(io::ErrorKind::InvalidData)?;
-        self.heads.push(Reverse((record, place)));
+        self.heads.push(Reverse((record, index)));
         Ok(())
     }
 
-    /// The next record.
+    /// Returns the next record.
     pub(super) fn next(&mut self) -> Result<Option<R>, Error> {
-        if let Some(next) = self.next.take().or_else(|| self.kept.next()) {
+        if let Some(next) = self.next.take().or_else(|| self.buffered.next()) {
             return Ok(Some(next));
         }
-        let Some(Reverse((record, place))) = self.heads.pop() else { return Ok(None) };
-        self.advance(place).map_err(|error| Error::new(Op::Read, &self.scratch, error))?;
+        let Some(Reverse((record, index))) = self.heads.pop() else { return Ok(None) };
+        self.advance(index).map_err(|error| Error::new(Op::Read, &self.scratch, error))?;
         Ok(Some(record))
     }
 
-    /// The next record if it is what is wanted.
+    /// Returns the next record if `wanted` accepts it.
     pub(super) fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
         self.next = self.next()?;
         Ok(self.next.take_if(|next| wanted(next)))
     }
 }
 
-/// A part of a file.
-struct Run {
+/// Reads one run of a spill file.
+struct SortedRun {
     file: Arc<File>,
     at: u64,
     end: u64,
 }
 
-impl Read for Run {
+impl Read for SortedRun {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
@@ -189,7 +197,7 @@ impl Read for Run {
     }
 }
 
-/// Appends a number: seven bits a byte, those of small ones first, whatever their sign.
+/// Appends a number as a zigzag varint: seven bits a byte, numbers close to 0 in the fewest bytes.
 pub(super) fn put_number(number: i64, out: &mut Vec<u8>) {
     let mut bits = ((number << 1) ^ (number >> 63)).cast_unsigned();
     while bits >= 0x80 {
@@ -211,7 +219,7 @@ pub(super) fn get_number(input: &mut &[u8]) -> Option<i64> {
     None
 }
 
-/// Appends bytes, with their number in front.
+/// Appends bytes, preceded by their number.
 pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_number(bytes.len() as i64, out);
     out.extend_from_slice(bytes);
@@ -227,7 +235,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Record for (i64, Vec<u8>) {
+    impl SortRecord for (i64, Vec<u8>) {
         fn put(&self, out: &mut Vec<u8>) {
             put_number(self.0, out);
             put_bytes(&self.1, out);
@@ -242,7 +250,7 @@ mod tests {
         }
     }
 
-    fn all(mut sorted: Sorted<(i64, Vec<u8>)>) -> Vec<(i64, Vec<u8>)> {
+    fn all(mut sorted: SortedRecords<(i64, Vec<u8>)>) -> Vec<(i64, Vec<u8>)> {
         std::iter::from_fn(|| sorted.next().unwrap()).collect()
     }
 
@@ -250,12 +258,12 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn records_come_in_their_order_whatever_fits(
+        fn records_are_sorted_whatever_the_buffer_size(
             records in prop::collection::vec((prop_oneof![any::<i64>(), -2i64..2], prop::collection::vec(any::<u8>(), 0..40)), 0..300),
-            room in 1usize..20_000,
+            buffer_bytes in 1usize..20_000,
         ) {
             let scratch = tempfile::tempdir().unwrap();
-            let mut sorter = Sorter::with_room(scratch.path(), room);
+            let mut sorter = Sorter::with_buffer(scratch.path(), buffer_bytes);
             records.iter().cloned().for_each(|record| sorter.push(record));
             let mut expected = records;
             expected.sort();
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_not_wanted_stays_the_next() {
-        let mut sorter = Sorter::with_room(Path::new("/"), 1 << 20);
+        let mut sorter = Sorter::with_buffer(Path::new("/"), 1 << 20);
         [2, 1].into_iter().for_each(|number| sorter.push((number, Vec::new())));
         let mut sorted = sorter.sorted().unwrap();
         assert_eq!(sorted.next_if(|record| record.0 == 2).unwrap(), None);
@@ -275,8 +283,8 @@ mod tests {
     }
 
     #[test]
-    fn nowhere_to_put_records_is_an_error_at_the_end() {
-        let mut sorter = Sorter::with_room(Path::new("/nonexistent"), 100);
+    fn a_failed_spill_is_an_error_at_the_end() {
+        let mut sorter = Sorter::with_buffer(Path::new("/nonexistent"), 100);
         (0..100).for_each(|number| sorter.push((number, Vec::new())));
         assert_eq!(sorter.sorted().err().map(|error| error.op()), Some(Op::Write));
     }

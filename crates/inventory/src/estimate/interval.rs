@@ -3,20 +3,20 @@
 /// The confidence of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Everything was read: the number is known.
+    /// Everything was read: the number is exact.
     Count,
-    /// The number is in the range in 95 of 100 runs.
+    /// The range holds the number in 95 of 100 runs.
     Confident,
-    /// The range is the sampling error alone. Large subtrees or files may have been missed: no
-    /// confidence can be given.
+    /// The range covers the sampling error alone. Large subtrees or files may have been missed, so
+    /// it has no confidence.
     Spread,
-    /// Nothing was drawn: there is only what was counted.
+    /// Nothing was drawn: the number counted is a lower bound.
     AtLeast,
 }
 
 /// An estimated number with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct EstimateRange {
     /// The estimate.
     pub estimate: f64,
     /// The part that was counted, which is a lower bound of the number.
@@ -29,23 +29,24 @@ pub struct Range {
     pub basis: Basis,
 }
 
-impl Range {
-    /// A number that is known.
+impl EstimateRange {
+    /// Returns the range of a number that is known.
     #[must_use]
     pub fn exact(number: f64) -> Self {
         Self { estimate: number, counted: number, low: number, high: number, basis: Basis::Count }
     }
 
-    /// A number of which this much has been counted, and nothing else is known.
+    /// Returns the range of a number of which this much has been counted and nothing else is known.
     pub(super) fn at_least(counted: f64) -> Self {
         Self { estimate: counted, counted, low: counted, high: f64::INFINITY, basis: Basis::AtLeast }
     }
 
-    /// `known` for certain, and an estimate of the rest with its variance and the degrees of
-    /// freedom that has.
+    /// Returns the range of a number of which `known` was counted and `rest` is estimated.
+    /// `variance` is that of `rest`, `freedom` are the degrees of freedom of `variance`.
     ///
-    /// On a logarithmic scale: the rest cannot be negative, and where few things hold most of it,
-    /// what a sample misses is more than what it finds twice.
+    /// The range is computed on a logarithmic scale: the rest cannot be negative, and where few
+    /// directories hold most of it, the truth lies further above a low estimate than below a high
+    /// one.
     pub(super) fn new(known: f64, rest: f64, variance: f64, freedom: f64, basis: Basis) -> Self {
         let estimate = known + rest;
         let factor = if rest <= 0.0 || variance <= 0.0 {
@@ -56,7 +57,7 @@ impl Range {
         Self { estimate, counted: known, low: known + rest / factor, high: known + rest * factor, basis }
     }
 
-    /// Nothing is below what has been counted by now.
+    /// Raises the range to at least the amount that has been counted by now.
     pub(super) fn raise(&mut self, counted: f64) {
         self.counted = self.counted.max(counted);
         self.low = self.low.max(counted);
@@ -65,8 +66,8 @@ impl Range {
     }
 }
 
-/// The 97.5th percentile of Student's t: Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5), which from 2 degrees of
-/// freedom on is right to 3 %.
+/// Returns the 97.5th percentile of Student's t distribution by the expansion of Cornish and Fisher
+/// (Abramowitz and Stegun 26.7.5), which is right to 3 % from 2 degrees of freedom on.
 fn quantile(freedom: f64) -> f64 {
     const Z: f64 = 1.959_963_985;
     let freedom = freedom.max(2.0);
@@ -92,10 +93,10 @@ mod tests {
 
     #[test]
     fn a_range_never_goes_below_what_was_counted() {
-        let range = Range::new(100.0, 10.0, 1e6, 5.0, Basis::Spread);
+        let range = EstimateRange::new(100.0, 10.0, 1e6, 5.0, Basis::Spread);
         assert!(range.low >= 100.0 && range.high > 1000.0 && range.estimate == 110.0, "{range:?}");
-        assert_eq!(Range::new(7.0, 0.0, 0.0, f64::NAN, Basis::Count), Range::exact(7.0));
-        let narrow = Range::new(0.0, 1000.0, 100.0, 1e6, Basis::Confident);
+        assert_eq!(EstimateRange::new(7.0, 0.0, 0.0, f64::NAN, Basis::Count), EstimateRange::exact(7.0));
+        let narrow = EstimateRange::new(0.0, 1000.0, 100.0, 1e6, Basis::Confident);
         assert!((narrow.high - 1000.0 * 1.0198).abs() < 0.1, "{narrow:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! Chance, from a seed: the same draws for the same seed, on every machine.
+//! Random numbers from a seed: the same seed gives the same draws on every machine.
 
 /// `SplitMix64` (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     pub(super) fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -27,12 +27,12 @@ impl Random {
         }
     }
 
-    /// Draws about `count` of as many things as there are `sizes`, with probabilities proportional to those and none above 1:
-    /// systematic sampling (Madow 1949), for which neighbours share a draw and those that are alike are better next to each
-    /// other.
-    pub(super) fn draw(&mut self, sizes: &[f64], count: f64) -> Drawn {
+    /// Draws about `count` items with probabilities proportional to their `sizes` and none above 1,
+    /// by systematic sampling (Madow 1949). Neighbours share a draw, so items that are alike should
+    /// be next to each other.
+    pub(super) fn draw(&mut self, sizes: &[f64], count: f64) -> DrawResult {
         if count >= sizes.len() as f64 {
-            return Drawn {
+            return DrawResult {
                 taken: (0..sizes.len()).map(|index| (index, 1.0)).collect(),
                 scale: f64::INFINITY,
             };
@@ -52,26 +52,26 @@ impl Random {
                 drawn.push((index, probability));
             }
         }
-        Drawn { taken: drawn, scale }
+        DrawResult { taken: drawn, scale }
     }
 }
 
 /// The result of a draw.
 #[derive(Debug, PartialEq)]
-pub(super) struct Drawn {
+pub(super) struct DrawResult {
     /// The indices drawn, in order, each with its probability.
     pub(super) taken: Vec<(usize, f64)>,
     scale: f64,
 }
 
-impl Drawn {
-    /// The probability with which something of this size was to be drawn.
+impl DrawResult {
+    /// Returns the probability with which an item of this size was to be drawn.
     pub(super) fn probability(&self, size: f64) -> f64 {
         (size * self.scale).min(1.0)
     }
 }
 
-/// What sizes are multiplied by so that probabilities add up to `count`, where none counts for more than 1.
+/// Returns the factor that turns sizes into probabilities that add up to `count`, none above 1.
 fn scale(sizes: &[f64], count: f64) -> f64 {
     let mut scale = 0.0;
     loop {
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn each_is_drawn_as_often_as_its_probability_says() {
         let sizes = [1.0, 1.0, 2.0, 4.0, 100.0, 1.0, 3.0];
-        let (mut random, mut times, rounds) = (Random::new(1), [0_u32; 7], 40_000);
+        let (mut random, mut times, rounds) = (SplitMix64::new(1), [0_u32; 7], 40_000);
         for _ in 0..rounds {
-            let Drawn { taken: drawn, .. } = random.draw(&sizes, 3.0);
+            let DrawResult { taken: drawn, .. } = random.draw(&sizes, 3.0);
             assert!(
                 (2..=4).contains(&drawn.len()) && drawn.iter().any(|(index, p)| (*index, *p) == (4, 1.0))
             );
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn with_room_for_all_all_are_drawn_and_with_less_than_one_sometimes_none() {
-        let mut random = Random::new(2);
+        let mut random = SplitMix64::new(2);
         let all = random.draw(&[1.0, 9.0], 2.0);
         assert_eq!((&all.taken[..], all.probability(1.0)), (&[(0, 1.0), (1, 1.0)][..], 1.0));
         assert_eq!(random.draw(&[], 1.0).taken, []);

@@ -1,41 +1,42 @@
-//! Comma-separated values after RFC 4180: lines end in CR LF, and what has a comma, a quotation mark or an end of line in it stands
-//! between quotation marks. Columns are the members of the objects in JSON, in their order; what those lack or have as null is empty.
+//! Comma-separated values after RFC 4180: lines end in CR LF, and fields with a comma, a quotation
+//! mark or a line break are quoted. The columns are the members of the JSON objects, in their
+//! order; a member that is missing or null is an empty field.
 
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Attributes, Meta};
 use rustix::fs::{major, minor};
 
-use super::out::{write_hex, write_number};
-use super::{About, Item};
+use super::output::{write_hex, write_number};
+use super::{ReplayEntry, ReplayHeader};
 use crate::entry::type_letter;
-use crate::store::{Also, Extra, State};
+use crate::store::{DirState, OptionalColumns, OptionalValues};
 
-/// The names of the columns, before and behind those that were asked for.
+/// The names of the columns, before and after the optional ones.
 const HEADER: [&str; 2] = [
     "path,path_bytes,type,size,blocks,mode,uid,gid,nlink,ino,dev,mtime,atime,ctime,btime,attributes",
     ",link_target,link_target_bytes,state\r\n",
 ];
-/// Columns that only metadata fills.
+/// The number of columns that are empty without metadata.
 const OF_META: usize = 13;
-/// First characters of what spreadsheets take for a formula (OWASP, "CSV Injection").
+/// First characters of text that spreadsheets evaluate as a formula (OWASP, "CSV Injection").
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}', '\u{ff20}'];
 
-pub(super) struct Form {
+pub(super) struct CsvFormat {
     path: Vec<u8>,
-    /// RFC 3339, in universal time.
+    /// RFC 3339, in UTC.
     times: TimeStyle,
     guards_formulas: bool,
-    /// The columns that were asked for.
-    also: Also,
+    /// The optional columns of the inventory.
+    optional_columns: OptionalColumns,
 }
 
-impl Form {
+impl CsvFormat {
     pub(super) fn new(guards_formulas: bool) -> Self {
         let times = TimeStyle::parse(b"+%Y-%m-%dT%H:%M:%S.%NZ", Zone::UTC).unwrap_or_default();
-        Self { path: Vec::new(), times, guards_formulas, also: Also::default() }
+        Self { path: Vec::new(), times, guards_formulas, optional_columns: OptionalColumns::default() }
     }
 
-    fn meta(&self, meta: &Meta, item: &Item<'_>, out: &mut Vec<u8>) {
+    fn meta(&self, meta: &Meta, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(if meta.size < 0 { b",-" } else { b"," });
         write_number(meta.size.unsigned_abs(), out);
         number(meta.blocks, out);
@@ -47,7 +48,7 @@ impl Form {
         number(major(meta.dev).into(), out);
         out.push(b':');
         write_number(minor(meta.dev).into(), out);
-        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), item.born] {
+        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), item.btime] {
             out.push(b',');
             let start = out.len();
             if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {
@@ -60,36 +61,36 @@ impl Form {
     }
 }
 
-impl Form {
-    /// The columns that were asked for.
-    fn extra(&self, extra: Option<&Extra<'_>>, out: &mut Vec<u8>) {
-        if self.also.project {
+impl CsvFormat {
+    /// Appends the optional columns.
+    fn optional_values(&self, optional_values: Option<&OptionalValues<'_>>, out: &mut Vec<u8>) {
+        if self.optional_columns.project {
             out.push(b',');
-            extra
-                .and_then(|extra| extra.project)
+            optional_values
+                .and_then(|optional_values| optional_values.project)
                 .iter()
                 .for_each(|number| write_number((*number).into(), out));
         }
-        if self.also.xattrs {
+        if self.optional_columns.xattrs {
             out.push(b',');
-            let xattrs = extra.and_then(|extra| extra.xattrs.as_deref());
+            let xattrs = optional_values.and_then(|optional_values| optional_values.xattrs.as_deref());
             write_field(xattrs.unwrap_or_default(), self.guards_formulas, out);
         }
-        if self.also.acl {
+        if self.optional_columns.acl {
             out.push(b',');
             let words = [&b"false"[..], b"true"];
-            let acl = extra.and_then(|extra| extra.acl);
+            let acl = optional_values.and_then(|optional_values| optional_values.acl);
             out.extend_from_slice(acl.map_or(b"", |acl| words[usize::from(acl)]));
         }
     }
 }
 
-impl super::Form for Form {
-    fn begin(&mut self, about: &About, out: &mut Vec<u8>) {
-        self.also = about.also;
+impl super::EntryFormat for CsvFormat {
+    fn begin(&mut self, about: &ReplayHeader, out: &mut Vec<u8>) {
+        self.optional_columns = about.optional_columns;
         let [before, behind] = HEADER;
         out.extend_from_slice(before.as_bytes());
-        for name in Also::NAMES.into_iter().filter(|name| self.also.has(name)) {
+        for name in OptionalColumns::NAMES.into_iter().filter(|name| self.optional_columns.has_column(name)) {
             out.extend_from_slice(format!(",{name}").as_bytes());
         }
         out.extend_from_slice(behind.as_bytes());
@@ -99,7 +100,7 @@ impl super::Form for Form {
         true
     }
 
-    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+    fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         self.path.clear();
         item.entry.write_path(&mut self.path);
         write_text(&self.path, self.guards_formulas, out);
@@ -108,14 +109,14 @@ impl super::Form for Form {
             Some(meta) => self.meta(meta, item, out),
             None => out.extend_from_slice(&[b','; OF_META]),
         }
-        self.extra(item.extra, out);
+        self.optional_values(item.optional_values, out);
         out.push(b',');
         match item.link {
             Some(link) => write_text(link, self.guards_formulas, out),
             None => out.push(b','),
         }
         out.push(b',');
-        out.extend_from_slice(item.state.map_or("", State::word).as_bytes());
+        out.extend_from_slice(item.state.map_or("", DirState::word).as_bytes());
         out.extend_from_slice(b"\r\n");
     }
 }
@@ -125,7 +126,7 @@ fn number(value: u64, out: &mut Vec<u8>) {
     write_number(value, out);
 }
 
-/// Two columns: text, and if it is none, its bytes.
+/// Appends two columns: the text, and its bytes if it is not UTF-8.
 fn write_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
     write_field(&String::from_utf8_lossy(bytes), guards_formulas, out);
     out.push(b',');
@@ -164,13 +165,13 @@ mod tests {
             file_type: fathom_walk::FileType::Regular,
             meta: Some(&meta),
         };
-        Form::new(false).meta(&meta, &Item::new(entry), &mut out);
+        CsvFormat::new(false).meta(&meta, &ReplayEntry::new(entry), &mut out);
         assert_eq!((columns(&out), columns(HEADER.concat().as_bytes())), (OF_META, OF_META + 5));
         assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
     }
 
     #[test]
-    fn what_could_be_taken_for_a_separator_is_quoted() {
+    fn fields_with_separators_are_quoted() {
         let written = |path: &[u8]| {
             let mut out = Vec::new();
             write_text(path, false, &mut out);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apostrophe_guards_what_a_spreadsheet_would_calculate() {
+    fn an_apostrophe_guards_formulas_of_spreadsheets() {
         let written = |path: &str| {
             let mut out = Vec::new();
             write_text(path.as_bytes(), true, &mut out);

@@ -1,23 +1,23 @@
-//! Objects, one a line: those of `fathom list --json`, with the targets of links and the states of
+//! JSON Lines: the objects of `fathom list --json`, with the targets of links and the states of
 //! directories.
 
-use super::Item;
-use crate::json::Writer;
+use super::ReplayEntry;
+use crate::json::JsonWriter;
 
-pub(super) struct Form(Writer);
+pub(super) struct JsonLinesFormat(JsonWriter);
 
-impl Form {
+impl JsonLinesFormat {
     pub(super) fn new() -> Self {
-        Self(Writer::new())
+        Self(JsonWriter::new())
     }
 }
 
-impl super::Form for Form {
+impl super::EntryFormat for JsonLinesFormat {
     fn needs_links(&self) -> bool {
         true
     }
 
-    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+    fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         self.0.write_known(item, out);
     }
 }

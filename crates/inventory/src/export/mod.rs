@@ -1,13 +1,15 @@
-//! An inventory in formats that other programs read: a line or an object an entry, ncdu's tree, statements in SQL. Written while
-//! it is read. Memory grows with directories and with what a row group may have, not with entries.
+//! Exports an inventory to formats that other programs read: lines or objects, ncdu's tree, SQL
+//! statements. The output is written while the inventory is read. Memory grows with the number of
+//! directories and with the size of a row group, not with the number of entries.
 //!
-//! Owns the order of the entries and the bytes of each format. Does not own where they go.
+//! Owns the order of the entries and the bytes of each format. Does not own the destination of the
+//! output.
 
 mod csv;
 mod jsonl;
 mod ncdu;
 mod nul;
-mod out;
+mod output;
 mod sql;
 #[cfg(test)]
 mod tests;
@@ -16,98 +18,107 @@ use std::io;
 
 use parquet::errors::ParquetError;
 
-use crate::replay::{About, Item, Visitor, replay};
-use crate::store::{Error, Inventory, State};
-use crate::top::{self, below};
-use below::Span;
-use out::Out;
+use crate::replay::{ReplayEntry, ReplayHeader, ReplayVisitor, replay};
+use crate::store::{DirState, Error, Inventory};
+use crate::top::{self, span};
+use output::OutputBuffer;
+use span::Span;
 
-/// What an inventory is written as.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Objects as [`crate::json`] has them, one a line.
+pub enum ExportFormat {
+    /// Objects as [`crate::json`] writes them, one a line.
     JsonLines,
-    /// The same members as columns, after RFC 4180.
+    /// The members of these objects as columns, after RFC 4180.
     Csv,
-    /// Paths, each with a zero byte behind it.
+    /// Paths, each with a zero byte after it.
     Nul,
     /// ncdu's export format, version 1.2 (<https://dev.yorhel.nl/ncdu/jsonfmt>).
     Ncdu,
-    /// The tables as statements that SQLite takes.
+    /// The tables as SQL statements for SQLite.
     Sql,
 }
 
-/// What to write.
+/// The options of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// As what.
-    pub format: Format,
-    /// In CSV, an apostrophe before text that a spreadsheet would take for a formula.
+pub struct ExportOptions {
+    /// The output format.
+    pub format: ExportFormat,
+    /// In CSV, whether text that a spreadsheet would evaluate as a formula gets an apostrophe in
+    /// front.
     pub guards_formulas: bool,
-    /// Only what is at or below this directory: as the inventory has it, or relative to what was scanned.
+    /// Export only entries at or below this directory. The path is as the inventory records it, or
+    /// relative to a root.
     pub below: Option<Vec<u8>>,
 }
 
-/// Why not everything was written.
+/// The error of an export that did not write everything.
 #[derive(Debug)]
-pub enum Failure {
-    /// There is nothing to be below of, or the inventory cannot be read.
-    Inventory(top::Failure),
-    /// Whoever was to take the bytes did not.
+pub enum ExportError {
+    /// The inventory has no such directory, or cannot be read.
+    Inventory(top::QueryError),
+    /// The output could not be written.
     Refused(io::Error),
 }
 
-impl From<top::Failure> for Failure {
-    fn from(failure: top::Failure) -> Self {
+impl From<top::QueryError> for ExportError {
+    fn from(failure: top::QueryError) -> Self {
         Self::Inventory(failure)
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ExportError {
     fn from(error: Error) -> Self {
         Self::Inventory(error.into())
     }
 }
 
-/// Gives everything to `write`, some ten thousand bytes at a time.
+/// Passes the output to `write`, in buffers of about 60 KiB.
 ///
 /// # Errors
-/// If the inventory is damaged or has no directory to be below of, or at the first error of `write`. What was written until
-/// then is not whole.
+/// If the inventory is damaged or has no directory [`ExportOptions::below`], or at the first error
+/// of `write`. The output is incomplete then.
 pub fn export(
     inventory: &Inventory,
-    ask: &Ask,
+    options: &ExportOptions,
     write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> Result<(), Failure> {
-    let span = match &ask.below {
-        Some(path) => below::find(inventory, path)?,
+) -> Result<(), ExportError> {
+    let span = match &options.below {
+        Some(path) => span::find(inventory, path)?,
         None => Span::ALL,
     };
-    let mut out = Out::new(write);
-    let written = match ask.format {
-        Format::JsonLines => travel(inventory, span, jsonl::Form::new(), &mut out),
-        Format::Csv => travel(inventory, span, csv::Form::new(ask.guards_formulas), &mut out),
-        Format::Nul => travel(inventory, span, nul::Form, &mut out),
-        Format::Ncdu => travel(inventory, span, ncdu::Form::default(), &mut out),
-        Format::Sql => sql::write(inventory, span, &mut out),
+    let mut out = OutputBuffer::new(write);
+    let written = match options.format {
+        ExportFormat::JsonLines => replay_as(inventory, span, jsonl::JsonLinesFormat::new(), &mut out),
+        ExportFormat::Csv => {
+            replay_as(inventory, span, csv::CsvFormat::new(options.guards_formulas), &mut out)
+        }
+        ExportFormat::Nul => replay_as(inventory, span, nul::NulFormat, &mut out),
+        ExportFormat::Ncdu => replay_as(inventory, span, ncdu::NcduFormat::default(), &mut out),
+        ExportFormat::Sql => sql::write(inventory, span, &mut out),
     };
     match out.failed() {
-        Some(error) => Err(Failure::Refused(error)),
+        Some(error) => Err(ExportError::Refused(error)),
         None => Ok(written?),
     }
 }
 
-fn travel(inventory: &Inventory, span: Span, form: impl Form, out: &mut Out<'_>) -> Result<(), Error> {
-    replay(inventory, span, Writing { form, out })
+fn replay_as(
+    inventory: &Inventory,
+    span: Span,
+    form: impl EntryFormat,
+    out: &mut OutputBuffer<'_>,
+) -> Result<(), Error> {
+    replay(inventory, span, ExportVisitor { form, out })
 }
 
-/// Writes what it is told.
-struct Writing<'o, 'w, F> {
+/// Writes the entries that a replay visits.
+struct ExportVisitor<'o, 'w, F> {
     form: F,
-    out: &'o mut Out<'w>,
+    out: &'o mut OutputBuffer<'w>,
 }
 
-impl<F: Form> Visitor for Writing<'_, '_, F> {
+impl<F: EntryFormat> ReplayVisitor for ExportVisitor<'_, '_, F> {
     fn needs_metadata(&self) -> bool {
         self.form.needs_metadata()
     }
@@ -116,15 +127,15 @@ impl<F: Form> Visitor for Writing<'_, '_, F> {
         self.form.needs_links()
     }
 
-    fn begin(&mut self, about: &About) {
+    fn begin(&mut self, about: &ReplayHeader) {
         self.form.begin(about, &mut self.out.buffer);
     }
 
-    fn entry(&mut self, item: &Item<'_>) {
+    fn entry(&mut self, item: &ReplayEntry<'_>) {
         self.form.entry(item, &mut self.out.buffer);
     }
 
-    fn enter(&mut self, item: &Item<'_>, state: State) {
+    fn enter(&mut self, item: &ReplayEntry<'_>, state: DirState) {
         self.form.enter(item, state, &mut self.out.buffer);
     }
 
@@ -134,46 +145,46 @@ impl<F: Form> Visitor for Writing<'_, '_, F> {
 
     fn end(&mut self) {
         self.form.end(&mut self.out.buffer);
-        // Whether that is possible is asked for in a moment.
+        // A failed write is kept in the buffer; `should_continue` reports it.
         let _ = self.out.flush();
     }
 
-    fn goes_on(&mut self) -> bool {
-        self.out.relieve().is_ok()
+    fn should_continue(&mut self) -> bool {
+        self.out.flush_if_full().is_ok()
     }
 }
 
-/// A format that has the entries one after the other, directories before what is in them.
-trait Form {
-    /// Whether more is written than paths.
+/// A format that has one entry after the other, directories before their entries.
+trait EntryFormat {
+    /// Returns whether the format has more than paths.
     fn needs_metadata(&self) -> bool {
         true
     }
-    /// Whether the targets of symbolic links are written.
+    /// Returns whether the format has the targets of symbolic links.
     fn needs_links(&self) -> bool {
         false
     }
-    /// What comes first.
-    fn begin(&mut self, about: &About, out: &mut Vec<u8>) {
+    /// Appends the text before the first entry.
+    fn begin(&mut self, about: &ReplayHeader, out: &mut Vec<u8>) {
         let _ = (about, out);
     }
-    /// An entry that is no directory.
-    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>);
-    /// A directory; what follows is in it.
-    fn enter(&mut self, item: &Item<'_>, _state: State, out: &mut Vec<u8>) {
+    /// Appends an entry that is not a directory.
+    fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>);
+    /// Appends a directory. The entries that follow are in it, until `leave`.
+    fn enter(&mut self, item: &ReplayEntry<'_>, _state: DirState, out: &mut Vec<u8>) {
         self.entry(item, out);
     }
-    /// The directory entered last of those not left is left.
+    /// Ends the directory that was entered last and has not been left.
     fn leave(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
-    /// What comes last.
+    /// Appends the text after the last entry.
     fn end(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 }
 
-/// What is wrong with an inventory, as an error.
+/// Returns an error that says what is wrong with an inventory.
 fn damaged(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }

@@ -1,30 +1,32 @@
-//! ncdu's export format, version 1.2, as <https://dev.yorhel.nl/ncdu/jsonfmt> describes it: a directory is an array of an object about
-//! itself and of what is in it. ncdu 1.9 and later read it.
+//! ncdu's export format, version 1.2, as <https://dev.yorhel.nl/ncdu/jsonfmt> describes it: a
+//! directory is an array of its own object and of the values of its entries. ncdu 1.9 and later
+//! read it.
 //!
-//! Names are bytes, as ncdu writes them itself: what is not UTF-8 is not JSON either, but it comes through. ncdu refuses a whole file for
-//! a number beyond what it has room for, so what its releases do not read is left out.
+//! Names are written as bytes, as ncdu does: a name that is not UTF-8 is not valid JSON, but ncdu
+//! reads it. ncdu refuses a whole file for a number that does not fit its type, so values that some
+//! of its releases cannot read are left out.
 
 use std::ffi::c_int;
 
 use fathom_walk::{FileType, Meta};
 
-use super::out::write_number;
-use super::{About, Item};
-use crate::store::State;
+use super::output::write_number;
+use super::{ReplayEntry, ReplayHeader};
+use crate::store::DirState;
 
-/// The name of a directory around everything, where there is not one that has everything.
-const AROUND: &[u8] = b"(several trees)";
+/// The name of the directory around everything, where no single directory has everything.
+const WRAPPER_NAME: &[u8] = b"(several trees)";
 
 #[derive(Default)]
-pub(super) struct Form {
-    /// Devices of the directories that are open.
+pub(super) struct NcduFormat {
+    /// The devices of the directories that are open.
     devices: Vec<u64>,
-    has_around: bool,
+    has_wrapper: bool,
 }
 
-impl Form {
-    /// An object, but for what closes it.
-    fn begin_object(&mut self, item: &Item<'_>, is_left_out: bool, out: &mut Vec<u8>) {
+impl NcduFormat {
+    /// Appends an object without its closing brace.
+    fn begin_object(&mut self, item: &ReplayEntry<'_>, is_left_out: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"name\":\"");
         write_escaped(item.entry.name, out);
         out.push(b'"');
@@ -37,7 +39,7 @@ impl Form {
         if self.devices.last().copied().unwrap_or(0) != meta.dev {
             number("dev", meta.dev, out);
         }
-        // Up to ncdu 1.21 an owner is an int.
+        // Up to ncdu 1.21 an owner is a C int.
         for (name, id) in [("uid", meta.uid), ("gid", meta.gid)] {
             if c_int::try_from(id).is_ok() {
                 number(name, id.into(), out);
@@ -50,22 +52,22 @@ impl Form {
     }
 }
 
-impl super::Form for Form {
-    fn begin(&mut self, about: &About, out: &mut Vec<u8>) {
+impl super::EntryFormat for NcduFormat {
+    fn begin(&mut self, about: &ReplayHeader, out: &mut Vec<u8>) {
         out.extend_from_slice(b"[1,2,{\"progname\":\"fathom\",\"progver\":\"");
         out.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
         out.push(b'"');
         number("timestamp", u64::try_from(about.scanned).unwrap_or(0), out);
         out.push(b'}');
-        self.has_around = !about.is_one_tree;
-        if self.has_around {
+        self.has_wrapper = !about.is_one_tree;
+        if self.has_wrapper {
             out.extend_from_slice(b",\n[{\"name\":\"");
-            out.extend_from_slice(AROUND);
+            out.extend_from_slice(WRAPPER_NAME);
             out.extend_from_slice(b"\"}");
         }
     }
 
-    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+    fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\n");
         self.begin_object(item, false, out);
         match item.entry.meta {
@@ -75,19 +77,19 @@ impl super::Form for Form {
         out.push(b'}');
     }
 
-    fn enter(&mut self, item: &Item<'_>, state: State, out: &mut Vec<u8>) {
-        // The first directory of all cannot be left out: ncdu has nothing then.
-        let is_left_out = state == State::Skipped && (item.entry.depth > 0 || self.has_around);
+    fn enter(&mut self, item: &ReplayEntry<'_>, state: DirState, out: &mut Vec<u8>) {
+        // The outermost directory cannot be excluded: ncdu would have nothing to show.
+        let is_left_out = state == DirState::Skipped && (item.entry.depth > 0 || self.has_wrapper);
         out.extend_from_slice(b",\n[");
         self.begin_object(item, is_left_out, out);
         let device = item.entry.meta.map(|meta| meta.dev);
         let above = self.devices.last().copied();
         match state {
-            State::Partial | State::Failed => out.extend_from_slice(b",\"read_error\":true"),
-            State::Skipped if !is_left_out => {}
-            State::Skipped if device == above => out.extend_from_slice(b",\"excluded\":\"pattern\""),
-            State::Skipped => out.extend_from_slice(b",\"excluded\":\"otherfs\""),
-            State::Complete => {}
+            DirState::Partial | DirState::Failed => out.extend_from_slice(b",\"read_error\":true"),
+            DirState::Skipped if !is_left_out => {}
+            DirState::Skipped if device == above => out.extend_from_slice(b",\"excluded\":\"pattern\""),
+            DirState::Skipped => out.extend_from_slice(b",\"excluded\":\"otherfs\""),
+            DirState::Complete => {}
         }
         out.push(b'}');
         self.devices.push(device.or(above).unwrap_or(0));
@@ -99,11 +101,12 @@ impl super::Form for Form {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if self.has_around { b"]]\n" } else { b"]\n" });
+        out.extend_from_slice(if self.has_wrapper { b"]]\n" } else { b"]\n" });
     }
 }
 
-/// What makes an entry another thing than a file of one name. ncdu 2 goes by the last that it reads, which has to be the links.
+/// Appends the members that tell an entry from a regular file with one name. ncdu 2 uses the last
+/// such member that it reads, which has to be the one about links.
 fn write_kind(meta: &Meta, file_type: FileType, out: &mut Vec<u8>) {
     if file_type != FileType::Regular {
         out.extend_from_slice(b",\"notreg\":true");
@@ -120,7 +123,7 @@ fn number(name: &str, value: u64, out: &mut Vec<u8>) {
     write_number(value, out);
 }
 
-/// Escapes what ncdu does, and nothing else.
+/// Escapes the bytes that ncdu itself escapes, and no others.
 fn write_escaped(name: &[u8], out: &mut Vec<u8>) {
     for byte in name {
         match byte {

@@ -1,15 +1,15 @@
-//! Paths as they are, each with a zero byte behind it: no path has one in it.
+//! Paths as they are, each with a zero byte after it, which no path contains.
 
-use super::Item;
+use super::ReplayEntry;
 
-pub(super) struct Form;
+pub(super) struct NulFormat;
 
-impl super::Form for Form {
+impl super::EntryFormat for NulFormat {
     fn needs_metadata(&self) -> bool {
         false
     }
 
-    fn entry(&mut self, item: &Item<'_>, out: &mut Vec<u8>) {
+    fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         item.entry.write_path(out);
         out.push(0);
     }

@@ -1,48 +1,53 @@
-//! Statements that make SQLite tables of the tables as they are, in one transaction: a file that ends too soon changes nothing.
+//! SQL statements that copy the tables into SQLite, in one transaction: a file that ends too soon
+//! changes nothing.
 
 use fathom_text::number::decimal;
 use parquet::errors::Result;
 
-use super::out::{Out, write_hex};
-use crate::replay::Tree;
-use crate::store::{Also, Error, Group, Inventory, Kind, Numbers, Spec, Table, Texts};
-use crate::top::below::Span;
+use super::output::{OutputBuffer, write_hex};
+use crate::replay::ReplayTree;
+use crate::store::{
+    ColumnKind, ColumnSpec, Error, Inventory, NumberColumn, OptionalColumns, RowGroup, Table, TextColumn,
+};
+use crate::top::span::Span;
 
-/// Rows of a statement at most: each statement costs.
+/// Most rows of a statement. Each statement has a cost.
 const ROWS: usize = 100;
-/// A statement ends once it has so many bytes: SQLite's limit is a million in some programs.
+/// Bytes at which a statement ends. Some programs limit SQLite to a million.
 const STATEMENT_BYTES: usize = 256 * 1024;
 
 /// Writes everything in `span`, and all owners.
-pub(super) fn write(inventory: &Inventory, span: Span, out: &mut Out<'_>) -> Result<(), Error> {
-    // Whoever follows `parent_id` gets to a root: tables that say otherwise are damaged.
-    Tree::read(inventory, span, false)?;
+pub(super) fn write(inventory: &Inventory, span: Span, out: &mut OutputBuffer<'_>) -> Result<(), Error> {
+    // Check first that `parent_id` leads from every directory to a root: a reader of the tables may
+    // follow it.
+    ReplayTree::read(inventory, span, false)?;
     out.buffer.extend_from_slice(b"BEGIN;\n");
     for table in Table::ALL {
-        create(table, inventory.manifest().also, &mut out.buffer);
-        inventory.each(table, |group| insert(table, inventory.manifest().also, group, span, out))?;
+        create(table, inventory.manifest().optional_columns, &mut out.buffer);
+        inventory
+            .each(table, |group| insert(table, inventory.manifest().optional_columns, group, span, out))?;
     }
     out.buffer.extend_from_slice(b"COMMIT;\n");
-    out.flush().map_err(|_| inventory.refused("nobody takes it"))
+    out.flush().map_err(|_| inventory.refused("the output cannot be written"))
 }
 
-/// The columns of a table: of those that have to be asked for, the ones that were.
-fn specs(table: Table, also: Also) -> impl Iterator<Item = &'static Spec> {
-    table.specs().iter().filter(move |spec| spec.is_in(also))
+/// Iterates over the columns of a table that the inventory has.
+fn specs(table: Table, optional_columns: OptionalColumns) -> impl Iterator<Item = &'static ColumnSpec> {
+    table.specs().iter().filter(move |spec| spec.is_in(optional_columns))
 }
 
-fn create(table: Table, also: Also, out: &mut Vec<u8>) {
+fn create(table: Table, optional_columns: OptionalColumns, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("CREATE TABLE \"{}\" (", table.name()).as_bytes());
-    for (place, spec) in specs(table, also).enumerate() {
+    for (place, spec) in specs(table, optional_columns).enumerate() {
         let kind = match spec.kind {
-            Kind::Text => "TEXT",
-            Kind::Bytes => "BLOB",
+            ColumnKind::Text => "TEXT",
+            ColumnKind::Bytes => "BLOB",
             _ => "INTEGER",
         };
         let is_key = table == Table::Dirs && spec.name == "dir_id";
         let more = if is_key {
             " PRIMARY KEY"
-        } else if spec.optional {
+        } else if spec.nullable {
             ""
         } else {
             " NOT NULL"
@@ -53,15 +58,23 @@ fn create(table: Table, also: Also, out: &mut Vec<u8>) {
     out.extend_from_slice(b");\n");
 }
 
-fn insert(table: Table, also: Also, group: &Group<'_>, span: Span, out: &mut Out<'_>) -> Result<()> {
-    let columns = specs(table, also).map(|spec| Column::read(group, spec)).collect::<Result<Vec<_>>>()?;
+fn insert(
+    table: Table,
+    optional_columns: OptionalColumns,
+    group: &RowGroup<'_>,
+    span: Span,
+    out: &mut OutputBuffer<'_>,
+) -> Result<()> {
+    let columns = specs(table, optional_columns)
+        .map(|spec| SqlColumn::read(group, spec))
+        .collect::<Result<Vec<_>>>()?;
     let ids = match table {
         Table::Users | Table::Groups => None,
         _ => Some(group.numbers("dir_id")?),
     };
-    // What could not be found at all is in no directory.
+    // The errors about missing operands have no directory.
     let is_wanted = |row: &usize| {
-        ids.as_ref().is_none_or(|ids| span == Span::ALL || ids.get(*row).is_some_and(|id| span.has(id)))
+        ids.as_ref().is_none_or(|ids| span == Span::ALL || ids.get(*row).is_some_and(|id| span.contains(id)))
     };
     let (mut rows, mut bytes) = (0, 0);
     for row in (0..group.rows()).filter(is_wanted) {
@@ -82,7 +95,7 @@ fn insert(table: Table, also: Also, group: &Group<'_>, span: Span, out: &mut Out
         }
         out.buffer.push(b')');
         bytes += out.buffer.len() - start;
-        out.relieve()?;
+        out.flush_if_full()?;
     }
     if rows > 0 {
         out.buffer.extend_from_slice(b";\n");
@@ -91,17 +104,17 @@ fn insert(table: Table, also: Also, group: &Group<'_>, span: Span, out: &mut Out
 }
 
 /// A column of a row group.
-enum Column {
-    Numbers(Numbers),
-    Texts(Texts),
-    Bytes(Texts),
+enum SqlColumn {
+    Numbers(NumberColumn),
+    Texts(TextColumn),
+    Bytes(TextColumn),
 }
 
-impl Column {
-    fn read(group: &Group<'_>, spec: &Spec) -> Result<Self> {
+impl SqlColumn {
+    fn read(group: &RowGroup<'_>, spec: &ColumnSpec) -> Result<Self> {
         Ok(match spec.kind {
-            Kind::Text => Self::Texts(group.texts(spec.name)?),
-            Kind::Bytes => Self::Bytes(group.texts(spec.name)?),
+            ColumnKind::Text => Self::Texts(group.texts(spec.name)?),
+            ColumnKind::Bytes => Self::Bytes(group.texts(spec.name)?),
             _ => Self::Numbers(group.numbers(spec.name)?),
         })
     }
@@ -122,7 +135,7 @@ fn write_number(number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// A literal that is on one line, and text, whatever is in it.
+/// Appends a literal of type text, on one line whatever the text contains.
 fn write_text(text: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(text) {
         Ok(text) if !text.contains(char::is_control) => {

@@ -1,4 +1,4 @@
-//! Inventories made of rows by hand, as scans write them and as nobody should.
+//! Inventories made of handwritten rows, both sound and damaged ones.
 
 use std::path::Path;
 
@@ -6,25 +6,31 @@ use fathom_walk::{Errno, FileType, Meta};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Ask, Failure, Format, export};
+use super::{ExportError, ExportFormat, ExportOptions, export};
 use crate::Owners;
 use crate::store::{
-    Also, Batch, Chunk, Completeness, Dir, Inventory, Manifest, Root, Row, Shelf, State, Sums, VERSION,
-    Writer,
+    BatchWriter, Completeness, DirRow, DirState, EntryRow, EntryTotals, Inventory, Manifest, ManifestRoot,
+    OptionalColumns, RowBatch, RowChunk, SegmentWriter, VERSION,
 };
 
-const FORMATS: [Format; 5] = [Format::JsonLines, Format::Csv, Format::Nul, Format::Ncdu, Format::Sql];
+const FORMATS: [ExportFormat; 5] =
+    [ExportFormat::JsonLines, ExportFormat::Csv, ExportFormat::Nul, ExportFormat::Ncdu, ExportFormat::Sql];
 
-/// A row of `dirs`: number, last number below, parent, name.
-type Left<'a> = (i64, i64, Option<i64>, &'a str);
+/// A row of `dirs`: number, last number below it, parent, name.
+type TestDir<'a> = (i64, i64, Option<i64>, &'a str);
 
-/// Writes an inventory of these rows; each of `entries` is a name in a directory.
-fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str)]) -> Inventory {
-    let mut writer = Writer::start(Shelf::new(directory.to_owned(), Vec::new(), 0, Also::default()));
-    let mut batch = Batch::default();
-    let row = Row::new(FileType::Directory, Ok(&Meta { mode: 0o40_755, nlink: 2, ..Meta::default() }));
+/// Writes an inventory of these rows. Each of `entries` is a name in a directory.
+fn made(directory: &Path, roots: usize, dirs: &[TestDir<'_>], entries: &[(i64, &str)]) -> Inventory {
+    let mut writer = BatchWriter::start(SegmentWriter::new(
+        directory.to_owned(),
+        Vec::new(),
+        0,
+        OptionalColumns::default(),
+    ));
+    let mut batch = RowBatch::default();
+    let row = EntryRow::new(FileType::Directory, Ok(&Meta { mode: 0o40_755, nlink: 2, ..Meta::default() }));
     for (id, last, parent, name) in dirs {
-        batch.dirs.push(&Dir {
+        batch.dirs.push(&DirRow {
             id: *id,
             parent: *parent,
             last: *last,
@@ -33,28 +39,28 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
             name: name.as_bytes(),
             path: Some(name.as_bytes()),
             meta: Some(&row),
-            extra: None,
-            own: &Sums::default(),
-            below: &Sums::default(),
+            optional_values: None,
+            own: &EntryTotals::default(),
+            below: &EntryTotals::default(),
             scanned: 0,
-            state: State::Complete,
+            state: DirState::Complete,
             errno: None,
         });
     }
     for (dir_id, name) in entries {
-        let mut chunk = Box::<Chunk>::default();
+        let mut chunk = Box::<RowChunk>::default();
         chunk.push(name.as_bytes(), FileType::Regular, Err(Errno::IO), b"");
         batch.entries.push((*dir_id, chunk));
     }
     writer.send(batch);
-    let root = |_| Root { path: String::new(), path_hex: None, filesystem: None };
+    let root = |_| ManifestRoot { path: String::new(), path_hex: None, filesystem: None };
     let manifest = Manifest {
         format: VERSION,
         tool: String::new(),
         host: String::new(),
         roots: (0..roots).map(root).collect(),
         options: Default::default(),
-        also: Also::default(),
+        optional_columns: OptionalColumns::default(),
         start: 0,
         end: 0,
         entries: 0,
@@ -66,25 +72,27 @@ fn made(directory: &Path, roots: usize, dirs: &[Left<'_>], entries: &[(i64, &str
     Inventory::open(directory).unwrap()
 }
 
-fn exported(inventory: &Inventory, format: Format, below: Option<&str>) -> Result<Vec<u8>, String> {
+fn exported(inventory: &Inventory, format: ExportFormat, below: Option<&str>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
-    let ask = Ask { format, guards_formulas: false, below: below.map(|path| path.as_bytes().to_vec()) };
-    let written = export(inventory, &ask, &mut |bytes| {
+    let options =
+        ExportOptions { format, guards_formulas: false, below: below.map(|path| path.as_bytes().to_vec()) };
+    let written = export(inventory, &options, &mut |bytes| {
         out.extend_from_slice(bytes);
         Ok(())
     });
     written.map(|()| out).map_err(|failure| match failure {
-        Failure::Inventory(crate::top::Failure::Unreadable(error)) => error.to_string(),
+        ExportError::Inventory(crate::top::QueryError::Unreadable(error)) => error.to_string(),
         other => format!("{other:?}"),
     })
 }
 
 fn paths(inventory: &Inventory, below: Option<&str>) -> Vec<String> {
-    let out = String::from_utf8(exported(inventory, Format::Nul, below).unwrap()).unwrap();
+    let out = String::from_utf8(exported(inventory, ExportFormat::Nul, below).unwrap()).unwrap();
     out.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// The paths in ncdu's format, in their order; the name at the top is a path.
+/// Collects the paths in ncdu's format, in their order. The name of the outermost directory is a
+/// path.
 fn nested(value: &Value, above: &str, found: &mut Vec<String>) {
     let object = if value.is_array() { &value[0] } else { value };
     let path = format!("{above}{}", object["name"].as_str().unwrap());
@@ -94,8 +102,8 @@ fn nested(value: &Value, above: &str, found: &mut Vec<String>) {
     }
 }
 
-/// 1 has 2 and 5, 2 has 3 and 4; 6 is a tree of its own.
-const DIRS: [Left<'_>; 6] = [
+/// Directory 1 has 2 and 5, directory 2 has 3 and 4; directory 6 is a tree of its own.
+const DIRS: [TestDir<'_>; 6] = [
     (3, 3, Some(2), "c"),
     (4, 4, Some(2), "d"),
     (2, 4, Some(1), "b"),
@@ -116,7 +124,8 @@ fn entries_come_before_between_and_after_directories() {
         paths(&inventory, Some("b")),
         all[2..8].iter().map(|path| path[2..].to_owned()).collect::<Vec<_>>()
     );
-    let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+    let ncdu: Value =
+        serde_json::from_slice(&exported(&inventory, ExportFormat::Ncdu, None).unwrap()).unwrap();
     let mut found = Vec::new();
     nested(&ncdu[3], "", &mut found);
     assert_eq!(found[0], "(several trees)");
@@ -125,14 +134,15 @@ fn entries_come_before_between_and_after_directories() {
 }
 
 #[test]
-fn an_inventory_of_nothing_is_a_file_of_nothing() {
+fn an_empty_inventory_exports_to_an_empty_file() {
     let top = tempfile::tempdir().unwrap();
     let inventory = made(top.path(), 0, &[], &[]);
     assert!(paths(&inventory, None).is_empty());
     for format in FORMATS {
         exported(&inventory, format, None).unwrap();
     }
-    let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+    let ncdu: Value =
+        serde_json::from_slice(&exported(&inventory, ExportFormat::Ncdu, None).unwrap()).unwrap();
     assert_eq!(ncdu[3], serde_json::json!([{"name": "(several trees)"}]));
 }
 
@@ -166,7 +176,7 @@ fn directories_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn what_is_below_has_to_fit_together_too() {
+fn directories_of_a_part_that_do_not_fit_together_are_refused() {
     for dirs in [
         [(2, 9, Some(1), "b"), (1, 2, None, "a")],
         [(2, 1, Some(1), "b"), (1, 2, None, "a")],
@@ -205,30 +215,31 @@ fn entries_that_are_nowhere_or_come_too_late_are_refused() {
 }
 
 #[test]
-fn what_is_not_taken_ends_it() {
+fn a_failed_write_ends_an_export() {
     let top = tempfile::tempdir().unwrap();
     let inventory = made(top.path(), 2, &DIRS, &[(1, "1")]);
     for format in FORMATS {
-        let ask = Ask { format, guards_formulas: false, below: None };
+        let options = ExportOptions { format, guards_formulas: false, below: None };
         let mut calls = 0;
-        let failure = export(&inventory, &ask, &mut |_| {
+        let failure = export(&inventory, &options, &mut |_| {
             calls += 1;
             Err(std::io::ErrorKind::StorageFull.into())
         });
-        assert!(matches!(failure, Err(Failure::Refused(_))) && calls == 1, "{failure:?}");
+        assert!(matches!(failure, Err(ExportError::Refused(_))) && calls == 1, "{failure:?}");
     }
 }
 
-/// What a walk tells.
+/// The expected rows and paths of a simulated walk.
 #[derive(Default)]
-struct Told {
+struct SimulatedWalk {
     dirs: Vec<(i64, i64, Option<i64>, String)>,
     entries: Vec<(i64, String)>,
     paths: Vec<String>,
 }
 
-impl Told {
-    /// Enters a directory and does in it what `plan` says: 0 leaves it, 1 and 2 are entries, all else enters another.
+impl SimulatedWalk {
+    /// Enters a directory and follows `plan` in it: 0 leaves it, 1 and 2 add an entry, any other
+    /// number enters a subdirectory.
     fn directory(
         &mut self,
         parent: Option<i64>,
@@ -257,8 +268,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_walk_is_told_as_it_was(plan in prop::collection::vec(0u8..5, 0..120)) {
-        let (mut told, mut next) = (Told::default(), 1);
+    fn an_export_has_every_entry_of_a_walk_in_its_order(plan in prop::collection::vec(0u8..5, 0..120)) {
+        let (mut told, mut next) = (SimulatedWalk::default(), 1);
         told.directory(None, "", &mut next, &mut plan.into_iter());
         let top = tempfile::tempdir().unwrap();
         let dirs: Vec<_> = told.dirs.iter().map(|(id, last, parent, name)| (*id, *last, *parent, &name[..])).collect();
@@ -269,7 +280,7 @@ proptest! {
             let parent = path.rsplit_once('/').unwrap().0;
             prop_assert!(found[..at].iter().any(|before| before == parent), "{} before {}", path, parent);
         }
-        let ncdu: Value = serde_json::from_slice(&exported(&inventory, Format::Ncdu, None).unwrap()).unwrap();
+        let ncdu: Value = serde_json::from_slice(&exported(&inventory, ExportFormat::Ncdu, None).unwrap()).unwrap();
         let mut in_ncdu = Vec::new();
         nested(&ncdu[3], "", &mut in_ncdu);
         prop_assert_eq!(&in_ncdu, &found);

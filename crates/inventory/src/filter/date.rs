@@ -1,13 +1,13 @@
-//! Dates as they are typed, with or without a time of day and its zone.
+//! Dates as users type them, with or without a time of day and its UTC offset.
 
 use fathom_text::time::Zone;
 use fathom_walk::Stamp;
 use jiff::civil::Date;
 
-use super::when::{Reading, nanoseconds};
+use super::when::{ParsedTime, nanoseconds};
 
-/// `YYYY-MM-DD`, alone or with a time of day, and that perhaps with its zone.
-pub(super) fn date(text: &[u8], zone: &Zone) -> Reading {
+/// Parses `YYYY-MM-DD`, alone or with a time of day, which may have a UTC offset.
+pub(super) fn date(text: &[u8], zone: &Zone) -> ParsedTime {
     let (day, rest) = text.split_at_checked(10)?;
     let year = two_digits(&day[..2])? * 100 + two_digits(&day[2..4])?;
     let (month, day) =
@@ -33,7 +33,8 @@ struct TimeOfDay {
     minute: i16,
     second: i16,
     nsec: u32,
-    /// Local time minus universal time; out of range is kept for the message.
+    /// Local time minus UTC, in seconds. A value out of range is kept, so that the error says that
+    /// there is no such time.
     offset_sec: Option<i64>,
 }
 
@@ -44,7 +45,7 @@ impl TimeOfDay {
     }
 }
 
-/// `HH:MM`, then `:SS` and a fraction of that, then a zone.
+/// Parses `HH:MM`, then optionally `:SS` with a fraction, then optionally a UTC offset.
 fn time_of_day(text: &[u8]) -> Option<TimeOfDay> {
     let (hour_minute, mut rest) = text.split_at_checked(5)?;
     let (hour, minute) = hours_and_minutes(hour_minute)?;
@@ -59,7 +60,7 @@ fn time_of_day(text: &[u8]) -> Option<TimeOfDay> {
     Some(TimeOfDay { hour, minute, second, nsec, offset_sec: offset(rest)? })
 }
 
-/// A zone by its distance from universal time, or none.
+/// Parses a UTC offset, in seconds; `Some(None)` if the text is empty.
 fn offset(text: &[u8]) -> Option<Option<i64>> {
     let (sign, rest) = match text.split_first() {
         None => return Some(None),
@@ -86,7 +87,7 @@ fn two_digits(text: &[u8]) -> Option<i16> {
     }
 }
 
-/// Two digits always fit.
+/// Converts a number of two digits, which always fits.
 fn small(number: i16) -> i8 {
     i8::try_from(number).unwrap_or(i8::MAX)
 }

@@ -1,4 +1,5 @@
-//! Patterns of names. Those that compare bytes at one end or as a whole, which most do, are not run as patterns.
+//! Wildcard patterns for names. A pattern that only compares a name, its end or its beginning, as
+//! most do, is not matched as a pattern.
 
 use fathom_text::glob::Glob;
 use fathom_text::quote::Charset;
@@ -6,26 +7,28 @@ use fathom_text::quote::Charset;
 /// A wildcard pattern for a name.
 #[derive(Clone, Debug)]
 pub(super) enum NamePattern {
-    /// Without wildcards.
+    /// A pattern without wildcards.
     Whole(Vec<u8>),
-    /// `*` and then none.
+    /// A `*`, followed by text without wildcards.
     End(Vec<u8>),
-    /// None and then `*`.
+    /// Text without wildcards, followed by a `*`.
     Start(Vec<u8>),
     Glob(Glob),
 }
 
 impl NamePattern {
-    /// A pattern with the backslash as its escape. There is no wrong one, if one that matches nothing.
+    /// Compiles a pattern in which the backslash is the escape character. Every pattern is valid;
+    /// some match nothing.
     pub(super) fn new(pattern: &[u8], charset: Charset) -> NamePattern {
         let end = || pattern.strip_prefix(b"*").and_then(literal).map(NamePattern::End);
-        // An escaped star at the end leaves a backslash at the end, which is no literal.
+        // A pattern that ends in an escaped star leaves a backslash at the end, which `literal`
+        // refuses.
         let start = || pattern.strip_suffix(b"*").and_then(literal).map(NamePattern::Start);
         let simple = literal(pattern).map(NamePattern::Whole).or_else(end).or_else(start);
         simple.unwrap_or_else(|| NamePattern::Glob(Glob::new(pattern, charset, false)))
     }
 
-    /// Whether all of `name` matches; a dot at its beginning is nothing special.
+    /// Returns whether all of `name` matches. A dot at the beginning is not special.
     pub(super) fn matches(&self, name: &[u8]) -> bool {
         match self {
             NamePattern::Whole(text) => name == text,
@@ -36,7 +39,7 @@ impl NamePattern {
     }
 }
 
-/// The only text that `pattern` matches, if it has no wildcards.
+/// Returns the only text that `pattern` matches, if it has no wildcards.
 fn literal(pattern: &[u8]) -> Option<Vec<u8>> {
     let (mut text, mut bytes) = (Vec::with_capacity(pattern.len()), pattern.iter());
     while let Some(&byte) = bytes.next() {

@@ -1,17 +1,18 @@
-//! Regular expressions for whole paths: what it takes to make one match from end to end, whatever it says itself.
+//! Regular expressions that have to match a whole path.
 
 use fathom_text::quote::{Charset, quote};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// An expression that matches a path as a whole or not at all.
 #[derive(Clone, Debug)]
-pub(super) struct WholePath {
+pub(super) struct PathRegex {
     main: Regex,
-    /// The same over bytes, for paths that are no text in a charset with longer characters. Not every expression has it.
+    /// The same expression over bytes, for paths that are not valid in a multibyte charset. Not
+    /// every expression can be compiled this way.
     bytes: Option<Regex>,
 }
 
-/// Why an expression was refused.
+/// The error of an expression that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexError {
     expression: Vec<u8>,
@@ -19,7 +20,7 @@ pub struct RegexError {
 }
 
 impl RegexError {
-    /// The message's text without the program's name.
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         let cause = self.cause.as_bytes();
@@ -27,44 +28,47 @@ impl RegexError {
     }
 }
 
-impl WholePath {
-    /// Compiles `expression`, in which `.` matches a line break as well, since paths are no lines.
-    pub(super) fn new(expression: &[u8], charset: Charset) -> Result<WholePath, RegexError> {
+impl PathRegex {
+    /// Compiles `expression`. In it, `.` matches a line break as well, since names may contain one.
+    pub(super) fn new(expression: &[u8], charset: Charset) -> Result<PathRegex, RegexError> {
         let refuse = |cause| RegexError { expression: expression.to_vec(), cause };
         let compile = |text: &str, unicode| anchored(text, unicode).map_err(|error| refuse(cause(&error)));
         let text = std::str::from_utf8(expression);
         match charset {
-            Charset::Ascii => Ok(WholePath { main: compile(&bytewise(expression), false)?, bytes: None }),
+            Charset::Ascii => Ok(PathRegex { main: compile(&bytewise(expression), false)?, bytes: None }),
             Charset::Utf8 => {
                 let text = text.map_err(|_| refuse("not UTF-8".to_owned()))?;
-                Ok(WholePath { main: compile(text, true)?, bytes: compile(text, false).ok() })
+                Ok(PathRegex { main: compile(text, true)?, bytes: compile(text, false).ok() })
             }
         }
     }
 
-    /// Whether all of `path` matches: by characters, or, where it is invalid text, by bytes.
+    /// Returns whether all of `path` matches: by characters, or, where it is not valid text, by
+    /// bytes.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         let by_bytes = |bytes: &Regex| std::str::from_utf8(path).is_err() && bytes.is_match(path);
         self.main.is_match(path) || self.bytes.as_ref().is_some_and(by_bytes)
     }
 }
 
-/// The expression with escapes for bytes above 0x7f, each of which is a character in the C locale.
+/// Returns the expression with escapes for bytes above 0x7f, each of which is a character in the C
+/// locale.
 fn bytewise(expression: &[u8]) -> String {
     let escaped =
         |byte: &u8| if byte.is_ascii() { char::from(*byte).to_string() } else { format!("\\x{byte:02x}") };
     expression.iter().map(escaped).collect()
 }
 
-/// The expression with an anchor at both ends. It is compiled alone first, or `a)(?:b` would become a right one.
+/// Compiles the expression with an anchor at both ends. It is compiled alone first, or `a)(?:b`
+/// would become a valid expression.
 fn anchored(text: &str, unicode: bool) -> Result<Regex, regex::Error> {
     let compile = |text: &str| RegexBuilder::new(text).unicode(unicode).dot_matches_new_line(true).build();
     compile(text)?;
-    // A comment at its end (`(?x)a # b`) takes what follows on the line.
+    // A comment at its end (`(?x)a # b`) would swallow the closing anchor on the same line.
     compile(&format!(r"\A(?:{text})\z")).or_else(|_| compile(&format!("\\A(?:{text}\n)\\z")))
 }
 
-/// What is wrong, in one line.
+/// Returns the cause of an error, in one line.
 fn cause(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
@@ -77,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn matches(expression: &str, path: &[u8]) -> bool {
-        WholePath::new(expression.as_bytes(), Charset::Utf8).unwrap().matches(path)
+        PathRegex::new(expression.as_bytes(), Charset::Utf8).unwrap().matches(path)
     }
 
     #[test]
@@ -96,10 +100,10 @@ mod tests {
         assert!(matches("a.", "aé".as_bytes()) && !matches("a..", "aé".as_bytes()));
         assert!(matches(".*\\.txt", b"\xff.txt") && matches("..é", b"\xff\xfe\xc3\xa9"));
         assert!(!matches("\\p{L}", b"\xff"));
-        let ascii = WholePath::new(b"a..", Charset::Ascii).unwrap();
+        let ascii = PathRegex::new(b"a..", Charset::Ascii).unwrap();
         assert!(ascii.matches("aé".as_bytes()));
         let ascii = |expression: &[u8], path: &[u8]| {
-            WholePath::new(expression, Charset::Ascii).unwrap().matches(path)
+            PathRegex::new(expression, Charset::Ascii).unwrap().matches(path)
         };
         assert!(ascii("[é]{2}".as_bytes(), "é".as_bytes()) && !ascii("[é]".as_bytes(), "é".as_bytes()));
         assert!(ascii("é+".as_bytes(), "é".as_bytes()) && ascii(b"a\xff*", b"a\xff\xff"));
@@ -116,12 +120,12 @@ mod tests {
         ];
         for (expression, cause) in table {
             let message =
-                WholePath::new(expression.as_bytes(), Charset::Ascii).unwrap_err().message(Charset::Ascii);
+                PathRegex::new(expression.as_bytes(), Charset::Ascii).unwrap_err().message(Charset::Ascii);
             let quoted = String::from_utf8(quote(expression.as_bytes(), Charset::Ascii)).unwrap();
             let expected = format!("invalid regular expression {quoted}: {cause}");
             assert_eq!(String::from_utf8(message).unwrap(), expected);
         }
-        let error = WholePath::new(b"\xff", Charset::Utf8).unwrap_err();
+        let error = PathRegex::new(b"\xff", Charset::Utf8).unwrap_err();
         assert_eq!(error.message(Charset::Ascii), b"invalid regular expression '\\377': not UTF-8");
     }
 
@@ -133,7 +137,7 @@ mod tests {
             expression in prop_oneof![any::<Vec<u8>>(), "[a-c()\\[\\]*+?|{},^$.\\\\#x-]{0,8}".prop_map(String::into_bytes)],
             path in any::<Vec<u8>>(),
         ) {
-            if let Ok(whole) = WholePath::new(&expression, Charset::Utf8) {
+            if let Ok(whole) = PathRegex::new(&expression, Charset::Utf8) {
                 whole.matches(&path);
             }
         }

@@ -1,23 +1,23 @@
-//! Tests of a file's length.
+//! Tests of the size of a file.
 
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
-/// The units of every size that fathom reads.
+/// The units of every size that fathom parses.
 const UNITS: &[u8] = b"kKmMGTPEZYRQ";
 
-/// What a length in bytes must be.
+/// A test of a size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeTest {
-    /// More than this (`+N`).
+    /// The size is above this one (`+N`).
     MoreThan(u64),
-    /// Less than this (`-N`).
+    /// The size is below this one (`-N`).
     LessThan(u64),
-    /// Just this (`N`).
+    /// The size is this one (`N`).
     Exactly(u64),
 }
 
-/// An argument that is no size.
+/// The error of an argument that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeError {
     arg: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct SizeError {
 }
 
 impl SizeError {
-    /// The message's text without the program's name.
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         let (before, after) = if self.too_large { ("size ", " is too large") } else { ("invalid size ", "") };
@@ -34,10 +34,11 @@ impl SizeError {
 }
 
 impl SizeTest {
-    /// Reads `[+-]N[UNIT]`: `K`, `M` and so on for powers of 1024, `KB`, `MB` and so on for powers of 1000.
+    /// Parses `[+-]N[UNIT]`: `K`, `M` and so on are powers of 1024, `KB`, `MB` and so on powers of
+    /// 1000.
     ///
     /// # Errors
-    /// Anything else, and what is beyond 64 bits.
+    /// If the argument has another form, or the size does not fit in 64 bits.
     pub fn parse(arg: &[u8]) -> Result<SizeTest, SizeError> {
         let (test, size): (fn(u64) -> SizeTest, &[u8]) = match arg.split_first() {
             Some((b'+', rest)) => (SizeTest::MoreThan, rest),
@@ -55,7 +56,7 @@ impl SizeTest {
         }
     }
 
-    /// Whether a length is right; some pseudo files have a negative one.
+    /// Returns whether a size passes. Some pseudo files have a negative size.
     #[must_use]
     pub fn admits(self, size: i64) -> bool {
         let size = i128::from(size);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_left_out_and_negative_lengths_are_small() {
+    fn limits_are_exclusive_and_negative_sizes_are_small() {
         let sizes = [i64::MIN, 9, 10, 11, i64::MAX];
         assert_eq!(sizes.map(|size| SizeTest::MoreThan(10).admits(size)), [false, false, false, true, true]);
         assert_eq!(sizes.map(|size| SizeTest::LessThan(10).admits(size)), [true, true, false, false, false]);

@@ -1,4 +1,4 @@
-//! A set of types, from their letters.
+//! Sets of file types, parsed from their letters.
 
 use fathom_text::quote::{Charset, quote};
 use fathom_walk::FileType;
@@ -15,29 +15,29 @@ const ALL: [FileType; 7] = [
     FileType::Block,
 ];
 
-/// Types of files, one or more.
+/// A set of file types with one or more members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Types(u8);
+pub struct TypeSet(u8);
 
-/// What in the list is no type.
+/// The part of a list that is not the letter of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError(Vec<u8>);
 
 impl TypeError {
-    /// The message's text without the program's name.
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         [b"invalid type ", &quote(&self.0, charset)[..], b": one of f, d, l, p, s, c, b"].concat()
     }
 }
 
-impl Types {
-    /// Reads letters with commas between: `f`, `f,d`.
+impl TypeSet {
+    /// Parses letters separated by commas: `f`, `f,d`.
     ///
     /// # Errors
-    /// Anything else, by its first part that is no letter of a type.
-    pub fn parse(list: &[u8]) -> Result<Types, TypeError> {
-        let mut types = Types(0);
+    /// The first part of the list that is not the letter of a type.
+    pub fn parse(list: &[u8]) -> Result<TypeSet, TypeError> {
+        let mut types = TypeSet(0);
         for part in list.split(|byte| *byte == b',') {
             let found = ALL.into_iter().find(|known| part == [type_letter(*known)]);
             let found = found.ok_or_else(|| TypeError(part.to_vec()))?;
@@ -46,16 +46,16 @@ impl Types {
         Ok(types)
     }
 
-    /// Whether a file of this type belongs to the set; an unknown one does not.
+    /// Returns whether the set has this type. It never has `Unknown`.
     #[must_use]
-    pub fn has(self, file_type: FileType) -> bool {
+    pub fn contains(self, file_type: FileType) -> bool {
         self.0 & bit(file_type) != 0
     }
 
-    /// Either of both sets.
+    /// Returns the types of either set.
     #[must_use]
-    pub fn and(self, other: Types) -> Types {
-        Types(self.0 | other.0)
+    pub fn union(self, other: TypeSet) -> TypeSet {
+        TypeSet(self.0 | other.0)
     }
 }
 
@@ -80,20 +80,20 @@ mod tests {
     #[test]
     fn every_letter_is_its_type() {
         for (letter, expected) in b"fdlpscb".iter().zip(ALL) {
-            let types = Types::parse(&[*letter]).unwrap();
-            assert!(ALL.into_iter().all(|other| types.has(other) == (other == expected)));
-            assert!(!types.has(FileType::Unknown));
+            let types = TypeSet::parse(&[*letter]).unwrap();
+            assert!(ALL.into_iter().all(|other| types.contains(other) == (other == expected)));
+            assert!(!types.contains(FileType::Unknown));
         }
-        let all = Types::parse(b"f,d,l,p,s,c,b,f").unwrap();
-        assert!(ALL.into_iter().all(|known| all.has(known)));
+        let all = TypeSet::parse(b"f,d,l,p,s,c,b,f").unwrap();
+        assert!(ALL.into_iter().all(|known| all.contains(known)));
     }
 
     #[test]
-    fn what_is_no_letter_is_named() {
+    fn an_unknown_letter_is_named_in_the_error() {
         for (list, part) in
             [("q", "q"), ("", ""), ("f,", ""), (",f", ""), ("fd", "fd"), ("f, d", " d"), ("U", "U")]
         {
-            let message = Types::parse(list.as_bytes()).unwrap_err().message(Charset::Ascii);
+            let message = TypeSet::parse(list.as_bytes()).unwrap_err().message(Charset::Ascii);
             let expected = format!("invalid type '{part}': one of f, d, l, p, s, c, b");
             assert_eq!(String::from_utf8(message).unwrap(), expected, "{list}");
         }
@@ -104,7 +104,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_types_or_refused(list in any::<Vec<u8>>()) {
-            if let Err(error) = Types::parse(&list) {
+            if let Err(error) = TypeSet::parse(&list) {
                 prop_assert!(error.message(Charset::Utf8).starts_with(b"invalid type "));
             }
         }

@@ -1,7 +1,7 @@
-//! Points in time as they are typed: an age, a date, seconds since the epoch. What is none of these may be a file, whose
-//! time the caller looks up.
+//! Points in time as users type them: an age, a date, seconds since the epoch. Text of another form
+//! may be the name of a file, whose time the caller looks up.
 
-use fathom_text::duration::{self, Fault};
+use fathom_text::duration::{self, DurationError};
 use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
 use fathom_walk::Stamp;
@@ -16,66 +16,67 @@ pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-3
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct When(Stamp);
+pub struct PointInTime(Stamp);
 
-/// Why a text is no point in time.
+/// The error of a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhenError {
-    /// It has the form of none; it may be the name of a file.
+pub enum TimeError {
+    /// The text has none of the forms. It may be the name of a file.
     NotATime(Vec<u8>),
-    /// It has the form of one, with a day or hour that does not exist, or out of range.
+    /// The text has a valid form, but a day or hour that does not exist, or a time out of range.
     Impossible(Vec<u8>),
 }
 
-impl WhenError {
-    /// The message's text without the program's name.
+impl TimeError {
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         match self {
-            WhenError::NotATime(text) => [b"invalid time ", &quote(text, charset)[..]].concat(),
-            WhenError::Impossible(text) => [b"no such time: ", &quote(text, charset)[..]].concat(),
+            TimeError::NotATime(text) => [b"invalid time ", &quote(text, charset)[..]].concat(),
+            TimeError::Impossible(text) => [b"no such time: ", &quote(text, charset)[..]].concat(),
         }
     }
 }
 
-/// What one grammar makes of a text: nothing if it is not in that grammar, and then perhaps nothing possible.
-pub(super) type Reading = Option<Option<Stamp>>;
+/// The result of one grammar: `None` if the text does not have its form, `Some(None)` if the text
+/// has the form and there is no such time.
+pub(super) type ParsedTime = Option<Option<Stamp>>;
 
-impl When {
-    /// The time that a file's stamp says.
+impl PointInTime {
+    /// Returns the point in time of a timestamp.
     #[must_use]
-    pub fn at(stamp: Stamp) -> When {
-        When(stamp)
+    pub fn at(stamp: Stamp) -> PointInTime {
+        PointInTime(stamp)
     }
 
-    /// Seconds since the epoch, and nanoseconds.
+    /// Returns the point in time as seconds and nanoseconds since the epoch.
     #[must_use]
     pub fn stamp(self) -> Stamp {
         self.0
     }
 
-    /// Reads an age before `now` (`90s`, `1h30m`, `1.5d`, `2w`), a date (`2026-01-31`, with `
-    /// 12:00` or `T12:00`, with `:30` and a fraction, with `Z` or `+02:00`; else in `zone`), or
-    /// `@SECONDS[.FRACTION]`.
+    /// Parses an age before `now` (`90s`, `1h30m`, `1.5d`, `2w`), a date, or `@SECONDS[.FRACTION]`.
+    /// A date is `2026-01-31`, optionally with ` 12:00` or `T12:00`, then with `:30` and a
+    /// fraction, then with `Z` or `+02:00`; without one of these it is in `zone`.
     ///
-    /// A local time that a change of the clock skips is as much later as the clock was put forward;
-    /// of one that comes twice, the first is meant.
+    /// A local time that a clock change skips is moved forward by as much as the clock was; of a
+    /// local time that occurs twice, the first is taken.
     ///
     /// # Errors
-    /// [`WhenError::NotATime`] for what may be a file's name, [`WhenError::Impossible`] for a 30th
-    /// of February.
-    pub fn parse(text: &[u8], now: Stamp, zone: &Zone) -> Result<When, WhenError> {
+    /// [`TimeError::NotATime`] for text that may be the name of a file, [`TimeError::Impossible`]
+    /// for a time that does not exist, such as a 30th of February.
+    pub fn parse(text: &[u8], now: Stamp, zone: &Zone) -> Result<PointInTime, TimeError> {
         let reading = epoch(text).or_else(|| age(text, now)).or_else(|| date(text, zone));
         match reading {
-            None => Err(WhenError::NotATime(text.to_vec())),
-            Some(None) => Err(WhenError::Impossible(text.to_vec())),
-            Some(Some(stamp)) => Ok(When(stamp)),
+            None => Err(TimeError::NotATime(text.to_vec())),
+            Some(None) => Err(TimeError::Impossible(text.to_vec())),
+            Some(Some(stamp)) => Ok(PointInTime(stamp)),
         }
     }
 }
 
-/// `@SECONDS[.FRACTION]`; a minus sign holds for the fraction, too.
-fn epoch(text: &[u8]) -> Reading {
+/// Parses `@SECONDS[.FRACTION]`. A minus sign applies to the fraction as well.
+fn epoch(text: &[u8]) -> ParsedTime {
     let rest = text.strip_prefix(b"@")?;
     let (negative, rest) = rest.strip_prefix(b"-").map_or((false, rest), |rest| (true, rest));
     let (digits, rest) = digits(rest)?;
@@ -89,36 +90,38 @@ fn epoch(text: &[u8]) -> Reading {
     }))
 }
 
-/// An age: a duration before `now`.
-fn age(text: &[u8], now: Stamp) -> Reading {
+/// Parses an age: a duration before `now`.
+fn age(text: &[u8], now: Stamp) -> ParsedTime {
     match duration::parse(text) {
-        Err(Fault::Form) => None,
-        Err(Fault::TooLong) => Some(None),
+        Err(DurationError::Form) => None,
+        Err(DurationError::TooLong) => Some(None),
         Ok(age) => {
             Some(i64::try_from(age.as_secs()).ok().and_then(|sec| before(now, sec, age.subsec_nanos())))
         }
     }
 }
 
-/// The digits at the start of `text`, at least one, and the rest.
+/// Splits `text` after the digits at its start; `None` if there are none.
 fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (len > 0).then(|| text.split_at(len))
 }
 
-/// The number that decimal digits write, if it fits.
+/// Parses decimal digits; `None` if the number does not fit.
 fn number(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The fraction of a second at the start of `text`, cut off after nanoseconds, and the rest.
+/// Parses the fraction of a second at the start of `text`, cut off after nanoseconds. Returns the
+/// rest as well.
 pub(super) fn nanoseconds(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = digits(text)?;
     let places = digits.iter().chain(std::iter::repeat(&b'0')).take(NSEC_DIGITS);
     Some((places.fold(0, |nsec, digit| nsec * 10 + u32::from(digit - b'0')), rest))
 }
 
-/// The time that is `sec` seconds and `nsec` nanoseconds before `stamp`, if it can be told.
+/// Returns the time `sec` seconds and `nsec` nanoseconds before `stamp`; `None` if it is out of
+/// range.
 fn before(stamp: Stamp, sec: i64, nsec: u32) -> Option<Stamp> {
     let (borrow, kept) = if stamp.nsec < nsec { (1, stamp.nsec + NSEC_PER_SEC) } else { (0, stamp.nsec) };
     let sec = stamp.sec.checked_sub(sec)?.checked_sub(borrow)?;
@@ -136,8 +139,8 @@ mod tests {
         Zone::from_env(|name| (name == "TZ").then(|| tz.as_bytes().to_vec()))
     }
 
-    fn parse(text: &str, tz: &str) -> Result<(i64, u32), WhenError> {
-        When::parse(text.as_bytes(), NOW, &zone(tz)).map(|when| (when.stamp().sec, when.stamp().nsec))
+    fn parse(text: &str, tz: &str) -> Result<(i64, u32), TimeError> {
+        PointInTime::parse(text.as_bytes(), NOW, &zone(tz)).map(|when| (when.stamp().sec, when.stamp().nsec))
     }
 
     #[test]
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_may_be_a_file() {
+    fn text_of_another_form_may_be_a_file() {
         let texts = [
             "",
             "a",
@@ -230,7 +233,7 @@ mod tests {
             "2026-01-31 12:00 Z",
         ];
         for text in texts {
-            assert_eq!(parse(text, "UTC0"), Err(WhenError::NotATime(text.as_bytes().to_vec())), "{text}");
+            assert_eq!(parse(text, "UTC0"), Err(TimeError::NotATime(text.as_bytes().to_vec())), "{text}");
         }
         assert_eq!(parse("x", "UTC0").unwrap_err().message(Charset::Ascii), b"invalid time 'x'");
     }
@@ -252,7 +255,7 @@ mod tests {
             "@99999999999999999999",
         ];
         for text in texts {
-            assert_eq!(parse(text, "UTC0"), Err(WhenError::Impossible(text.as_bytes().to_vec())), "{text}");
+            assert_eq!(parse(text, "UTC0"), Err(TimeError::Impossible(text.as_bytes().to_vec())), "{text}");
         }
         let message = parse("2026-02-29", "UTC0").unwrap_err().message(Charset::Ascii);
         assert_eq!(message, b"no such time: '2026-02-29'");
@@ -272,7 +275,7 @@ mod tests {
             sec in any::<i64>(),
         ) {
             let now = Stamp { sec, nsec: 0 };
-            match When::parse(&text, now, &zone("CET-1CEST,M3.5.0,M10.5.0/3")) {
+            match PointInTime::parse(&text, now, &zone("CET-1CEST,M3.5.0,M10.5.0/3")) {
                 Ok(when) => prop_assert!(when.stamp().nsec < NSEC_PER_SEC),
                 Err(error) => prop_assert!(!error.message(Charset::Utf8).is_empty()),
             }

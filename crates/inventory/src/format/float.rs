@@ -1,7 +1,8 @@
-//! Floats as C's `%g` prints them: so many significant digits, in the shorter of two forms.
+//! Floating-point numbers as C's `%g` prints them: with a number of significant digits, in the
+//! shorter of two forms.
 
-/// `value`, finite or infinite and not negative, with `precision` significant digits; trailing zeros and the point stay
-/// only with `alternate`.
+/// Formats `value`, which is not negative, with `precision` significant digits. Trailing zeros and
+/// a trailing point are kept only with `alternate`.
 pub(super) fn general(value: f64, precision: usize, alternate: bool) -> String {
     if value.is_infinite() {
         return "inf".to_owned();
@@ -18,7 +19,7 @@ pub(super) fn general(value: f64, precision: usize, alternate: bool) -> String {
     settle(format!("{value:.*}", usize::try_from(decimals).unwrap_or(0)), alternate)
 }
 
-/// With a point in any case, or without zeros that say nothing.
+/// Adds a point with `alternate`; otherwise removes trailing zeros and a trailing point.
 fn settle(mut digits: String, alternate: bool) -> String {
     match (alternate, digits.contains('.')) {
         (true, false) => digits.push('.'),

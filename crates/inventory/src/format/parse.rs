@@ -1,16 +1,16 @@
-//! The grammar of formats: directives, escapes, and what find makes of things that are neither.
+//! The grammar of formats: directives, escapes, and find's treatment of text that is neither.
 
 use fathom_text::quote::NameStyle;
 use fathom_text::time::Zone;
 
 use super::problem::{FormatError, FormatWarning};
-use super::spec::Spec;
-use super::time::{TimeFormat, Which};
-use super::{Field, Format, MetaField, Piece};
+use super::spec::DirectiveSpec;
+use super::time::{TimeFormat, TimeKind};
+use super::{FormatPiece, MetaField, PrintField, PrintFormat};
 
-pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
+pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<PrintFormat, FormatError> {
     let mut reader =
-        Reader { rest: text, zone, literal: Vec::new(), pieces: Vec::new(), warnings: Vec::new() };
+        FormatParser { rest: text, zone, literal: Vec::new(), pieces: Vec::new(), warnings: Vec::new() };
     while let Some((&first, rest)) = reader.rest.split_first() {
         match first {
             b'%' => reader.directive()?,
@@ -23,32 +23,32 @@ pub(super) fn parse(text: &[u8], zone: &Zone) -> Result<Format, FormatError> {
         }
     }
     reader.flush();
-    Ok(Format { pieces: reader.pieces, warnings: reader.warnings, names: NameStyle::Literal })
+    Ok(PrintFormat { pieces: reader.pieces, warnings: reader.warnings, names: NameStyle::Literal })
 }
 
-struct Reader<'t> {
+struct FormatParser<'t> {
     rest: &'t [u8],
     zone: &'t Zone,
-    /// Text that belongs to no piece yet.
+    /// Literal text that has not been pushed as a piece.
     literal: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<FormatPiece>,
     warnings: Vec<FormatWarning>,
 }
 
-impl Reader<'_> {
+impl FormatParser<'_> {
     fn flush(&mut self) {
         if !self.literal.is_empty() {
-            self.pieces.push(Piece::Literal(std::mem::take(&mut self.literal)));
+            self.pieces.push(FormatPiece::Literal(std::mem::take(&mut self.literal)));
         }
     }
 
-    fn push(&mut self, spec: Spec, field: Field, len: usize) {
+    fn push(&mut self, spec: DirectiveSpec, field: PrintField, len: usize) {
         self.flush();
-        self.pieces.push(Piece::Directive(spec, field));
+        self.pieces.push(FormatPiece::Directive(spec, field));
         self.rest = &self.rest[len..];
     }
 
-    /// The first `len` bytes stand for themselves.
+    /// Takes the first `len` bytes as literal text, and returns them.
     fn verbatim(&mut self, len: usize) -> Vec<u8> {
         let (text, rest) = self.rest.split_at(len);
         self.literal.extend_from_slice(text);
@@ -56,12 +56,12 @@ impl Reader<'_> {
         text.to_vec()
     }
 
-    /// `rest` is what follows the backslash.
+    /// Parses an escape. `rest` is the text after the backslash.
     fn escape(&mut self, rest: &[u8]) {
         let octal = rest.iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
         let byte = match rest.first() {
             Some(b'0'..=b'7') => {
-                // The first of three digits may say more than a byte holds.
+                // Three octal digits may exceed a byte: find drops the high bit.
                 rest[..octal]
                     .iter()
                     .fold(0u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0'))
@@ -84,13 +84,13 @@ impl Reader<'_> {
     }
 
     fn directive(&mut self) -> Result<(), FormatError> {
-        let (spec, at) = Spec::parse(self.rest)?;
+        let (spec, at) = DirectiveSpec::parse(self.rest)?;
         let text = |len: usize| self.rest[..len].to_vec();
         match self.rest.get(at) {
             None => return Err(FormatError::Unfinished(text(at))),
             Some(b'{' | b'[' | b'(') => return Err(FormatError::Reserved(text(at + 1))),
             Some(b'%') => {
-                // With flags, they are what is printed.
+                // find prints the flags of `%%`, if there are any.
                 self.verbatim(at);
                 self.rest = &self.rest[1..];
             }
@@ -106,17 +106,17 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A directive of two letters, the first of which stands at `at`.
-    fn time(&mut self, letter: u8, spec: Spec, at: usize) {
+    /// Parses a directive of two letters, the first of which is at `at`.
+    fn time(&mut self, letter: u8, spec: DirectiveSpec, at: usize) {
         let which = match letter {
-            b'A' => Which::Accessed,
-            b'B' => Which::Born,
-            b'C' => Which::Changed,
-            _ => Which::Modified,
+            b'A' => TimeKind::Atime,
+            b'B' => TimeKind::Btime,
+            b'C' => TimeKind::Ctime,
+            _ => TimeKind::Mtime,
         };
         match self.rest.get(at + 1) {
             Some(kind) => {
-                self.push(spec, Field::Time(which, TimeFormat::of_letter(*kind, self.zone)), at + 2)
+                self.push(spec, PrintField::Time(which, TimeFormat::of_letter(*kind, self.zone)), at + 2)
             }
             None => {
                 let text = self.verbatim(at + 1);
@@ -125,24 +125,24 @@ impl Reader<'_> {
         }
     }
 
-    fn field(&self, letter: u8) -> Option<Field> {
-        let ctime = |which| Field::Time(which, TimeFormat::ctime(self.zone));
+    fn field(&self, letter: u8) -> Option<PrintField> {
+        let ctime = |which| PrintField::Time(which, TimeFormat::ctime(self.zone));
         Some(match letter {
-            b'p' => Field::Path,
-            b'f' => Field::BaseName,
-            b'h' => Field::DirName,
-            b'P' => Field::BelowRoot,
-            b'H' => Field::Root,
-            b'd' => Field::Depth,
-            b'y' => Field::Type,
-            b'Y' => Field::TargetType,
-            b'l' => Field::Link,
-            b'F' => Field::Filesystem,
-            b'Z' => Field::Context,
-            b't' => ctime(Which::Modified),
-            b'a' => ctime(Which::Accessed),
-            b'c' => ctime(Which::Changed),
-            _ => Field::Meta(meta_field(letter)?),
+            b'p' => PrintField::Path,
+            b'f' => PrintField::BaseName,
+            b'h' => PrintField::DirName,
+            b'P' => PrintField::BelowRoot,
+            b'H' => PrintField::Root,
+            b'd' => PrintField::Depth,
+            b'y' => PrintField::Type,
+            b'Y' => PrintField::TargetType,
+            b'l' => PrintField::Link,
+            b'F' => PrintField::Filesystem,
+            b'Z' => PrintField::Context,
+            b't' => ctime(TimeKind::Mtime),
+            b'a' => ctime(TimeKind::Atime),
+            b'c' => ctime(TimeKind::Ctime),
+            _ => PrintField::Meta(meta_field(letter)?),
         })
     }
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_warned_of() {
+    fn unknown_directives_and_escapes_are_warned_of() {
         assert_eq!(warnings("%p%%\\n%5%\\0"), Vec::<String>::new());
         assert_eq!(warnings("%q%5-d"), ["no such directive: '%q'", "no such directive: '%5-'"]);
         assert_eq!(warnings("\\q\\"), ["no such escape: '\\\\q'", "no such escape: '\\\\'"]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_format_needs_is_what_it_prints() {
+    fn a_format_needs_the_metadata_that_it_prints() {
         let needs = |text: &str| {
             let format = parse(text.as_bytes(), &Zone::UTC).unwrap();
             (format.needs_type(), format.needs_owners(), format.fields())

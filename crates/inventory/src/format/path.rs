@@ -1,9 +1,9 @@
-//! Parts of an entry's path. A starting point stands as it was given, with all its slashes, so its parts are found in
-//! the text; below, they are known.
+//! The parts of an entry's path. A starting point is printed as it was given, with all its slashes,
+//! so its parts are found by parsing; below a starting point they are known.
 
 use crate::entry::Entry;
 
-/// The last component, of a starting point with one slash of those that follow.
+/// Appends the last component. For a starting point, one of the slashes after it is kept.
 pub(super) fn write_base_name(entry: &Entry<'_>, out: &mut Vec<u8>) {
     if entry.depth > 0 {
         return out.extend_from_slice(entry.name);
@@ -14,7 +14,7 @@ pub(super) fn write_base_name(entry: &Entry<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&entry.name[begin..end]);
 }
 
-/// What is before the last component, without the slash between.
+/// Appends the path before the last component, without the slash between them.
 pub(super) fn write_dir_name(entry: &Entry<'_>, out: &mut Vec<u8>) {
     if entry.depth > 0 {
         return out.extend_from_slice(entry.dir.strip_suffix(b"/").unwrap_or(entry.dir));
@@ -27,7 +27,7 @@ pub(super) fn write_dir_name(entry: &Entry<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The path without the starting point and the slash after it.
+/// Appends the path without the starting point and the slash after it.
 pub(super) fn write_below_root(entry: &Entry<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     entry.write_path(out);
@@ -36,7 +36,7 @@ pub(super) fn write_below_root(entry: &Entry<'_>, out: &mut Vec<u8>) {
     out.drain(start..end + slash);
 }
 
-/// The starting point.
+/// Appends the starting point.
 pub(super) fn write_root(entry: &Entry<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     entry.write_path(out);

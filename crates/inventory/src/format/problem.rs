@@ -1,20 +1,20 @@
-//! What can be wrong with a format, and in what words that is said.
+//! Errors and warnings about a format, and their messages.
 
 use fathom_text::quote::{Charset, quote};
 
-/// Why a format was refused.
+/// The reason why a format was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatError {
-    /// A `%`, perhaps with flags, that nothing follows.
+    /// A `%` at the end, perhaps with flags.
     Unfinished(Vec<u8>),
-    /// `%{`, `%[` or `%(`, which are kept for later.
+    /// `%{`, `%[` or `%(`, which find reserves for later use.
     Reserved(Vec<u8>),
     /// A width or precision that is too large.
     TooWide(Vec<u8>),
 }
 
 impl FormatError {
-    /// The message's text without the program's name.
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         let (text, after) = match self {
@@ -26,19 +26,19 @@ impl FormatError {
     }
 }
 
-/// What is printed as it stands, though it looks like a directive or an escape.
+/// Text that looks like a directive or an escape, is neither, and is printed as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatWarning {
-    /// A directive that there is not.
+    /// An unknown directive.
     Directive(Vec<u8>),
-    /// An escape that there is not.
+    /// An unknown escape.
     Escape(Vec<u8>),
-    /// A directive for a time at the end, without the letter for what of it.
+    /// A directive for a time at the end of the format, without its second letter.
     NoTimeLetter(Vec<u8>),
 }
 
 impl FormatWarning {
-    /// The message's text without the program's name.
+    /// Returns the text of the message, without the program's name.
     #[must_use]
     pub fn message(&self, charset: Charset) -> Vec<u8> {
         let (before, text) = match self {

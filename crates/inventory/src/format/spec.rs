@@ -1,5 +1,5 @@
-//! Flags, width and precision of a directive, as C's printf understands them. find prints most numbers as texts, so that
-//! flags of numbers hold for a few directives alone.
+//! The flags, width and precision of a directive, as C's printf defines them. find prints most
+//! numbers as text, so the flags for numbers apply to a few directives alone.
 
 use super::float::general;
 use super::problem::FormatError;
@@ -7,29 +7,31 @@ use super::problem::FormatError;
 /// The largest width and precision.
 const LARGEST: usize = 65_535;
 
-/// What stands between `%` and the letter.
+/// The part of a directive between `%` and its letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spec {
-    /// `-`: fill up on the right.
+pub(super) struct DirectiveSpec {
+    /// `-`: pad on the right.
     pub(super) left: bool,
-    /// `+`: a sign always.
+    /// `+`: always print a sign.
     pub(super) plus: bool,
-    /// A blank where a sign would be.
+    /// A blank: print a blank in place of a plus sign.
     pub(super) space: bool,
-    /// `#`: octal with a leading 0, floats with their point.
+    /// `#`: octal numbers with a leading 0, floating-point numbers with their point.
     pub(super) alternate: bool,
-    /// `0`: fill up with zeros.
+    /// `0`: pad with zeros.
     pub(super) zero: bool,
-    /// In bytes.
+    /// The least number of bytes.
     pub(super) width: usize,
-    /// Bytes of a text at most, digits of an integer at least, significant digits of a float.
+    /// The most bytes of a text, the least digits of an integer, the significant digits of a
+    /// floating-point number.
     pub(super) precision: Option<usize>,
 }
 
-impl Spec {
-    /// Flags, width and precision of the directive that `text` starts with, and their length with the `%`.
-    pub(super) fn parse(text: &[u8]) -> Result<(Spec, usize), FormatError> {
-        let (mut spec, mut at) = (Spec::default(), 1);
+impl DirectiveSpec {
+    /// Parses flags, width and precision of the directive that `text` starts with. Returns their
+    /// length as well, including the `%`.
+    pub(super) fn parse(text: &[u8]) -> Result<(DirectiveSpec, usize), FormatError> {
+        let (mut spec, mut at) = (DirectiveSpec::default(), 1);
         while let Some(flag) = text.get(at) {
             match flag {
                 b'-' => spec.left = true,
@@ -40,7 +42,7 @@ impl Spec {
             }
             at += 1;
         }
-        // The flag for zeros is none to find, but the beginning of a width.
+        // find does not read 0 as a flag, but as the beginning of a width.
         spec.zero = text.get(at) == Some(&b'0');
         (spec.width, at) = number(text, at)?;
         if text.get(at) == Some(&b'.') {
@@ -50,7 +52,7 @@ impl Spec {
         Ok((spec, at))
     }
 
-    /// Makes the text from `start` on as long as it has to be.
+    /// Cuts the text from `start` on to the precision and pads it to the width.
     pub(super) fn finish_text(&self, start: usize, out: &mut Vec<u8>) {
         if let Some(precision) = self.precision {
             out.truncate(start.saturating_add(precision).min(out.len()));
@@ -62,14 +64,14 @@ impl Spec {
         }
     }
 
-    /// Appends an integer that could have a sign, given its decimal digits.
+    /// Appends a signed integer, given its decimal digits.
     pub(super) fn write_signed(&self, digits: &[u8], out: &mut Vec<u8>) {
-        // Zero in no digits at all is nothing.
+        // With a precision of 0, the number 0 has no digits.
         let digits = if self.precision == Some(0) && digits == b"0" { b"" } else { digits };
         self.write_integer(self.sign(), digits, out);
     }
 
-    /// Appends an integer without a sign in octal.
+    /// Appends an unsigned integer in octal.
     pub(super) fn write_octal(&self, value: u32, out: &mut Vec<u8>) {
         let digits = format!("{value:o}");
         let led = self.alternate && value != 0 && self.precision.is_none_or(|least| least <= digits.len());
@@ -88,10 +90,11 @@ impl Spec {
         let least = self.precision.unwrap_or(fill);
         out.resize(out.len() + least.saturating_sub(digits.len()), b'0');
         out.extend_from_slice(digits);
-        Spec { precision: None, ..*self }.finish_text(start, out);
+        DirectiveSpec { precision: None, ..*self }.finish_text(start, out);
     }
 
-    /// Appends a number that is not negative, with six significant digits unless the precision says otherwise.
+    /// Appends a number that is not negative, with six significant digits unless the precision says
+    /// otherwise.
     pub(super) fn write_general(&self, value: f64, out: &mut Vec<u8>) {
         let text = general(value, self.precision.unwrap_or(6), self.alternate);
         let (start, sign) = (out.len(), self.sign());
@@ -100,7 +103,7 @@ impl Spec {
             out.resize(out.len() + self.width.saturating_sub(sign.len() + text.len()), b'0');
         }
         out.extend_from_slice(text.as_bytes());
-        Spec { precision: None, ..*self }.finish_text(start, out);
+        DirectiveSpec { precision: None, ..*self }.finish_text(start, out);
     }
 
     fn sign(&self) -> &'static [u8] {
@@ -112,7 +115,7 @@ impl Spec {
     }
 }
 
-/// The number at `at`, 0 if there is none, and where it ends.
+/// Parses the number at `at`, 0 if there is none. Returns its end as well.
 fn number(text: &[u8], at: usize) -> Result<(usize, usize), FormatError> {
     let len = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (read, digits) = (&text[..at + len], &text[at..at + len]);
@@ -129,7 +132,7 @@ fn number(text: &[u8], at: usize) -> Result<(usize, usize), FormatError> {
 mod tests {
     use super::*;
 
-    fn text(spec: Spec) -> String {
+    fn text(spec: DirectiveSpec) -> String {
         let mut out = b"<".to_vec();
         out.extend_from_slice(b"abc");
         spec.finish_text(1, &mut out);
@@ -138,42 +141,42 @@ mod tests {
 
     #[test]
     fn texts_are_cut_and_filled_with_blanks() {
-        let spec = Spec { width: 5, ..Spec::default() };
+        let spec = DirectiveSpec { width: 5, ..DirectiveSpec::default() };
         assert_eq!(text(spec), "<  abc");
-        assert_eq!(text(Spec { left: true, ..spec }), "<abc  ");
-        assert_eq!(text(Spec { zero: true, precision: Some(2), ..spec }), "<   ab");
-        assert_eq!(text(Spec { width: 2, precision: Some(9), ..spec }), "<abc");
-        assert_eq!(text(Spec { width: 0, precision: Some(0), ..spec }), "<");
+        assert_eq!(text(DirectiveSpec { left: true, ..spec }), "<abc  ");
+        assert_eq!(text(DirectiveSpec { zero: true, precision: Some(2), ..spec }), "<   ab");
+        assert_eq!(text(DirectiveSpec { width: 2, precision: Some(9), ..spec }), "<abc");
+        assert_eq!(text(DirectiveSpec { width: 0, precision: Some(0), ..spec }), "<");
     }
 
     #[test]
     fn integers_have_signs_zeros_and_digits() {
-        let write = |spec: Spec, digits: &str| {
+        let write = |spec: DirectiveSpec, digits: &str| {
             let mut out = Vec::new();
             spec.write_signed(digits.as_bytes(), &mut out);
             String::from_utf8(out).unwrap()
         };
-        let spec = Spec { width: 5, ..Spec::default() };
+        let spec = DirectiveSpec { width: 5, ..DirectiveSpec::default() };
         assert_eq!(write(spec, "7"), "    7");
-        assert_eq!(write(Spec { plus: true, zero: true, ..spec }, "7"), "+0007");
-        assert_eq!(write(Spec { space: true, zero: true, ..spec }, "7"), " 0007");
-        assert_eq!(write(Spec { zero: true, precision: Some(2), ..spec }, "7"), "   07");
-        assert_eq!(write(Spec { precision: Some(0), ..spec }, "0"), "     ");
-        assert_eq!(write(Spec { left: true, zero: true, ..spec }, "7"), "7    ");
+        assert_eq!(write(DirectiveSpec { plus: true, zero: true, ..spec }, "7"), "+0007");
+        assert_eq!(write(DirectiveSpec { space: true, zero: true, ..spec }, "7"), " 0007");
+        assert_eq!(write(DirectiveSpec { zero: true, precision: Some(2), ..spec }, "7"), "   07");
+        assert_eq!(write(DirectiveSpec { precision: Some(0), ..spec }, "0"), "     ");
+        assert_eq!(write(DirectiveSpec { left: true, zero: true, ..spec }, "7"), "7    ");
     }
 
     #[test]
     fn octal_numbers_get_one_zero_in_front() {
-        let write = |spec: Spec, value| {
+        let write = |spec: DirectiveSpec, value| {
             let mut out = Vec::new();
             spec.write_octal(value, &mut out);
             String::from_utf8(out).unwrap()
         };
-        let spec = Spec { alternate: true, plus: true, ..Spec::default() };
+        let spec = DirectiveSpec { alternate: true, plus: true, ..DirectiveSpec::default() };
         assert_eq!(write(spec, 0o644), "0644");
         assert_eq!(write(spec, 0), "0");
-        assert_eq!(write(Spec { precision: Some(0), ..spec }, 0), "0");
-        assert_eq!(write(Spec { precision: Some(5), ..spec }, 0o644), "00644");
-        assert_eq!(write(Spec { zero: true, width: 3, ..spec }, 0o644), "0644");
+        assert_eq!(write(DirectiveSpec { precision: Some(0), ..spec }, 0), "0");
+        assert_eq!(write(DirectiveSpec { precision: Some(5), ..spec }, 0o644), "00644");
+        assert_eq!(write(DirectiveSpec { zero: true, width: 3, ..spec }, 0o644), "0644");
     }
 }

@@ -1,59 +1,61 @@
-//! Times in a format: those of C's ctime, and single directives of strftime to which find adds a fraction where they have
-//! seconds. The fraction has ten digits, the last of which is always 0.
+//! The times of a format: those of C's ctime, and single directives of strftime, to which find adds
+//! a fraction where they have seconds. The fraction has ten digits, the last of which is always 0.
 
 use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Meta, Stamp};
 
-/// Which of an entry's times.
+/// The timestamps of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    Modified,
-    Accessed,
-    Changed,
-    Born,
+pub(super) enum TimeKind {
+    Mtime,
+    Atime,
+    Ctime,
+    Btime,
 }
 
-impl Which {
-    /// The time, if it is in the metadata.
+impl TimeKind {
+    /// Returns the timestamp, if it is in the metadata.
     pub(super) fn of(self, meta: Option<&Meta>) -> Option<Stamp> {
         match self {
-            Which::Modified => meta.map(|meta| meta.modified),
-            Which::Accessed => meta.map(|meta| meta.accessed),
-            Which::Changed => meta.map(|meta| meta.changed),
-            Which::Born => None,
+            TimeKind::Mtime => meta.map(|meta| meta.modified),
+            TimeKind::Atime => meta.map(|meta| meta.accessed),
+            TimeKind::Ctime => meta.map(|meta| meta.changed),
+            TimeKind::Btime => None,
         }
     }
 
-    pub(super) fn is_birth(self) -> bool {
-        self == Which::Born
+    pub(super) fn is_btime(self) -> bool {
+        self == TimeKind::Btime
     }
 }
 
-/// How a time is printed.
+/// The format of one time.
 #[derive(Clone, Debug)]
 pub(super) struct TimeFormat {
-    /// None for seconds since the epoch.
+    /// The part before the fraction; `None` for seconds since the epoch.
     before: Option<TimeStyle>,
     fraction: bool,
     after: Option<TimeStyle>,
 }
 
 impl TimeFormat {
-    /// As ctime prints it, with a fraction.
+    /// Returns the format of ctime, with a fraction.
     pub(super) fn ctime(zone: &Zone) -> TimeFormat {
         let (before, after) = (style(b"%a %b %e %H:%M:%S", zone), style(b" %Y", zone));
         TimeFormat { before, fraction: true, after }
     }
 
-    /// By the letter that follows `A`, `B`, `C` or `T`; `@` is seconds since the epoch.
+    /// Returns the format for the letter after `A`, `B`, `C` or `T`. `@` is seconds since the
+    /// epoch.
     pub(super) fn of_letter(letter: u8, zone: &Zone) -> TimeFormat {
         let fraction = matches!(letter, b'@' | b'+' | b'S' | b'T' | b'X');
         let before = if letter == b'@' { None } else { style(&strftime(letter), zone) };
         TimeFormat { before, fraction, after: None }
     }
 
-    /// Appends the time; one beyond the calendar of 32-bit years as with `@`, though only with the fraction its letter has.
+    /// Appends the time. A time beyond the calendar of 32-bit years is printed as seconds since the
+    /// epoch, with a fraction only where its letter has one.
     pub(super) fn write(&self, stamp: Stamp, out: &mut Vec<u8>) {
         let Stamp { sec, nsec } = stamp;
         let before = self.before.as_ref().map(|style| style.write(sec, nsec, out));
@@ -64,7 +66,8 @@ impl TimeFormat {
             write_fraction(nsec, out);
         }
         if let (Some(Ok(())), Some(after)) = (before, &self.after) {
-            // What the first part could print, this one can.
+            // The first part was printed, so the time is within the calendar and this part can be
+            // printed too.
             let _ = after.write(sec, nsec, out);
         }
     }
@@ -77,7 +80,7 @@ fn write_seconds(sec: i64, out: &mut Vec<u8>) {
 }
 
 fn write_fraction(nsec: u32, out: &mut Vec<u8>) {
-    // With a digit in front, all nine behind it are there.
+    // The leading 1 keeps the zeros of the nine digits after it.
     let (digits, _) = decimal(1_000_000_000 + u64::from(nsec));
     out.push(b'.');
     out.extend_from_slice(&digits[digits.len() - 9..]);
@@ -88,8 +91,8 @@ fn style(format: &[u8], zone: &Zone) -> Option<TimeStyle> {
     TimeStyle::parse(&[b"+", format].concat(), zone.clone()).ok()
 }
 
-/// The directive that prints what the C library prints for `%` and `letter`: its years have no zeros in front, and what
-/// it does not know comes out as it is.
+/// Returns the directive that prints what the C library prints for `%` and `letter`. Years have no
+/// leading zeros, and an unknown letter is printed as it is.
 fn strftime(letter: u8) -> Vec<u8> {
     match letter {
         b'+' => b"%EY-%m-%d+%H:%M:%S".to_vec(),
@@ -100,7 +103,7 @@ fn strftime(letter: u8) -> Vec<u8> {
         | b'm' | b'M' | b'n' | b'p' | b'P' | b'r' | b'R' | b's' | b'S' | b't' | b'T' | b'u' | b'U' | b'V'
         | b'w' | b'W' | b'x' | b'X' | b'z' | b'Z' | b'%' => vec![b'%', letter],
         b'G' => b"%-G".to_vec(),
-        // A digit is a width, and fills up what is not known.
+        // A digit is a width: it pads the text of the unknown directive.
         b'2'..=b'9' => {
             let blanks = usize::from(letter - b'2');
             [vec![b' '; blanks], vec![b'%', b'%', letter]].concat()

@@ -1,95 +1,105 @@
-//! An inventory once more in the order of its scan: a directory is entered, what is in it comes, it is left. Memory grows with
-//! directories and with what a row group may have, not with entries.
+//! Replays an inventory in the order of its scan: a directory is entered, its entries follow, and
+//! it is left. Memory grows with the number of directories and with the size of a row group, not
+//! with the number of entries.
 //!
-//! Owns the order, and that what is told fits together, whatever the inventory says. Does not own what becomes of it.
+//! Owns the order, and guarantees that directories are nested properly even if the inventory is
+//! damaged. Does not own what a visitor does with the entries.
 
-mod journey;
 mod tree;
+mod walk;
 
 use fathom_walk::{Attributes, Errno, Stamp};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
-use crate::store::{Also, Error, Extra, Inventory, State};
-use crate::top::below::Span;
-use journey::Journey;
-pub(crate) use tree::Tree;
+use crate::store::{DirState, Error, Inventory, OptionalColumns, OptionalValues};
+use crate::top::span::Span;
+pub(crate) use tree::ReplayTree;
+use walk::ReplayWalk;
 
-impl<'a> Item<'a> {
-    /// An entry of which nothing is known but this.
+impl<'a> ReplayEntry<'a> {
+    /// Creates an entry without further values.
     #[must_use]
     pub fn new(entry: Entry<'a>) -> Self {
-        Self { entry, born: None, attributes: None, extra: None, link: None, state: None, errno: None }
+        Self {
+            entry,
+            btime: None,
+            attributes: None,
+            optional_values: None,
+            link: None,
+            state: None,
+            errno: None,
+        }
     }
 }
 
-/// Takes what is in an inventory.
-pub trait Visitor {
-    /// Whether more is wanted than paths and types.
+/// Visits the entries of an inventory.
+pub trait ReplayVisitor {
+    /// Returns whether the visitor needs more than paths and types.
     fn needs_metadata(&self) -> bool {
         true
     }
-    /// Whether the targets of symbolic links are wanted.
+    /// Returns whether the visitor needs the targets of symbolic links.
     fn needs_links(&self) -> bool {
         false
     }
-    /// What comes first.
-    fn begin(&mut self, _about: &About) {}
-    /// An entry that is no directory.
-    fn entry(&mut self, item: &Item<'_>);
-    /// A directory; what follows is in it.
-    fn enter(&mut self, item: &Item<'_>, state: State);
-    /// The directory entered last of those not left is left.
+    /// Begins the replay.
+    fn begin(&mut self, _about: &ReplayHeader) {}
+    /// Visits an entry that is not a directory.
+    fn entry(&mut self, item: &ReplayEntry<'_>);
+    /// Visits a directory. The entries that follow are in it, until `leave`.
+    fn enter(&mut self, item: &ReplayEntry<'_>, state: DirState);
+    /// Ends the directory that was entered last and has not been left.
     fn leave(&mut self) {}
-    /// What comes last.
+    /// Ends the replay.
     fn end(&mut self) {}
-    /// Whether more is wanted.
-    fn goes_on(&mut self) -> bool {
+    /// Returns whether the replay goes on.
+    fn should_continue(&mut self) -> bool {
         true
     }
 }
 
-/// What is known beforehand.
+/// Facts about an inventory that are known before its first entry.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
-    /// Whether everything is in one directory.
+pub struct ReplayHeader {
+    /// Whether one directory contains everything.
     pub is_one_tree: bool,
-    /// The columns that the inventory has because they were asked for.
-    pub also: Also,
-    /// When the scan ended, in seconds since 1970.
+    /// The optional columns that the inventory has.
+    pub optional_columns: OptionalColumns,
+    /// The end of the scan, in seconds since 1970.
     pub scanned: i64,
 }
 
-/// What is known of an entry.
+/// An entry of an inventory.
 #[derive(Clone, Copy, Debug)]
-pub struct Item<'a> {
-    /// Its place and type; the metadata, if that is known and wanted.
+pub struct ReplayEntry<'a> {
+    /// Path and type; the metadata, if it is known and the visitor needs it.
     pub entry: Entry<'a>,
-    /// When it was made.
-    pub born: Option<Stamp>,
-    /// Attributes, where the filesystem reported them to the scan.
+    /// The creation time.
+    pub btime: Option<Stamp>,
+    /// The inode attributes, where the filesystem reported them to the scan.
     pub attributes: Option<Attributes>,
-    /// The columns that were asked for, if the inventory has any and metadata is wanted.
-    pub extra: Option<&'a Extra<'a>>,
-    /// The target of a symbolic link, if that is known and wanted.
+    /// The values of optional columns, if the inventory has any and the visitor needs metadata.
+    pub optional_values: Option<&'a OptionalValues<'a>>,
+    /// The target of a symbolic link, if it is known and the visitor needs it.
     pub link: Option<&'a [u8]>,
-    /// How far a directory is known.
-    pub state: Option<State>,
-    /// Why nothing is known of it, or of a directory, why some of its entries are missing; if
-    /// metadata is wanted.
+    /// The state of a directory.
+    pub state: Option<DirState>,
+    /// The error because of which metadata is missing or a directory is incomplete, if the visitor
+    /// needs metadata.
     pub errno: Option<Errno>,
 }
 
-/// Tells `visitor` of what is in `span`.
+/// Calls `visitor` for everything in `span`.
 ///
 /// # Errors
-/// If the inventory is damaged, or the visitor wants no more.
-pub fn replay(inventory: &Inventory, span: Span, visitor: impl Visitor) -> Result<(), Error> {
-    let tree = Tree::read(inventory, span, visitor.needs_metadata())?;
-    Journey::new(&tree, visitor).run(inventory, span)
+/// If the inventory is damaged, or the visitor ends the replay.
+pub fn replay(inventory: &Inventory, span: Span, visitor: impl ReplayVisitor) -> Result<(), Error> {
+    let tree = ReplayTree::read(inventory, span, visitor.needs_metadata())?;
+    ReplayWalk::new(&tree, visitor).run(inventory, span)
 }
 
-/// What is wrong with an inventory, as an error.
+/// Returns an error that says what is wrong with an inventory.
 fn damaged(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }

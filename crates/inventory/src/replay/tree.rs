@@ -1,139 +1,146 @@
-//! The directories of an inventory, in the order in which a scan enters them.
+//! The directories of an inventory, in the order in which the scan entered them.
 //!
-//! Their rows come in the order in which it left them, and in the other order only once all are known: so they are in memory, some
-//! 30 bytes and the name of each, and 150 more where metadata is wanted. Numbers in the rows are nobody's word. Whoever reads this
-//! gets directories that are one below the other without a gap, or an error.
+//! Their rows are in the order in which the scan left them, so the other order is known only at the
+//! end. They are held in memory: about 30 bytes and the name of each, and 150 bytes more if
+//! metadata is needed. The numbers in the rows are untrusted: a tree is returned only if its
+//! directories are nested without a gap.
 
 use fathom_walk::{Errno, Meta};
 use parquet::errors::{ParquetError, Result};
 
 use super::damaged;
-use crate::store::{Error, Extra, Group, Inventory, Metas, Paths, State, Table, errno_of};
-use crate::top::below::Span;
+use crate::store::{
+    DirState, Error, Inventory, MetaColumns, OptionalValues, PathColumns, RowGroup, Table, errno_of,
+};
+use crate::top::span::Span;
 
-/// The directories at and below those that are wanted, by their place in the order.
-pub(crate) struct Tree {
-    /// The number of the first.
+/// The directories of a span, by their index in the order of the scan.
+pub(crate) struct ReplayTree {
+    /// The number of the first directory.
     first: i64,
-    dirs: Vec<Dir>,
-    /// Of each directory its name; of those that are in no other, the path. One after the other.
+    dirs: Vec<ReplayDir>,
+    /// The names of the directories, one after the other. A top directory has its whole path here.
     names: Vec<u8>,
-    /// As many as directories, or none where nobody wants them.
+    /// The metadata of each directory; empty if it is not needed.
     metas: Vec<Option<Meta>>,
-    /// As many as directories, or none where nobody wants them or the inventory has none.
-    extras: Vec<Extra<'static>>,
-    /// Where in all of these a directory is.
+    /// The optional columns of each directory; empty if they are not needed or the inventory has
+    /// none.
+    optional_values: Vec<OptionalValues<'static>>,
+    /// The row of each directory, which is the index into the vectors above.
     rows: Vec<usize>,
     tops: usize,
 }
 
-struct Dir {
-    /// The place of the last directory below it, or of itself.
+struct ReplayDir {
+    /// The index of the last directory below this one, or of itself.
     last: usize,
     name_end: usize,
-    state: State,
-    /// Why it is not complete; 0 where it is, or where metadata is not wanted.
+    state: DirState,
+    /// The error because of which the directory is incomplete; 0 if it is complete or metadata is
+    /// not needed.
     errno: u16,
 }
 
-impl Tree {
-    /// Reads what is in `span`; metadata only if that is wanted.
-    pub(crate) fn read(inventory: &Inventory, span: Span, with_metadata: bool) -> Result<Self, Error> {
+impl ReplayTree {
+    /// Reads the directories in `span`, with their metadata if `needs_metadata`.
+    pub(crate) fn read(inventory: &Inventory, span: Span, needs_metadata: bool) -> Result<Self, Error> {
         let first = if span == Span::ALL { 1 } else { span.first };
         let mut tree = Self {
             first,
             dirs: Vec::new(),
             names: Vec::new(),
             metas: Vec::new(),
-            extras: Vec::new(),
+            optional_values: Vec::new(),
             rows: Vec::new(),
             tops: 0,
         };
-        let mut rows = Rows { span, with_metadata, spans: Vec::new(), subtrees: Subtrees::default() };
+        let mut rows =
+            TreeBuilder { span, needs_metadata, spans: Vec::new(), subtrees: SubtreeStack::default() };
         inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
         tree.tops = whole.ok_or_else(|| inventory.refused("its directories do not fit together"))?;
-        tree.arrange(&rows.spans);
+        tree.sort_by_number(&rows.spans);
         Ok(tree)
     }
 
-    /// Puts directories into their order, once their numbers are known to be those from the first to the last.
-    fn arrange(&mut self, spans: &[(i64, i64)]) {
+    /// Puts the directories into the order of the scan. The caller has checked that their numbers
+    /// have no gap.
+    fn sort_by_number(&mut self, spans: &[(i64, i64)]) {
         self.rows = vec![0; spans.len()];
         for (row, (pre, post)) in spans.iter().enumerate() {
-            let place = |number: i64| number.abs_diff(self.first) as usize;
-            self.dirs[row].last = place(*post);
-            self.rows[place(*pre)] = row;
+            let index = |number: i64| number.abs_diff(self.first) as usize;
+            self.dirs[row].last = index(*post);
+            self.rows[index(*pre)] = row;
         }
     }
 
-    /// How many directories there are.
+    /// Returns the number of directories.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many are in no other.
+    /// Returns the number of top directories, which no other directory of the tree contains.
     pub(super) fn tops(&self) -> usize {
         self.tops
     }
 
-    /// The place of the directory with this number.
-    pub(super) fn place(&self, dir_id: i64) -> Option<usize> {
-        let place = usize::try_from(dir_id.checked_sub(self.first)?).ok()?;
-        (place < self.len()).then_some(place)
+    /// Returns the index of the directory with this number.
+    pub(super) fn index_of(&self, dir_id: i64) -> Option<usize> {
+        let index = usize::try_from(dir_id.checked_sub(self.first)?).ok()?;
+        (index < self.len()).then_some(index)
     }
 
-    /// The place of the last directory below the one at `place`.
-    pub(super) fn last(&self, place: usize) -> usize {
-        self.dirs[self.rows[place]].last
+    /// Returns the index of the last directory below the one at `index`, or of itself.
+    pub(super) fn last(&self, index: usize) -> usize {
+        self.dirs[self.rows[index]].last
     }
 
-    pub(super) fn name(&self, place: usize) -> &[u8] {
-        let row = self.rows[place];
+    pub(super) fn name(&self, index: usize) -> &[u8] {
+        let row = self.rows[index];
         let start = row.checked_sub(1).map_or(0, |before| self.dirs[before].name_end);
         &self.names[start..self.dirs[row].name_end]
     }
 
-    pub(super) fn state(&self, place: usize) -> State {
-        self.dirs[self.rows[place]].state
+    pub(super) fn state(&self, index: usize) -> DirState {
+        self.dirs[self.rows[index]].state
     }
 
-    /// Why the directory at `place` is not complete.
-    pub(super) fn errno(&self, place: usize) -> Option<Errno> {
-        Some(self.dirs[self.rows[place]].errno)
+    /// Returns the error because of which the directory at `index` is incomplete.
+    pub(super) fn errno(&self, index: usize) -> Option<Errno> {
+        Some(self.dirs[self.rows[index]].errno)
             .filter(|errno| *errno != 0)
             .map(|errno| Errno::from_raw_os_error(errno.into()))
     }
 
-    pub(super) fn meta(&self, place: usize) -> Option<&Meta> {
-        self.metas.get(self.rows[place])?.as_ref()
+    pub(super) fn meta(&self, index: usize) -> Option<&Meta> {
+        self.metas.get(self.rows[index])?.as_ref()
     }
 
-    pub(super) fn extra(&self, place: usize) -> Option<&Extra<'static>> {
-        self.extras.get(self.rows[place])
+    pub(super) fn optional_values(&self, index: usize) -> Option<&OptionalValues<'static>> {
+        self.optional_values.get(self.rows[index])
     }
 }
 
-/// Rows while they are read.
-struct Rows {
+/// Reads and checks the rows of the directories.
+struct TreeBuilder {
     span: Span,
-    with_metadata: bool,
-    /// First and last number of what is at and below each directory.
+    needs_metadata: bool,
+    /// The first and the last number at and below each directory.
     spans: Vec<(i64, i64)>,
-    subtrees: Subtrees,
+    subtrees: SubtreeStack,
 }
 
-impl Rows {
-    fn add(&mut self, inventory: &Inventory, group: &Group<'_>, tree: &mut Tree) -> Result<()> {
+impl TreeBuilder {
+    fn add(&mut self, inventory: &Inventory, group: &RowGroup<'_>, tree: &mut ReplayTree) -> Result<()> {
         let [ids, parents] = [group.numbers("dir_id")?, group.numbers("parent_id")?];
         let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
-        let (paths, states) = (Paths::read(group)?, group.texts("state")?);
-        let metas = if self.with_metadata { Some(Metas::read(group)?) } else { None };
-        let errnos = if self.with_metadata { Some(group.numbers("errno")?) } else { None };
-        for row in (0..group.rows()).filter(|row| self.span.has(ids.or_zero()[*row])) {
+        let (paths, states) = (PathColumns::read(group)?, group.texts("state")?);
+        let metas = if self.needs_metadata { Some(MetaColumns::read(group)?) } else { None };
+        let errnos = if self.needs_metadata { Some(group.numbers("errno")?) } else { None };
+        for row in (0..group.rows()).filter(|row| self.span.contains(ids.or_zero()[*row])) {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
-            let parent = parents.get(row).filter(|parent| self.span.has(*parent));
+            let parent = parents.get(row).filter(|parent| self.span.contains(*parent));
             if id != span.0 || !self.subtrees.close(span, parent) {
                 return Err(damaged("its directories do not fit together"));
             }
@@ -148,32 +155,34 @@ impl Rows {
                 }
             };
             tree.names.extend_from_slice(name.ok_or_else(|| damaged("a directory has an impossible name"))?);
-            let state = states.get(row).and_then(State::from_word);
+            let state = states.get(row).and_then(DirState::from_word);
             let state = state.ok_or_else(|| damaged("a directory has an impossible state"))?;
             let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
             let errno = errno.map_or(0, |errno| errno_of(Some(errno)).raw_os_error() as u16);
-            tree.dirs.push(Dir { last: 0, name_end: tree.names.len(), state, errno });
+            tree.dirs.push(ReplayDir { last: 0, name_end: tree.names.len(), state, errno });
             tree.metas.extend(metas.as_ref().map(|metas| metas.get(row)));
-            tree.extras.extend(metas.as_ref().and_then(|metas| metas.extra(row)).map(Extra::into_owned));
+            tree.optional_values.extend(
+                metas.as_ref().and_then(|metas| metas.optional_values(row)).map(OptionalValues::into_owned),
+            );
             self.spans.push(span);
         }
         Ok(())
     }
 }
 
-/// Whether an entry of a directory can be called so.
+/// Returns whether an entry of a directory can have this name.
 pub(super) fn is_name(name: &[u8]) -> bool {
     is_path(name) && !name.contains(&b'/') && name != b"." && name != b".."
 }
 
-/// Whether an operand can be called so.
+/// Returns whether an operand can have this path.
 pub(super) fn is_path(path: &[u8]) -> bool {
     !path.is_empty() && !path.contains(&0)
 }
 
-/// Directories that have been left and whose parent has not been, the last on top.
+/// Directories that have been left and whose parent has not, the last one on top.
 #[derive(Default)]
-struct Subtrees(Vec<Subtree>);
+struct SubtreeStack(Vec<Subtree>);
 
 struct Subtree {
     first: i64,
@@ -181,8 +190,9 @@ struct Subtree {
     parent: Option<i64>,
 }
 
-impl Subtrees {
-    /// Leaves a directory; whether what is left on top is exactly what is below it, without a gap.
+impl SubtreeStack {
+    /// Leaves a directory. Returns whether the directories on top of the stack are exactly those
+    /// below it, without a gap.
     fn close(&mut self, (first, last): (i64, i64), parent: Option<i64>) -> bool {
         let mut left = last;
         while let Some(child) = self.0.pop_if(|child| child.first > first) {
@@ -195,8 +205,8 @@ impl Subtrees {
         left == first
     }
 
-    /// How many directories are in no other, if all there are follow one another from `first` on. Only if there may be `several`, there
-    /// may be another number than one.
+    /// Returns the number of top directories if all directories have consecutive numbers from
+    /// `first` on. Unless there may be `several`, any number but one is refused.
     fn tops(&self, first: i64, count: usize, several: bool) -> Option<usize> {
         let mut next = first;
         for top in &self.0 {
@@ -218,7 +228,7 @@ mod tests {
     type Row = (i64, i64, Option<i64>);
 
     fn tops(rows: &[Row]) -> Option<usize> {
-        let mut subtrees = Subtrees::default();
+        let mut subtrees = SubtreeStack::default();
         let fit = rows.iter().all(|(first, last, parent)| subtrees.close((*first, *last), *parent));
         subtrees.tops(1, rows.len(), true).filter(|_| fit)
     }
@@ -253,13 +263,14 @@ mod tests {
         for at in 0..good.len() - 1 {
             let mut swapped = good;
             swapped.swap(at, at + 1);
-            // Neither of two neighbours is below the other: their order is that of their numbers.
+            // Of two neighbours neither is below the other, so their order has to be that of their
+            // numbers.
             assert_eq!(tops(&swapped), None, "{at}");
         }
     }
 
     #[test]
-    fn names_lead_nowhere_else() {
+    fn names_are_single_components() {
         assert!(is_name(b"a b\n\xff") && is_path(b"/") && is_path(b"../x"));
         for bad in [&b""[..], b".", b"..", b"a/b", b"/", b"a\0"] {
             assert!(!is_name(bad), "{bad:?}");

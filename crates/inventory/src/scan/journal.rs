@@ -1,8 +1,8 @@
-//! `journal.json`: how far a scan has come, as of its last checkpoint. What is in the files it
-//! lists is on the disk; a scan that was ended in whatever way goes on from there.
+//! `journal.json`: the state of a scan at its last checkpoint. The files that it lists are synced,
+//! so however the scan ends, another run can resume from there.
 //!
-//! The first line is the journal, the second the hash of the first. Whoever goes on believes it
-//! only if both agree, and the tables only if they have the hashes that it says.
+//! The first line is the journal, the second its hash. A resuming run refuses a journal with
+//! another hash, and tables whose hashes differ from those in the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
@@ -15,107 +15,112 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use twox_hash::XxHash64;
 
-use super::visit::Known;
+use super::visitor::WrittenNames;
 use crate::fault::point;
 use crate::store::{
-    Also, Completeness, Error, Extra, Listed, MANIFEST, Op, PATH_BYTES_MAX, Row, Shelf, Sums, Table, VERSION,
-    each_of_file, hash, replace_private, sync_directory,
+    Completeness, EntryRow, EntryTotals, Error, MANIFEST, ManifestFile, Op, OptionalColumns, OptionalValues,
+    PATH_BYTES_MAX, SegmentWriter, Table, VERSION, each_of_file, hash, replace_private, sync_directory,
 };
 
-/// Its name in the directory of the inventory.
+/// The name of the journal in the directory of the inventory.
 const NAME: &str = "journal.json";
-/// Its name until it is on the disk.
+/// The name of the journal until it is synced.
 pub(super) const NEW: &str = "journal.new";
-/// A longer one is not read: a directory on the way takes less than a kilobyte.
+/// Most bytes of a journal. A directory on the stack takes less than a kilobyte.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// A directory that has been entered and not left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Frame {
+pub(super) struct DirFrame {
     pub(super) id: i64,
     pub(super) parent: Option<i64>,
     pub(super) depth: i32,
-    /// Where its name begins in the path.
+    /// The offset of its name in the path.
     pub(super) name: usize,
-    /// How long the path was without it.
+    /// The length of the path without it.
     pub(super) above: usize,
-    pub(super) row: Row,
-    pub(super) extra: Option<Extra<'static>>,
-    pub(super) own: Sums,
-    pub(super) below: Sums,
+    pub(super) row: EntryRow,
+    #[serde(rename = "extra")]
+    pub(super) optional_values: Option<OptionalValues<'static>>,
+    pub(super) own: EntryTotals,
+    pub(super) below: EntryTotals,
     pub(super) scanned: i64,
 }
 
-/// What there was.
+/// The counts of a scan.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub(super) struct ScanCounts {
     pub(super) entries: u64,
     pub(super) completeness: Completeness,
-    /// Directories that had not changed since an earlier inventory, and entries that are taken from there.
-    #[serde(default)]
-    pub(super) past_directories: u64,
-    #[serde(default)]
-    pub(super) past_entries: u64,
+    /// The directories that had not changed since the earlier inventory, and the entries copied
+    /// from it.
+    #[serde(default, rename = "past_directories")]
+    pub(super) reused_directories: u64,
+    #[serde(default, rename = "past_entries")]
+    pub(super) reused_entries: u64,
 }
 
-/// How far the walk has come.
+/// The position of the walk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Place {
-    /// Of the operand being walked, or walked last.
+pub(super) struct ScanPosition {
+    /// The index of the operand that is being walked, or was walked last.
     pub(super) root: usize,
-    /// Operands that are done.
+    /// The number of operands that are done.
     pub(super) roots_done: usize,
     pub(super) next_id: i64,
-    /// Outermost first.
-    pub(super) stack: Vec<Frame>,
-    /// The path of the innermost, in hexadecimal.
+    /// The open directories, outermost first.
+    pub(super) stack: Vec<DirFrame>,
+    /// The path of the innermost open directory; in the file, in hexadecimal.
     #[serde(serialize_with = "hex", deserialize_with = "from_hex")]
     pub(super) path: Vec<u8>,
-    pub(super) tally: Tally,
+    #[serde(rename = "tally")]
+    pub(super) counts: ScanCounts,
 }
 
-/// `journal.json`.
+/// The contents of `journal.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) format: u32,
-    /// The operands.
+    /// The operands, as bytes.
     pub(super) roots: Vec<Vec<u8>>,
     pub(super) one_file_system: bool,
     pub(super) options: BTreeMap<String, String>,
-    #[serde(default)]
-    pub(super) left_out: super::LeftOut,
-    /// Columns that take system calls of their own.
-    #[serde(default)]
-    pub(super) also: Also,
-    /// Where an earlier inventory is, whatever the directory that `--resume` is called from.
+    #[serde(default, rename = "left_out")]
+    pub(super) exclusions: super::Exclusions,
+    /// The optional columns.
+    #[serde(default, rename = "also")]
+    pub(super) optional_columns: OptionalColumns,
+    /// The absolute path of the earlier inventory, as a resuming run may have another working
+    /// directory.
     #[serde(default)]
     pub(super) since: Option<Vec<u8>>,
-    /// Permission bits of the files, once the inventory has its name.
+    /// Permission bits of the files of the finished inventory.
     #[serde(default)]
     pub(super) mode: Option<u32>,
     /// When the scan began, in seconds since 1970.
     pub(super) start: i64,
-    pub(super) place: Place,
-    pub(super) files: Vec<Listed>,
+    #[serde(rename = "place")]
+    pub(super) position: ScanPosition,
+    pub(super) files: Vec<ManifestFile>,
     pub(super) segment: u32,
     pub(super) users: BTreeSet<u32>,
     pub(super) groups: BTreeSet<u32>,
 }
 
 impl Journal {
-    /// Of a scan at its beginning.
+    /// Returns the journal of a scan that begins.
     pub(super) fn new(scan: &super::Scan, start: i64) -> Result<Self, Error> {
         Ok(Self {
             format: VERSION,
             roots: scan.roots.iter().map(|root| root.to_bytes().to_vec()).collect(),
             one_file_system: scan.one_file_system,
             options: scan.options.clone(),
-            left_out: scan.left_out.clone(),
-            also: scan.also,
+            exclusions: scan.exclusions.clone(),
+            optional_columns: scan.optional_columns,
             since: scan.since.as_deref().map(absolute).transpose()?,
             mode: scan.mode,
             start,
-            place: Place { next_id: 1, ..Place::default() },
+            position: ScanPosition { next_id: 1, ..ScanPosition::default() },
             files: Vec::new(),
             segment: 0,
             users: BTreeSet::new(),
@@ -123,7 +128,7 @@ impl Journal {
         })
     }
 
-    /// Reads the journal in `directory`.
+    /// Reads and checks the journal in `directory`.
     pub(super) fn read(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let failed = |error: io::Error| Error::new(Op::Read, &path, error);
@@ -132,23 +137,23 @@ impl Journal {
             return Err(damaged());
         }
         let text = fs::read(&path).map_err(failed)?;
-        let journal = unsealed(&text).ok_or_else(damaged)?;
+        let journal = verified_line(&text).ok_or_else(damaged)?;
         let journal: Self = serde_json::from_slice(journal).map_err(|_| damaged())?;
-        let sound = journal.format == VERSION && journal.place.is_sound(journal.roots.len());
+        let sound = journal.format == VERSION && journal.position.is_consistent(journal.roots.len());
         if sound { Ok(journal) } else { Err(damaged()) }
     }
 
-    /// Checks that `scan` is what was begun, as far as it says what that is.
-    pub(super) fn accepts(&self, scan: &super::Scan, directory: &Path) -> Result<(), Error> {
+    /// Checks that `scan` does not contradict the options of the scan that is resumed.
+    pub(super) fn check_options(&self, scan: &super::Scan, directory: &Path) -> Result<(), Error> {
         let refused =
             |what: &str| Err(Error::new(Op::Resume, directory, format!("it was begun with {what}")));
-        let is_same = |(given, known): (&CString, &Vec<u8>)| given.to_bytes() == &known[..];
+        let is_same = |(given, recorded): (&CString, &Vec<u8>)| given.to_bytes() == &recorded[..];
         let is_other =
             scan.roots.len() != self.roots.len() || !scan.roots.iter().zip(&self.roots).all(is_same);
         if !scan.roots.is_empty() && is_other {
             return refused("other operands");
         }
-        if !scan.also.is_empty() && scan.also != self.also {
+        if !scan.optional_columns.is_empty() && scan.optional_columns != self.optional_columns {
             return refused("another --also");
         }
         match &scan.since {
@@ -157,10 +162,10 @@ impl Journal {
         }
     }
 
-    /// Replaces the journal in `directory`; at every moment there is the old or the new one.
+    /// Replaces the journal in `directory`. At any moment either the old or the new journal exists.
     pub(super) fn write(&self, directory: &Path) -> Result<(), Error> {
         let (path, new) = (directory.join(NAME), directory.join(NEW));
-        self.write_sealed(&new).map_err(|error| Error::new(Op::Write, &new, error))?;
+        self.write_with_hash(&new).map_err(|error| Error::new(Op::Write, &new, error))?;
         point("journal-new");
         fs::rename(&new, &path).map_err(|error| Error::new(Op::Rename, &new, error))?;
         point("journal-renamed");
@@ -169,17 +174,17 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes it without a copy in memory: a deep tree has a long stack.
-    fn write_sealed(&self, path: &Path) -> io::Result<()> {
+    /// Writes the journal without a copy of its text in memory: a deep tree has a long stack.
+    fn write_with_hash(&self, path: &Path) -> io::Result<()> {
         let file = BufWriter::new(replace_private(path)?);
-        let mut sink = Hashing { file, hash: XxHash64::with_seed(0) };
+        let mut sink = HashingWriter { file, hash: XxHash64::with_seed(0) };
         serde_json::to_writer(&mut sink, self)?;
-        let Hashing { mut file, hash } = sink;
+        let HashingWriter { mut file, hash } = sink;
         write!(file, "\n{{\"xxh64\":\"{:016x}\"}}\n", hash.finish())?;
         file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     }
 
-    /// Takes the journal out of `directory`, if there is one.
+    /// Removes the journal from `directory`, if there is one.
     pub(super) fn remove(directory: &Path) -> Result<(), Error> {
         let path = directory.join(NAME);
         match fs::remove_file(&path) {
@@ -188,20 +193,21 @@ impl Journal {
         }
     }
 
-    /// The files that are written already, in `directory`.
-    pub(super) fn shelf(&self, directory: PathBuf) -> Shelf {
-        let mut shelf = Shelf::new(directory, self.files.clone(), self.segment, self.also);
-        (shelf.users, shelf.groups) = (self.users.clone(), self.groups.clone());
-        shelf
+    /// Returns a writer that continues after the files of the journal, in `directory`.
+    pub(super) fn segment_writer(&self, directory: PathBuf) -> SegmentWriter {
+        let mut writer =
+            SegmentWriter::new(directory, self.files.clone(), self.segment, self.optional_columns);
+        (writer.users, writer.groups) = (self.users.clone(), self.groups.clone());
+        writer
     }
 
-    /// Whether there is a journal in `directory`.
+    /// Returns whether there is a journal in `directory`.
     pub(super) fn is_in(directory: &Path) -> bool {
         directory.join(NAME).symlink_metadata().is_ok()
     }
 
-    /// Removes from `directory` what came after the checkpoint.
-    pub(super) fn clean(&self, directory: &Path) -> Result<(), Error> {
+    /// Removes the files from `directory` that were written after the checkpoint.
+    pub(super) fn remove_uncommitted(&self, directory: &Path) -> Result<(), Error> {
         let failed = |error: io::Error| Error::new(Op::Write, directory, error);
         for entry in fs::read_dir(directory).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
@@ -214,14 +220,15 @@ impl Journal {
         Ok(())
     }
 
-    /// What has been written of the directories on the stack, innermost first.
-    pub(super) fn known(&self, directory: &Path) -> Result<Vec<Known>, Error> {
-        let stack = &self.place.stack;
-        let mut known: HashMap<i64, Known> = stack.iter().map(|frame| (frame.id, Known::default())).collect();
-        // The one it is in is done by the time a directory is read again.
+    /// Returns the names that have been written for each open directory, innermost first.
+    pub(super) fn written_names(&self, directory: &Path) -> Result<Vec<WrittenNames>, Error> {
+        let stack = &self.position.stack;
+        let mut written_names: HashMap<i64, WrittenNames> =
+            stack.iter().map(|frame| (frame.id, WrittenNames::default())).collect();
+        // The directory on the stack below this one is finished by the time this one is read again.
         for (frame, below) in stack.iter().zip(1..) {
-            if let Some(name) = self.place.name(below) {
-                known.entry(frame.id).or_default().0.insert(name.to_vec());
+            if let Some(name) = self.position.name(below) {
+                written_names.entry(frame.id).or_default().0.insert(name.to_vec());
             }
         }
         for (table, column) in [(Table::Dirs, "parent_id"), (Table::Entries, "dir_id")] {
@@ -230,20 +237,22 @@ impl Journal {
                     let (ids, names) = (group.numbers(column)?, group.texts("name")?);
                     let raw = group.texts("name_raw")?;
                     for row in 0..group.rows() {
-                        let Some(known) = ids.get(row).and_then(|id| known.get_mut(&id)) else { continue };
+                        let Some(written) = ids.get(row).and_then(|id| written_names.get_mut(&id)) else {
+                            continue;
+                        };
                         let name = raw.get(row).or(names.get(row)).unwrap_or_default().to_vec();
-                        known.0.insert(name);
+                        written.0.insert(name);
                     }
                     Ok(())
                 })?;
             }
         }
-        let within = &stack[..self.place.levels_in_reach()];
-        Ok(within.iter().rev().map(|frame| known.remove(&frame.id).unwrap_or_default()).collect())
+        let within = &stack[..self.position.reachable_levels()];
+        Ok(within.iter().rev().map(|frame| written_names.remove(&frame.id).unwrap_or_default()).collect())
     }
 }
 
-/// Appends a name to the path of the directory it is in; where the name begins.
+/// Appends a name to the path of its directory. Returns the offset of the name.
 pub(super) fn join(path: &mut Vec<u8>, name: &[u8]) -> usize {
     if path.last().is_some_and(|last| *last != b'/') {
         path.push(b'/');
@@ -253,13 +262,14 @@ pub(super) fn join(path: &mut Vec<u8>, name: &[u8]) -> usize {
     start
 }
 
-impl Place {
-    /// How many directories of the stack have paths that can be opened.
-    pub(super) fn levels_in_reach(&self) -> usize {
+impl ScanPosition {
+    /// Returns the number of directories on the stack, from the outermost on, whose paths can be
+    /// opened.
+    pub(super) fn reachable_levels(&self) -> usize {
         (0..self.stack.len()).take_while(|level| self.path_of(*level).len() <= PATH_BYTES_MAX).count()
     }
 
-    /// The path of the directory at `level` of the stack.
+    /// Returns the path of the directory at `level` of the stack.
     pub(super) fn path_of(&self, level: usize) -> &[u8] {
         let end = self.stack.get(level + 1).map_or(self.path.len(), |below| below.above);
         &self.path[..end]
@@ -270,8 +280,8 @@ impl Place {
         Some(&self.path_of(level)[frame.name..])
     }
 
-    /// Whether the numbers fit together: they come from a file.
-    fn is_sound(&self, roots: usize) -> bool {
+    /// Returns whether the offsets and numbers, which come from a file, are consistent.
+    fn is_consistent(&self, roots: usize) -> bool {
         let mut end = 0;
         let nested = self.stack.iter().all(|frame| {
             let inside = end <= frame.above && frame.above <= frame.name && frame.name <= self.path.len();
@@ -282,19 +292,19 @@ impl Place {
     }
 }
 
-/// Where an inventory is, whatever directory a later run is called from.
+/// Returns the absolute path of an inventory, which does not depend on the working directory.
 fn absolute(path: &Path) -> Result<Vec<u8>, Error> {
     let path = path.canonicalize().map_err(|error| Error::new(Op::Read, path, error))?;
     Ok(path.into_os_string().into_vec())
 }
 
-/// Hashes what is written.
-struct Hashing<W> {
+/// Hashes everything that is written.
+struct HashingWriter<W> {
     file: W,
     hash: XxHash64,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hash.write(&bytes[..written]);
@@ -306,14 +316,14 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// The first line of a journal, if its hash is what the second says.
-fn unsealed(text: &[u8]) -> Option<&[u8]> {
+/// Returns the first line of a journal, if the second line has its hash.
+fn verified_line(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().position(|byte| *byte == b'\n')?;
     let (journal, line) = text.split_at(end);
     (line == format!("\n{{\"xxh64\":\"{:016x}\"}}\n", hash(journal)).as_bytes()).then_some(journal)
 }
 
-/// Bytes in hexadecimal: half of what a list of numbers takes.
+/// Serializes bytes in hexadecimal, which takes half the size of a list of numbers.
 fn hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     serializer.serialize_str(
@@ -338,25 +348,25 @@ mod tests {
     #[test]
     fn a_journal_is_believed_only_as_it_was_written() {
         let top = tempfile::tempdir().unwrap();
-        let place = Place { next_id: 1, path: b"a/\xff".to_vec(), ..Place::default() };
+        let position = ScanPosition { next_id: 1, path: b"a/\xff".to_vec(), ..ScanPosition::default() };
         let journal = Journal {
             format: VERSION,
             roots: vec![b"a".to_vec()],
             one_file_system: false,
             options: BTreeMap::new(),
-            left_out: crate::scan::LeftOut::default(),
-            also: Also::default(),
+            exclusions: crate::scan::Exclusions::default(),
+            optional_columns: OptionalColumns::default(),
             since: None,
             mode: None,
             start: 7,
-            place,
+            position,
             files: Vec::new(),
             segment: 0,
             users: BTreeSet::new(),
             groups: BTreeSet::new(),
         };
         journal.write(top.path()).unwrap();
-        assert_eq!(Journal::read(top.path()).unwrap().place.path, b"a/\xff");
+        assert_eq!(Journal::read(top.path()).unwrap().position.path, b"a/\xff");
         let path = top.path().join(NAME);
         let text = fs::read(&path).unwrap();
         for at in 0..text.len() {

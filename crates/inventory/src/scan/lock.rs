@@ -1,9 +1,9 @@
 //! The lock of an inventory that is being written: the file `lock` in its directory, held until the
-//! process ends, so that no two scans or merges write to one directory.
+//! process ends. It keeps two scans or merges from writing to one directory.
 //!
-//! It is flock(2)'s. On NFS Linux makes that a lock of the server's, seen by all clients; with the
-//! mount options `nolock` and `local_lock=flock` it is seen on this machine only. Where a
-//! filesystem has no locks, a warning says so.
+//! The lock is that of flock(2). On NFS, Linux makes it a lock of the server, which all clients
+//! see; with the mount options `nolock` and `local_lock=flock` only this machine sees it. On a
+//! filesystem without locks, a warning is reported.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,25 +15,26 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::store::{Error, Op};
 
-/// Its name in the directory of the inventory.
+/// The name of the lock in the directory of the inventory.
 pub(super) const NAME: &str = "lock";
-/// Each try fails only where a holder ends between two calls.
+/// Most attempts. An attempt is repeated only if the holder ends between two system calls.
 const TRIES: usize = 16;
-/// The cause of an error where another process holds the lock.
+/// The cause of the error if another process holds the lock.
 pub(crate) const BUSY: &str = "another scan or merge is writing to it";
 
-/// A lock that is held.
+/// A held lock.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// The kernel lets go of the lock when this is closed, however the process ends.
+    /// The kernel releases the lock when this file is closed, however the process ends.
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of `directory`. `warn` gets a warning where its filesystem has no locks.
+    /// Takes the lock of `directory`. `warn` is called with a warning if its filesystem has no
+    /// locks.
     ///
     /// # Errors
-    /// If another process holds it, or if the file cannot be made.
+    /// If another process holds the lock, or the file cannot be created.
     pub(crate) fn take(directory: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let failed = |error: io::Error| Error::new(Op::Lock, directory, error);
@@ -50,8 +51,7 @@ impl Lock {
                 }
                 Err(errno) => return Err(failed(errno.into())),
             }
-            // Between both calls its holder may have removed the file, or given the directory its
-            // name.
+            // Between the two calls the holder may have removed the file, or renamed the directory.
             if is_at(&file, &path).map_err(failed)? {
                 return Ok(Self { _file: file });
             }
@@ -59,7 +59,8 @@ impl Lock {
         Err(Error::new(Op::Lock, directory, BUSY))
     }
 
-    /// Whether another process holds the lock of `directory`, as far as that can be told.
+    /// Returns whether another process holds the lock of `directory`, as far as that can be
+    /// determined.
     pub(crate) fn is_held(directory: &Path) -> bool {
         let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
         let file = OpenOptions::new().write(true).custom_flags(nofollow).open(directory.join(NAME));
@@ -67,7 +68,7 @@ impl Lock {
         matches!(locked, Ok(Err(Errno::WOULDBLOCK)))
     }
 
-    /// Takes the lock's file out of `directory`, and lets go of it.
+    /// Removes the lock file from `directory`, and releases the lock.
     pub(crate) fn remove(self, directory: &Path) -> Result<(), Error> {
         let path: PathBuf = directory.join(NAME);
         match fs::remove_file(&path) {
@@ -83,7 +84,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(nofollow).open(path)
 }
 
-/// Whether `file` is the one at `path`.
+/// Returns whether `file` is the file at `path`.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(found) => {

@@ -1,15 +1,15 @@
-//! Scans trees into an inventory: workers make rows of what they find, the calling thread puts
+//! Scans trees into an inventory: workers convert entries to rows, the calling thread puts
 //! directories and their sums together in the order of the walk, and another thread writes. Where
 //! no threads can be started, the calling thread does all of it.
 
-mod consume;
+mod consumer;
+mod earlier;
 mod journal;
 mod lock;
-mod pace;
-mod part;
-mod past;
-mod select;
-mod visit;
+mod part_dir;
+mod rate_limit;
+mod selection;
+mod visitor;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
@@ -25,144 +25,146 @@ use fathom_walk::{Choice, Errno, Fields, Follow, Leaps, Options, Progress, Summa
 use crate::Owners;
 use crate::fault::point;
 use crate::store::{
-    Also, ByDir, Completeness, Error, Manifest, Op, Root, Since, VERSION, Writer, check_files,
+    BatchWriter, Completeness, EntriesByDir, Error, Manifest, ManifestRoot, Op, OptionalColumns,
+    ReuseSummary, VERSION, check_files,
 };
-pub(crate) use consume::TIME;
-use consume::Taker;
+use consumer::ScanConsumer;
+pub(crate) use consumer::TIME;
+use earlier::EarlierDirs;
 use journal::Journal;
 pub(crate) use lock::{BUSY, Lock};
-pub(crate) use pace::Pace;
-use part::{Left, Part};
-pub(crate) use part::{make, part_of, publish};
-use past::Past;
-pub use select::{LeftOut, Selection, Selector};
-use visit::{Known, Maker};
+use part_dir::{PartDir, PartState};
+pub(crate) use part_dir::{create_part_dir, part_path, publish};
+pub(crate) use rate_limit::RateLimiter;
+pub use selection::{Exclusions, Selection, SelectionFn};
+use visitor::{RowVisitor, WrittenNames};
 
-/// Options in a manifest that say what was left out: [`Scan::options`] has them.
-pub const LEFT_OUT: [&str; 3] = ["exclude", "ignore-vcs", "max-depth"];
+/// The options in a manifest that say what was excluded, from [`Scan::options`].
+pub const EXCLUSION_OPTIONS: [&str; 3] = ["exclude", "ignore-vcs", "max-depth"];
 
-/// What to scan, and how.
+/// The options of a scan.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// The trees.
+    /// The roots of the trees.
     pub roots: Vec<CString>,
     /// The I/O model.
     pub choice: Choice,
-    /// This many workers, whatever the model would have.
+    /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
-    /// What is known beforehand of devices.
+    /// Hints on devices from earlier measurements.
     pub leaps: Leaps,
-    /// No more directories under way at once than this.
+    /// Most directories that are read at once.
     pub in_flight_max: Option<usize>,
-    /// Look at no more than so many entries a second.
+    /// Most entries that are examined in a second.
     pub rate: Option<u64>,
-    /// Leave out what is on other filesystems than its root.
+    /// Whether directories on other filesystems than that of their root are left out.
     pub one_file_system: bool,
-    /// Leave out this as well.
-    pub left_out: LeftOut,
-    /// Decides on that.
-    pub selector: Selector,
-    /// Columns that take system calls of their own.
-    pub also: Also,
-    /// Names of owners.
+    /// The entries that are left out.
+    pub exclusions: Exclusions,
+    /// Creates the selection that applies `exclusions`.
+    pub selector: SelectionFn,
+    /// The optional columns.
+    pub optional_columns: OptionalColumns,
+    /// The names of owners.
     pub owners: Owners,
-    /// End after this time with what there is.
+    /// The time after which the scan ends, with an incomplete inventory.
     pub deadline: Option<Duration>,
-    /// An earlier inventory: what is in a directory that has not changed since is taken from it.
+    /// The path of an earlier inventory, from which the entries of unchanged directories are
+    /// copied.
     pub since: Option<PathBuf>,
-    /// Entries after which what there is is put on the disk for good, for another run to go on from there.
+    /// The number of entries after which a checkpoint is written, from which another run can
+    /// resume.
     pub checkpoint_entries: u64,
-    /// Permission bits of its files, where others than their owner may read it.
+    /// Permission bits of the files of the finished inventory; `None` lets only the owner read it.
     pub mode: Option<u32>,
-    /// What was asked for, for the manifest.
+    /// The options as the user gave them, for the manifest.
     pub options: BTreeMap<String, String>,
-    /// End soon with what there is, once this is set.
+    /// Ends the scan early, with an incomplete inventory, when it is set.
     pub stop: Arc<AtomicBool>,
 }
 
 /// A failed operation on an entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The operation that failed: `access`, `read`, `record a time of`, `read the project of` or `list
-    /// the extended attributes of`.
-    pub deed: &'static str,
-    /// What it is about.
+    /// The operation that failed: `access`, `read`, `record a time of`, `read the project of` or
+    /// `list the extended attributes of`.
+    pub operation: &'static str,
+    /// The path of the entry.
     pub path: Vec<u8>,
-    /// Why.
+    /// The cause.
     pub errno: Errno,
 }
 
-/// How a scan went.
+/// The result of a scan.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The manifest written.
+pub struct ScanOutcome {
+    /// The manifest that was written.
     pub manifest: Manifest,
-    /// How the walk went.
+    /// The summary of the walk.
     pub summary: Summary,
 }
 
-/// Whoever wants to know of a scan while it runs.
-pub trait Watch {
-    /// Called every few milliseconds.
+/// Observes a scan while it runs.
+pub trait Observer {
+    /// Reports progress. Called every few milliseconds.
     fn progress(&mut self, progress: Progress);
-    /// Something could not be read.
+    /// Reports an entry or a directory that could not be read.
     fn problem(&mut self, problem: &Problem);
-    /// Something is wrong that takes nothing from the inventory.
+    /// Reports a warning, which does not affect the inventory.
     fn warning(&mut self, _message: &[u8]) {}
 }
 
 /// Scans into the new directory `out`.
 ///
 /// # Errors
-/// If there is an `out`, or a `.part` of it that another scan has written to or is writing to, if
-/// either cannot be made or written, or if the walk cannot start. What goes wrong within the trees
-/// is in the inventory.
-pub fn scan(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, Error> {
-    part::free(out)?;
-    let (journal, past) = beginning(scan)?;
-    let part = Part::begin(out, watch)?;
-    begin(scan, journal, past, part, watch)
+/// If `out` exists, or a `.part` of it that another scan has written to or is writing to, if either
+/// cannot be created or written, or if the walk cannot start. Errors within the trees are recorded
+/// in the inventory.
+pub fn scan(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<ScanOutcome, Error> {
+    part_dir::check_absent(out)?;
+    let (journal, earlier) = new_journal(scan)?;
+    let part = PartDir::begin(out, observer)?;
+    begin_scan(scan, journal, earlier, part, observer)
 }
 
-/// Goes on with the scan that was to make `out` and was ended, be it by its deadline or by a loss
-/// of power. The roots, and whether it stays on one filesystem, are those of the earlier run. Where
-/// there is nothing to go on with, begins one of the roots of `scan`.
+/// Resumes the scan into `out` that was ended before, be it by its deadline or by a loss of power.
+/// The roots, and whether it stays on one filesystem, are those of the earlier run. If there is
+/// nothing to resume, begins a scan of the roots of `scan`.
 ///
 /// # Errors
-/// As [`scan()`]; if there is nothing to go on with and `scan` has no roots; or if it has others
-/// than were begun with.
-pub fn resume(scan: &Scan, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, Error> {
-    let Some(part) = Part::reopen(out, watch)? else {
-        let (journal, past) = beginning_at(scan, out)?;
-        let part = Part::begin(out, watch)?;
-        return begin(scan, journal, past, part, watch);
+/// As [`scan()`]; if there is nothing to resume and `scan` has no roots; or if it contradicts the
+/// options of the earlier run.
+pub fn resume(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<ScanOutcome, Error> {
+    let Some(part) = PartDir::reopen(out, observer)? else {
+        let (journal, earlier) = new_journal_at(scan, out)?;
+        let part = PartDir::begin(out, observer)?;
+        return begin_scan(scan, journal, earlier, part, observer);
     };
-    match part.left()? {
-        Left::Whole(manifest) => {
+    match part.state()? {
+        PartState::Whole(manifest) => {
             let mode = scan.mode.or_else(|| Journal::read(part.directory()).ok()?.mode);
             part.publish(&manifest, mode)?;
-            Ok(Outcome { manifest: *manifest, summary: Summary { complete: true, ..Summary::default() } })
+            Ok(ScanOutcome { manifest: *manifest, summary: Summary { complete: true, ..Summary::default() } })
         }
-        Left::Nothing => {
-            let (journal, past) = beginning_at(scan, part.directory())?;
-            begin(scan, journal, past, part, watch)
+        PartState::Nothing => {
+            let (journal, earlier) = new_journal_at(scan, part.directory())?;
+            begin_scan(scan, journal, earlier, part, observer)
         }
-        Left::Journal(journal) => go_on_from(scan, *journal, part, watch),
+        PartState::Journal(journal) => resume_scan(scan, *journal, part, observer),
     }
 }
 
-/// The data of an earlier inventory that the walk uses; `None` without one.
-type Earlier = Option<(Past, ByDir)>;
+/// The earlier inventory; `None` without `--since`.
+type EarlierInventory = Option<(EarlierDirs, EntriesByDir)>;
 
-/// The journal of a scan that is to begin, and what the earlier inventory has, if there is to be
-/// one.
-fn beginning(scan: &Scan) -> Result<(Journal, Earlier), Error> {
+/// Returns the journal of a scan that begins, and the earlier inventory, if there is to be one.
+fn new_journal(scan: &Scan) -> Result<(Journal, EarlierInventory), Error> {
     let journal = Journal::new(scan, seconds(SystemTime::now()))?;
-    let past = past(&journal)?;
-    Ok((journal, past))
+    let earlier = read_earlier(&journal)?;
+    Ok((journal, earlier))
 }
 
-fn beginning_at(scan: &Scan, path: &Path) -> Result<(Journal, Earlier), Error> {
+fn new_journal_at(scan: &Scan, path: &Path) -> Result<(Journal, EarlierInventory), Error> {
     if scan.roots.is_empty() {
         return Err(Error::new(
             Op::Resume,
@@ -170,95 +172,102 @@ fn beginning_at(scan: &Scan, path: &Path) -> Result<(Journal, Earlier), Error> {
             "there is nothing to go on with, and no operand to begin with",
         ));
     }
-    beginning(scan)
+    new_journal(scan)
 }
 
-/// What the earlier inventory has, if there is to be one.
-fn past(journal: &Journal) -> Result<Earlier, Error> {
+/// Reads the earlier inventory, if there is to be one.
+fn read_earlier(journal: &Journal) -> Result<EarlierInventory, Error> {
     let Some(path) = journal.since.as_deref() else { return Ok(None) };
     let path = Path::new(OsStr::from_bytes(path));
-    let Manifest { options: then, also, .. } = Manifest::read(path)?;
-    if !also.contains(journal.also) {
+    let Manifest { options: then, optional_columns, .. } = Manifest::read(path)?;
+    if !optional_columns.contains(journal.optional_columns) {
         return Err(Error::new(
             Op::Read,
             path,
-            format!("--also asks for '{}', and it has not all of that", journal.also),
+            format!("--also asks for '{}', and it has not all of that", journal.optional_columns),
         ));
     }
-    if LEFT_OUT.iter().any(|option| then.get(*option) != journal.options.get(*option)) {
+    if EXCLUSION_OPTIONS.iter().any(|option| then.get(*option) != journal.options.get(*option)) {
         return Err(Error::new(
             Op::Read,
             path,
             "it was made with other exclusions, which --since cannot tell from changes",
         ));
     }
-    Past::read(path).map(Some)
+    EarlierDirs::read(path).map(Some)
 }
 
-fn begin(
+fn begin_scan(
     scan: &Scan,
     journal: Journal,
-    past: Earlier,
-    part: Part,
-    watch: &mut dyn Watch,
-) -> Result<Outcome, Error> {
-    // From now on there is something to go on from.
+    earlier: EarlierInventory,
+    part: PartDir,
+    observer: &mut dyn Observer,
+) -> Result<ScanOutcome, Error> {
+    // With a journal, the directory can be resumed from.
     journal.write(part.directory())?;
-    go_on(scan, journal, (Vec::new(), past), part, watch)
+    run_scan(scan, journal, (Vec::new(), earlier), part, observer)
 }
 
-/// Goes on from a journal, once all that it lists is known to be there.
-fn go_on_from(scan: &Scan, journal: Journal, part: Part, watch: &mut dyn Watch) -> Result<Outcome, Error> {
+/// Resumes from a journal, after checking that all files it lists exist and are as they were
+/// written.
+fn resume_scan(
+    scan: &Scan,
+    journal: Journal,
+    part: PartDir,
+    observer: &mut dyn Observer,
+) -> Result<ScanOutcome, Error> {
     let directory = part.directory();
-    journal.accepts(scan, directory)?;
+    journal.check_options(scan, directory)?;
     check_files(directory, &journal.files)?;
-    journal.clean(directory)?;
+    journal.remove_uncommitted(directory)?;
     point("part-cleaned");
     let roots = journal.roots.iter().map(|root| CString::new(root.as_slice())).collect::<Result<_, _>>();
     let roots = roots.map_err(|error| Error::new(Op::Read, directory, error))?;
     let (one_file_system, options) = (journal.one_file_system, journal.options.clone());
-    let (left_out, mode, also) = (journal.left_out.clone(), scan.mode.or(journal.mode), journal.also);
-    let scan = Scan { roots, one_file_system, options, left_out, mode, also, ..scan.clone() };
-    let known = journal.known(directory)?;
-    let past = past(&journal)?;
-    go_on(&scan, journal, (known, past), part, watch)
+    let (exclusions, mode, optional_columns) =
+        (journal.exclusions.clone(), scan.mode.or(journal.mode), journal.optional_columns);
+    let scan = Scan { roots, one_file_system, options, exclusions, mode, optional_columns, ..scan.clone() };
+    let written = journal.written_names(directory)?;
+    let earlier = read_earlier(&journal)?;
+    run_scan(&scan, journal, (written, earlier), part, observer)
 }
 
-fn go_on(
+fn run_scan(
     scan: &Scan,
     journal: Journal,
-    (known, past): (Vec<Known>, Earlier),
-    part: Part,
-    watch: &mut dyn Watch,
-) -> Result<Outcome, Error> {
+    (written, earlier): (Vec<WrittenNames>, EarlierInventory),
+    part: PartDir,
+    observer: &mut dyn Observer,
+) -> Result<ScanOutcome, Error> {
     let directory = part.directory();
-    let writer = Writer::start(journal.shelf(directory.to_owned()));
+    let writer = BatchWriter::start(journal.segment_writer(directory.to_owned()));
     let progress = std::cell::Cell::new(Progress::default());
-    let past = past.map(|(past, by_dir)| (Arc::new(past), by_dir));
-    let pace = scan.rate.map(|rate| Arc::new(Pace::new(rate)));
-    let selection = (scan.selector)(&scan.left_out);
-    let maker = Maker {
-        known,
-        pace: pace.clone(),
-        past: past.as_ref().map(|(past, _)| past.clone()),
+    let earlier = earlier.map(|(earlier, by_dir)| (Arc::new(earlier), by_dir));
+    let rate_limit = scan.rate.map(|rate| Arc::new(RateLimiter::new(rate)));
+    let selection = (scan.selector)(&scan.exclusions);
+    let visitor = RowVisitor {
+        written,
+        rate_limit: rate_limit.clone(),
+        earlier: earlier.as_ref().map(|(earlier, _)| earlier.clone()),
         selection: selection.clone(),
-        max_depth: scan.left_out.max_depth,
-        also: scan.also,
+        max_depth: scan.exclusions.max_depth,
+        optional_columns: scan.optional_columns,
     };
-    let opens = selection.as_ref().is_some_and(|selection| selection.looks_into_directories());
+    let opens = selection.as_ref().is_some_and(|selection| selection.inspects_directories());
     let options = Options { whole: opens, ..walk_options(&journal, scan) };
     let (start, since) = (journal.start, journal.since.clone());
-    let own = directory.symlink_metadata().ok().map(|own| (own.dev(), own.ino()));
-    let taker = Taker::new(scan, journal, writer, (watch, &progress), past);
-    let mut taker = taker.with_pace(pace).without(own);
-    taker.selection = selection;
-    let ended = run(options, maker, &mut taker, &mut |now| progress.set(now));
+    let out_id = directory.symlink_metadata().ok().map(|out| (out.dev(), out.ino()));
+    let consumer = ScanConsumer::new(scan, journal, writer, (observer, &progress), earlier);
+    let mut consumer = consumer.with_rate_limit(rate_limit).excluding(out_id);
+    consumer.selection = selection;
+    let ended = run(options, visitor, &mut consumer, &mut |now| progress.set(now));
     let complete = ended.as_ref().is_ok_and(|summary| summary.complete);
-    let (written, found) = taker.end(complete);
-    // What could not be written is the cause of what follows.
-    let shelf = written?;
+    let (written, counts) = consumer.end(complete);
+    // A write error causes the errors after it: report it first.
+    let writer = written?;
     let summary = ended.map_err(|error| Error::new(Op::Walk, directory, error))?;
-    let files = shelf.finish(&scan.owners)?;
+    let files = writer.finish(&scan.owners)?;
     point("tables-finished");
     let manifest = Manifest {
         format: VERSION,
@@ -266,27 +275,27 @@ fn go_on(
         host: host(),
         roots: scan.roots.iter().map(root).collect(),
         options: scan.options.clone(),
-        also: scan.also,
+        optional_columns: scan.optional_columns,
         start,
         end: seconds(SystemTime::now()),
-        entries: found.entries,
-        completeness: Completeness { stopped: stopped(scan, &summary), ..found.completeness },
-        since: since.as_deref().map(|path| Since {
+        entries: counts.entries,
+        completeness: Completeness { stopped: stopped(scan, &summary), ..counts.completeness },
+        since: since.as_deref().map(|path| ReuseSummary {
             path: String::from_utf8_lossy(path).into_owned(),
-            directories: found.past_directories,
-            entries: found.past_entries,
+            directories: counts.reused_directories,
+            entries: counts.reused_entries,
         }),
         files,
     };
     manifest.write(directory)?;
     point("manifest-written");
     part.publish(&manifest, scan.mode)?;
-    Ok(Outcome { manifest, summary })
+    Ok(ScanOutcome { manifest, summary })
 }
 
 fn walk_options(journal: &Journal, scan: &Scan) -> Options {
     let fields = Fields::ALL.and(Fields::BIRTH).and(Fields::ATTRIBUTES);
-    // A client's cache does not know what has changed.
+    // Metadata in the cache of a network client may be older than the changes.
     let fields = if journal.since.is_some() { fields.and(Fields::FRESH) } else { fields };
     Options {
         choice: scan.choice,
@@ -294,8 +303,8 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
         roots: Follow::No,
         links: Follow::No,
         fields,
-        // Those at the last level are not opened.
-        stat_dirs: scan.left_out.max_depth.is_some(),
+        // Directories at the depth limit are not opened, so their metadata is requested by name.
+        stat_dirs: scan.exclusions.max_depth.is_some(),
         once: false,
         loose: true,
         whole: false,
@@ -318,7 +327,7 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-fn root(path: &CString) -> Root {
+fn root(path: &CString) -> ManifestRoot {
     use std::fmt::Write;
     let bytes = path.to_bytes();
     let hex = std::str::from_utf8(bytes).is_err().then(|| {
@@ -327,5 +336,5 @@ fn root(path: &CString) -> Root {
             hex
         })
     });
-    Root { path: String::from_utf8_lossy(bytes).into_owned(), path_hex: hex, filesystem: None }
+    ManifestRoot { path: String::from_utf8_lossy(bytes).into_owned(), path_hex: hex, filesystem: None }
 }

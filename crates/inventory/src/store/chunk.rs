@@ -1,20 +1,21 @@
-//! What workers make of the entries of a directory: rows of plain numbers, and their names one after the other.
+//! The rows that workers make of the entries of a directory: fixed-size numbers, and one buffer for
+//! all names.
 
 use std::borrow::Cow;
 
 use fathom_walk::{Attributes, Errno, FileType, Meta, Stamp};
 use serde::{Deserialize, Serialize};
 
-use super::also::{Extra, Failed};
+use super::optional::{OptionalErrors, OptionalValues};
 
-/// No value, in [`Row::born`].
+/// Marks a missing value of [`EntryRow::btime`].
 const NEVER: i64 = i64::MIN;
-/// No value, in [`Row::attributes`].
+/// Marks a missing value of [`EntryRow::attributes`].
 const UNREPORTED: u8 = u8::MAX;
 
-/// An entry.
+/// The metadata of an entry, as the tables have it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(crate) struct EntryRow {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
     pub(crate) size: i64,
@@ -23,24 +24,25 @@ pub(crate) struct Row {
     pub(crate) nlink: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// Access, modification and change, in microseconds since 1970.
+    /// Access, modification and change time, in microseconds since 1970.
     pub(crate) micros: [i64; 3],
-    /// Nanoseconds beyond that, below 1000.
+    /// The nanoseconds of these times beyond the microsecond, below 1000.
     pub(crate) nanos: [u16; 3],
-    born: i64,
+    #[serde(rename = "born")]
+    btime: i64,
     name_len: u16,
     link_len: u16,
-    /// Why there is no metadata; 0 if there is.
+    /// The error because of which there is no metadata; 0 if there is.
     pub(crate) errno: u16,
     attributes: u8,
     #[serde(skip)]
     pub(crate) file_type: FileType,
 }
 
-/// Times that microseconds in 64 bits can say.
+/// The range of times in microseconds that 64 bits can hold, without the mark of a missing value.
 const MICROS: std::ops::RangeInclusive<i64> = i64::MIN + 1..=i64::MAX;
 
-impl Row {
+impl EntryRow {
     pub(crate) fn new(file_type: FileType, meta: Result<&Meta, Errno>) -> Self {
         let (known, errno) = match meta {
             Ok(meta) => (*meta, 0),
@@ -58,7 +60,7 @@ impl Row {
             gid: known.gid,
             micros: times.map(|(micros, _)| micros),
             nanos: times.map(|(_, nanos)| nanos),
-            born: known.born.map_or(NEVER, |born| micros(born).0),
+            btime: known.born.map_or(NEVER, |btime| micros(btime).0),
             name_len: 0,
             link_len: 0,
             errno,
@@ -67,111 +69,115 @@ impl Row {
         }
     }
 
-    /// The attributes, if any are reported.
+    /// Returns the attributes, if the filesystem reported any.
     pub(crate) fn attributes(&self) -> Option<Attributes> {
         Attributes::from_bits(self.attributes)
     }
 
-    /// Whether a time is that of the end of the range, as its own is beyond.
+    /// Returns whether a time is an end of the range, which stands for all times beyond it.
     pub(crate) fn is_out_of_range(&self) -> bool {
         let is_end = |micros: &i64| micros == MICROS.start() || micros == MICROS.end();
-        self.micros.iter().chain(&self.born()).any(is_end)
+        self.micros.iter().chain(&self.btime()).any(is_end)
     }
 
-    /// When it was made, in microseconds since 1970.
-    pub(crate) fn born(&self) -> Option<i64> {
-        (self.born != NEVER).then_some(self.born)
+    /// Returns the creation time, in microseconds since 1970.
+    pub(crate) fn btime(&self) -> Option<i64> {
+        (self.btime != NEVER).then_some(self.btime)
     }
 }
 
-/// A point in time in microseconds, and the nanoseconds beyond. What 64 bits do not hold is the end of what they do.
+/// Returns a time in microseconds, and the nanoseconds beyond. A time that 64 bits cannot hold
+/// becomes an end of the range.
 pub(crate) fn micros(stamp: Stamp) -> (i64, u16) {
     let micros = i128::from(stamp.sec) * 1_000_000 + i128::from(stamp.nsec / 1000);
     let bounded = micros.clamp(i128::from(*MICROS.start()), i128::from(*MICROS.end()));
     (bounded as i64, (stamp.nsec % 1000) as u16)
 }
 
-/// What entries come to.
+/// The sums over entries of a directory or a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sums {
+pub(crate) struct EntryTotals {
     pub(crate) files: u64,
     pub(crate) dirs: u64,
     pub(crate) others: u64,
     pub(crate) size: i64,
     pub(crate) blocks: u64,
-    pub(crate) modified: Option<i64>,
-    pub(crate) changed: Option<i64>,
+    #[serde(rename = "modified")]
+    pub(crate) max_mtime: Option<i64>,
+    #[serde(rename = "changed")]
+    pub(crate) max_ctime: Option<i64>,
 }
 
-impl Sums {
+impl EntryTotals {
     pub(crate) fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.dirs += other.dirs;
         self.others += other.others;
         self.size = self.size.saturating_add(other.size);
         self.blocks = self.blocks.saturating_add(other.blocks);
-        self.modified = self.modified.max(other.modified);
-        self.changed = self.changed.max(other.changed);
+        self.max_mtime = self.max_mtime.max(other.max_mtime);
+        self.max_ctime = self.max_ctime.max(other.max_ctime);
     }
 
-    fn count(&mut self, row: &Row) {
+    fn count(&mut self, row: &EntryRow) {
         let regular = row.file_type == FileType::Regular;
         self.files += u64::from(regular);
         self.others += u64::from(!regular);
         if row.errno == 0 {
             self.size = self.size.saturating_add(row.size);
             self.blocks = self.blocks.saturating_add(row.blocks);
-            self.modified = self.modified.max(Some(row.micros[1]));
-            self.changed = self.changed.max(Some(row.micros[2]));
+            self.max_mtime = self.max_mtime.max(Some(row.micros[1]));
+            self.max_ctime = self.max_ctime.max(Some(row.micros[2]));
         }
     }
 }
 
-/// Values of columns that were asked for, of one row.
+/// The optional columns of one row.
 #[derive(Clone, Copy, Debug)]
-struct More {
+struct OptionalRow {
     project: Option<u32>,
     xattrs_len: Option<u32>,
     acl: Option<bool>,
-    failed: Failed,
+    failed: OptionalErrors,
 }
 
-/// Entries of one directory, without its subdirectories.
+/// Rows of one directory, without its subdirectories.
 #[derive(Debug, Default)]
-pub(crate) struct Chunk {
-    rows: Vec<Row>,
-    /// Of each row its name, then what the link holds, then names of extended attributes.
+pub(crate) struct RowChunk {
+    rows: Vec<EntryRow>,
+    /// For each row the name, then the target of a link, then the names of extended attributes.
     text: Vec<u8>,
-    /// As many as rows, or none where nobody asked for these columns.
-    more: Vec<More>,
-    pub(crate) sums: Sums,
+    /// The optional columns of each row; empty if the scan has none.
+    optional: Vec<OptionalRow>,
+    pub(crate) sums: EntryTotals,
 }
 
-impl Chunk {
+impl RowChunk {
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.rows.reserve_exact(rows);
         self.text.reserve(rows * 16);
     }
 
-    /// Adds an entry; `link` is what a symbolic link holds.
+    /// Adds an entry. `link` is the target of a symbolic link.
     pub(crate) fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
-        // The kernel's names have 255 bytes at most, and links 4095.
-        self.push_row(Row::new(file_type, meta), name, link);
+        // The kernel limits names to 255 bytes and link targets to 4095, so the lengths fit.
+        self.push_row(EntryRow::new(file_type, meta), name, link);
     }
 
-    /// Adds the columns that were asked for of the entry pushed last: of every one, or of none.
-    pub(crate) fn push_extra(&mut self, extra: &Extra<'_>) {
-        let Extra { project, acl, failed, .. } = *extra;
-        // A list of names has 64 KiB at most, and a byte takes four in its text.
-        let xattrs_len = extra.xattrs.as_deref().and_then(|xattrs| xattrs.len().try_into().ok());
-        if let (Some(xattrs), Some(_)) = (&extra.xattrs, xattrs_len) {
+    /// Adds the optional columns of the entry that was pushed last. They have to be added for every
+    /// entry of a chunk or for none.
+    pub(crate) fn push_optional(&mut self, optional_values: &OptionalValues<'_>) {
+        let OptionalValues { project, acl, failed, .. } = *optional_values;
+        // The kernel limits a list of names to 64 KiB. A byte takes up to four in the text form.
+        let xattrs_len = optional_values.xattrs.as_deref().and_then(|xattrs| xattrs.len().try_into().ok());
+        if let (Some(xattrs), Some(_)) = (&optional_values.xattrs, xattrs_len) {
             self.text.extend_from_slice(xattrs.as_bytes());
         }
-        self.more.push(More { project, xattrs_len, acl, failed });
+        self.optional.push(OptionalRow { project, xattrs_len, acl, failed });
     }
 
-    /// Adds `row`, unless a name or link is longer than any.
-    pub(crate) fn push_row(&mut self, mut row: Row, name: &[u8], link: &[u8]) -> bool {
+    /// Adds `row` and returns true, unless the name or the link is too long.
+    pub(crate) fn push_row(&mut self, mut row: EntryRow, name: &[u8], link: &[u8]) -> bool {
         let (Ok(name_len), Ok(link_len)) = (name.len().try_into(), link.len().try_into()) else {
             return false;
         };
@@ -183,12 +189,12 @@ impl Chunk {
         true
     }
 
-    /// Calls what is on device `from` on device `to`.
+    /// Replaces the device number `from` by `to`.
     pub(crate) fn renumber(&mut self, from: u64, to: u64) {
         self.rows.iter_mut().filter(|row| row.dev == from).for_each(|row| row.dev = to);
     }
 
-    /// Does so with many, of which none is found in the others.
+    /// Replaces many device numbers at once, each of which is looked up once.
     pub(crate) fn renumber_all(&mut self, devices: &[(u64, u64)]) {
         if devices.iter().all(|(from, to)| from == to) {
             return;
@@ -203,38 +209,45 @@ impl Chunk {
         self.rows.len()
     }
 
-    /// Bytes of names, link targets and names of extended attributes.
+    /// Returns the number of bytes of names, link targets and lists of extended attributes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>()
+        self.rows.capacity() * size_of::<EntryRow>()
             + self.text.capacity()
-            + self.more.capacity() * size_of::<More>()
+            + self.optional.capacity() * size_of::<OptionalRow>()
     }
 
-    /// The rows with their names and links.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Row, &[u8], &[u8])> {
+    /// Iterates over the rows with their names and link targets.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8])> {
         self.iter_all().map(|(row, name, link, _)| (row, name, link))
     }
 
-    /// The same with the columns that were asked for.
-    pub(crate) fn iter_all(&self) -> impl Iterator<Item = (&Row, &[u8], &[u8], Option<Extra<'_>>)> {
+    /// Iterates over the rows with names, link targets and optional columns.
+    pub(crate) fn iter_all(
+        &self,
+    ) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8], Option<OptionalValues<'_>>)> {
         let mut text = self.text.as_slice();
         self.rows.iter().enumerate().map(move |(at, row)| {
             let (name, rest) = text.split_at(usize::from(row.name_len));
             let (link, rest) = rest.split_at(usize::from(row.link_len));
             text = rest;
-            let extra = self.more.get(at).map(|more| {
-                let xattrs = more.xattrs_len.map(|len| {
+            let optional_values = self.optional.get(at).map(|optional| {
+                let xattrs = optional.xattrs_len.map(|len| {
                     let (xattrs, rest) = text.split_at(len as usize);
                     text = rest;
                     Cow::Borrowed(std::str::from_utf8(xattrs).unwrap_or_default())
                 });
-                Extra { project: more.project, xattrs, acl: more.acl, failed: more.failed }
+                OptionalValues {
+                    project: optional.project,
+                    xattrs,
+                    acl: optional.acl,
+                    failed: optional.failed,
+                }
             });
-            (row, name, link, extra)
+            (row, name, link, optional_values)
         })
     }
 }
@@ -245,7 +258,7 @@ mod tests {
 
     #[test]
     fn rows_come_out_with_their_names() {
-        let mut chunk = Chunk::default();
+        let mut chunk = RowChunk::default();
         let meta =
             Meta { size: 7, blocks: 8, modified: Stamp { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
         chunk.push(b"a", FileType::Regular, Ok(&meta), b"");
@@ -253,32 +266,36 @@ mod tests {
         chunk.push(b"gone", FileType::Regular, Err(Errno::NOENT), b"");
         let found: Vec<_> = chunk.iter().map(|(row, name, link)| (row.errno, name, link)).collect();
         assert_eq!(found, [(0, &b"a"[..], &b""[..]), (0, b"link", b"to"), (2, b"gone", b"")]);
-        let sums = Sums { files: 2, others: 1, size: 14, blocks: 16, ..chunk.sums };
+        let sums = EntryTotals { files: 2, others: 1, size: 14, blocks: 16, ..chunk.sums };
         assert_eq!(chunk.sums, sums);
-        assert_eq!(chunk.sums.modified, Some(-1));
+        assert_eq!(chunk.sums.max_mtime, Some(-1));
     }
 
     #[test]
-    fn what_was_asked_for_comes_out_with_its_row() {
-        let mut chunk = Chunk::default();
-        let extras = [
-            Extra { project: Some(7), xattrs: Some("user.a".into()), ..Extra::default() },
-            Extra { acl: Some(true), failed: Failed { project: 5, xattrs: 0 }, ..Extra::default() },
-            Extra { xattrs: Some("".into()), ..Extra::default() },
+    fn optional_values_come_out_with_their_row() {
+        let mut chunk = RowChunk::default();
+        let optional_values = [
+            OptionalValues { project: Some(7), xattrs: Some("user.a".into()), ..OptionalValues::default() },
+            OptionalValues {
+                acl: Some(true),
+                failed: OptionalErrors { project: 5, xattrs: 0 },
+                ..OptionalValues::default()
+            },
+            OptionalValues { xattrs: Some("".into()), ..OptionalValues::default() },
         ];
-        for (name, extra) in [b"a", b"b", b"c"].into_iter().zip(&extras) {
+        for (name, optional_values) in [b"a", b"b", b"c"].into_iter().zip(&optional_values) {
             chunk.push(name, FileType::Symlink, Ok(&Meta::default()), b"to");
-            chunk.push_extra(extra);
+            chunk.push_optional(optional_values);
         }
-        let found: Vec<_> = chunk.iter_all().map(|(_, name, link, extra)| (name, link, extra)).collect();
-        let [a, b, c] = extras;
-        let expected =
-            [(&b"a"[..], a), (b"b", b), (b"c", c)].map(|(name, extra)| (name, &b"to"[..], Some(extra)));
+        let found: Vec<_> = chunk.iter_all().map(|(_, name, link, values)| (name, link, values)).collect();
+        let [a, b, c] = optional_values;
+        let expected = [(&b"a"[..], a), (b"b", b), (b"c", c)]
+            .map(|(name, optional_values)| (name, &b"to"[..], Some(optional_values)));
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn times_go_to_the_ends_of_what_there_is() {
+    fn times_out_of_range_become_an_end_of_the_range() {
         assert_eq!(micros(Stamp { sec: 1, nsec: 1_234_567 }), (1_001_234, 567));
         assert_eq!(micros(Stamp { sec: -1, nsec: 999_999_999 }), (-1, 999));
         assert_eq!(micros(Stamp { sec: i64::MAX, nsec: 0 }).0, i64::MAX);
@@ -288,12 +305,12 @@ mod tests {
     #[test]
     fn a_time_beyond_the_range_is_known_to_be_one() {
         let row = |sec| {
-            Row::new(FileType::Regular, Ok(&Meta { changed: Stamp { sec, nsec: 0 }, ..Meta::default() }))
+            EntryRow::new(FileType::Regular, Ok(&Meta { changed: Stamp { sec, nsec: 0 }, ..Meta::default() }))
         };
         assert!(!row(0).is_out_of_range() && !row(9_000_000_000_000).is_out_of_range());
         assert!(row(10_000_000_000_000).is_out_of_range() && row(i64::MIN).is_out_of_range());
-        let born = Meta { born: Some(Stamp { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
-        assert!(Row::new(FileType::Regular, Ok(&born)).is_out_of_range());
-        assert!(!Row::new(FileType::Regular, Err(Errno::IO)).is_out_of_range());
+        let btime = Meta { born: Some(Stamp { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
+        assert!(EntryRow::new(FileType::Regular, Ok(&btime)).is_out_of_range());
+        assert!(!EntryRow::new(FileType::Regular, Err(Errno::IO)).is_out_of_range());
     }
 }

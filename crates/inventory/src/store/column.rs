@@ -1,128 +1,131 @@
-//! Columns while they are filled: the values of a row group, one buffer a column and no heap object a row.
+//! Column buffers of a row group that is being written: one buffer for each column, and no
+//! allocation for a row.
 
 use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 
-use super::also::Also;
+use super::optional::OptionalColumns;
 
-/// What a column holds.
+/// The value type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// A signed 32-bit number.
     Int32,
     /// An unsigned 32-bit number.
     Uint32,
     /// A signed 64-bit number.
     Int64,
-    /// Microseconds since 1970, UTC.
+    /// Microseconds since 1970, in UTC.
     Micros,
     /// UTF-8.
     Text,
     /// Any bytes.
     Bytes,
-    /// True or false.
+    /// A truth value.
     Bool,
 }
 
-/// How a column is put in few bytes.
+/// The encoding of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
-    /// Differences between neighbours.
+pub(crate) enum ColumnEncoding {
+    /// Differences between neighbours (`DELTA_BINARY_PACKED`).
     Delta,
-    /// Each value once, then which.
+    /// Each distinct value once, and indices (`RLE_DICTIONARY`).
     Dictionary,
-    /// What a text shares with the beginning of the one before is left out.
+    /// The length of the prefix shared with the text before, and the rest (`DELTA_BYTE_ARRAY`).
     Front,
-    /// All lengths, then all bytes.
+    /// All lengths, then all bytes (`DELTA_LENGTH_BYTE_ARRAY`).
     Lengths,
 }
 
-/// One column of a table.
+/// The specification of a column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spec {
+pub(crate) struct ColumnSpec {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) packing: Packing,
-    /// Rows may have no value.
-    pub(crate) optional: bool,
-    /// The first format that has the column.
+    pub(crate) kind: ColumnKind,
+    pub(crate) encoding: ColumnEncoding,
+    /// Whether rows may have no value.
+    pub(crate) nullable: bool,
+    /// The first format version that has the column.
     pub(crate) since: u32,
-    /// The first format in which rows may have no value.
-    pub(crate) optional_since: u32,
-    /// Files have the column only if it was asked for.
-    pub(crate) is_asked: bool,
+    /// The first format version in which rows may have no value.
+    pub(crate) nullable_since: u32,
+    /// Whether files have the column only if the scan had the option for it.
+    pub(crate) is_optional: bool,
 }
 
-impl Spec {
-    pub(crate) const fn new(name: &'static str, kind: Kind, packing: Packing) -> Self {
-        Self { name, kind, packing, optional: false, since: 1, optional_since: 1, is_asked: false }
+impl ColumnSpec {
+    pub(crate) const fn new(name: &'static str, kind: ColumnKind, encoding: ColumnEncoding) -> Self {
+        Self { name, kind, encoding, nullable: false, since: 1, nullable_since: 1, is_optional: false }
     }
 
-    pub(crate) const fn optional(self) -> Self {
-        Self { optional: true, ..self }
+    pub(crate) const fn nullable(self) -> Self {
+        Self { nullable: true, ..self }
     }
 
-    /// Marks a column that files of formats before `format` do not have.
+    /// Sets the first format version that has the column.
     pub(crate) const fn since(self, format: u32) -> Self {
         Self { since: format, ..self }
     }
 
-    /// Marks a column that has a value in every row of files of formats before `format`.
-    pub(crate) const fn optional_since(self, format: u32) -> Self {
-        Self { optional: true, optional_since: format, ..self }
+    /// Makes the column nullable from this format version on. Earlier files have a value in every
+    /// row.
+    pub(crate) const fn nullable_since(self, format: u32) -> Self {
+        Self { nullable: true, nullable_since: format, ..self }
     }
 
-    /// Marks a column that files have only if it was asked for.
-    pub(crate) const fn asked(self) -> Self {
-        Self { is_asked: true, optional: true, ..self }
+    /// Marks a column that files have only if the scan had the option for it.
+    pub(crate) const fn optional(self) -> Self {
+        Self { is_optional: true, nullable: true, ..self }
     }
 
-    /// Whether files have the column where those of `also` were asked for.
-    pub(crate) fn is_in(&self, also: Also) -> bool {
-        !self.is_asked || also.has(self.name)
+    /// Returns whether files have the column, if the scan had the options for `optional_columns`.
+    pub(crate) fn is_in(&self, optional_columns: OptionalColumns) -> bool {
+        !self.is_optional || optional_columns.has_column(self.name)
     }
 
-    /// Whether rows of a file of `format` may have no value.
-    pub(crate) const fn is_optional_in(&self, format: u32) -> bool {
-        self.optional && format >= self.optional_since
+    /// Returns whether rows of a file of this format version may have no value.
+    pub(crate) const fn is_nullable_in(&self, format: u32) -> bool {
+        self.nullable && format >= self.nullable_since
     }
 }
 
-/// A filled column.
-pub(crate) trait Fill {
-    /// Writes the values, and forgets them.
-    fn put(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()>;
-    /// Forgets the values.
+/// The buffer of a column.
+pub(crate) trait ColumnBuffer {
+    /// Writes the values to `column`, and clears the buffer.
+    fn write_to(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()>;
+    /// Clears the buffer.
     fn clear(&mut self);
 }
 
-/// Numbers, and which rows have one: a level is 1 or 0. A column that is never without has no levels.
+/// A buffer of numbers. The definition level of a row is 1 if it has a value and 0 if not; a
+/// required column has no levels.
 #[derive(Debug)]
-pub(crate) struct Numbers<T: DataType> {
+pub(crate) struct PrimitiveBuffer<T: DataType> {
     values: Vec<T::T>,
     levels: Vec<i16>,
 }
 
-pub(crate) type Bools = Numbers<BoolType>;
-pub(crate) type Int32s = Numbers<Int32Type>;
-pub(crate) type Int64s = Numbers<Int64Type>;
+pub(crate) type BoolBuffer = PrimitiveBuffer<BoolType>;
+pub(crate) type Int32Buffer = PrimitiveBuffer<Int32Type>;
+pub(crate) type Int64Buffer = PrimitiveBuffer<Int64Type>;
 
-impl<T: DataType> Default for Numbers<T> {
+impl<T: DataType> Default for PrimitiveBuffer<T> {
     fn default() -> Self {
         Self { values: Vec::new(), levels: Vec::new() }
     }
 }
 
-impl<T: DataType> Numbers<T> {
-    /// In a column that is never without.
+impl<T: DataType> PrimitiveBuffer<T> {
+    /// Adds a value to a required column.
     pub(crate) fn push(&mut self, value: T::T) {
         self.values.push(value);
     }
 
-    /// In a column that may be without.
-    pub(crate) fn push_some(&mut self, value: Option<T::T>) {
+    /// Adds a value, or none, to a nullable column.
+    pub(crate) fn push_option(&mut self, value: Option<T::T>) {
         self.levels.push(i16::from(value.is_some()));
         self.values.extend(value);
     }
@@ -132,8 +135,8 @@ fn levels(levels: &[i16]) -> Option<&[i16]> {
     (!levels.is_empty()).then_some(levels)
 }
 
-impl<T: DataType> Fill for Numbers<T> {
-    fn put(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
+impl<T: DataType> ColumnBuffer for PrimitiveBuffer<T> {
+    fn write_to(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
         column.typed::<T>().write_batch(&self.values, levels(&self.levels), None)?;
         self.clear();
         Ok(())
@@ -145,30 +148,30 @@ impl<T: DataType> Fill for Numbers<T> {
     }
 }
 
-/// Texts or bytes, one after the other.
+/// A buffer of texts or byte strings, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextBuffer {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     levels: Vec<i16>,
 }
 
-impl Texts {
-    /// In a column that is never without.
+impl TextBuffer {
+    /// Adds a value to a required column.
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
-    /// In a column that may be without.
-    pub(crate) fn push_some(&mut self, text: Option<&[u8]>) {
+    /// Adds a value, or none, to a nullable column.
+    pub(crate) fn push_option(&mut self, text: Option<&[u8]>) {
         self.levels.push(i16::from(text.is_some()));
         text.into_iter().for_each(|text| self.push(text));
     }
 }
 
-impl Fill for Texts {
-    fn put(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
+impl ColumnBuffer for TextBuffer {
+    fn write_to(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let values: Vec<ByteArray> =

@@ -1,40 +1,44 @@
-//! The table `dirs`: a row for each directory, with the sums of what is in it and of all that is below. Rows come when
-//! everything below is known, so a directory's row follows those of its subdirectories.
+//! The table `dirs`: a row for each directory, with the sums over its entries and over everything
+//! below it. The row is written once everything below is known, so it follows those of the
+//! subdirectories.
 
-use super::also::Extra;
-use super::chunk::{Row, Sums};
-use super::column::{Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
-use super::entries::{META, META_COLUMNS, MetaColumns};
-use super::table::Columns;
-use super::text::readable;
+use super::chunk::{EntryRow, EntryTotals};
+use super::column::{
+    ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
+};
+use super::entries::{META, META_COLUMNS, MetaBuffer};
+use super::optional::OptionalValues;
+use super::parquet_writer::TableBuffer;
+use super::text::to_text;
 
-/// The longest path that the tables have, in bytes: the kernel takes no longer one (`PATH_MAX`
-/// without its NUL). The sum of all paths of a deep tree grows with the square of its depth, so
-/// longer ones are put together from names when they are read.
+/// The longest path in the tables, in bytes: the kernel accepts no longer one (`PATH_MAX` without
+/// its NUL). The total length of all paths of a deep tree grows with the square of its depth, so
+/// longer paths are joined from the names when they are read.
 pub(crate) const PATH_BYTES_MAX: usize = 4095;
 
-/// How far a directory is known.
+/// The completeness of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// All of its entries are there.
+pub enum DirState {
+    /// The inventory has all of its entries.
     Complete,
-    /// Some of its entries are there.
+    /// The inventory has some of its entries.
     Partial,
-    /// None of its entries is there.
+    /// The inventory has none of its entries.
     Failed,
-    /// It is one of its own ancestors, or was to be left out: none of its entries is there, and none is missing.
+    /// The scan left out its entries, or it is one of its own ancestors. The inventory has none of
+    /// its entries, and none is missing.
     Skipped,
 }
 
-impl State {
+impl DirState {
     const ALL: [Self; 4] = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
 
-    /// The state that has this word in the table.
+    /// Returns the state that has this word in the table.
     pub(crate) fn from_word(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
     }
 
-    /// The word for it in the table.
+    /// Returns the word for the state in the table.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -46,149 +50,149 @@ impl State {
     }
 }
 
-/// One row.
+/// A row of `dirs`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dir<'a> {
-    /// Its place among all directories in the order of the walk, from 1 on.
+pub(crate) struct DirRow<'a> {
+    /// The index of the directory in the order of the walk, from 1 on.
     pub(crate) id: i64,
     pub(crate) parent: Option<i64>,
-    /// The last of the directories below it, or itself.
+    /// The number of the last directory below it, or its own.
     pub(crate) last: i64,
     pub(crate) root: i32,
     pub(crate) depth: i32,
     pub(crate) name: &'a [u8],
-    /// None if it is too long for the table.
+    /// The path; `None` if it is too long for the table.
     pub(crate) path: Option<&'a [u8]>,
-    pub(crate) meta: Option<&'a Row>,
-    /// Values of columns that were asked for.
-    pub(crate) extra: Option<&'a Extra<'a>>,
-    pub(crate) own: &'a Sums,
-    pub(crate) below: &'a Sums,
-    /// When it was read, in microseconds since 1970.
+    pub(crate) meta: Option<&'a EntryRow>,
+    /// The values of the optional columns.
+    pub(crate) optional_values: Option<&'a OptionalValues<'a>>,
+    pub(crate) own: &'a EntryTotals,
+    pub(crate) below: &'a EntryTotals,
+    /// The time at which it was read, in microseconds since 1970.
     pub(crate) scanned: i64,
-    pub(crate) state: State,
+    pub(crate) state: DirState,
     pub(crate) errno: Option<i32>,
 }
 
-/// Rows to be written.
+/// The buffered rows of a row group.
 #[derive(Default)]
-pub(crate) struct Dirs {
+pub(crate) struct DirsBuffer {
     rows: usize,
-    ids: [Int64s; 4],
-    root: Int32s,
-    depth: Int32s,
-    names: [Texts; 4],
+    ids: [Int64Buffer; 4],
+    root: Int32Buffer,
+    depth: Int32Buffer,
+    names: [TextBuffer; 4],
     text_bytes: usize,
-    meta: MetaColumns,
-    own: [Int64s; 7],
-    below: [Int64s; 6],
-    scanned: Int64s,
-    state: Texts,
-    errno: Int32s,
+    meta: MetaBuffer,
+    own: [Int64Buffer; 7],
+    below: [Int64Buffer; 6],
+    scanned: Int64Buffer,
+    state: TextBuffer,
+    errno: Int32Buffer,
 }
 
-impl Dirs {
-    pub(crate) fn push(&mut self, dir: &Dir<'_>) {
+impl DirsBuffer {
+    pub(crate) fn push(&mut self, dir: &DirRow<'_>) {
         self.rows += 1;
         let [id, parent, pre, post] = &mut self.ids;
         id.push(dir.id);
-        parent.push_some(dir.parent);
+        parent.push_option(dir.parent);
         pre.push(dir.id);
         post.push(dir.last);
         self.root.push(dir.root);
         self.depth.push(dir.depth);
         self.push_names(dir);
-        self.meta.push(dir.meta, dir.extra);
+        self.meta.push(dir.meta, dir.optional_values);
         push_sums(&mut self.own, dir.own);
         push_sums(&mut self.below, dir.below);
         self.scanned.push(dir.scanned);
         self.state.push(dir.state.word().as_bytes());
-        self.errno.push_some(dir.errno);
+        self.errno.push_option(dir.errno);
     }
 
-    fn push_names(&mut self, dir: &Dir<'_>) {
+    fn push_names(&mut self, dir: &DirRow<'_>) {
         let [name, name_raw, path, path_raw] = &mut self.names;
-        let (text, raw) = readable(dir.name);
+        let (text, raw) = to_text(dir.name);
         name.push(text.as_bytes());
-        name_raw.push_some(raw);
+        name_raw.push_option(raw);
         push_text(dir.path, path, path_raw);
-        let xattrs = dir.extra.and_then(|extra| extra.xattrs.as_deref());
+        let xattrs = dir.optional_values.and_then(|values| values.xattrs.as_deref());
         self.text_bytes += dir.name.len() + dir.path.map_or(0, <[u8]>::len) + xattrs.map_or(0, str::len);
     }
 
-    /// Bytes of names and paths since they were last written.
+    /// Returns the number of bytes of names and paths since the last row group.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 }
 
-/// The path as the tables have it; none if it is too long.
+/// Returns the path for the table; `None` if it is too long.
 pub(crate) fn stored_path(path: &[u8]) -> Option<&[u8]> {
     Some(path).filter(|path| path.len() <= PATH_BYTES_MAX)
 }
 
-/// Appends a text, if there is one, and its bytes where it is not UTF-8.
-pub(crate) fn push_text(bytes: Option<&[u8]>, text: &mut Texts, raw: &mut Texts) {
-    let readable = bytes.map(readable);
-    text.push_some(readable.as_ref().map(|(text, _)| text.as_bytes()));
-    raw.push_some(readable.and_then(|(_, raw)| raw));
+/// Adds a text, or none, and its bytes where it is not UTF-8.
+pub(crate) fn push_text(bytes: Option<&[u8]>, text: &mut TextBuffer, raw: &mut TextBuffer) {
+    let converted = bytes.map(to_text);
+    text.push_option(converted.as_ref().map(|(text, _)| text.as_bytes()));
+    raw.push_option(converted.and_then(|(_, raw)| raw));
 }
 
-/// The columns take as many of the sums as there are of them.
-fn push_sums(columns: &mut [Int64s], sums: &Sums) {
+/// Adds the sums. `columns` for a subtree have one time less.
+fn push_sums(columns: &mut [Int64Buffer], sums: &EntryTotals) {
     let numbers = [sums.files, sums.dirs, sums.others].map(u64::cast_signed);
     for (column, number) in columns.iter_mut().zip(numbers) {
         column.push(number);
     }
     columns[3].push(sums.size);
     columns[4].push(sums.blocks.cast_signed());
-    for (column, time) in columns[5..].iter_mut().zip([sums.modified, sums.changed]) {
-        column.push_some(time);
+    for (column, time) in columns[5..].iter_mut().zip([sums.max_mtime, sums.max_ctime]) {
+        column.push_option(time);
     }
 }
 
-const fn number(name: &'static str) -> Spec {
-    Spec::new(name, Kind::Int64, Packing::Delta)
+const fn number(name: &'static str) -> ColumnSpec {
+    ColumnSpec::new(name, ColumnKind::Int64, ColumnEncoding::Delta)
 }
 
-const fn time(name: &'static str) -> Spec {
-    Spec::new(name, Kind::Micros, Packing::Delta)
+const fn time(name: &'static str) -> ColumnSpec {
+    ColumnSpec::new(name, ColumnKind::Micros, ColumnEncoding::Delta)
 }
 
-const BEFORE: [Spec; 10] = [
+const BEFORE: [ColumnSpec; 10] = [
     number("dir_id"),
-    number("parent_id").optional(),
+    number("parent_id").nullable(),
     number("pre"),
     number("post"),
-    Spec::new("root", Kind::Int32, Packing::Dictionary),
-    Spec::new("depth", Kind::Int32, Packing::Delta),
-    Spec::new("name", Kind::Text, Packing::Front),
-    Spec::new("name_raw", Kind::Bytes, Packing::Lengths).optional(),
-    Spec::new("path", Kind::Text, Packing::Front).optional_since(2),
-    Spec::new("path_raw", Kind::Bytes, Packing::Lengths).optional(),
+    ColumnSpec::new("root", ColumnKind::Int32, ColumnEncoding::Dictionary),
+    ColumnSpec::new("depth", ColumnKind::Int32, ColumnEncoding::Delta),
+    ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front),
+    ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
+    ColumnSpec::new("path", ColumnKind::Text, ColumnEncoding::Front).nullable_since(2),
+    ColumnSpec::new("path_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
 ];
 
-const AFTER: [Spec; 16] = [
+const AFTER: [ColumnSpec; 16] = [
     number("n_files"),
     number("n_dirs"),
     number("n_other"),
     number("sum_size"),
     number("sum_blocks"),
-    time("max_mtime").optional(),
-    time("max_ctime").optional(),
+    time("max_mtime").nullable(),
+    time("max_ctime").nullable(),
     number("t_files"),
     number("t_dirs"),
     number("t_other"),
     number("t_size"),
     number("t_blocks"),
-    time("t_max_mtime").optional(),
+    time("t_max_mtime").nullable(),
     time("scanned"),
-    Spec::new("state", Kind::Text, Packing::Dictionary),
-    Spec::new("errno", Kind::Int32, Packing::Dictionary).optional(),
+    ColumnSpec::new("state", ColumnKind::Text, ColumnEncoding::Dictionary),
+    ColumnSpec::new("errno", ColumnKind::Int32, ColumnEncoding::Dictionary).nullable(),
 ];
 
-impl Columns for Dirs {
-    const SPECS: &'static [Spec] = &{
+impl TableBuffer for DirsBuffer {
+    const SPECS: &'static [ColumnSpec] = &{
         let mut specs = [BEFORE[0]; BEFORE.len() + META_COLUMNS + AFTER.len()];
         let mut at = 0;
         while at < specs.len() {
@@ -204,17 +208,18 @@ impl Columns for Dirs {
         specs
     };
 
-    fn fields(&mut self) -> Vec<&mut dyn Fill> {
+    fn buffers(&mut self) -> Vec<&mut dyn ColumnBuffer> {
         let Self { rows, ids, root, depth, names, text_bytes, meta, own, below, scanned, state, errno } =
             self;
         (*rows, *text_bytes) = (0, 0);
-        let mut fields: Vec<&mut dyn Fill> = ids.iter_mut().map(|column| column as &mut dyn Fill).collect();
-        fields.extend([root as &mut dyn Fill, depth]);
-        fields.extend(names.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.extend(meta.fields());
-        fields.extend(own.iter_mut().chain(below).map(|column| column as &mut dyn Fill));
-        fields.extend([scanned as &mut dyn Fill, state, errno]);
-        fields
+        let mut buffers: Vec<&mut dyn ColumnBuffer> =
+            ids.iter_mut().map(|column| column as &mut dyn ColumnBuffer).collect();
+        buffers.extend([root as &mut dyn ColumnBuffer, depth]);
+        buffers.extend(names.iter_mut().map(|column| column as &mut dyn ColumnBuffer));
+        buffers.extend(meta.buffers());
+        buffers.extend(own.iter_mut().chain(below).map(|column| column as &mut dyn ColumnBuffer));
+        buffers.extend([scanned as &mut dyn ColumnBuffer, state, errno]);
+        buffers
     }
 
     fn rows(&self) -> usize {

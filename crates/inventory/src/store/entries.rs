@@ -1,119 +1,123 @@
-//! The table `entries`: a row for each entry that is no directory, below the row of its directory in `dirs`.
+//! The table `entries`: a row for each entry that is not a directory, with the number of its
+//! directory in `dirs`.
 
-use super::also::Extra;
-use super::chunk::{Chunk, Row};
-use super::column::{Bools, Fill, Int32s, Int64s, Kind, Packing, Spec, Texts};
-use super::table::Columns;
-use super::text::{extension, readable};
+use super::chunk::{EntryRow, RowChunk};
+use super::column::{
+    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
+};
+use super::optional::OptionalValues;
+use super::parquet_writer::TableBuffer;
+use super::text::{extension, to_text};
 use crate::entry::type_letter;
 use fathom_walk::Attributes;
 
-/// Rows to be written.
+/// The buffered rows of a row group.
 #[derive(Default)]
-pub(crate) struct Entries {
+pub(crate) struct EntriesBuffer {
     rows: usize,
-    dir_id: Int64s,
-    name: Texts,
-    name_raw: Texts,
-    ext: Texts,
-    file_type: Texts,
-    meta: MetaColumns,
-    link: Texts,
-    link_raw: Texts,
-    errno: Int32s,
+    dir_id: Int64Buffer,
+    name: TextBuffer,
+    name_raw: TextBuffer,
+    ext: TextBuffer,
+    file_type: TextBuffer,
+    meta: MetaBuffer,
+    link: TextBuffer,
+    link_raw: TextBuffer,
+    errno: Int32Buffer,
 }
 
-impl Entries {
-    /// Adds the rows of a directory.
-    pub(crate) fn extend(&mut self, dir_id: i64, chunk: &Chunk) {
+impl EntriesBuffer {
+    /// Adds the rows of a chunk, which are in the directory `dir_id`.
+    pub(crate) fn extend(&mut self, dir_id: i64, chunk: &RowChunk) {
         self.rows += chunk.len();
-        for (row, name, link, extra) in chunk.iter_all() {
+        for (row, name, link, optional_values) in chunk.iter_all() {
             self.dir_id.push(dir_id);
-            let (text, raw) = readable(name);
+            let (text, raw) = to_text(name);
             self.name.push(text.as_bytes());
-            self.name_raw.push_some(raw);
-            self.ext.push_some(extension(&text, &mut [0; 16]));
+            self.name_raw.push_option(raw);
+            self.ext.push_option(extension(&text, &mut [0; 16]));
             self.file_type.push(&[type_letter(row.file_type)]);
-            self.meta.push(Some(row).filter(|row| row.errno == 0), extra.as_ref());
-            let (text, raw) = readable(link);
-            self.link.push_some((!link.is_empty()).then_some(text.as_bytes()));
-            self.link_raw.push_some(raw);
-            self.errno.push_some((row.errno != 0).then(|| i32::from(row.errno)));
+            self.meta.push(Some(row).filter(|row| row.errno == 0), optional_values.as_ref());
+            let (text, raw) = to_text(link);
+            self.link.push_option((!link.is_empty()).then_some(text.as_bytes()));
+            self.link_raw.push_option(raw);
+            self.errno.push_option((row.errno != 0).then(|| i32::from(row.errno)));
         }
     }
 }
 
-/// What is known of an inode, if anything.
+/// The buffers of the columns that have inode metadata.
 #[derive(Default)]
-pub(crate) struct MetaColumns {
-    dev: Int64s,
-    ino: Int64s,
-    mode: Int32s,
-    uid: Int32s,
-    gid: Int32s,
-    nlink: Int32s,
-    size: Int64s,
-    blocks: Int64s,
-    micros: [Int64s; 3],
-    nanos: [Int32s; 3],
-    born: Int64s,
-    attributes: Texts,
-    project: Int32s,
-    xattrs: Texts,
-    acl: Bools,
+pub(crate) struct MetaBuffer {
+    dev: Int64Buffer,
+    ino: Int64Buffer,
+    mode: Int32Buffer,
+    uid: Int32Buffer,
+    gid: Int32Buffer,
+    nlink: Int32Buffer,
+    size: Int64Buffer,
+    blocks: Int64Buffer,
+    micros: [Int64Buffer; 3],
+    nanos: [Int32Buffer; 3],
+    btime: Int64Buffer,
+    attributes: TextBuffer,
+    project: Int32Buffer,
+    xattrs: TextBuffer,
+    acl: BoolBuffer,
 }
 
 pub(crate) const META_COLUMNS: usize = 19;
 
-/// The columns of [`MetaColumns`].
-pub(crate) const META: [Spec; META_COLUMNS] = [
-    Spec::new("dev", Kind::Int64, Packing::Dictionary).optional(),
-    Spec::new("ino", Kind::Int64, Packing::Delta).optional(),
-    Spec::new("mode", Kind::Uint32, Packing::Dictionary).optional(),
-    Spec::new("uid", Kind::Uint32, Packing::Dictionary).optional(),
-    Spec::new("gid", Kind::Uint32, Packing::Dictionary).optional(),
-    Spec::new("nlink", Kind::Uint32, Packing::Dictionary).optional(),
-    Spec::new("size", Kind::Int64, Packing::Delta).optional(),
-    Spec::new("blocks", Kind::Int64, Packing::Delta).optional(),
-    Spec::new("atime", Kind::Micros, Packing::Delta).optional(),
-    Spec::new("mtime", Kind::Micros, Packing::Delta).optional(),
-    Spec::new("ctime", Kind::Micros, Packing::Delta).optional(),
-    Spec::new("atime_ns", Kind::Int32, Packing::Delta).optional(),
-    Spec::new("mtime_ns", Kind::Int32, Packing::Delta).optional(),
-    Spec::new("ctime_ns", Kind::Int32, Packing::Delta).optional(),
-    Spec::new("btime", Kind::Micros, Packing::Delta).optional(),
-    Spec::new("attributes", Kind::Text, Packing::Dictionary).optional().since(3),
-    Spec::new("project", Kind::Uint32, Packing::Dictionary).asked(),
-    Spec::new("xattrs", Kind::Text, Packing::Dictionary).asked(),
-    Spec::new("acl", Kind::Bool, Packing::Dictionary).asked(),
+/// The columns of [`MetaBuffer`], in their order.
+pub(crate) const META: [ColumnSpec; META_COLUMNS] = [
+    ColumnSpec::new("dev", ColumnKind::Int64, ColumnEncoding::Dictionary).nullable(),
+    ColumnSpec::new("ino", ColumnKind::Int64, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("mode", ColumnKind::Uint32, ColumnEncoding::Dictionary).nullable(),
+    ColumnSpec::new("uid", ColumnKind::Uint32, ColumnEncoding::Dictionary).nullable(),
+    ColumnSpec::new("gid", ColumnKind::Uint32, ColumnEncoding::Dictionary).nullable(),
+    ColumnSpec::new("nlink", ColumnKind::Uint32, ColumnEncoding::Dictionary).nullable(),
+    ColumnSpec::new("size", ColumnKind::Int64, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("blocks", ColumnKind::Int64, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("atime", ColumnKind::Micros, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("mtime", ColumnKind::Micros, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("ctime", ColumnKind::Micros, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("atime_ns", ColumnKind::Int32, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("mtime_ns", ColumnKind::Int32, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("ctime_ns", ColumnKind::Int32, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("btime", ColumnKind::Micros, ColumnEncoding::Delta).nullable(),
+    ColumnSpec::new("attributes", ColumnKind::Text, ColumnEncoding::Dictionary).nullable().since(3),
+    ColumnSpec::new("project", ColumnKind::Uint32, ColumnEncoding::Dictionary).optional(),
+    ColumnSpec::new("xattrs", ColumnKind::Text, ColumnEncoding::Dictionary).optional(),
+    ColumnSpec::new("acl", ColumnKind::Bool, ColumnEncoding::Dictionary).optional(),
 ];
 
-impl MetaColumns {
-    pub(crate) fn push(&mut self, row: Option<&Row>, extra: Option<&Extra<'_>>) {
-        self.dev.push_some(row.map(|row| row.dev.cast_signed()));
-        self.ino.push_some(row.map(|row| row.ino.cast_signed()));
-        self.mode.push_some(row.map(|row| row.mode.cast_signed()));
-        self.uid.push_some(row.map(|row| row.uid.cast_signed()));
-        self.gid.push_some(row.map(|row| row.gid.cast_signed()));
-        self.nlink.push_some(row.map(|row| row.nlink.cast_signed()));
-        self.size.push_some(row.map(|row| row.size));
-        self.blocks.push_some(row.map(|row| row.blocks.cast_signed()));
+impl MetaBuffer {
+    pub(crate) fn push(&mut self, row: Option<&EntryRow>, optional_values: Option<&OptionalValues<'_>>) {
+        self.dev.push_option(row.map(|row| row.dev.cast_signed()));
+        self.ino.push_option(row.map(|row| row.ino.cast_signed()));
+        self.mode.push_option(row.map(|row| row.mode.cast_signed()));
+        self.uid.push_option(row.map(|row| row.uid.cast_signed()));
+        self.gid.push_option(row.map(|row| row.gid.cast_signed()));
+        self.nlink.push_option(row.map(|row| row.nlink.cast_signed()));
+        self.size.push_option(row.map(|row| row.size));
+        self.blocks.push_option(row.map(|row| row.blocks.cast_signed()));
         for (time, column) in self.micros.iter_mut().enumerate() {
-            column.push_some(row.map(|row| row.micros[time]));
+            column.push_option(row.map(|row| row.micros[time]));
         }
         for (time, column) in self.nanos.iter_mut().enumerate() {
-            column.push_some(row.map(|row| i32::from(row.nanos[time])));
+            column.push_option(row.map(|row| i32::from(row.nanos[time])));
         }
-        self.born.push_some(row.and_then(Row::born));
+        self.btime.push_option(row.and_then(EntryRow::btime));
         let mut text = [0; Attributes::TEXT_BYTES_MAX];
-        let attributes = row.and_then(Row::attributes);
-        self.attributes.push_some(attributes.map(|attributes| attributes.text(&mut text)));
-        self.project.push_some(extra.and_then(|extra| extra.project).map(u32::cast_signed));
-        self.xattrs.push_some(extra.and_then(|extra| extra.xattrs.as_deref()).map(str::as_bytes));
-        self.acl.push_some(extra.and_then(|extra| extra.acl));
+        let attributes = row.and_then(EntryRow::attributes);
+        self.attributes.push_option(attributes.map(|attributes| attributes.text(&mut text)));
+        self.project.push_option(optional_values.and_then(|values| values.project).map(u32::cast_signed));
+        self.xattrs
+            .push_option(optional_values.and_then(|values| values.xattrs.as_deref()).map(str::as_bytes));
+        self.acl.push_option(optional_values.and_then(|values| values.acl));
     }
 
-    pub(crate) fn fields(&mut self) -> Vec<&mut dyn Fill> {
+    pub(crate) fn buffers(&mut self) -> Vec<&mut dyn ColumnBuffer> {
         let Self {
             dev,
             ino,
@@ -125,45 +129,49 @@ impl MetaColumns {
             blocks,
             micros,
             nanos,
-            born,
+            btime,
             attributes,
             project,
             xattrs,
             acl,
         } = self;
-        let mut fields: Vec<&mut dyn Fill> = vec![dev, ino, mode, uid, gid, nlink, size, blocks];
-        fields.extend(micros.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.extend(nanos.iter_mut().map(|column| column as &mut dyn Fill));
-        fields.extend([born as &mut dyn Fill, attributes, project, xattrs, acl]);
-        fields
+        let mut buffers: Vec<&mut dyn ColumnBuffer> = vec![dev, ino, mode, uid, gid, nlink, size, blocks];
+        buffers.extend(micros.iter_mut().map(|column| column as &mut dyn ColumnBuffer));
+        buffers.extend(nanos.iter_mut().map(|column| column as &mut dyn ColumnBuffer));
+        buffers.extend([btime as &mut dyn ColumnBuffer, attributes, project, xattrs, acl]);
+        buffers
     }
 }
 
-impl Columns for Entries {
-    const SPECS: &'static [Spec] = &{
-        let mut specs = [Spec::new("dir_id", Kind::Int64, Packing::Delta); META_COLUMNS + 8];
-        specs[1] = Spec::new("name", Kind::Text, Packing::Front);
-        specs[2] = Spec::new("name_raw", Kind::Bytes, Packing::Lengths).optional();
-        specs[3] = Spec::new("ext", Kind::Text, Packing::Dictionary).optional();
-        specs[4] = Spec::new("type", Kind::Text, Packing::Dictionary);
+impl TableBuffer for EntriesBuffer {
+    const SPECS: &'static [ColumnSpec] = &{
+        let mut specs =
+            [ColumnSpec::new("dir_id", ColumnKind::Int64, ColumnEncoding::Delta); META_COLUMNS + 8];
+        specs[1] = ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front);
+        specs[2] = ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable();
+        specs[3] = ColumnSpec::new("ext", ColumnKind::Text, ColumnEncoding::Dictionary).nullable();
+        specs[4] = ColumnSpec::new("type", ColumnKind::Text, ColumnEncoding::Dictionary);
         let mut at = 0;
         while at < META_COLUMNS {
             specs[5 + at] = META[at];
             at += 1;
         }
-        specs[5 + META_COLUMNS] = Spec::new("link_target", Kind::Text, Packing::Lengths).optional();
-        specs[6 + META_COLUMNS] = Spec::new("link_raw", Kind::Bytes, Packing::Lengths).optional();
-        specs[7 + META_COLUMNS] = Spec::new("errno", Kind::Int32, Packing::Dictionary).optional();
+        specs[5 + META_COLUMNS] =
+            ColumnSpec::new("link_target", ColumnKind::Text, ColumnEncoding::Lengths).nullable();
+        specs[6 + META_COLUMNS] =
+            ColumnSpec::new("link_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable();
+        specs[7 + META_COLUMNS] =
+            ColumnSpec::new("errno", ColumnKind::Int32, ColumnEncoding::Dictionary).nullable();
         specs
     };
 
-    fn fields(&mut self) -> Vec<&mut dyn Fill> {
+    fn buffers(&mut self) -> Vec<&mut dyn ColumnBuffer> {
         let Self { rows, dir_id, name, name_raw, ext, file_type, meta, link, link_raw, errno } = self;
         *rows = 0;
-        let mut fields: Vec<&mut dyn Fill> = vec![dir_id, name, name_raw, ext, file_type];
-        fields.extend(meta.fields());
-        fields.extend([link as &mut dyn Fill, link_raw, errno]);
-        fields
+        let mut buffers: Vec<&mut dyn ColumnBuffer> = vec![dir_id, name, name_raw, ext, file_type];
+        buffers.extend(meta.buffers());
+        buffers.extend([link as &mut dyn ColumnBuffer, link_raw, errno]);
+        buffers
     }
 
     fn rows(&self) -> usize {

@@ -1,34 +1,34 @@
-//! Why an inventory cannot be written or read.
+//! The errors of writing and reading inventories.
 
 use std::error::Error as Source;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fathom_text::words;
+use fathom_text::strerror;
 use fathom_walk::Errno;
 
-/// The deed that failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Making the directory or a file of it.
+    /// Creating the directory or one of its files.
     Create,
     /// Writing a file.
     Write,
-    /// Giving the inventory its name.
+    /// Giving the inventory its final name.
     Rename,
-    /// Keeping others from writing to it meanwhile.
+    /// Taking the lock.
     Lock,
-    /// Reading a file, or making sense of it.
+    /// Reading or decoding a file.
     Read,
     /// Walking the tree.
     Walk,
-    /// Going on with a scan.
+    /// Resuming a scan.
     Resume,
-    /// Estimating what is in a tree.
+    /// Estimating the contents of a tree.
     Estimate,
 }
 
-/// Why an inventory cannot be written or read.
+/// The error of an operation on an inventory.
 #[derive(Debug)]
 pub struct Error {
     op: Op,
@@ -41,19 +41,19 @@ impl Error {
         Self { op, path: path.to_owned(), source: source.into() }
     }
 
-    /// The deed that failed.
+    /// Returns the operation that failed.
     #[must_use]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The file or directory it failed on.
+    /// Returns the file or directory on which the operation failed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The operating system's error, if it was one.
+    /// Returns the error of the operating system, if there was one.
     #[must_use]
     pub fn io_error(&self) -> Option<&std::io::Error> {
         let mut source: Option<&(dyn Source + 'static)> = Some(&*self.source);
@@ -69,7 +69,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deed = match self.op {
+        let operation = match self.op {
             Op::Create => "create",
             Op::Write => "write",
             Op::Rename => "rename",
@@ -79,10 +79,10 @@ impl fmt::Display for Error {
             Op::Resume => "go on with",
             Op::Estimate => "estimate",
         };
-        write!(f, "cannot {deed} '{}': ", self.path.display())?;
+        write!(f, "cannot {operation} '{}': ", self.path.display())?;
         let errno = self.io_error().and_then(Errno::from_io_error);
         match errno {
-            Some(errno) => write!(f, "{}", String::from_utf8_lossy(&words(errno))),
+            Some(errno) => write!(f, "{}", String::from_utf8_lossy(&strerror(errno))),
             None => write!(f, "{}", self.source),
         }
     }

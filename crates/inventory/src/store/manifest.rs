@@ -1,4 +1,5 @@
-//! `manifest.json`: what an inventory is of, how complete it is, and which files belong to it.
+//! `manifest.json`: the roots and options of an inventory, its completeness, and the list of its
+//! files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,57 +8,58 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::also::Also;
-use super::dirs::State;
+use super::checksum::{append_checksum, has_valid_checksum};
+use super::dirs::DirState;
 use super::error::{Error, Op};
-use super::place::replace_private;
-use super::seal::{is_sealed, seal};
-use super::table::Facts;
+use super::files::replace_private;
+use super::optional::OptionalColumns;
+use super::parquet_writer::FileStats;
 
-/// The format that is written. Readers take it and all before it, and refuse later ones.
+/// The format version that is written. Readers accept this and all earlier versions.
 pub const VERSION: u32 = 3;
-/// The manifest's name in the directory.
+/// The name of the manifest in the directory.
 pub(crate) const NAME: &str = "manifest.json";
-/// Larger ones are not read: a file that is listed takes a hundred bytes.
+/// Most bytes of a manifest. A listed file takes about a hundred bytes.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// How complete an inventory is.
+/// The completeness of an inventory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completeness {
-    /// Directories of which all entries are there.
+    /// The number of directories all of whose entries are there.
     pub complete: u64,
-    /// Those of which some entries are there.
+    /// The number of directories some of whose entries are there.
     pub partial: u64,
-    /// Those of which no entry is there.
+    /// The number of directories none of whose entries is there.
     pub failed: u64,
-    /// Those that were to be left out: on other filesystems, or reached a second time.
+    /// The number of directories that the scan left out: on other filesystems, at the depth limit,
+    /// or reached a second time.
     pub skipped: u64,
-    /// Entries without metadata.
+    /// The number of entries without metadata.
     pub unknown_entries: u64,
-    /// Values of columns that were asked for and could not be found out.
+    /// The number of values of optional columns that could not be read.
     #[serde(default)]
     pub unknown_values: u64,
-    /// Roots that are not there at all.
+    /// The number of operands that do not exist.
     pub missing_roots: u64,
-    /// Entries with a time beyond the range of the type, for which its end is recorded.
+    /// The number of entries with a time out of range, for which the table has an end of the range.
     #[serde(default)]
     pub clamped_times: u64,
-    /// Why the scan ended before its end: `interrupted` or `deadline`.
+    /// The reason why the scan was stopped: `interrupted` or `deadline`.
     pub stopped: Option<String>,
 }
 
 impl Completeness {
-    pub(crate) fn count(&mut self, state: State) {
+    pub(crate) fn count(&mut self, state: DirState) {
         *match state {
-            State::Complete => &mut self.complete,
-            State::Partial => &mut self.partial,
-            State::Failed => &mut self.failed,
-            State::Skipped => &mut self.skipped,
+            DirState::Complete => &mut self.complete,
+            DirState::Partial => &mut self.partial,
+            DirState::Failed => &mut self.failed,
+            DirState::Skipped => &mut self.skipped,
         } += 1;
     }
 
     /// Returns the combined completeness of two inventories.
-    pub(crate) fn and(self, other: &Self) -> Self {
+    pub(crate) fn merged_with(self, other: &Self) -> Self {
         Self {
             complete: self.complete + other.complete,
             partial: self.partial + other.partial,
@@ -71,14 +73,15 @@ impl Completeness {
         }
     }
 
-    /// Whether nothing is missing.
+    /// Returns whether nothing is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let unknown = self.unknown_entries + self.unknown_values;
         self.stopped.is_none() && self.partial + self.failed + unknown + self.missing_roots == 0
     }
 
-    /// The share of directories that is complete, of those known; `None` if there are none.
+    /// Returns the share of complete directories among those that were to be read; `None` if there
+    /// are none.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         let all = self.complete + self.partial + self.failed + self.missing_roots;
@@ -86,31 +89,31 @@ impl Completeness {
     }
 }
 
-/// What of an inventory is taken from an earlier one.
+/// The part of an inventory that was copied from an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Since {
-    /// Where that was; what is not UTF-8 is replaced.
+pub struct ReuseSummary {
+    /// The path of the earlier inventory. Bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// Directories that had not changed since then, and were not read.
+    /// The number of directories that had not changed and were not read.
     pub directories: u64,
-    /// Entries of those, with what was known of them then.
+    /// The number of entries that were copied, with their old metadata.
     pub entries: u64,
 }
 
-/// What was scanned.
+/// An operand of the scan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Root {
-    /// As it was given; what is not UTF-8 is replaced.
+pub struct ManifestRoot {
+    /// The path as it was given. Bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// Its bytes in hexadecimal, if it is not UTF-8.
+    /// The bytes of the path in hexadecimal, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// The type of the filesystem, if it is known.
     pub filesystem: Option<String>,
 }
 
-impl Root {
-    /// The path's bytes.
+impl ManifestRoot {
+    /// Returns the bytes of the path.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let hex = self.path_hex.as_deref().unwrap_or_default();
@@ -124,64 +127,65 @@ impl Root {
     }
 }
 
-/// One file of an inventory.
+/// A file of an inventory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Its name in the directory.
+pub struct ManifestFile {
+    /// The name of the file in the directory.
     pub name: String,
-    /// The table it is a part of.
+    /// The table that the file is a part of.
     pub table: String,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
-    /// xxHash64 of it, seed 0, in hexadecimal.
+    /// The xxHash64 of the file with seed 0, in hexadecimal.
     pub xxh64: String,
 }
 
-impl Listed {
-    pub(crate) fn new(name: String, table: &str, facts: &Facts) -> Self {
-        let Facts { rows, bytes, hash } = *facts;
+impl ManifestFile {
+    pub(crate) fn new(name: String, table: &str, facts: &FileStats) -> Self {
+        let FileStats { rows, bytes, hash } = *facts;
         Self { name, table: table.to_owned(), rows, bytes, xxh64: format!("{hash:016x}") }
     }
 }
 
-/// `manifest.json`.
+/// The contents of `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`VERSION`].
+    /// The format version, [`VERSION`] or an earlier one.
     pub format: u32,
-    /// What made it, with its version.
+    /// The program that wrote the inventory, with its version.
     pub tool: String,
-    /// The machine's name.
+    /// The host name of the machine.
     pub host: String,
-    /// What was scanned.
-    pub roots: Vec<Root>,
-    /// What was asked for, option by option.
+    /// The operands of the scan.
+    pub roots: Vec<ManifestRoot>,
+    /// The options of the scan as the user gave them.
     pub options: BTreeMap<String, String>,
-    /// The columns that its tables have because they were asked for.
-    #[serde(default, skip_serializing_if = "Also::is_empty")]
-    pub also: Also,
-    /// When the scan began, in seconds since 1970.
+    /// The optional columns that the tables have.
+    #[serde(default, rename = "also", skip_serializing_if = "OptionalColumns::is_empty")]
+    pub optional_columns: OptionalColumns,
+    /// The start of the scan, in seconds since 1970.
     pub start: i64,
-    /// When it ended.
+    /// The end of the scan, in seconds since 1970.
     pub end: i64,
-    /// Entries of every kind, roots and directories included.
+    /// The number of entries of every type, roots and directories included.
     pub entries: u64,
-    /// How complete it is.
+    /// The completeness of the inventory.
     pub completeness: Completeness,
-    /// What is taken from an earlier inventory, if anything was to be.
+    /// The part that was copied from an earlier inventory, if the scan had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Since>,
-    /// The files, in no order.
-    pub files: Vec<Listed>,
+    pub since: Option<ReuseSummary>,
+    /// The files, in any order.
+    pub files: Vec<ManifestFile>,
 }
 
 impl Manifest {
     /// Reads the manifest of the inventory in `directory`.
     ///
     /// # Errors
-    /// If there is none, if it cannot be read, or if it is not of this version.
+    /// If there is none, if it cannot be read or is damaged, or if its format version is not
+    /// supported.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| Error::new(Op::Read, &path, source);
@@ -197,17 +201,17 @@ impl Manifest {
                 format!("it has format {version}, this program reads up to {VERSION}").into(),
             ));
         }
-        if manifest.format > 1 && !is_sealed(&text) {
+        if manifest.format > 1 && !has_valid_checksum(&text) {
             return Err(failed("it is not as it was written: its checksum is another".into()));
         }
         Ok(manifest)
     }
 
-    /// Writes it to `directory`, as the last file there.
+    /// Writes the manifest to `directory`. It has to be the last file written there.
     pub(crate) fn write(&self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(NAME);
         let failed = |error: std::io::Error| Error::new(Op::Write, &path, error);
-        let text = seal(serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?);
+        let text = append_checksum(serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?);
         let mut file = replace_private(&path).map_err(failed)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)
     }

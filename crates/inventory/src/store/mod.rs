@@ -1,42 +1,45 @@
-//! An inventory on the disk: a directory of Parquet files and a manifest, described in docs/inventory.md.
+//! The format of an inventory on disk: a directory of Parquet files and a manifest, described in
+//! docs/inventory.md.
 //!
-//! While it is made it has another name, its own with `.part` at the end. It gets its own when every file of it is on the
-//! disk, so what has that name is never half-written.
+//! While an inventory is made, its name has the suffix `.part`. It is renamed once all of its files
+//! are synced, so an inventory without the suffix is never half-written.
 
-mod also;
+mod checksum;
 mod chunk;
 mod column;
 mod dirs;
 mod entries;
 mod error;
+mod files;
 mod manifest;
-mod place;
+mod optional;
+mod parquet_writer;
 mod read;
-mod seal;
 mod segment;
-mod side;
-mod table;
+mod small_tables;
 mod text;
 
-pub(crate) use also::Failed;
-pub(crate) use chunk::{Chunk, Row, Sums, micros};
-pub(crate) use column::{Bools, Fill, Int32s, Int64s, Kind, Packing, Spec, Texts as TextColumn};
-pub(crate) use dirs::{Dir, PATH_BYTES_MAX, stored_path};
-pub(crate) use manifest::NAME as MANIFEST;
-pub(crate) use place::{replace_private, sync_directory};
-pub(crate) use read::{
-    ByDir, Group, Metas, Numbers, Paths, Rows, TREE_PATH_BYTES_MAX, Texts, check_files, each_of_file,
-    errno_of,
+pub(crate) use checksum::hash;
+pub(crate) use chunk::{EntryRow, EntryTotals, RowChunk, micros};
+pub(crate) use column::{
+    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
 };
-pub(crate) use seal::hash;
-pub(crate) use segment::{Batch, GROUP_TEXT_BYTES, Shelf, Writer};
-pub(crate) use side::Failure;
-pub(crate) use table::{Columns, Table as Sink};
-pub(crate) use text::readable;
+pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
+pub(crate) use files::{replace_private, sync_directory};
+pub(crate) use manifest::NAME as MANIFEST;
+pub(crate) use optional::OptionalErrors;
+pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
+pub(crate) use read::{
+    EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup, TREE_PATH_BYTES_MAX,
+    TextColumn, check_files, each_of_file, errno_of,
+};
+pub(crate) use segment::{BatchWriter, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
+pub(crate) use small_tables::ErrorRow;
+pub(crate) use text::to_text;
 
-pub use also::{Also, Extra, UnknownColumn};
-pub use dirs::State;
+pub use dirs::DirState;
 pub use error::{Error, Op};
-pub use manifest::{Completeness, Listed, Manifest, Root, Since, VERSION};
-pub use place::{create_private, rename_new, sync_directory_of};
+pub use files::{create_private, rename_new, sync_directory_of};
+pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
+pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
 pub use read::{Inventory, Table, check_bytes};

@@ -1,5 +1,6 @@
-//! Writes batches of rows to one file a table; at a checkpoint those files are closed, and what comes
-//! goes to new ones. So what was written before a checkpoint outlives whatever happens after it.
+//! Writes batches of rows to one file for each table. At a checkpoint the files are closed, and
+//! later rows go to a new segment of files. So a crash after a checkpoint leaves the rows before it
+//! intact.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,57 +9,56 @@ use std::thread::JoinHandle;
 
 use fathom_walk::{room, spawn_thread};
 
-use super::also::Also;
-use super::chunk::Chunk;
-use super::dirs::Dirs;
-use super::entries::Entries;
+use super::chunk::RowChunk;
+use super::dirs::DirsBuffer;
+use super::entries::EntriesBuffer;
 use super::error::{Error, Op};
-use super::manifest::Listed;
-use super::side::{Errors, Links, Names};
-use super::table::{Columns, Table};
+use super::manifest::ManifestFile;
+use super::optional::OptionalColumns;
+use super::parquet_writer::{ParquetWriter, TableBuffer};
+use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use crate::fault::point;
 use crate::{OwnerKind, Owners};
 
-/// Rows that are encoded together.
+/// Most rows of a row group.
 pub(crate) const GROUP_ROWS: usize = 65_536;
-/// Bytes of text that are encoded together: a row group ends at whichever of both comes first.
-/// Three batches are in memory at once, and a name without a byte of UTF-8 takes five times its
-/// length in columns.
+/// Most bytes of text in a row group, which ends at the first of both limits. Three batches are in
+/// memory at once, and a name without any UTF-8 takes five times its length in the columns.
 pub(crate) const GROUP_TEXT_BYTES: usize = 8 << 20;
-/// Batches that wait to be written: one, while another is.
+/// Batches that wait in the channel while another is written.
 const WAITING: usize = 1;
-/// The writing thread's stack.
+/// The stack size of the writing thread.
 const STACK_BYTES: usize = 1 << 20;
-/// Address space below which batches are written by the calling thread: with a thread, three are in
-/// memory, and each thread's allocator keeps blocks of its own.
+/// Free address space below which the calling thread writes: with a thread, three batches are in
+/// memory, and the allocator keeps blocks for each thread.
 const THREAD_ROOM: usize = 48 << 20;
-/// Address space left for each row of a row group: its values in memory, in columns and as encoded
+/// Address space for each row of a row group: its values in memory, in columns and in encoded
 /// pages, and as much again for the walk.
 const ROOM_PER_ROW: usize = 2048;
-/// Address space left for each byte of text of a row group.
+/// Address space for each byte of text of a row group.
 const ROOM_PER_TEXT_BYTE: usize = 16;
 
-/// Rows on their way.
+/// Rows that are passed to the writer.
 #[derive(Default)]
-pub(crate) struct Batch {
-    pub(crate) entries: Vec<(i64, Box<Chunk>)>,
-    pub(crate) dirs: Dirs,
-    pub(crate) errors: Errors,
-    /// Owners and groups of directories.
+pub(crate) struct RowBatch {
+    pub(crate) entries: Vec<(i64, Box<RowChunk>)>,
+    pub(crate) dirs: DirsBuffer,
+    pub(crate) errors: ErrorsBuffer,
+    /// The owners and groups of the directories.
     pub(crate) owners: BTreeSet<(u32, u32)>,
-    /// Entries in the chunks.
+    /// The number of entries in the chunks.
     pub(crate) rows: usize,
-    /// Bytes of their names and link targets.
+    /// The number of bytes of their names and link targets.
     pub(crate) text_bytes: usize,
-    /// Close the files after this.
-    pub(crate) checkpoint: Option<Checkpoint>,
+    /// Closes the segment after the rows, if present.
+    pub(crate) checkpoint: Option<CheckpointFn>,
 }
 
-/// What is to be known of a checkpoint, once it is on the disk.
-pub(crate) type Checkpoint = Box<dyn FnOnce(&Shelf) -> Result<(), Error> + Send>;
+/// A function that is called once the segment is closed and synced.
+pub(crate) type CheckpointFn = Box<dyn FnOnce(&SegmentWriter) -> Result<(), Error> + Send>;
 
-impl Batch {
-    /// The rows of the table with the most.
+impl RowBatch {
+    /// Returns the number of rows of the largest table.
     fn row_count(&self) -> usize {
         self.rows.max(self.dirs.rows()).max(self.errors.rows())
     }
@@ -70,24 +70,24 @@ impl Batch {
 
 /// Writes batches to the files of an inventory: on a thread of its own, or, where no thread can be
 /// started, on the calling thread.
-pub(crate) struct Writer {
-    execution: Execution,
-    group: GroupLimits,
+pub(crate) struct BatchWriter {
+    mode: WriterMode,
+    limits: RowGroupLimits,
 }
 
-enum Execution {
-    Thread { batches: SyncSender<Batch>, thread: JoinHandle<Result<Shelf, Error>> },
-    Inline(Box<Result<Shelf, Error>>),
+enum WriterMode {
+    Thread { batches: SyncSender<RowBatch>, thread: JoinHandle<Result<SegmentWriter, Error>> },
+    Inline(Box<Result<SegmentWriter, Error>>),
 }
 
 /// The size at which a row group ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct GroupLimits {
+struct RowGroupLimits {
     rows: usize,
     text_bytes: usize,
 }
 
-impl GroupLimits {
+impl RowGroupLimits {
     /// Limits for `room` bytes of address space (RLIMIT_AS); `None` stands for no limit.
     fn within(room: Option<usize>) -> Self {
         let Some(room) = room else { return Self { rows: GROUP_ROWS, text_bytes: GROUP_TEXT_BYTES } };
@@ -98,91 +98,92 @@ impl GroupLimits {
     }
 }
 
-impl Writer {
-    /// Starts writing.
-    pub(crate) fn start(shelf: Shelf) -> Self {
-        let group = GroupLimits::within(room());
-        // The files are sent once the thread runs: they would be lost with a closure that owns them
-        // where it cannot be started.
-        let (sender, shelves) = sync_channel::<Shelf>(1);
-        let (batches, receiver) = sync_channel(WAITING);
-        let work = move || shelves.recv().expect("it is sent once the thread runs").serve(&receiver);
-        let execution = match spawn_thread("write", STACK_BYTES, THREAD_ROOM, work) {
+impl BatchWriter {
+    /// Starts the writer.
+    pub(crate) fn start(segments: SegmentWriter) -> Self {
+        let limits = RowGroupLimits::within(room());
+        // The files are sent to the thread once it runs. If the closure owned them and the thread
+        // could not be started, they would be lost.
+        let (sender, receiver) = sync_channel::<SegmentWriter>(1);
+        let (batches, waiting) = sync_channel(WAITING);
+        let work = move || receiver.recv().expect("it is sent once the thread runs").run(&waiting);
+        let mode = match spawn_thread("write", STACK_BYTES, THREAD_ROOM, work) {
             Ok(thread) => {
-                // The channel has room for it; the thread receives it before any batch.
-                let _ = sender.send(shelf);
-                Execution::Thread { batches, thread }
+                // The channel has room, and the thread receives the files before any batch.
+                let _ = sender.send(segments);
+                WriterMode::Thread { batches, thread }
             }
-            Err(_no_thread) => Execution::Inline(Box::new(Ok(shelf))),
+            Err(_no_thread) => WriterMode::Inline(Box::new(Ok(segments))),
         };
-        Self { execution, group }
+        Self { mode, limits }
     }
 
-    /// Whether `batch` should be written before more is added to it.
-    pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
-        batch.row_count() >= self.group.rows || batch.total_text_bytes() >= self.group.text_bytes
+    /// Returns whether `batch` has to be written before more rows are added to it.
+    pub(crate) fn is_filled(&self, batch: &RowBatch) -> bool {
+        batch.row_count() >= self.limits.rows || batch.total_text_bytes() >= self.limits.text_bytes
     }
 
-    /// Hands over rows; waits while others are being written. False if writing has failed: [`Writer::end`] tells why.
-    pub(crate) fn send(&mut self, batch: Batch) -> bool {
-        match &mut self.execution {
-            Execution::Thread { batches, .. } => batches.send(batch).is_ok(),
-            Execution::Inline(shelf) => {
-                if let Ok(open) = &mut **shelf
-                    && let Err(error) = open.take(batch)
+    /// Writes a batch, after waiting for the batches before it. Returns false if writing has
+    /// failed; [`BatchWriter::end`] returns the error.
+    pub(crate) fn send(&mut self, batch: RowBatch) -> bool {
+        match &mut self.mode {
+            WriterMode::Thread { batches, .. } => batches.send(batch).is_ok(),
+            WriterMode::Inline(segments) => {
+                if let Ok(open) = &mut **segments
+                    && let Err(error) = open.write_batch(batch)
                 {
-                    **shelf = Err(error);
+                    **segments = Err(error);
                 }
-                shelf.is_ok()
+                segments.is_ok()
             }
         }
     }
 
-    /// Waits until everything is written.
-    pub(crate) fn end(self) -> Result<Shelf, Error> {
-        match self.execution {
-            Execution::Thread { batches, thread } => {
+    /// Waits until everything is written. Returns the files.
+    pub(crate) fn end(self) -> Result<SegmentWriter, Error> {
+        match self.mode {
+            WriterMode::Thread { batches, thread } => {
                 drop(batches);
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
-            Execution::Inline(shelf) => shelf.and_then(Shelf::closed),
+            WriterMode::Inline(segments) => segments.and_then(SegmentWriter::into_closed),
         }
     }
 }
 
-/// The files of an inventory.
-pub(crate) struct Shelf {
+/// The files of an inventory that is being written, one segment after another.
+pub(crate) struct SegmentWriter {
     pub(crate) directory: PathBuf,
-    /// Those that are closed.
-    pub(crate) files: Vec<Listed>,
+    /// The closed files.
+    pub(crate) files: Vec<ManifestFile>,
     pub(crate) segment: u32,
-    entries: Pile<Entries>,
-    dirs: Pile<Dirs>,
-    errors: Pile<Errors>,
-    links: Pile<Links>,
+    entries: TableWriter<EntriesBuffer>,
+    dirs: TableWriter<DirsBuffer>,
+    errors: TableWriter<ErrorsBuffer>,
+    links: TableWriter<LinksBuffer>,
     pub(crate) users: BTreeSet<u32>,
     pub(crate) groups: BTreeSet<u32>,
 }
 
-/// A table of which there is a file, once there are rows.
-struct Pile<C> {
+/// The buffer and the file of a table. The file is created with the first row.
+struct TableWriter<C> {
     table: &'static str,
-    also: Also,
+    optional_columns: OptionalColumns,
     columns: C,
-    file: Option<(String, Table<C>)>,
+    file: Option<(String, ParquetWriter<C>)>,
 }
 
-impl<C: Columns> Pile<C> {
-    fn new(table: &'static str, also: Also) -> Self {
-        Self { table, also, columns: C::default(), file: None }
+impl<C: TableBuffer> TableWriter<C> {
+    fn new(table: &'static str, optional_columns: OptionalColumns) -> Self {
+        Self { table, optional_columns, columns: C::default(), file: None }
     }
 
-    fn open(&mut self, directory: &Path, segment: u32) -> Result<&mut Table<C>, Error> {
+    fn open(&mut self, directory: &Path, segment: u32) -> Result<&mut ParquetWriter<C>, Error> {
         if self.file.is_none() {
             let name = format!("{}-{segment:05}.parquet", self.table);
             let path = directory.join(&name);
-            let table =
-                Table::create(&path, self.also).map_err(|error| Error::new(Op::Create, &path, error))?;
+            let table = ParquetWriter::create(&path, self.optional_columns)
+                .map_err(|error| Error::new(Op::Create, &path, error))?;
             self.file = Some((name, table));
         }
         Ok(&mut self.file.as_mut().expect("there is one now").1)
@@ -198,44 +199,50 @@ impl<C: Columns> Pile<C> {
         written.map_err(|error| Error::new(Op::Write, directory, error))
     }
 
-    fn close(&mut self, directory: &Path) -> Result<Option<Listed>, Error> {
+    fn close(&mut self, directory: &Path) -> Result<Option<ManifestFile>, Error> {
         let Some((name, table)) = self.file.take() else { return Ok(None) };
         let facts = table.finish().map_err(|error| Error::new(Op::Write, &directory.join(&name), error))?;
-        Ok(Some(Listed::new(name, self.table, &facts)))
+        Ok(Some(ManifestFile::new(name, self.table, &facts)))
     }
 }
 
-impl Shelf {
-    /// With `files` already, of `segment` segments, and with the columns `also`.
-    pub(crate) fn new(directory: PathBuf, files: Vec<Listed>, segment: u32, also: Also) -> Self {
+impl SegmentWriter {
+    /// Creates a writer that continues after `files`, which are those of `segment` segments, and
+    /// which have these optional columns.
+    pub(crate) fn new(
+        directory: PathBuf,
+        files: Vec<ManifestFile>,
+        segment: u32,
+        optional_columns: OptionalColumns,
+    ) -> Self {
         Self {
             directory,
             files,
             segment,
-            entries: Pile::new("entries", also),
-            dirs: Pile::new("dirs", also),
-            errors: Pile::new("errors", also),
-            links: Pile::new("links", also),
+            entries: TableWriter::new("entries", optional_columns),
+            dirs: TableWriter::new("dirs", optional_columns),
+            errors: TableWriter::new("errors", optional_columns),
+            links: TableWriter::new("links", optional_columns),
             users: BTreeSet::new(),
             groups: BTreeSet::new(),
         }
     }
 
-    fn serve(mut self, batches: &Receiver<Batch>) -> Result<Self, Error> {
+    fn run(mut self, batches: &Receiver<RowBatch>) -> Result<Self, Error> {
         for batch in batches {
-            self.take(batch)?;
+            self.write_batch(batch)?;
         }
-        self.closed()
+        self.into_closed()
     }
 
-    fn closed(mut self) -> Result<Self, Error> {
+    fn into_closed(mut self) -> Result<Self, Error> {
         self.close()?;
         Ok(self)
     }
 
-    fn take(&mut self, batch: Batch) -> Result<(), Error> {
+    fn write_batch(&mut self, batch: RowBatch) -> Result<(), Error> {
         for (dir_id, chunk) in batch.entries {
-            self.note(dir_id, &chunk);
+            self.record_owners_and_links(dir_id, &chunk);
             self.entries.columns.extend(dir_id, &chunk);
         }
         for (uid, gid) in batch.owners {
@@ -255,8 +262,8 @@ impl Shelf {
         checkpoint(self)
     }
 
-    /// Notes owners, and names that share an inode.
-    fn note(&mut self, dir_id: i64, chunk: &Chunk) {
+    /// Records owners, and the names of inodes that have several.
+    fn record_owners_and_links(&mut self, dir_id: i64, chunk: &RowChunk) {
         let mut last = None;
         for (row, ..) in chunk.iter().filter(|(row, ..)| row.errno == 0) {
             if last != Some((row.uid, row.gid)) {
@@ -270,7 +277,7 @@ impl Shelf {
         }
     }
 
-    /// Closes the files of this segment.
+    /// Closes the files of the segment.
     fn close(&mut self) -> Result<(), Error> {
         let directory = &self.directory;
         self.links.write(directory, self.segment)?;
@@ -286,12 +293,16 @@ impl Shelf {
         Ok(())
     }
 
-    /// Writes what is known at the end only, and gives each table a file, if it has none; all files.
-    pub(crate) fn finish(mut self, owners: &Owners) -> Result<Vec<Listed>, Error> {
-        let also = Also::default();
-        let (mut users, mut groups) = (Pile::<Names>::new("users", also), Pile::<Names>::new("groups", also));
-        owners.prepare(OwnerKind::User, self.users.iter().copied());
-        owners.prepare(OwnerKind::Group, self.groups.iter().copied());
+    /// Writes the tables of owners and creates a file for each table that has none. Returns all
+    /// files.
+    pub(crate) fn finish(mut self, owners: &Owners) -> Result<Vec<ManifestFile>, Error> {
+        let optional_columns = OptionalColumns::default();
+        let (mut users, mut groups) = (
+            TableWriter::<OwnersBuffer>::new("users", optional_columns),
+            TableWriter::<OwnersBuffer>::new("groups", optional_columns),
+        );
+        owners.prefetch(OwnerKind::User, self.users.iter().copied());
+        owners.prefetch(OwnerKind::Group, self.groups.iter().copied());
         self.users
             .iter()
             .for_each(|uid| users.columns.push(*uid, owners.name(OwnerKind::User, *uid).as_deref()));
@@ -299,17 +310,17 @@ impl Shelf {
             .iter()
             .for_each(|gid| groups.columns.push(*gid, owners.name(OwnerKind::Group, *gid).as_deref()));
         let (directory, segment) = (self.directory.clone(), self.segment);
-        for pile in [&mut users, &mut groups] {
-            pile.open(&directory, segment)?;
-            pile.write(&directory, segment)?;
-            self.files.extend(pile.close(&directory)?);
+        for table in [&mut users, &mut groups] {
+            table.open(&directory, segment)?;
+            table.write(&directory, segment)?;
+            self.files.extend(table.close(&directory)?);
         }
-        self.open_missing()?;
+        self.create_missing_files()?;
         self.close()?;
         Ok(self.files)
     }
 
-    fn open_missing(&mut self) -> Result<(), Error> {
+    fn create_missing_files(&mut self) -> Result<(), Error> {
         let (directory, segment) = (&self.directory, self.segment);
         let has = |table: &str| self.files.iter().any(|file| file.table == table);
         let missing = ["entries", "dirs", "errors", "links"].map(|table| !has(table));
@@ -335,10 +346,10 @@ mod tests {
 
     #[test]
     fn row_groups_shrink_with_the_address_space_that_is_left() {
-        let rows = |room| GroupLimits::within(room).rows;
+        let rows = |room| RowGroupLimits::within(room).rows;
         assert_eq!([None, Some(usize::MAX), Some(1 << 30)].map(rows), [GROUP_ROWS; 3]);
         assert_eq!([Some(16 << 20), Some(4 << 20), Some(0)].map(rows), [8192, 2048, 1024]);
-        let text_bytes = |room| GroupLimits::within(room).text_bytes;
+        let text_bytes = |room| RowGroupLimits::within(room).text_bytes;
         assert_eq!([None, Some(16 << 20), Some(0)].map(text_bytes), [8 << 20, 1 << 20, 128 << 10]);
     }
 }

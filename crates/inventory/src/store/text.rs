@@ -1,23 +1,24 @@
-//! Names as columns have them: UTF-8 that any reader takes, and the bytes themselves where a name is something else.
+//! The text form of names: UTF-8 for every reader, and the bytes themselves where a name is not
+//! UTF-8.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Longest extension that counts as one, in bytes.
+/// Longest extension of a name, in bytes.
 const EXTENSION_BYTES: usize = 16;
 
-/// `name` for a column of texts. What is not UTF-8 has its bytes beyond it as `\xNN`, and a
-/// backslash twice; such a name goes into the column of bytes as well. So does a UTF-8 name with
-/// such a `\xNN` in it, so that two names never have one text: every text with `\xNN` in it is
-/// escaped, and escaping can be undone.
-pub(crate) fn readable(name: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
+/// Returns `name` as text, and its bytes if the text differs from them. In a name that is not
+/// UTF-8, invalid bytes are written as `\xNN` and a backslash is doubled. A UTF-8 name that
+/// contains such a `\xNN` is escaped in the same way, so that no two names have the same text:
+/// every text with `\xNN` in it is escaped, and the escapes can be undone.
+pub(crate) fn to_text(name: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
     match std::str::from_utf8(name) {
         Ok(text) if !looks_escaped(name) => (Cow::Borrowed(text), None),
-        _ => (Cow::Owned(escaped(name)), Some(name)),
+        _ => (Cow::Owned(escape(name)), Some(name)),
     }
 }
 
-/// Whether `name` has `\xNN` in it with a byte beyond ASCII, as [`escaped`] writes it.
+/// Returns whether `name` contains `\xNN` for a byte beyond ASCII, as [`escape`] writes it.
 fn looks_escaped(name: &[u8]) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_high = |byte: u8| matches!(byte, b'8' | b'9' | b'a'..=b'f');
@@ -25,7 +26,7 @@ fn looks_escaped(name: &[u8]) -> bool {
         && name.windows(4).any(|part| part.starts_with(b"\\x") && is_high(part[2]) && is_hex(part[3]))
 }
 
-fn escaped(name: &[u8]) -> String {
+fn escape(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len() + 8);
     for part in name.utf8_chunks() {
         text.push_str(&part.valid().replace('\\', "\\\\"));
@@ -36,8 +37,8 @@ fn escaped(name: &[u8]) -> String {
     text
 }
 
-/// What follows the last dot of a name, in lower case: a whole suffix of a name that does not begin with that dot, of letters,
-/// digits and the like.
+/// Returns the suffix after the last dot of a name, in lower case; `None` if it is empty or too
+/// long, or if the dot is the first character.
 pub(crate) fn extension<'b>(name: &str, buffer: &'b mut [u8; EXTENSION_BYTES]) -> Option<&'b [u8]> {
     let dot = name.bytes().rposition(|byte| byte == b'.').filter(|dot| *dot > 0)?;
     let suffix = &name.as_bytes()[dot + 1..];
@@ -57,19 +58,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_utf8_stays_readable_and_apart() {
-        assert_eq!(readable("a\\ü".as_bytes()), (Cow::Borrowed("a\\ü"), None));
-        assert_eq!(readable(b"a\\\xff"), (Cow::Owned("a\\\\\\xff".to_owned()), Some(&b"a\\\xff"[..])));
+    fn names_that_are_not_utf8_have_a_text_of_their_own() {
+        assert_eq!(to_text("a\\ü".as_bytes()), (Cow::Borrowed("a\\ü"), None));
+        assert_eq!(to_text(b"a\\\xff"), (Cow::Owned("a\\\\\\xff".to_owned()), Some(&b"a\\\xff"[..])));
     }
 
     #[test]
     fn a_name_that_reads_like_an_escaped_one_is_escaped_as_well() {
-        let text = |name: &[u8]| readable(name).0.into_owned();
+        let text = |name: &[u8]| to_text(name).0.into_owned();
         assert_eq!(text(b"a\xffb"), "a\\xffb");
         assert_eq!(text(br"a\xffb"), r"a\\xffb");
-        assert_eq!(readable(br"a\xffb").1, Some(&br"a\xffb"[..]));
+        assert_eq!(to_text(br"a\xffb").1, Some(&br"a\xffb"[..]));
         for plain in [r"a\b", r"\x41", r"\xf", r"\xFF", r"x\\"] {
-            assert_eq!(readable(plain.as_bytes()), (Cow::Borrowed(plain), None));
+            assert_eq!(to_text(plain.as_bytes()), (Cow::Borrowed(plain), None));
         }
     }
 
@@ -78,11 +79,11 @@ mod tests {
 
         #[test]
         fn two_names_have_two_texts(one in name(), other in name()) {
-            prop_assert_eq!(one == other, readable(&one).0 == readable(&other).0);
+            prop_assert_eq!(one == other, to_text(&one).0 == to_text(&other).0);
         }
     }
 
-    /// Names of few bytes, so that two of them are often alike.
+    /// Names of few bytes, so that two of them are often the same.
     fn name() -> impl Strategy<Value = Vec<u8>> {
         let parts = prop::sample::select(vec![&b"\\"[..], b"x", b"f", b"ff", b"\xff", b"\\xff", b"\\\\xff"]);
         prop::collection::vec(parts, 0..4).prop_map(|parts| parts.concat())

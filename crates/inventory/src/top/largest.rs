@@ -1,16 +1,16 @@
-//! The largest of many: what is wanted is kept, and nothing else.
+//! The largest of many items, in bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Sum;
+use super::UsageSum;
 
-/// The largest so far; of equal ones those with the least keys.
+/// The largest items so far; of equal ones, those with the least keys.
 #[derive(Debug)]
 pub(super) struct Largest<K> {
     count: usize,
-    /// The one to give way is on top.
-    kept: BinaryHeap<(Reverse<u64>, K, Sum)>,
+    /// A heap whose top is the item to be replaced.
+    kept: BinaryHeap<(Reverse<u64>, K, UsageSum)>,
 }
 
 impl<K: Ord> Largest<K> {
@@ -18,13 +18,13 @@ impl<K: Ord> Largest<K> {
         Self { count, kept: BinaryHeap::new() }
     }
 
-    /// Whether something of this sum may be among them.
-    pub(super) fn admits(&self, sum: &Sum) -> bool {
+    /// Returns whether an item with this sum may be among the largest.
+    pub(super) fn admits(&self, sum: &UsageSum) -> bool {
         let last = self.kept.peek().filter(|_| self.kept.len() >= self.count);
         self.count > 0 && last.is_none_or(|(Reverse(least), ..)| sum.allocated >= *least)
     }
 
-    pub(super) fn offer(&mut self, key: K, sum: Sum) {
+    pub(super) fn push(&mut self, key: K, sum: UsageSum) {
         if self.admits(&sum) {
             self.kept.push((Reverse(sum.allocated), key, sum));
             if self.kept.len() > self.count {
@@ -33,8 +33,8 @@ impl<K: Ord> Largest<K> {
         }
     }
 
-    /// The largest first.
-    pub(super) fn sorted(self) -> impl Iterator<Item = (K, Sum)> {
+    /// Returns the items, the largest first.
+    pub(super) fn sorted(self) -> impl Iterator<Item = (K, UsageSum)> {
         self.kept.into_sorted_vec().into_iter().map(|(_, key, sum)| (key, sum))
     }
 }
@@ -47,11 +47,11 @@ mod tests {
     fn the_largest_stay_and_equal_ones_by_key() {
         let mut largest = Largest::new(3);
         for (key, blocks) in [("d", 1), ("c", 5), ("b", 5), ("a", 1), ("e", 9), ("f", 5)] {
-            largest.offer(key, Sum::new(1, blocks, 0));
+            largest.push(key, UsageSum::new(1, blocks, 0));
         }
         assert_eq!(largest.sorted().map(|(key, _)| key).collect::<Vec<_>>(), ["e", "b", "c"]);
         let mut none = Largest::new(0);
-        none.offer("a", Sum::default());
+        none.push("a", UsageSum::default());
         assert_eq!(none.sorted().count(), 0);
     }
 }

@@ -1,9 +1,9 @@
-//! Canned reports of an inventory: its largest directories and files, and totals of groups of entries. An inode with several
-//! names counts once, where the walk met it first. Memory grows with such inodes and with what is shown, not with entries.
+//! Reports on an inventory: its largest directories and files, and totals of groups of entries. An
+//! inode with several names counts once, where the walk found it first. Memory grows with the
+//! number of such inodes and of the rows shown, not with the number of entries.
 //!
-//! Owns what counts for what. Does not own how a report looks.
+//! Owns the rules of counting. Does not own the presentation of a report.
 
-pub(crate) mod below;
 mod depths;
 pub(crate) mod dirs;
 mod files;
@@ -11,25 +11,27 @@ mod groups;
 mod largest;
 pub(crate) mod links;
 pub(crate) mod scope;
+pub(crate) mod span;
 
 use std::collections::HashMap;
 
 use crate::store::{Error, Inventory, Table};
-use below::Span;
+use span::Span;
 
-/// What entries come to.
+/// The sum of a set of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sum {
-    /// Allocated bytes: blocks of 512.
+pub struct UsageSum {
+    /// Allocated bytes: 512 for each block.
     pub allocated: u64,
-    /// Bytes that files and links hold; directories hold none.
+    /// The apparent size in bytes of all entries but directories.
     pub apparent: u64,
-    /// Entries.
+    /// The number of entries.
     pub entries: u64,
 }
 
-impl Sum {
-    /// Of so many entries; what an inventory has below zero is nothing.
+impl UsageSum {
+    /// Creates a sum of `entries` entries. A negative number, which a damaged inventory may have,
+    /// becomes 0.
     pub(crate) fn new(entries: i64, blocks: i64, size: i64) -> Self {
         let [entries, blocks, apparent] =
             [entries, blocks, size].map(|number| u64::try_from(number).unwrap_or(0));
@@ -42,7 +44,7 @@ impl Sum {
         self.apparent = self.apparent.saturating_add(other.apparent);
     }
 
-    pub(crate) fn less(&self, other: &Self) -> Self {
+    pub(crate) fn minus(&self, other: &Self) -> Self {
         Self {
             entries: self.entries.saturating_sub(other.entries),
             allocated: self.allocated.saturating_sub(other.allocated),
@@ -51,143 +53,147 @@ impl Sum {
     }
 }
 
-/// What is reported.
+/// The kind of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ReportKind {
     /// The largest directories, with everything below them.
     Dir,
-    /// The largest entries that are no directories.
+    /// The largest entries that are not directories.
     File,
     /// Totals by owner.
     User,
-    /// By owning group.
+    /// Totals by owning group.
     Group,
-    /// By what follows the last dot of the name.
+    /// Totals by extension, which follows the last dot of a name.
     Ext,
-    /// By the time since the last modification.
+    /// Totals by the time since the last modification.
     Age,
-    /// By size.
+    /// Totals by size.
     Size,
-    /// By type.
+    /// Totals by type.
     Type,
-    /// By the number of directories above.
+    /// Totals by depth.
     Depth,
 }
 
-/// What the entries of a row have in common. Ages and sizes are places in [`AGES`] and [`SIZES`].
+/// The property that the entries of a row share. Ages and sizes are indices into [`AGES`] and
+/// [`SIZES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
-    /// They are at or below the path that is the row's text.
+pub enum GroupKey {
+    /// The entries are at or below the path in the text of the row.
     Path,
-    /// The row's text is their extension.
+    /// The entries have the extension in the text of the row.
     Extension,
-    /// Their names have no extension.
+    /// The names of the entries have no extension.
     NoExtension,
-    /// They are directories, which are in no other group here.
+    /// The entries are directories, which are in no other group of this report.
     Directory,
-    /// Their owner or group; the row's text is its name, if it has one.
+    /// The entries have this owner or group. The text of the row is its name, if it has one.
     Id(u32),
-    /// Their age.
+    /// The entries have this age.
     Age(usize),
-    /// Their size.
+    /// The entries have this size.
     Size(usize),
-    /// Their type, as the letter of the inventory.
+    /// The entries have this type, given by its letter.
     Type(u8),
-    /// How many directories they are below.
+    /// The entries have this depth.
     Depth(i64),
-    /// There were too many groups for theirs to be one.
+    /// The entries are in groups that exceed the greatest number of groups.
     Other,
-    /// Nothing is known of them.
+    /// The property of the entries is unknown.
     Unknown,
 }
 
-/// Days since the last modification: an entry is of the first that it is below.
+/// The upper ends of the age groups, in days since the last modification. An entry is in the first
+/// group whose end is above its age.
 pub const AGES: [i64; 5] = [1, 7, 30, 365, 1095];
-/// Bytes: an entry is of the first that it is below.
+/// The upper ends of the size groups, in bytes. An entry is in the first group whose end is above
+/// its size.
 pub const SIZES: [i64; 9] = [1, 1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30, 1 << 34, 1 << 40];
 
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// What its entries have in common.
-    pub key: Key,
-    /// The text that goes with it.
+pub struct ReportRow {
+    /// The property that the entries of the row share.
+    pub key: GroupKey,
+    /// The text of the row, as [`GroupKey`] says.
     pub text: Vec<u8>,
-    /// What they come to.
-    pub sum: Sum,
+    /// The sum of the entries.
+    pub sum: UsageSum,
 }
 
-/// A report.
+/// A report on an inventory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The largest first; ages, sizes and depths in their own order.
-    pub rows: Vec<Row>,
-    /// What everything comes to that was looked at.
-    pub total: Sum,
+pub struct UsageReport {
+    /// The rows, the largest first; ages, sizes and depths in their own order.
+    pub rows: Vec<ReportRow>,
+    /// The sum of all entries in the requested part.
+    pub total: UsageSum,
 }
 
-/// What to report.
+/// The options of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// The kind of rows.
-    pub by: By,
-    /// How many rows at most.
+pub struct ReportOptions {
+    /// The kind of the report.
+    pub by: ReportKind,
+    /// Most rows of the report.
     pub count: usize,
-    /// Only what is at or below this directory: as the inventory has it, or relative to what was scanned.
+    /// Report only on entries at or below this directory. The path is as the inventory records it,
+    /// or relative to a root.
     pub below: Option<Vec<u8>>,
-    /// The present, in microseconds since 1970.
+    /// The current time, in microseconds since 1970.
     pub now: i64,
 }
 
-/// Why there is no report.
+/// The error of a query on an inventory.
 #[derive(Debug)]
-pub enum Failure {
+pub enum QueryError {
     /// The inventory has no such directory.
     Absent,
-    /// It is in several of the trees that were scanned.
+    /// Several of the scanned trees have such a directory.
     Ambiguous,
     /// The inventory cannot be read.
     Unreadable(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
         Self::Unreadable(error)
     }
 }
 
-/// Reports.
+/// Reports on an inventory.
 ///
 /// # Errors
-/// If the inventory is damaged, or has no directory to be below of.
-pub fn report(inventory: &Inventory, ask: &Ask) -> Result<Report, Failure> {
-    let span = match &ask.below {
-        Some(path) => below::find(inventory, path)?,
+/// If the inventory is damaged, or has no directory [`ReportOptions::below`].
+pub fn report(inventory: &Inventory, options: &ReportOptions) -> Result<UsageReport, QueryError> {
+    let span = match &options.below {
+        Some(path) => span::find(inventory, path)?,
         None => Span::ALL,
     };
-    let mut report = match ask.by {
-        By::Dir => dirs::report(inventory, span, ask.count)?,
-        By::File => files::report(inventory, span, ask.count)?,
-        By::Depth => depths::report(inventory, span)?,
-        by => groups::report(inventory, span, by, ask.now)?,
+    let mut report = match options.by {
+        ReportKind::Dir => dirs::report(inventory, span, options.count)?,
+        ReportKind::File => files::report(inventory, span, options.count)?,
+        ReportKind::Depth => depths::report(inventory, span)?,
+        by => groups::report(inventory, span, by, options.now)?,
     };
-    report.rows.truncate(ask.count);
-    match ask.by {
-        By::User => name(inventory, Table::Users, &mut report.rows)?,
-        By::Group => name(inventory, Table::Groups, &mut report.rows)?,
+    report.rows.truncate(options.count);
+    match options.by {
+        ReportKind::User => name(inventory, Table::Users, &mut report.rows)?,
+        ReportKind::Group => name(inventory, Table::Groups, &mut report.rows)?,
         _ => {}
     }
     Ok(report)
 }
 
-/// Gives rows of numbers their names.
-fn name(inventory: &Inventory, table: Table, rows: &mut [Row]) -> Result<(), Error> {
-    let mut wanted: HashMap<Key, &mut Vec<u8>> =
+/// Sets the names of rows that are about an owner or a group.
+fn name(inventory: &Inventory, table: Table, rows: &mut [ReportRow]) -> Result<(), Error> {
+    let mut wanted: HashMap<GroupKey, &mut Vec<u8>> =
         rows.iter_mut().map(|row| (row.key, &mut row.text)).collect();
     inventory.each(table, |group| {
         let (ids, names) = (group.numbers("id")?, group.texts("name")?);
         for row in 0..group.rows() {
-            let id = ids.get(row).and_then(|id| u32::try_from(id).ok()).map(Key::Id);
+            let id = ids.get(row).and_then(|id| u32::try_from(id).ok()).map(GroupKey::Id);
             if let (Some(text), Some(name)) = (id.and_then(|id| wanted.get_mut(&id)), names.get(row)) {
                 **text = name.to_vec();
             }

@@ -1,5 +1,5 @@
-//! A tree with all that is odd about files, its entries as the standard library sees them, and the system's answers to
-//! what a format may ask.
+//! A tree of unusual files, its entries as the standard library sees them, and the system's answers
+//! to the lookups of a format.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -10,11 +10,11 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fathom_inventory::{Entry, Lookup, Target};
+use fathom_inventory::{Entry, LinkTarget, Lookup};
 use fathom_walk::{FileType, Meta, Stamp};
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mknodat, utimensat};
 
-/// Modification times, for files of a name each; a filesystem keeps them as far as it can.
+/// Modification times, one for each of the `time` files. A filesystem keeps them as far as it can.
 const TIMES: [(i64, i64); 10] = [
     (0, 0),
     (-2, 750_000_000),
@@ -30,14 +30,14 @@ const TIMES: [(i64, i64); 10] = [
 
 pub(crate) struct Tree {
     temp: tempfile::TempDir,
-    /// Whether this machine's find knows when a file was made; not every build does.
-    pub(crate) knows_births: bool,
+    /// Whether find on this machine knows creation times, which not every build does.
+    pub(crate) has_btimes: bool,
 }
 
 impl Tree {
-    /// Makes the tree, `tree` in a directory of its own.
+    /// Creates the tree, which is `tree` in a temporary directory.
     pub(crate) fn new() -> Tree {
-        let mut tree = Tree { temp: tempfile::tempdir().unwrap(), knows_births: false };
+        let mut tree = Tree { temp: tempfile::tempdir().unwrap(), has_btimes: false };
         let at = |name: &[u8]| tree.path().join("tree").join(OsStr::from_bytes(name));
         fs::create_dir_all(at(b"sub/deeper")).unwrap();
         for name in
@@ -71,14 +71,15 @@ impl Tree {
             let stamps = Timestamps { last_access: stamp, last_modification: stamp };
             utimensat(CWD, &path, &stamps, AtFlags::SYMLINK_NOFOLLOW).unwrap();
         }
-        // Only root may; for anybody else these are two files more.
+        // Only root may change owners; for other users the calls fail and do no harm.
         fs::write(at(b"foreign"), b"").unwrap();
         let _ = chown(at(b"foreign"), Some(54_321), Some(4_294_967_294));
         let _ = lchown(at(b"dangling"), Some(1), Some(2));
-        // Directories and links that have been read are not marked as read again within a day.
+        // Read directories and links once, so that later reads do not change their access times
+        // within a day.
         let read = Command::new("find").current_dir(tree.path()).args([".", "-printf", "%l%Y%Bs"]).output();
         let read = read.expect("find, which these tests compare with");
-        tree.knows_births = read.stdout.iter().any(u8::is_ascii_digit);
+        tree.has_btimes = read.stdout.iter().any(u8::is_ascii_digit);
         tree
     }
 
@@ -86,25 +87,33 @@ impl Tree {
         self.temp.path()
     }
 
-    /// All entries from `root` on, which is relative to the tree's directory or absolute.
-    pub(crate) fn entries(&self, root: &str) -> Vec<Found> {
-        let mut found = Vec::new();
+    /// Returns all entries from `root` on, which is absolute or relative to the temporary
+    /// directory.
+    pub(crate) fn entries(&self, root: &str) -> Vec<OwnedEntry> {
+        let mut entries = Vec::new();
         let (dir, name) = (Vec::new(), root.as_bytes().to_vec());
-        self.collect(dir, name, root.len(), 0, &mut found);
-        found
+        self.collect(dir, name, root.len(), 0, &mut entries);
+        entries
     }
 
-    fn collect(&self, dir: Vec<u8>, name: Vec<u8>, root_len: usize, depth: usize, found: &mut Vec<Found>) {
+    fn collect(
+        &self,
+        dir: Vec<u8>,
+        name: Vec<u8>,
+        root_len: usize,
+        depth: usize,
+        entries: &mut Vec<OwnedEntry>,
+    ) {
         let slash: &[u8] = if dir.is_empty() || dir.ends_with(b"/") { b"" } else { b"/" };
         let path = [&dir[..], slash, &name].concat();
         let real = self.path().join(OsStr::from_bytes(&path));
         let metadata = fs::symlink_metadata(&real).unwrap();
         let is_dir = metadata.is_dir();
-        found.push(Found { dir, name, root_len, depth, meta: meta(&metadata) });
+        entries.push(OwnedEntry { dir, name, root_len, depth, meta: meta(&metadata) });
         if is_dir {
             for child in fs::read_dir(&real).unwrap() {
                 let name = child.unwrap().file_name().into_vec();
-                self.collect(path.clone(), name, root_len, depth + 1, found);
+                self.collect(path.clone(), name, root_len, depth + 1, entries);
             }
         }
     }
@@ -117,7 +126,7 @@ fn sparse(path: &Path) {
 }
 
 /// An entry that owns its parts.
-pub(crate) struct Found {
+pub(crate) struct OwnedEntry {
     dir: Vec<u8>,
     name: Vec<u8>,
     root_len: usize,
@@ -125,9 +134,9 @@ pub(crate) struct Found {
     meta: Meta,
 }
 
-impl Found {
+impl OwnedEntry {
     pub(crate) fn entry(&self) -> Entry<'_> {
-        let Found { dir, name, root_len, depth, meta } = self;
+        let OwnedEntry { dir, name, root_len, depth, meta } = self;
         let file_type = FileType::Unknown;
         Entry { dir, name, root_len: *root_len, depth: *depth, file_type, meta: Some(meta) }
     }
@@ -153,12 +162,12 @@ fn meta(metadata: &Metadata) -> Meta {
     }
 }
 
-/// Answers by asking the filesystem.
+/// Answers lookups by system calls.
 pub(crate) struct System {
     base: PathBuf,
-    /// Lines of mountinfo: device and type.
+    /// The device and the filesystem type of each line of mountinfo.
     mounts: Vec<(String, String)>,
-    knows_births: bool,
+    has_btimes: bool,
 }
 
 impl System {
@@ -169,7 +178,7 @@ impl System {
             Some((before.split(' ').nth(2)?.to_owned(), after.split(' ').next()?.to_owned()))
         };
         let mounts = text.lines().filter_map(mount).collect();
-        System { base: tree.path().to_owned(), mounts, knows_births: tree.knows_births }
+        System { base: tree.path().to_owned(), mounts, has_btimes: tree.has_btimes }
     }
 
     fn path(&self, entry: &Entry<'_>) -> PathBuf {
@@ -184,13 +193,13 @@ impl Lookup for System {
         fs::read_link(self.path(entry)).ok().map(|target| target.into_os_string().into_vec())
     }
 
-    fn target(&mut self, entry: &Entry<'_>) -> Target {
+    fn target(&mut self, entry: &Entry<'_>) -> LinkTarget {
         match fs::metadata(self.path(entry)) {
-            Ok(metadata) => Target::Type(FileType::from_mode(metadata.mode())),
+            Ok(metadata) => LinkTarget::Type(FileType::from_mode(metadata.mode())),
             Err(error) => match rustix::io::Errno::from_io_error(&error) {
-                Some(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Target::Missing,
-                Some(rustix::io::Errno::LOOP) => Target::Loop,
-                _ => Target::Unknown,
+                Some(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => LinkTarget::Missing,
+                Some(rustix::io::Errno::LOOP) => LinkTarget::Loop,
+                _ => LinkTarget::Unknown,
             },
         }
     }
@@ -208,9 +217,9 @@ impl Lookup for System {
         Some(buffer[..len].strip_suffix(b"\0").unwrap_or(&buffer[..len]).to_vec())
     }
 
-    fn born(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
         let created =
-            fs::symlink_metadata(self.path(entry)).ok()?.created().ok().filter(|_| self.knows_births)?;
+            fs::symlink_metadata(self.path(entry)).ok()?.created().ok().filter(|_| self.has_btimes)?;
         let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Stamp { sec: since.as_secs().cast_signed(), nsec: since.subsec_nanos() })
     }

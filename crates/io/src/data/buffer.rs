@@ -14,7 +14,7 @@ pub struct Buffer {
     len: usize,
     /// Number of the ring these bytes are registered with, and the index there.
     #[cfg_attr(
-        any(not(target_os = "linux"), fathom_posix),
+        any(not(target_os = "linux"), not(feature = "uring"), feature = "posix"),
         expect(dead_code, reason = "there are no rings")
     )]
     registered: Option<(u64, u16)>,
@@ -35,13 +35,13 @@ impl Buffer {
     }
 
     /// The index of these bytes among those registered with ring `ring`.
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
     pub(crate) fn registered_with(&self, ring: u64) -> Option<u16> {
         self.registered.filter(|(number, _)| *number == ring).map(|(_, index)| index)
     }
 
     /// These bytes have been registered with ring `ring`, as its number `index`.
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
     pub(crate) fn set_registered(&mut self, ring: u64, index: u16) {
         self.registered = Some((ring, index));
     }

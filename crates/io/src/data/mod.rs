@@ -17,16 +17,16 @@
 
 mod blocking;
 mod buffer;
-mod calls;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+pub(crate) mod calls;
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod map;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod nowait;
 mod pool;
 pub mod sim;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "tokio"))]
 mod tokio_file;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub mod transfer;
 
 use std::os::fd::OwnedFd;
@@ -37,12 +37,12 @@ use crate::Errno;
 pub use blocking::{Blocking, Position};
 pub use buffer::{ALIGN_BYTES, Buffer};
 pub use calls::{DataCalls, NativeData};
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use map::Mapped;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use nowait::{AtOnce, Nowait, read_at_once};
 pub use pool::Pool;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "tokio"))]
 pub use tokio_file::TokioFile;
 
 /// A file a model knows, by the number [`Data::attach`] gave it.

@@ -15,9 +15,9 @@ use crate::{Errno, FileType};
 /// # Errors
 /// As llistxattr(2); `E2BIG` for more than 64 KiB, the most that the kernel passes on.
 pub fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Option<Vec<u8>>, Errno> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     let listed = linux::xattr_names(at, name);
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     let listed = {
         let _ = (at, name);
         Err(Errno::OPNOTSUPP)
@@ -35,9 +35,9 @@ pub fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Option<Vec<u8>>, E
 /// # Errors
 /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
 pub fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<Option<u32>, Errno> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     let found = linux::project(at, name, file_type);
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     let found = {
         let _ = (at, name, file_type);
         Err(Errno::OPNOTSUPP)
@@ -53,7 +53,7 @@ fn supported<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     }
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod linux {
     use std::cell::RefCell;
     use std::ffi::CStr;
@@ -163,7 +163,7 @@ mod linux {
     }
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,21 +3,21 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 use std::os::fd::AsRawFd;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 use rustix::fs::StatxFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 use crate::Fields;
 use crate::{Errno, FileType, Follow, Stamp};
 
 /// Bytes a security context is first expected to have, and the most an attribute has (xattr(7)).
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 const CONTEXT_BYTES: [usize; 2] = [256, 64 * 1024];
 
 /// Opens `path` in `at` for reading. Never waits for a fifo or a device.
@@ -63,7 +63,7 @@ pub fn read_file(
 ///
 /// # Errors
 /// As sendfile(2); `AGAIN` where the socket takes nothing now.
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub fn send_file(
     to: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
@@ -77,7 +77,7 @@ pub fn send_file(
 ///
 /// # Errors
 /// As ioctl(2).
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the call writes one int, to one that lives until it returns; the descriptor is open while it is borrowed.
@@ -91,14 +91,14 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
 /// # Errors
 /// As statx(2).
 pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Stamp>, Errno> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
         let statx = retry_on_intr(|| rustix::fs::statx(at, name, flags, StatxFlags::BTIME))?;
         let stamp = Stamp { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
         Ok(StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME).then_some(stamp))
     }
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     {
         let _ = (at, name, follow);
         Ok(None)
@@ -111,7 +111,7 @@ pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<St
 /// # Errors
 /// As getxattr(2).
 pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let (path, [few, most]) = (path_in(at, name), CONTEXT_BYTES);
         let read = |bytes| retry_on_intr(|| label(&path, follow, bytes));
@@ -122,14 +122,14 @@ pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option
             Ok(value) => Ok(Some(value.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())),
         }
     }
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     {
         let _ = (at, name, follow);
         Ok(None)
     }
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 fn label(path: &[u8], follow: Follow, bytes: usize) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; bytes];
     let len = match follow {
@@ -141,7 +141,7 @@ fn label(path: &[u8], follow: Follow, bytes: usize) -> Result<Vec<u8>, Errno> {
 }
 
 /// A path for calls that take no directory.
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub(super) fn path_in(at: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
     let name = name.to_bytes();
     if name.starts_with(b"/") || at.as_raw_fd() == super::CWD.as_raw_fd() {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     fn a_context_and_a_birth_are_the_kernels() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "").unwrap();

@@ -29,30 +29,67 @@ struct Record {
     stat: bool,
 }
 
+/// The record of a name that takes `len` bytes from `start` on, with its NUL.
+#[inline]
+fn record(start: usize, len: usize, ino: u64, file_type: FileType) -> Result<Record, Errno> {
+    let start = u32::try_from(start).map_err(|_| Errno::OVERFLOW)?;
+    let len = u16::try_from(len).map_err(|_| Errno::NAMETOOLONG)?;
+    Ok(Record { ino, start, len, file_type, stat: true })
+}
+
 fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
     let start = record.start as usize;
     let name = &bytes[start..start + usize::from(record.len)];
-    // SAFETY: records are made by `push_with_nul` alone, which appends a whole C string to the bytes and notes its place:
-    // `push` has one, `push_field` stops at the first NUL. Bytes never change after that; `sort_by_inode` moves whole
+    // SAFETY: each record stands for a whole C string in the bytes: `push_with_nul` appends one that its caller has,
+    // `push_field` appends up to the first NUL and cuts off everything behind it. Bytes never change after that; `sort_by_inode` moves whole
     // names and notes where to, and they go only together with all records (`clear`).
     unsafe { CStr::from_bytes_with_nul_unchecked(name) }
 }
 
-/// Index of the first byte of `field` that is NUL or a slash.
-fn nul_or_slash(field: &[u8]) -> Option<usize> {
+/// Appends `field` up to its first NUL, and that. Returns the length of the name before it, or
+/// `None`, with `bytes` as before, if `field` has no NUL or a slash before it.
+///
+/// Eight bytes at a time, and each is read once: this is what most of reading a cached directory is.
+fn append_name(bytes: &mut Vec<u8>, field: &[u8]) -> Option<usize> {
+    let start = bytes.len();
     let (words, rest) = field.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
+        bytes.extend_from_slice(word);
         if let Some(at) = nul_or_slash_in(*word) {
-            return Some(8 * index + at);
+            return end_name(bytes, start, 8 * index + at);
         }
     }
-    match field.last_chunk::<8>() {
-        // The loop has looked at its first bytes already: none of them is NUL or a slash.
-        Some(last) => nul_or_slash_in(*last).map(|at| field.len() - 8 + at),
-        None => rest.iter().position(|byte| matches!(byte, 0 | b'/')),
+    let found = match field.last_chunk::<8>() {
+        // The loop has appended its first bytes already: none of them is NUL or a slash.
+        Some(last) => {
+            let done = field.len() - 8;
+            bytes.truncate(start + done);
+            bytes.extend_from_slice(last);
+            nul_or_slash_in(*last).map(|at| done + at)
+        }
+        None => {
+            bytes.extend_from_slice(rest);
+            rest.iter().position(|byte| matches!(byte, 0 | b'/'))
+        }
+    };
+    match found {
+        Some(at) => end_name(bytes, start, at),
+        None => {
+            bytes.truncate(start);
+            None
+        }
     }
 }
 
+/// Cuts off what follows the name of `len` bytes at `start`, or if that ends in a slash, all of it.
+#[inline]
+fn end_name(bytes: &mut Vec<u8>, start: usize, len: usize) -> Option<usize> {
+    let is_name = bytes[start + len] == 0;
+    bytes.truncate(if is_name { start + len + 1 } else { start });
+    is_name.then_some(len)
+}
+
+/// Index of the first byte of `word` that is NUL or a slash.
 #[inline]
 fn nul_or_slash_in(word: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
@@ -117,23 +154,32 @@ impl Names {
         self.push_with_nul(name.to_bytes_with_nul(), ino, file_type)
     }
 
+    /// Makes room for the entries of `dirents_bytes` of dirents.
+    pub(crate) fn reserve(&mut self, dirents_bytes: usize) {
+        /// Header, a name of one byte, its NUL, and padding to eight bytes (getdents64(2)).
+        const DIRENT_BYTES_MIN: usize = 24;
+        self.records.reserve(dirents_bytes / DIRENT_BYTES_MIN);
+        self.bytes.reserve(dirents_bytes);
+    }
+
     /// Appends an entry whose name is `field` up to the first NUL in it; false if there is none, if the name is empty or
-    /// has a slash. One pass over the name, eight bytes at a time: this is what most of reading a cached directory is.
+    /// has a slash.
+    #[inline]
     pub(crate) fn push_field(&mut self, field: &[u8], ino: u64, file_type: FileType) -> bool {
-        match nul_or_slash(field) {
-            Some(end) if end > 0 && field[end] == 0 => {
-                self.push_with_nul(&field[..=end], ino, file_type).is_ok()
-            }
-            _ => false,
+        let start = self.bytes.len();
+        let record = append_name(&mut self.bytes, field)
+            .filter(|len| *len > 0)
+            .and_then(|len| record(start, len + 1, ino, file_type).ok());
+        match record {
+            Some(record) => self.records.push(record),
+            None => self.bytes.truncate(start),
         }
+        record.is_some()
     }
 
     /// `name` ends in its only NUL.
-    #[inline]
     fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) -> Result<(), Errno> {
-        let start = u32::try_from(self.bytes.len()).map_err(|_| Errno::OVERFLOW)?;
-        let len = u16::try_from(name.len()).map_err(|_| Errno::NAMETOOLONG)?;
-        self.records.push(Record { ino, start, len, file_type, stat: true });
+        self.records.push(record(self.bytes.len(), name.len(), ino, file_type)?);
         self.bytes.extend_from_slice(name);
         Ok(())
     }
@@ -200,10 +246,15 @@ impl Names {
 
     /// Leaves the metadata of entries of type `file_type` out of [`Model::stat`](crate::Model::stat).
     pub fn skip_stat(&mut self, file_type: FileType) {
-        self.skip_stat_if(|name| name.file_type == file_type);
+        self.skip_stat_of(|found| found == file_type);
     }
 
-    /// The same for those that `skip` says.
+    /// The same for the types that `skip` says.
+    pub fn skip_stat_of(&mut self, skip: impl Fn(FileType) -> bool) {
+        self.records.iter_mut().for_each(|record| record.stat &= !skip(record.file_type));
+    }
+
+    /// The same for the entries that `skip` says.
     pub fn skip_stat_if(&mut self, mut skip: impl FnMut(Name<'_>) -> bool) {
         let bytes = &self.bytes;
         for record in &mut self.records {
@@ -243,17 +294,26 @@ impl Names {
 mod tests {
     use super::*;
 
+    /// What `field` appends to bytes that are there already.
+    fn appended(field: &[u8]) -> (Option<usize>, Vec<u8>) {
+        let mut bytes = b"before\0".to_vec();
+        let len = append_name(&mut bytes, field);
+        (len, bytes.split_off(7))
+    }
+
     #[test]
     fn the_first_nul_or_slash_is_found_wherever_it_is() {
         for len in 0..40 {
-            assert_eq!(nul_or_slash(&vec![0x80; len]), None);
-            assert_eq!(nul_or_slash(&vec![1; len]), None, "a byte below a zero byte's borrow");
+            assert_eq!(appended(&vec![0x80; len]), (None, vec![]));
+            assert_eq!(appended(&vec![1; len]), (None, vec![]), "a byte below a zero byte's borrow");
             for at in 0..len {
                 for (found, after) in [(0, b'/'), (b'/', 0), (0, 1), (b'/', b'0')] {
-                    let mut field = vec![b'.'; len];
+                    let mut field: Vec<u8> = (b'a'..).take(len).collect();
                     field[at] = found;
                     field[at + 1..].fill(after);
-                    assert_eq!(nul_or_slash(&field), Some(at), "{field:?}");
+                    let expected =
+                        if found == 0 { (Some(at), field[..=at].to_vec()) } else { (None, vec![]) };
+                    assert_eq!(appended(&field), expected, "{field:?}");
                 }
             }
         }

@@ -113,7 +113,7 @@ pub fn is_ignored(signal: i32) -> bool {
 ///
 /// # Errors
 /// As setpriority(2).
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
@@ -155,9 +155,9 @@ pub fn raise_fd_limit() {
 /// ask [`std::thread::available_parallelism`].
 #[must_use]
 pub fn cpus_allowed() -> usize {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     let count = rustix::thread::sched_getaffinity(None).map_or(0, |cpus| cpus.count() as usize);
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     count.max(1)
 }
@@ -165,9 +165,9 @@ pub fn cpus_allowed() -> usize {
 /// The filesystem's magic number (statfs(2)); `None` where it cannot be told.
 #[must_use]
 pub fn fs_magic(fd: BorrowedFd<'_>) -> Option<i64> {
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     return rustix::fs::fstatfs(fd).ok().map(|statfs| statfs.f_type);
-    #[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
     {
         let _ = fd;
         None
@@ -179,7 +179,7 @@ pub fn read_link(at: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::readlinkat(at, name, Vec::new()))
 }
 
-#[cfg(all(test, target_os = "linux", not(fathom_posix)))]
+#[cfg(all(test, target_os = "linux", not(feature = "posix")))]
 mod tests {
     use super::*;
 

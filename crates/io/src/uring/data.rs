@@ -1,27 +1,27 @@
 //! Reading, writing and syncing through a ring.
 //!
-//! The kernel reads and writes the buffers of operations in flight, so each stays in its slot until its completion has been seen. What is
-//! under way when the ring is dropped is cancelled, and waited for.
+//! Owns the submission entries of byte ranges, registered files and buffers, and the ways of waiting.
+//! `flight.rs` owns the operations in flight.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use io_uring::opcode;
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, Fixed, FsyncFlags};
-use io_uring::{IoUring, opcode};
 
+use super::flight::{Flight, Operation};
 use super::setup::{self, Shape};
-use crate::data::{Buffer, Data, Done, FileId, Files, Kind, Op};
+use crate::data::calls::perform;
+use crate::data::{Buffer, Data, Done, FileId, Files, Kind, NativeData, Op};
 use crate::{Choice, Errno, Unavailable};
 
 /// Files a ring has room for, where they are registered with it.
 const FILES_MAX: u32 = 1024;
 /// How long [`Completion::Adaptive`] looks before it sleeps: about what being woken costs.
 const LOOK: Duration = Duration::from_micros(20);
-/// What completions of cancellations carry instead of a slot's number.
-const CANCEL: u64 = u64::MAX;
 
 /// How the end of an operation is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,18 +56,62 @@ impl Default for RingOptions {
     }
 }
 
+/// An operation on a byte range, and the descriptors that its entry names.
+struct Transfer {
+    op: Box<Op>,
+    fd: RawFd,
+    /// The file is named by its number in the ring's table.
+    by_number: bool,
+    /// The number of the buffer, if that is registered with the ring.
+    buffer: Option<u16>,
+    len: u32,
+}
+
+// SAFETY: the entry points into the buffer of `op`, which is on the heap and lives as long. Its
+// descriptor is open until `Ring::detach`, which submits what is queued before it lets go of the file.
+unsafe impl Operation for Transfer {
+    type Context = Files;
+
+    fn entry(&mut self) -> Entry {
+        let (offset, len) = (self.op.offset, self.len);
+        let memory = self.op.bytes_mut().as_mut_ptr();
+        // The builders take one type of file each.
+        macro_rules! build {
+            ($file:expr) => {
+                match (self.op.kind, self.buffer) {
+                    (Kind::Read, None) => opcode::Read::new($file, memory, len).offset(offset).build(),
+                    (Kind::Write, None) => opcode::Write::new($file, memory, len).offset(offset).build(),
+                    (Kind::Read, Some(buffer)) => {
+                        opcode::ReadFixed::new($file, memory, len, buffer).offset(offset).build()
+                    }
+                    (Kind::Write, Some(buffer)) => {
+                        opcode::WriteFixed::new($file, memory, len, buffer).offset(offset).build()
+                    }
+                    (Kind::SyncData, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
+                    (Kind::SyncAll, _) => opcode::Fsync::new($file).build(),
+                }
+            };
+        }
+        if self.by_number { build!(Fixed(self.op.file.0)) } else { build!(Fd(self.fd)) }
+    }
+
+    fn perform(&mut self, files: &Files) -> i32 {
+        let file = files.get(self.op.file);
+        let result = file.and_then(|file| perform(&NativeData, file.as_fd(), &mut self.op));
+        // Linux transfers 2 GiB at most in one call (read(2)).
+        result.map_or_else(|errno| -errno.raw_os_error(), |count| i32::try_from(count).unwrap_or(i32::MAX))
+    }
+}
+
 /// The io_uring model.
 pub struct Ring {
-    ring: IoUring,
+    flight: Flight<Transfer>,
     /// Tells buffers registered with this ring from those of others.
     number: u64,
     options: RingOptions,
     files: Files,
     has_buffers: bool,
-    slots: Vec<Option<Box<Op>>>,
-    free: Vec<usize>,
-    /// Entries pushed that the kernel has not been told of.
-    queued: usize,
+    /// Operations that could not be started, and why.
     failed: Vec<Done>,
 }
 
@@ -88,7 +132,7 @@ impl Ring {
         options.batch = options.batch.clamp(1, options.depth);
         let shape = match (options.sqpoll, options.completion) {
             (true, _) => Shape::Polled,
-            // A completion that is put off until the next system call is never seen by who makes none.
+            // A thread that makes no system call would never see a deferred completion.
             (false, Completion::Spin | Completion::Adaptive) => Shape::Prompt,
             (false, Completion::Wait) => Shape::Deferred,
         };
@@ -97,128 +141,46 @@ impl Ring {
             let registered = ring.submitter().register_files_sparse(FILES_MAX);
             registered.map_err(|error| setup::refused("register files with io_uring", &error))?;
         }
-        let (number, free) = (RINGS.fetch_add(1, Ordering::Relaxed), (0..options.depth).rev().collect());
-        let slots = (0..options.depth).map(|_| None).collect();
-        let (files, failed) = (Files::default(), Vec::new());
-        Ok(Self { ring, number, options, files, has_buffers: false, slots, free, queued: 0, failed })
+        let number = RINGS.fetch_add(1, Ordering::Relaxed);
+        let flight = Flight::new(ring, options.depth);
+        Ok(Self { flight, number, options, files: Files::default(), has_buffers: false, failed: Vec::new() })
     }
 
-    fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
-    /// What the kernel is to do for the operation in slot `index`.
-    fn entry(&mut self, index: usize) -> Result<Entry, Errno> {
-        let op = self.slots[index].as_mut().expect("an entry is made of a slot in use");
-        let file = self.files.get(op.file)?.as_raw_fd();
-        let (offset, len) = (op.offset, u32::try_from(op.len()).map_err(|_| Errno::INVAL)?);
-        let fixed = op.buffer.registered_with(self.number);
-        let start = op.start;
-        let memory = op.buffer[start..].as_mut_ptr();
-        // The builders take one type of file each.
-        macro_rules! build {
-            ($file:expr) => {
-                match (op.kind, fixed) {
-                    (Kind::Read, None) => opcode::Read::new($file, memory, len).offset(offset).build(),
-                    (Kind::Write, None) => opcode::Write::new($file, memory, len).offset(offset).build(),
-                    (Kind::Read, Some(buffer)) => {
-                        opcode::ReadFixed::new($file, memory, len, buffer).offset(offset).build()
-                    }
-                    (Kind::Write, Some(buffer)) => {
-                        opcode::WriteFixed::new($file, memory, len, buffer).offset(offset).build()
-                    }
-                    (Kind::SyncData, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
-                    (Kind::SyncAll, _) => opcode::Fsync::new($file).build(),
-                }
-            };
-        }
-        let entry = if self.options.registered { build!(Fixed(op.file.0)) } else { build!(Fd(file)) };
-        Ok(entry.user_data(index as u64))
-    }
-
-    fn push(&mut self, entry: &Entry) {
-        // SAFETY: the entry points into the buffer of an operation that stays in its slot, and so where it is, until `reap` has seen its
-        // completion; `drop` waits for all of them. A descriptor in it is open until `detach`, which first hands over what is queued.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.hand_over(0);
-        }
-        self.queued += 1;
-    }
-
-    /// Tells the kernel of what is queued, and waits for `wait` completions.
-    fn hand_over(&mut self, wait: usize) {
-        while let Err(error) = self.ring.submit_and_wait(wait) {
-            match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-                Errno::INTR if wait == 0 => {}
-                Errno::INTR | Errno::BUSY => break,
-                // No memory for another request right now.
-                Errno::AGAIN => std::thread::sleep(Duration::from_millis(1)),
-                errno => {
-                    panic!("io_uring_enter on a ring this thread made fails for no lasting reason: {errno}")
-                }
+    fn transfer(&self, op: Box<Op>) -> Result<Transfer, Done> {
+        let fd = self.files.get(op.file).map(AsRawFd::as_raw_fd);
+        let len = u32::try_from(op.len()).map_err(|_| Errno::INVAL);
+        match (fd, len) {
+            (Ok(fd), Ok(len)) => {
+                let buffer = op.buffer.registered_with(self.number);
+                Ok(Transfer { op, fd, by_number: self.options.registered, buffer, len })
             }
+            (Err(errno), _) | (_, Err(errno)) => Err(Done::new(op, Err(errno))),
         }
-        self.queued = 0;
     }
 
-    /// Takes what has ended; whether that was anything.
+    /// Takes the operations that have ended. Returns whether there was one.
     fn reap(&mut self, done: &mut Vec<Done>) -> bool {
-        let before = done.len();
-        let mut interrupted = Vec::new();
-        for cqe in self.ring.completion() {
-            let Some(slot) =
-                usize::try_from(cqe.user_data()).ok().and_then(|index| self.slots.get_mut(index))
-            else {
-                continue;
-            };
-            let index = cqe.user_data() as usize;
-            if cqe.result() == -libc::EINTR {
-                interrupted.push(index);
-                continue;
-            }
-            let op = slot.take().expect("a slot in flight has its operation");
-            let result = usize::try_from(cqe.result()).map_err(|_| Errno::from_raw_os_error(-cqe.result()));
-            done.push(Done::new(op, result));
-            self.free.push(index);
-        }
-        interrupted.into_iter().for_each(|index| self.start(index, done));
-        done.len() > before
-    }
-
-    fn start(&mut self, index: usize, done: &mut Vec<Done>) {
-        match self.entry(index) {
-            Ok(entry) => self.push(&entry),
-            Err(errno) => {
-                done.extend(self.slots[index].take().map(|op| Done::new(op, Err(errno))));
-                self.free.push(index);
-            }
-        }
+        let ended = |transfer: Transfer, result: i32| {
+            let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+            done.push(Done::new(transfer.op, result));
+        };
+        self.flight.reap(&self.files, ended) > 0
     }
 
     fn wait(&mut self, done: &mut Vec<Done>) {
         if self.options.completion == Completion::Wait {
-            self.hand_over(1);
+            self.flight.submit(1);
             return;
         }
-        if self.queued > 0 {
-            self.hand_over(0);
+        if self.flight.queued() > 0 {
+            self.flight.submit(0);
         }
         let start = Instant::now();
         let patient = self.options.completion == Completion::Spin;
         while !self.reap(done) {
             std::hint::spin_loop();
             if !patient && start.elapsed() > LOOK {
-                self.hand_over(1);
-            }
-        }
-    }
-
-    /// Asks the kernel to end what is under way.
-    fn cancel(&mut self) {
-        for index in 0..self.slots.len() {
-            if self.slots[index].is_some() {
-                let entry = opcode::AsyncCancel::new(index as u64).build().user_data(CANCEL);
-                self.push(&entry);
+                self.flight.submit(1);
             }
         }
     }
@@ -231,7 +193,7 @@ impl Data for Ring {
         if self.options.registered {
             let room = if id.0 < FILES_MAX { Ok(()) } else { Err(Errno::MFILE) };
             let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let update = || self.ring.submitter().register_files_update(id.0, &[fd]).map_err(errno);
+            let update = || self.flight.ring().submitter().register_files_update(id.0, &[fd]).map_err(errno);
             if let Err(errno) = room.and_then(|()| update()) {
                 self.files.remove(id);
                 return Err(errno);
@@ -241,12 +203,10 @@ impl Data for Ring {
     }
 
     fn detach(&mut self, file: FileId) {
-        while !self.ring.submission().is_empty() {
-            self.hand_over(0);
-        }
+        self.flight.submit_all();
         if self.options.registered {
-            // What is under way keeps the file; the place is overwritten by the next one even if this fails.
-            let _ = self.ring.submitter().register_files_update(file.0, &[-1]);
+            // The kernel holds the file for operations in flight. If this fails, the next file to get the number overwrites it.
+            let _ = self.flight.ring().submitter().register_files_update(file.0, &[-1]);
         }
         self.files.remove(file);
     }
@@ -263,7 +223,7 @@ impl Data for Ring {
             .collect();
         // SAFETY: the memory is valid now, which is when the kernel pins its pages; only operations that own the buffer use them. A buffer
         // freed before the ring leaves pages pinned that nothing is written to.
-        let registered = unsafe { self.ring.submitter().register_buffers(&vectors) };
+        let registered = unsafe { self.flight.ring().submitter().register_buffers(&vectors) };
         registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
         self.has_buffers = true;
         for (index, buffer) in buffers.iter_mut().enumerate() {
@@ -277,18 +237,19 @@ impl Data for Ring {
     }
 
     fn in_flight(&self) -> usize {
-        self.under_way() + self.failed.len()
+        self.flight.len() + self.failed.len()
     }
 
     fn submit(&mut self, op: Box<Op>) {
-        let index = self.free.pop().expect("no more operations than the depth");
-        self.slots[index] = Some(op);
-        let mut failed = std::mem::take(&mut self.failed);
-        self.start(index, &mut failed);
-        self.failed = failed;
-        // The last one that fits goes with the call that waits.
-        if self.queued >= self.options.batch && self.under_way() < self.options.depth {
-            self.hand_over(0);
+        match self.transfer(op) {
+            Ok(transfer) => {
+                assert!(self.flight.start(transfer).is_ok(), "no more operations than the depth");
+            }
+            Err(done) => self.failed.push(done),
+        }
+        // The system call that waits takes the last one that fits.
+        if self.flight.queued() >= self.options.batch && self.flight.len() < self.options.depth {
+            self.flight.submit(0);
         }
     }
 
@@ -298,7 +259,7 @@ impl Data for Ring {
             return;
         }
         let before = done.len();
-        while done.len() == before && self.under_way() > 0 {
+        while done.len() == before && self.flight.len() > 0 {
             if !self.reap(done) {
                 self.wait(done);
             }
@@ -306,14 +267,21 @@ impl Data for Ring {
     }
 }
 
-impl Drop for Ring {
-    fn drop(&mut self) {
-        self.cancel();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read of a pipe is the one operation that is still under way when it is cancelled. The call
+    /// that is made in its place is pread(2), which a pipe refuses.
+    #[test]
+    fn an_operation_that_the_kernel_gives_up_is_made_by_a_call() {
+        let mut ring = Ring::new(RingOptions::default()).unwrap();
+        let (reader, _writer) = rustix::pipe::pipe().unwrap();
+        let file = ring.attach(Arc::new(reader)).unwrap();
+        ring.submit(Op::new(Kind::Read, file, 0, Buffer::new(1)));
+        ring.flight.cancel();
         let mut done = Vec::new();
-        while self.under_way() > 0 {
-            self.hand_over(1);
-            self.reap(&mut done);
-            done.clear();
-        }
+        ring.complete(&mut done);
+        assert_eq!(done.iter().map(Done::result).collect::<Vec<_>>(), [Err(Errno::SPIPE)]);
     }
 }

@@ -1,59 +1,84 @@
 //! Opening and reading files through a ring, for a thread that has an event loop of its own.
 //!
 //! ```text
-//! call ── start ──> slot (path or buffer) ── SQE ──> kernel ── CQE ──> reap ──> who waits for the slot is woken
+//! task ── start ──> flight (call, mailbox) ── reap ──> mailbox ──> task is woken
 //! ```
-//! The ring's descriptor becomes readable when something has ended ([`FileRing::as_fd`]); the owner then calls [`FileRing::reap`]. The
-//! kernel reads the paths and writes the buffers of what is under way, so they stay in their slot until its completion has been seen,
-//! whether or not anybody still waits.
+//! The ring's descriptor becomes readable when a call has ended ([`FileRing::as_fd`]); the owner then
+//! calls [`FileRing::reap`]. A task may stop waiting at any time: the call ends in its slot.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::fmt;
 use std::future::poll_fn;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use io_uring::opcode;
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, OpenHow};
-use io_uring::{IoUring, opcode};
 use rustix::fs::OFlags;
-use tokio::io::unix::AsyncFd;
 
+use super::flight::{Flight, Operation};
 use super::setup::{self, Shape};
 use crate::beneath::{ATTEMPTS, Beneath, Patience};
+use crate::data::{DataCalls, NativeData};
 use crate::{Errno, Unavailable};
-
-/// What completions of cancellations carry instead of a slot's number.
-const CANCEL: u64 = u64::MAX;
 
 /// A ring of one thread for opening and reading files.
 pub struct FileRing(RefCell<Inner>);
 
 struct Inner {
-    ring: IoUring,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-    /// Those who found no free slot.
+    flight: Flight<Flying>,
+    /// Tasks that found no free slot.
     waiting: VecDeque<Waker>,
 }
 
+/// A call in flight, and the mailbox of the task that waits for it.
+struct Flying {
+    call: Call,
+    mailbox: Arc<Mailbox>,
+}
+
+/// A result on its way to a task. A task that stops waiting drops its reference; the result is then
+/// discarded with the mailbox. One thread uses it: the lock only lets a ring move to its thread.
 #[derive(Default)]
-enum Slot {
-    #[default]
-    Free,
-    /// The kernel has it. Where nobody waits any more, it is not `wanted`.
-    UnderWay {
-        call: Call,
-        waker: Option<Waker>,
-        wanted: bool,
-    },
-    Ended {
-        call: Call,
-        result: i32,
-    },
+struct Mailbox(Mutex<Mail>);
+
+#[derive(Default)]
+struct Mail {
+    result: Option<(Call, i32)>,
+    waker: Option<Waker>,
+}
+
+impl Mailbox {
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, call: Call, result: i32) {
+        let mut mail = self.mail();
+        mail.result = Some((call, result));
+        mail.waker.take().into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Poll<(Call, i32)> {
+        let mut mail = self.mail();
+        if let Some(result) = mail.result.take() {
+            return Poll::Ready(result);
+        }
+        mail.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        if let Some((call, result)) = self.mail().result.take() {
+            call.discard(result);
+        }
+    }
 }
 
 /// What an operation needs to stay where it is.
@@ -63,7 +88,7 @@ enum Call {
 }
 
 impl Call {
-    /// What the kernel is told. Pointers are into memory the call owns on the heap, so the call may move.
+    /// The submission entry, which points to memory that the call owns on the heap.
     fn entry(&mut self) -> Entry {
         match self {
             Self::Open { beneath, path, how } => {
@@ -78,12 +103,43 @@ impl Call {
         }
     }
 
-    /// Closes what was opened for nobody.
-    fn undo(self, result: i32) {
+    /// Makes the call on this thread. Returns the result that its completion would have.
+    fn perform(&mut self) -> i32 {
+        let result = match self {
+            Self::Open { beneath, path, .. } => beneath
+                .open(path.as_bytes(), Patience::Wait)
+                .and_then(|fd| fd.map(IntoRawFd::into_raw_fd).ok_or(Errno::AGAIN)),
+            Self::Read { file, offset, bytes } => NativeData
+                .pread(file.as_fd(), bytes, *offset)
+                .map(|count| i32::try_from(count).unwrap_or(i32::MAX)),
+        };
+        result.unwrap_or_else(|errno| -errno.raw_os_error())
+    }
+
+    /// Closes the file that an open has returned.
+    fn discard(self, result: i32) {
         if let (Self::Open { .. }, 0..) = (self, result) {
-            // SAFETY: the kernel has made this descriptor for this operation, and nobody else is told of it.
+            // SAFETY: the kernel has made this descriptor for this call, whose result goes nowhere else.
             drop(unsafe { OwnedFd::from_raw_fd(result) });
         }
+    }
+}
+
+// SAFETY: `Call::entry` points to the path and `how`, or to the bytes, all on the heap and owned by the
+// call. `beneath` and `file` keep the descriptors open.
+unsafe impl Operation for Flying {
+    type Context = ();
+
+    fn entry(&mut self) -> Entry {
+        self.call.entry()
+    }
+
+    fn perform(&mut self, (): &()) -> i32 {
+        self.call.perform()
+    }
+
+    fn discard(self, result: i32) {
+        self.call.discard(result);
     }
 }
 
@@ -95,7 +151,7 @@ impl fmt::Debug for FileRing {
 
 impl AsFd for FileRing {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        let fd = self.0.borrow().ring.as_raw_fd();
+        let fd = self.0.borrow().flight.ring().as_raw_fd();
         // SAFETY: the ring is dropped with `self`, which the result borrows.
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
@@ -107,17 +163,15 @@ impl FileRing {
     /// # Errors
     /// Where the kernel has no io_uring, lacks an operation, or does not let this process have it.
     pub fn new(depth: usize) -> Result<Self, Unavailable> {
-        let ring = setup::data_ring(depth.max(1), Shape::Prompt)?;
-        let slots = (0..depth.max(1)).map(|_| Slot::Free).collect();
-        let free = (0..depth.max(1)).rev().collect();
-        Ok(Self(RefCell::new(Inner { ring, slots, free, waiting: VecDeque::new() })))
+        let depth = depth.max(1);
+        let flight = Flight::new(setup::data_ring(depth, Shape::Prompt)?, depth);
+        Ok(Self(RefCell::new(Inner { flight, waiting: VecDeque::new() })))
     }
 
-    /// Operations the kernel has.
+    /// Calls that the kernel has.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        let inner = self.0.borrow();
-        inner.slots.len() - inner.free.len()
+        self.0.borrow().flight.len()
     }
 
     /// Opens `path` below `beneath` to read, as [`Beneath::open`] does.
@@ -171,10 +225,11 @@ impl FileRing {
     ///
     /// # Errors
     /// If there is no descriptor left for it.
+    #[cfg(feature = "tokio")]
     pub async fn drive(&self) -> std::io::Result<()> {
         let fd = rustix::io::fcntl_dupfd_cloexec(self, 0)?;
         // SAFETY: the descriptor is our own copy, stays the same, and is open for as long as the registration owns it.
-        let ready = unsafe { AsyncFd::register(fd) }?;
+        let ready = unsafe { tokio::io::unix::AsyncFd::register(fd) }?;
         loop {
             ready.readable().await?.clear_ready();
             self.reap();
@@ -182,151 +237,44 @@ impl FileRing {
     }
 
     async fn make(&self, call: Call) -> (Call, Result<usize, Errno>) {
-        let mut call = Some(call);
-        let index = poll_fn(|cx| self.0.borrow_mut().start(&mut call, cx)).await;
-        let held = Held { ring: self, index };
-        let (call, result) = poll_fn(|cx| self.0.borrow_mut().take(index, cx)).await;
-        std::mem::forget(held);
+        let (mailbox, mut call) = (Arc::new(Mailbox::default()), Some(call));
+        let (call, result) = poll_fn(|cx| {
+            if let Some(started) = call.take() {
+                call = self.0.borrow_mut().start(started, &mailbox, cx);
+            }
+            mailbox.poll(cx)
+        })
+        .await;
         let result = usize::try_from(result).map_err(|_negative| Errno::from_raw_os_error(-result));
         (call, result)
     }
 }
 
-/// A slot somebody waits for. Whoever stops waiting leaves it to the kernel, and a file that is opened nevertheless is closed.
-struct Held<'a> {
-    ring: &'a FileRing,
-    index: usize,
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.ring.0.borrow_mut().abandon(self.index);
-    }
-}
-
 impl Inner {
-    fn start(&mut self, call: &mut Option<Call>, cx: &Context<'_>) -> Poll<usize> {
-        let Some(index) = self.free.pop() else {
-            self.waiting.push_back(cx.waker().clone());
-            return Poll::Pending;
-        };
-        if let Some(call) = call.take() {
-            self.slots[index] = Slot::UnderWay { call, waker: None, wanted: true };
-            self.push(index);
-            self.hand_over(0);
-            self.reap();
-        }
-        Poll::Ready(index)
-    }
-
-    fn push(&mut self, index: usize) {
-        let Some(Slot::UnderWay { call, .. }) = self.slots.get_mut(index) else { return };
-        let entry = call.entry().user_data(index as u64);
-        self.submit(&entry);
-    }
-
-    fn submit(&mut self, entry: &Entry) {
-        // SAFETY: the entry points to memory on the heap and has a descriptor that both belong to a call in its slot, where it stays until
-        // `reap` has seen its completion; `drop` waits for all of them.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.hand_over(0);
-        }
-    }
-
-    fn hand_over(&mut self, wait: usize) {
-        while let Err(error) = self.ring.submit_and_wait(wait) {
-            match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-                Errno::INTR if wait == 0 => {}
-                Errno::INTR | Errno::BUSY => break,
-                // No memory for another request right now.
-                Errno::AGAIN => std::thread::sleep(std::time::Duration::from_millis(1)),
-                errno => {
-                    panic!("io_uring_enter on a ring this thread made fails for no lasting reason: {errno}")
-                }
+    /// Starts `call`, or gives it back and wakes the task when a slot is free.
+    fn start(&mut self, call: Call, mailbox: &Arc<Mailbox>, cx: &Context<'_>) -> Option<Call> {
+        match self.flight.start(Flying { call, mailbox: Arc::clone(mailbox) }) {
+            Ok(()) => {
+                self.flight.submit(0);
+                self.reap();
+                None
+            }
+            Err(refused) => {
+                self.waiting.push_back(cx.waker().clone());
+                Some(refused.call)
             }
         }
     }
 
     fn reap(&mut self) {
-        let ended: Vec<(u64, i32)> =
-            self.ring.completion().map(|cqe| (cqe.user_data(), cqe.result())).collect();
-        for (user_data, result) in ended {
-            let Ok(index) = usize::try_from(user_data) else { continue };
-            if user_data != CANCEL {
-                self.end(index, result);
-            }
-        }
-    }
-
-    fn end(&mut self, index: usize, result: i32) {
-        if result == -libc::EINTR {
-            self.push(index);
-            self.hand_over(0);
-            return;
-        }
-        let Some(slot) = self.slots.get_mut(index) else { return };
-        match std::mem::take(slot) {
-            Slot::UnderWay { call, waker, wanted: true } => {
-                *slot = Slot::Ended { call, result };
-                waker.into_iter().for_each(Waker::wake);
-            }
-            Slot::UnderWay { call, .. } => {
-                call.undo(result);
-                self.release(index);
-            }
-            Slot::Free | Slot::Ended { .. } => unreachable!("the kernel completes what it was given, once"),
-        }
-    }
-
-    /// Nobody waits for slot `index` any more.
-    fn abandon(&mut self, index: usize) {
-        match std::mem::take(&mut self.slots[index]) {
-            Slot::UnderWay { call, .. } => {
-                self.slots[index] = Slot::UnderWay { call, waker: None, wanted: false };
-            }
-            Slot::Ended { call, result } => {
-                call.undo(result);
-                self.release(index);
-            }
-            Slot::Free => unreachable!("a slot that is waited for is in use"),
-        }
-    }
-
-    fn take(&mut self, index: usize, cx: &Context<'_>) -> Poll<(Call, i32)> {
-        match std::mem::take(&mut self.slots[index]) {
-            Slot::Ended { call, result } => {
-                self.release(index);
-                Poll::Ready((call, result))
-            }
-            Slot::UnderWay { call, .. } => {
-                let waker = Some(cx.waker().clone());
-                self.slots[index] = Slot::UnderWay { call, waker, wanted: true };
-                Poll::Pending
-            }
-            Slot::Free => unreachable!("a slot that is waited for is in use"),
-        }
-    }
-
-    fn release(&mut self, index: usize) {
-        self.slots[index] = Slot::Free;
-        self.free.push(index);
-        if let Some(waker) = self.waiting.pop_front() {
-            waker.wake();
-        }
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        for index in 0..self.slots.len() {
-            if matches!(self.slots[index], Slot::UnderWay { .. }) {
-                self.abandon(index);
-                self.submit(&opcode::AsyncCancel::new(index as u64).build().user_data(CANCEL));
-            }
-        }
-        while self.free.len() < self.slots.len() {
-            self.hand_over(1);
-            self.reap();
+        let Self { flight, waiting } = self;
+        flight.reap(&(), |Flying { call, mailbox }, result| {
+            mailbox.put(call, result);
+            waiting.pop_front().into_iter().for_each(Waker::wake);
+        });
+        // An operation that was interrupted is queued again.
+        if flight.queued() > 0 {
+            flight.submit(0);
         }
     }
 }
@@ -344,6 +292,12 @@ mod tests {
 
     use super::*;
     use crate::beneath::Links;
+
+    /// The server makes a ring and hands it to the thread that uses it.
+    const _: fn() = || {
+        fn may_be_sent<T: Send>() {}
+        may_be_sent::<FileRing>();
+    };
 
     /// Runs `future` to its end as an event loop would: sleeps until the ring's descriptor is readable.
     fn run<T>(ring: &FileRing, future: impl Future<Output = T>) -> T {
@@ -413,5 +367,19 @@ mod tests {
         assert_eq!(ring.in_flight(), 1);
         drop(ring);
         assert_eq!(Arc::strong_count(&reader), 1);
+    }
+    /// A read of a pipe is the one call that is still under way when it is cancelled. The call that is
+    /// made in its place is pread(2), which a pipe refuses.
+    #[test]
+    fn a_call_that_the_kernel_gives_up_is_made_on_this_thread() {
+        let ring = FileRing::new(2).unwrap();
+        let (reader, _writer) = pipe().unwrap();
+        let mut read = pin!(ring.read(Arc::new(reader), 0, vec![0; 8]));
+        assert!(read.as_mut().now_or_never().is_none(), "nobody has written");
+        let mut inner = ring.0.borrow_mut();
+        inner.flight.cancel();
+        inner.flight.submit(0);
+        drop(inner);
+        assert_eq!(run(&ring, read).1, Err(Errno::SPIPE));
     }
 }

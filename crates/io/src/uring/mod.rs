@@ -6,14 +6,15 @@
 //!
 //! Reading, writing and syncing files is in `data.rs`.
 //!
-//! Owns: the ring, its set-up (`setup.rs`), and every buffer the kernel may write (`reactor.rs`). Does not own: what is
-//! opened or in which order. Dropping a future cancels nothing in the kernel: the operation ends in its own time, and
-//! what it returns is dropped.
+//! Owns the ring and its set-up (`setup.rs`), the operations in flight (`flight.rs`), and the metadata
+//! calls on them (`reactor.rs`). Does not own the names and their order. Dropping a future cancels
+//! nothing in the kernel: the operation ends in its own time, and its result is dropped.
 
 #![allow(unsafe_code)]
 
 mod data;
 mod files;
+mod flight;
 mod nop;
 mod reactor;
 mod setup;

@@ -1,24 +1,25 @@
-//! The operations in flight on one ring, and the buffers the kernel reads and writes on their behalf.
+//! Metadata calls on one ring, the buffers the kernel reads and writes for them, and the futures that
+//! wait for them.
 //!
 //! ```text
-//! future --start--> slot (name, statx buffer) --SQE--> kernel --CQE--> reap --> inbox of the future
+//! future ── start ──> flight (name, statx buffer) ── reap ──> inbox of the future
 //! ```
-//! A slot is taken from `start` to `reap`, whether or not the future lives that long. There are `depth` slots, so there
-//! are never more than `depth` operations in flight; a future that finds none waits in `waiting`.
+//! A call is in flight from `start` to `reap`, whether or not the future lives that long. A future that
+//! finds no slot waits in `waiting`.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::mem::{MaybeUninit, forget, take};
+use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::Waker;
-use std::time::Duration;
 
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 
+use super::flight::{Flight, Operation};
 use crate::{Dir, Errno, Meta};
 
 /// What one operation does. Descriptors are numbers here: the kernel checks them, and a stale one is an error or a
@@ -76,9 +77,9 @@ impl Inbox {
     }
 }
 
-/// One operation in flight and the memory it may touch. Behind `Rc`, because the kernel writes the buffer while Rust
-/// holds references to the slot.
-struct Slot {
+/// A metadata call and the memory it may touch. The statx buffer is behind `Rc`, because the kernel
+/// writes it while Rust holds references to the call.
+struct Metadata {
     request: Request,
     name: Vec<u8>,
     statx: Rc<UnsafeCell<MaybeUninit<Statx>>>,
@@ -86,7 +87,7 @@ struct Slot {
     inbox: Option<Rc<Inbox>>,
 }
 
-impl Slot {
+impl Metadata {
     fn new() -> Self {
         let statx = Rc::new(UnsafeCell::new(MaybeUninit::zeroed()));
         Self { request: Request::Close { dir: -1 }, name: Vec::new(), statx, tag: 0, inbox: None }
@@ -150,50 +151,67 @@ impl Slot {
     }
 }
 
-/// One ring with its slots.
+// SAFETY: the entry points to the name and to the statx buffer, heap blocks that the call owns. The
+// kernel checks the descriptors, which are numbers: a stale one is an error or a look at the wrong
+// directory whose result goes nowhere.
+unsafe impl Operation for Metadata {
+    type Context = ();
+
+    fn entry(&mut self) -> Entry {
+        Metadata::entry(self)
+    }
+
+    fn perform(&mut self, (): &()) -> i32 {
+        self.call()
+    }
+
+    /// Linux closes the descriptor before close(2) returns EINTR.
+    fn is_restartable(&self) -> bool {
+        !matches!(self.request, Request::Close { .. })
+    }
+
+    fn discard(self, result: i32) {
+        match self.request {
+            // A close that was cancelled has not begun.
+            Request::Close { .. } if result == -libc::ECANCELED => drop(self.call()),
+            _ => drop(self.reply(result)),
+        }
+    }
+}
+
+/// The metadata calls of one ring, and the futures that wait for a slot.
 pub(super) struct Reactor {
-    ring: IoUring,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
+    flight: Flight<Metadata>,
+    /// Calls that have ended, for their buffers.
+    spare: Vec<Metadata>,
     waiting: VecDeque<Rc<Inbox>>,
 }
 
 impl Reactor {
     /// Over `ring`, which has at least `depth` submission entries.
     pub(super) fn new(ring: IoUring, depth: usize) -> Self {
-        let slots = (0..depth).map(|_| Slot::new()).collect();
-        Self { ring, slots, free: (0..depth).rev().collect(), waiting: VecDeque::new() }
+        Self { flight: Flight::new(ring, depth), spare: Vec::new(), waiting: VecDeque::new() }
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.flight.len()
     }
 
     /// Queues `request`, to be submitted by the next [`turn`](Self::turn), whose reply comes to `inbox` under `tag`. False if as
     /// many are in flight as may be; `inbox` is then woken when one has ended.
     pub(super) fn start(&mut self, request: Request, name: &CStr, tag: usize, inbox: &Rc<Inbox>) -> bool {
-        let Some(index) = self.free.pop() else {
-            if !inbox.waiting.replace(true) {
-                self.waiting.push_back(Rc::clone(inbox));
-            }
-            return false;
-        };
-        let slot = &mut self.slots[index];
-        slot.request = request;
-        slot.name.clear();
-        slot.name.extend_from_slice(name.to_bytes_with_nul());
-        slot.tag = tag;
-        slot.inbox = Some(Rc::clone(inbox));
-        self.push(index);
-        true
-    }
-
-    fn push(&mut self, index: usize) {
-        let entry = self.slots[index].entry().user_data(index as u64);
-        // SAFETY: the entry points to the slot's name and statx buffer, heap blocks of their own. The slot is not in `free`
-        // until `reap` has seen the CQE, so `start` does not touch them before; `drop` frees them after the last CQE only.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("a ring has as many entries as there are slots, and a slot has one entry at most");
+        let mut call = self.spare.pop().unwrap_or_else(Metadata::new);
+        call.request = request;
+        call.name.clear();
+        call.name.extend_from_slice(name.to_bytes_with_nul());
+        call.tag = tag;
+        call.inbox = Some(Rc::clone(inbox));
+        let Err(refused) = self.flight.start(call) else { return true };
+        self.spare.push(refused);
+        if !inbox.waiting.replace(true) {
+            self.waiting.push_back(Rc::clone(inbox));
+        }
+        false
     }
 
     /// Submits what is queued, waits until something has ended, and wakes the futures concerned.
@@ -202,46 +220,24 @@ impl Reactor {
     /// If there is nothing to wait for, or the kernel refuses the ring it made.
     pub(super) fn turn(&mut self) {
         if self.in_flight() > 0 {
-            self.enter().expect("io_uring_enter on a ring this thread made fails for no lasting reason");
+            self.flight.submit(1);
             self.reap();
         } else {
             assert!(!self.waiting.is_empty(), "the future waits for something that is no call of this model");
         }
         let all = self.in_flight() == 0;
-        self.wake_waiting(if all { self.waiting.len() } else { self.free.len() });
-    }
-
-    fn enter(&self) -> Result<(), Errno> {
-        let Err(error) = self.ring.submit_and_wait(1) else { return Ok(()) };
-        match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-            Errno::INTR | Errno::BUSY => Ok(()),
-            // No memory for another request right now.
-            Errno::AGAIN => {
-                std::thread::sleep(Duration::from_millis(1));
-                Ok(())
-            }
-            errno => Err(errno),
-        }
+        let free = self.flight.depth() - self.in_flight();
+        self.wake_waiting(if all { self.waiting.len() } else { free });
     }
 
     fn reap(&mut self) {
-        let mut interrupted = Vec::new();
-        for cqe in self.ring.completion() {
-            let index = usize::try_from(cqe.user_data()).expect("user_data is a slot's index");
-            let slot = &mut self.slots[index];
-            // Nothing here cancels: the kernel could start none of its threads for this
-            // (RLIMIT_NPROC), and has not begun.
-            let result = if cqe.result() == -libc::ECANCELED { slot.call() } else { cqe.result() };
-            if result == -libc::EINTR && !matches!(slot.request, Request::Close { .. }) {
-                interrupted.push(index);
-                continue;
-            }
-            let inbox = slot.inbox.take().expect("a slot in flight has its inbox");
-            inbox.replies.borrow_mut().push((slot.tag, slot.reply(result)));
+        let Self { flight, spare, .. } = self;
+        flight.reap(&(), |mut call, result| {
+            let inbox = call.inbox.take().expect("a call in flight has its inbox");
+            inbox.replies.borrow_mut().push((call.tag, call.reply(result)));
             inbox.wake();
-            self.free.push(index);
-        }
-        interrupted.into_iter().for_each(|index| self.push(index));
+            spare.push(call);
+        });
     }
 
     /// Wakes `count` of those waiting. When nothing is in flight it must be all: the first ones' futures may be gone.
@@ -249,19 +245,6 @@ impl Reactor {
         for inbox in self.waiting.drain(..count.min(self.waiting.len())) {
             inbox.waiting.set(false);
             inbox.wake();
-        }
-    }
-}
-
-impl Drop for Reactor {
-    fn drop(&mut self) {
-        while self.in_flight() > 0 {
-            if self.enter().is_err() {
-                // The kernel may still write: better lose the memory than free it.
-                forget(take(&mut self.slots));
-                return;
-            }
-            self.reap();
         }
     }
 }

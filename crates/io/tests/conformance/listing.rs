@@ -35,7 +35,7 @@ pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Fo
 
 /// What every model tells; POSIX does not know when a file was made.
 pub(crate) fn told_by_all(meta: Meta) -> Meta {
-    let born = if cfg!(fathom_posix) { None } else { meta.born };
+    let born = if cfg!(feature = "posix") { None } else { meta.born };
     Meta { mount_root: None, attributes: None, born, ..meta }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
         accessed: stamp(from.atime(), from.atime_nsec()),
         modified: stamp(from.mtime(), from.mtime_nsec()),
         changed: stamp(from.ctime(), from.ctime_nsec()),
-        born: from.created().ok().filter(|_| !cfg!(fathom_posix)).map(|time| {
+        born: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
             let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
             stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
         }),

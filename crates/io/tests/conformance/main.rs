@@ -8,6 +8,7 @@
 mod denied;
 mod entries;
 mod errors;
+mod faults;
 mod listing;
 mod random;
 
@@ -15,8 +16,7 @@ use std::fmt::Display;
 
 use fathom_io::Unavailable;
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 
 /// What `make test` counts as skipped.
@@ -46,6 +46,7 @@ macro_rules! suite {
             errors: what_vanished_is_an_error_of_its_own_entry,
             errors: a_directory_removed_while_open_is_empty,
             denied: permissions_are_errors,
+            faults: faults_strike_the_same_entries_under_every_model,
         }
     };
     ($model:ident, $make:expr; $($file:ident: $case:ident,)*) => {
@@ -60,12 +61,12 @@ macro_rules! suite {
     };
 }
 
-suite!(blocking, Ok(Blocking::new(Native)));
-suite!(simulated, Ok(Blocking::new(Sim::new(Native, 1, Rates::default()))));
+suite!(blocking, Ok(Blocking));
+suite!(simulated, Ok(Faults::new(1, Rates::default()).over(Blocking)));
 suite!(async_seq, AsyncSeq::new());
 suite!(async_par, AsyncPar::new());
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod uring {
     use super::*;
     use fathom_io::uring::Uring;

@@ -8,8 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
-use fathom_io::sim::{Rates, Sim};
+use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 use fathom_io::{FileType, Follow, Model};
 use proptest::collection::vec;
@@ -87,11 +86,11 @@ fn compare<M: Model>(model: &M, path: &Path, limit: usize, follow: Follow) {
 
 /// Models that are not available are skipped here without a word: the suites say so.
 fn compare_all(path: &Path, limit: usize, follow: Follow) {
-    compare(&Blocking::new(Native), path, limit, follow);
-    compare(&Blocking::new(Sim::new(Native, 1, Rates::default())), path, limit, follow);
+    compare(&Blocking, path, limit, follow);
+    compare(&Faults::new(1, Rates::default()).over(Blocking), path, limit, follow);
     AsyncSeq::new().into_iter().for_each(|model| compare(&model, path, limit, follow));
     AsyncPar::new().into_iter().for_each(|model| compare(&model, path, limit, follow));
-    #[cfg(all(target_os = "linux", not(fathom_posix)))]
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
     for depth in [1, 3, 64] {
         fathom_io::uring::Uring::new(depth)
             .into_iter()

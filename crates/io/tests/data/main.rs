@@ -3,7 +3,7 @@
 //!
 //! A model that is not available here prints why and counts as skipped.
 
-#![cfg(all(target_os = "linux", not(fathom_posix)))]
+#![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod bytes;

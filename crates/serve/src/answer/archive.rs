@@ -1,5 +1,5 @@
-//! A directory as one file: whether the site makes archives, how many there may be at once, their
-//! headers.
+//! Responses with an archive of a directory: whether the site offers archives, the limit on
+//! concurrent archives, the headers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,48 +12,51 @@ use fathom_io::FileType;
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
-use super::directory::or_dot;
-use super::{Answer, Asking, Shown};
-use crate::archive::{Archive, Format, Source};
+use super::directory::root_or_path;
+use super::{Answer, EntryFilter, RequestContext};
+use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
 use crate::body::Content;
 use crate::budget::Charge;
-use crate::files::pool::{Busy, Pool, Resource};
-use crate::files::{Failure, is_forbidden};
+use crate::files::pool::{QueueFull, Resource, ThreadPool};
+use crate::files::{FileError, is_forbidden};
 use crate::path::NAME;
 
-/// The directory in an archive of a site's root; that of a mount's has the last name of its path.
+/// The name of the top directory in an archive of a site's root. In an archive of a mount it is the
+/// last name of the mount's path.
 const ROOT_NAME: &[u8] = b"files";
 
-impl Asking<'_> {
-    /// The format that the query asks for, if the site makes it.
-    pub(super) fn archive_format(&self) -> Option<Format> {
+impl RequestContext<'_> {
+    /// Returns the archive format in the query, if the site offers it.
+    pub(super) fn archive_format(&self) -> Option<ArchiveFormat> {
         if self.site.archives.is_empty() {
             return None;
         }
         let pairs = self.request.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-        let format =
-            pairs.filter(|(name, _)| *name == "archive").find_map(|(_, value)| Format::parse(value))?;
+        let format = pairs
+            .filter(|(name, _)| *name == "archive")
+            .find_map(|(_, value)| ArchiveFormat::parse(value))?;
         self.site.archives.contains(&format).then_some(format)
     }
 
-    /// The response with the directory `path` as an archive.
-    pub(super) async fn archive(&self, path: &[u8], format: Format) -> Answer {
+    /// Returns the response with the directory `path` as an archive.
+    pub(super) async fn archive(&self, path: &[u8], format: ArchiveFormat) -> Answer {
         match self.begin_archive(path, format).await {
             Ok(Some(answer)) => answer,
-            Ok(None) => self.nothing(path).await,
+            Ok(None) => self.not_found(path).await,
             Err(failure) => self.failed(failure).await,
         }
     }
 
-    async fn begin_archive(&self, path: &[u8], format: Format) -> Result<Option<Answer>, Failure> {
+    async fn begin_archive(&self, path: &[u8], format: ArchiveFormat) -> Result<Option<Answer>, FileError> {
         let root = self.worker.root(&self.site.root, self.peer.client, Instant::now()).await?;
-        let entry = self.worker.look_up(self.site, or_dot(path), self.peer.client).await?;
+        let entry = self.worker.look_up(self.site, root_or_path(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),
             Err(errno) if is_forbidden(*errno) => return Err((*errno).into()),
             Ok(_) | Err(_) => return Ok(None),
         };
-        let mut names = self.site.at.split(|byte| *byte == b'/').chain(path.split(|byte| *byte == b'/'));
+        let mut names =
+            self.site.mount_path.split(|byte| *byte == b'/').chain(path.split(|byte| *byte == b'/'));
         let name = names.rfind(|name| !name.is_empty()).unwrap_or(ROOT_NAME);
         let mut answer = Answer::empty(StatusCode::OK)
             .with(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()))
@@ -62,15 +65,15 @@ impl Asking<'_> {
         answer.has_unknown_length = true;
         if self.request.method == Method::GET {
             let (shared, limits) = (&self.worker.shared, &self.plan.limits);
-            let mut turn = shared.archives.charge(limits.archives);
-            turn.grow_to(1).map_err(|_all_taken| Failure::Busy)?;
+            let mut slot = shared.archives.charge(limits.archives);
+            slot.grow_to(1).map_err(|_all_taken| FileError::Busy)?;
             let charge = shared.listings.budget().charge(limits.listing_bytes);
             let site = self.site;
-            let source = Source {
+            let source = ArchiveSource {
                 beneath: Arc::clone(&root.beneath),
                 links: site.links,
                 dotfiles: site.dotfiles,
-                shown: Shown::new(site, self.user.get().map(|user| &**user)),
+                filter: EntryFilter::new(site, self.user.get().map(|user| &**user)),
             };
             let (path, prefix) = (path.to_vec(), name.to_vec());
             let begin = move || Archive::new(source, (&path, &opened), prefix, format, charge);
@@ -81,16 +84,17 @@ impl Asking<'_> {
                 pool,
                 client,
                 on,
-                state: State::of(archive),
-                _turn: turn,
+                state: ArchiveBodyState::of(archive),
+                _slot: slot,
             }));
         }
-        Ok(Some(self.dressed(answer, path)))
+        Ok(Some(self.with_site_headers(answer, path)))
     }
 }
 
-/// The header that has browsers save the archive of the directory `name` (RFC 6266).
-fn disposition(name: &[u8], format: Format) -> HeaderValue {
+/// Returns the `Content-Disposition` that makes browsers save the archive of the directory `name`
+/// (RFC 6266).
+fn disposition(name: &[u8], format: ArchiveFormat) -> HeaderValue {
     let plain = |byte: &u8| match byte {
         b'-' | b'.' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(*byte),
         _ => '_',
@@ -102,53 +106,54 @@ fn disposition(name: &[u8], format: Format) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("attachment"))
 }
 
-type Step = (Box<Archive>, Result<Option<Bytes>, Failure>);
+type ArchiveStep = (Box<Archive>, Result<Option<Bytes>, FileError>);
 
-enum State {
-    /// Between two pieces.
+enum ArchiveBodyState {
+    /// No step is under way.
     Idle(Box<Archive>),
-    /// A piece is being made by the pool.
-    Busy(Pin<Box<dyn Future<Output = Result<Step, Busy>>>>),
-    /// Nothing comes any more.
+    /// The pool is making a piece.
+    Busy(Pin<Box<dyn Future<Output = Result<ArchiveStep, QueueFull>>>>),
+    /// The archive has ended or failed.
     Over,
 }
 
-impl State {
+impl ArchiveBodyState {
     fn of(archive: Archive) -> Self {
         Self::Idle(Box::new(archive))
     }
 }
 
-/// The pieces of an archive. The next one is made when the client has taken the one before.
+/// The body of an archive response. The next piece is made when the client has taken the previous
+/// one.
 pub(crate) struct ArchiveBody {
-    pool: Pool,
+    pool: ThreadPool,
     client: u64,
     on: Resource,
-    state: State,
-    /// Ends with the response, and lets another archive begin.
-    _turn: Charge,
+    state: ArchiveBodyState,
+    /// The archive's share of the limit on concurrent archives.
+    _slot: Charge,
 }
 
 impl ArchiveBody {
-    /// Whether all pieces were given.
+    /// Returns whether the body has ended.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, ArchiveBodyState::Over)
     }
 
     /// Polls for the next piece, which is not empty.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FileError>>> {
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
-                State::Over => return Poll::Ready(None),
-                State::Idle(archive) => self.state = State::Busy(self.step(archive)),
-                State::Busy(mut step) => {
+            match std::mem::replace(&mut self.state, ArchiveBodyState::Over) {
+                ArchiveBodyState::Over => return Poll::Ready(None),
+                ArchiveBodyState::Idle(archive) => self.state = ArchiveBodyState::Busy(self.step(archive)),
+                ArchiveBodyState::Busy(mut step) => {
                     let Poll::Ready(made) = step.as_mut().poll(cx) else {
-                        self.state = State::Busy(step);
+                        self.state = ArchiveBodyState::Busy(step);
                         return Poll::Pending;
                     };
                     match made {
                         Ok((archive, Ok(Some(bytes)))) => {
-                            self.state = State::Idle(archive);
+                            self.state = ArchiveBodyState::Idle(archive);
                             if !bytes.is_empty() {
                                 return Poll::Ready(Some(Ok(bytes)));
                             }
@@ -162,7 +167,10 @@ impl ArchiveBody {
         }
     }
 
-    fn step(&self, mut archive: Box<Archive>) -> Pin<Box<dyn Future<Output = Result<Step, Busy>>>> {
+    fn step(
+        &self,
+        mut archive: Box<Archive>,
+    ) -> Pin<Box<dyn Future<Output = Result<ArchiveStep, QueueFull>>>> {
         let (pool, client, on) = (self.pool.clone(), self.client, self.on);
         Box::pin(async move {
             let step = move || {
@@ -186,7 +194,7 @@ mod tests {
             (b"\xff\xc3\xa9", "attachment; filename=\"___.zip\"; filename*=UTF-8''%FF%C3%A9.zip"),
         ];
         for (name, expected) in table {
-            assert_eq!(disposition(name, Format::Zip), expected);
+            assert_eq!(disposition(name, ArchiveFormat::Zip), expected);
         }
     }
 }

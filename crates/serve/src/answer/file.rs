@@ -1,4 +1,4 @@
-//! A regular file: in which coding, under which conditions, which bytes of it.
+//! Responses for regular files: content coding, preconditions, ranges.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -10,47 +10,54 @@ use bytes::Bytes;
 use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::made::{Form, Head, Made};
-use super::{Answer, Asking, is_unservable};
-use crate::body::{Content, From, Pieces};
+use super::representation::{FileRepresentations, RepresentationHead, Variant};
+use super::{Answer, RequestContext, is_unservable};
+use crate::body::{Content, MultipartBody, RangeSource};
 use crate::compress;
-use crate::conditional::{Outcome, evaluate, ranges_apply};
-use crate::files::cache::Entry;
+use crate::conditional::{PreconditionOutcome, evaluate, ranges_apply};
+use crate::files::cache::CacheEntry;
 use crate::files::pool::Resource;
-use crate::files::{Failure, Opened, Reader, Short, Source, Tail};
-use crate::log::Trouble;
+use crate::files::{BodySource, FileError, OpenFile, RangeReader, SmallBody, Tail};
+use crate::log::ErrorCategory;
 use crate::multipart::Multipart;
-use crate::negotiate::{Accepted, Coding};
-use crate::range::{Selection, content_range, select, unsatisfied};
+use crate::negotiate::{AcceptedCodings, Coding};
+use crate::range::{self, Selection, content_range, unsatisfied};
 
-type Kept = Rc<Entry<Made>>;
+type CachedEntry = Rc<CacheEntry<FileRepresentations>>;
 
-/// What represents a file for this request.
-struct Chosen {
-    entry: Kept,
-    head: Rc<Head>,
-    /// In memory already, because it was compressed just now.
-    packed: Option<Bytes>,
+/// The selected representation of a file (RFC 9110, section 3.2).
+struct SelectedRepresentation {
+    entry: CachedEntry,
+    head: Rc<RepresentationHead>,
+    /// The compressed bytes, if they are in memory.
+    compressed: Option<Bytes>,
 }
 
-impl Asking<'_> {
-    /// The response with the file `path`, which `entry` is about, and `status` if all of it is sent.
-    pub(super) async fn file(&self, path: &[u8], entry: &Kept, status: StatusCode) -> Answer {
+impl RequestContext<'_> {
+    /// Returns the response for the file `path` with the cache entry `entry`. `status` applies if
+    /// all of the file is sent.
+    pub(super) async fn file(&self, path: &[u8], entry: &CachedEntry, status: StatusCode) -> Answer {
         match self.attempt(path, entry, status).await {
             Ok(answer) => answer,
-            Err(Failure::Changed) => Box::pin(self.again(path, status)).await,
+            Err(FileError::Changed) => Box::pin(self.retry_changed(path, status)).await,
             Err(failure) => Box::pin(self.failed(failure)).await,
         }
     }
 
-    async fn attempt(&self, path: &[u8], entry: &Kept, status: StatusCode) -> Result<Answer, Failure> {
-        let chosen = self.choose(path, entry).await?;
-        self.send(&chosen, status).await
+    async fn attempt(
+        &self,
+        path: &[u8],
+        entry: &CachedEntry,
+        status: StatusCode,
+    ) -> Result<Answer, FileError> {
+        let selected = self.select(path, entry).await?;
+        self.send(&selected, status).await
     }
 
-    /// The file `path` that was changed or replaced while it was read: what is there now is as good an answer, if it stays.
-    async fn again(&self, path: &[u8], status: StatusCode) -> Answer {
-        let entry = match self.worker.look_up_anew(self.site, path, self.peer.client).await {
+    /// Responds with a file that was changed or replaced while it was read: looks it up again,
+    /// once.
+    async fn retry_changed(&self, path: &[u8], status: StatusCode) -> Answer {
+        let entry = match self.worker.look_up_uncached(self.site, path, self.peer.client).await {
             Ok(entry) => entry,
             Err(failure) => return self.failed(failure).await,
         };
@@ -66,23 +73,27 @@ impl Asking<'_> {
         }
     }
 
-    async fn choose(&self, path: &[u8], entry: &Kept) -> Result<Chosen, Failure> {
+    async fn select(&self, path: &[u8], entry: &CachedEntry) -> Result<SelectedRepresentation, FileError> {
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
-        let accepted = self.site.has_codings().then_some(self.asked.accept_encoding.as_deref()).flatten();
-        if let Some(accepted) = accepted.map(|header| Accepted::parse(Some(header))) {
-            if let Some(chosen) = Box::pin(self.precompressed(path, &accepted)).await? {
-                return Ok(chosen);
+        let accepted = self.site.has_codings().then_some(self.headers.accept_encoding.as_deref()).flatten();
+        if let Some(accepted) = accepted.map(|header| AcceptedCodings::parse(Some(header))) {
+            if let Some(selected) = Box::pin(self.select_precompressed(path, &accepted)).await? {
+                return Ok(selected);
             }
-            if let Some(chosen) = Box::pin(self.compressed(path, entry, opened, &accepted)).await? {
-                return Ok(chosen);
+            if let Some(selected) = Box::pin(self.select_compressed(path, entry, opened, &accepted)).await? {
+                return Ok(selected);
             }
         }
-        let head = entry.made.head(self.site, path, (opened, entry.seen()), Form::Plain);
-        Ok(Chosen { entry: Rc::clone(entry), head, packed: None })
+        let head = entry.made.head(self.site, path, (opened, entry.seen()), Variant::Identity);
+        Ok(SelectedRepresentation { entry: Rc::clone(entry), head, compressed: None })
     }
 
-    /// A file beside it that has been compressed before, the one the client likes best.
-    async fn precompressed(&self, path: &[u8], accepted: &Accepted) -> Result<Option<Chosen>, Failure> {
+    /// Selects the precompressed file beside `path` whose coding the client prefers.
+    async fn select_precompressed(
+        &self,
+        path: &[u8],
+        accepted: &AcceptedCodings,
+    ) -> Result<Option<SelectedRepresentation>, FileError> {
         if !self.site.precompressed {
             return Ok(None);
         }
@@ -93,45 +104,49 @@ impl Asking<'_> {
             if let Ok(opened) = &entry.result
                 && opened.kind() == FileType::Regular
             {
-                let head = entry.made.head(self.site, path, (opened, entry.seen()), Form::Stored(coding));
-                return Ok(Some(Chosen { entry, head, packed: None }));
+                let head =
+                    entry.made.head(self.site, path, (opened, entry.seen()), Variant::Precompressed(coding));
+                return Ok(Some(SelectedRepresentation { entry, head, compressed: None }));
             }
             codings.retain(|other| *other != coding);
         }
         Ok(None)
     }
 
-    /// The file compressed now, or a moment ago for somebody else. A range is of the file as it is: it is not worth compressing all.
-    async fn compressed(
+    /// Selects the file compressed while serving, by this request or a previous one. A range
+    /// request gets the identity coding: a range is not worth compressing the whole file.
+    async fn select_compressed(
         &self,
         path: &[u8],
-        entry: &Kept,
-        opened: &Opened,
-        accepted: &Accepted,
-    ) -> Result<Option<Chosen>, Failure> {
+        entry: &CachedEntry,
+        opened: &OpenFile,
+        accepted: &AcceptedCodings,
+    ) -> Result<Option<SelectedRepresentation>, FileError> {
         let site = self.site;
         let fits = opened.len() >= site.compress.min_bytes;
-        let Some(coding) = accepted.best(&site.codings).filter(|_| fits && self.asked.range.is_none()) else {
+        let Some(coding) = accepted.best(&site.codings).filter(|_| fits && self.headers.range.is_none())
+        else {
             return Ok(None);
         };
-        let plain = entry.made.head(site, path, (opened, entry.seen()), Form::Plain);
+        let plain = entry.made.head(site, path, (opened, entry.seen()), Variant::Identity);
         if !site.types.is_compressible(&plain.content_type) {
             return Ok(None);
         }
         if opened.len() > site.compress.max_bytes {
-            self.say_too_large(path, opened.len());
+            self.report_too_large(path, opened.len());
             return Ok(None);
         }
-        let packed = entry.made.packed[coding as usize].get_or_try_init(|| self.pack(entry, coding)).await?;
-        Ok(packed.clone().map(|packed| {
-            let head = entry.made.head(site, path, (opened, entry.seen()), Form::Packed(coding));
-            Chosen { entry: Rc::clone(entry), head, packed: Some(packed) }
+        let compressed =
+            entry.made.compressed[coding as usize].get_or_try_init(|| self.compress(entry, coding)).await?;
+        Ok(compressed.clone().map(|compressed| {
+            let head = entry.made.head(site, path, (opened, entry.seen()), Variant::Compressed(coding));
+            SelectedRepresentation { entry: Rc::clone(entry), head, compressed: Some(compressed) }
         }))
     }
 
-    fn say_too_large(&self, path: &[u8], bytes: u64) {
-        // Relaxed: a second line would do no harm.
-        if !self.site.said_too_large.swap(true, Ordering::Relaxed) {
+    fn report_too_large(&self, path: &[u8], bytes: u64) {
+        // Relaxed suffices: the flag guards no data, and a repeated message would do no harm.
+        if !self.site.reported_too_large.swap(true, Ordering::Relaxed) {
             let (path, most) = (self.site.below_base(path), self.site.compress.max_bytes);
             let message = || {
                 let path = path.escape_ascii();
@@ -139,44 +154,45 @@ impl Asking<'_> {
                     "'{path}' has {bytes} bytes and is sent uncompressed, as all files above {most} bytes ('--compress-max')"
                 )
             };
-            self.worker.report(Trouble::Compress, message);
+            self.worker.report(ErrorCategory::Compress, message);
         }
     }
 
-    async fn pack(&self, entry: &Kept, coding: Coding) -> Result<Option<Bytes>, Failure> {
+    async fn compress(&self, entry: &CachedEntry, coding: Coding) -> Result<Option<Bytes>, FileError> {
         let worker = self.worker;
         let (body, _) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
-        let pack = move || compress::smaller(coder(coding), &body.bytes);
-        let packed = worker.files.pool.run(self.peer.client, Resource::Cpu, pack).await?;
-        // What cannot be compressed is sent as it is.
-        let packed = packed.ok().flatten().map(Bytes::from);
-        worker.cache.charge(entry, packed.as_ref().map_or(0, Bytes::len));
-        Ok(packed)
+        let encode = move || compress::smaller(coder(coding), &body.bytes);
+        let compressed = worker.files.pool.run(self.peer.client, Resource::Cpu, encode).await?;
+        // A body that compression does not shorten is sent as it is.
+        let compressed = compressed.ok().flatten().map(Bytes::from);
+        worker.cache.charge(entry, compressed.as_ref().map_or(0, Bytes::len));
+        Ok(compressed)
     }
 
-    async fn send(&self, chosen: &Chosen, status: StatusCode) -> Result<Answer, Failure> {
+    async fn send(&self, selected: &SelectedRepresentation, status: StatusCode) -> Result<Answer, FileError> {
         let (method, conditions, validators) =
-            (&self.request.method, self.asked.conditions(), chosen.head.validators());
+            (&self.request.method, self.headers.conditions(), selected.head.validators());
         match evaluate(method, &conditions, &validators) {
-            Outcome::Proceed => {}
-            Outcome::NotModified => return Ok(not_modified(&chosen.head)),
-            Outcome::PreconditionFailed => {
+            PreconditionOutcome::Proceed => {}
+            PreconditionOutcome::NotModified => return Ok(not_modified(&selected.head)),
+            PreconditionOutcome::PreconditionFailed => {
                 return Ok(Box::pin(self.error(StatusCode::PRECONDITION_FAILED)).await);
             }
         }
-        let (from, size, source) = self.body(chosen).await?;
-        let range = self.asked.range.filter(|_| ranges_apply(method, &conditions, &validators));
+        let (from, size, source) = self.body(selected).await?;
+        let range = self.headers.range.filter(|_| ranges_apply(method, &conditions, &validators));
         let limit = self.plan.limits.ranges;
-        let selection = match range.map_or(Selection::Whole, |range| select(range.as_bytes(), size, limit)) {
-            // The frame of several ranges would be in the coding, too.
-            Selection::Many(_) if chosen.head.is_coded => Selection::Whole,
-            selection => selection,
-        };
-        let mut answer = Answer { fields: fields(&chosen.head), source, ..Answer::empty(status) };
+        let selection =
+            match range.map_or(Selection::Whole, |value| range::select(value.as_bytes(), size, limit)) {
+                // The framing of several ranges would have to be inside the coding.
+                Selection::Many(_) if selected.head.is_coded => Selection::Whole,
+                selection => selection,
+            };
+        let mut answer = Answer { fields: fields(&selected.head), source, ..Answer::empty(status) };
         match selection {
             Selection::Whole => answer.content = from.only(0..size),
-            Selection::One(range) => partial(&mut answer, from, range, size),
-            Selection::Many(ranges) => several(&mut answer, from, ranges, size, &chosen.head),
+            Selection::One(range) => single_range(&mut answer, from, range, size),
+            Selection::Many(ranges) => multipart(&mut answer, from, ranges, size, &selected.head),
             Selection::Unsatisfiable => {
                 let answer = Box::pin(self.error(StatusCode::RANGE_NOT_SATISFIABLE)).await;
                 return Ok(answer.with(header::CONTENT_RANGE, unsatisfied(size)));
@@ -185,49 +201,52 @@ impl Asking<'_> {
         Ok(answer)
     }
 
-    /// The bytes, or how to get at them, and how many they are.
-    async fn body(&self, chosen: &Chosen) -> Result<(From, u64, Source), Failure> {
-        let (worker, entry) = (self.worker, &chosen.entry);
-        if let Some(packed) = &chosen.packed {
-            return Ok((self.short(packed.clone().into()), packed.len() as u64, Source::Cache));
+    /// Returns the source of the bytes, their number, and the source for the log.
+    async fn body(
+        &self,
+        selected: &SelectedRepresentation,
+    ) -> Result<(RangeSource, u64, BodySource), FileError> {
+        let (worker, entry) = (self.worker, &selected.entry);
+        if let Some(compressed) = &selected.compressed {
+            return Ok((self.short(compressed.clone().into()), compressed.len() as u64, BodySource::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
         let head_only = self.request.method == Method::HEAD;
         if let Some(body) = entry.body.get().cloned() {
-            let source = if entry.was_kept() { Source::Cache } else { Source::Pool };
+            let source = if entry.was_cached() { BodySource::Cache } else { BodySource::Pool };
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }
-        if worker.cache.takes(entry, opened.len()) && !head_only {
+        if worker.cache.admits_body(entry, opened.len()) && !head_only {
             let (body, source) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }
-        let reader = Reader {
+        let reader = RangeReader {
             files: Rc::clone(&worker.files),
             opened: opened.clone(),
             at: 0,
             end: opened.len(),
-            parts: self.peer.parts.clone().filter(|_| self.peer.may_share),
+            sendfile_queue: self.peer.sendfile_queue.clone().filter(|_| self.peer.may_sendfile_files),
             client: self.peer.client,
             has_sent: false,
             is_first: true,
             tail: Tail::default(),
-            begun: None,
-            arrived: None,
-            outbox: self.peer.outbox.clone(),
-            most: usize::MAX,
+            partial: None,
+            completed: None,
+            send_budget: self.peer.send_budget.clone(),
+            bytes_max: usize::MAX,
         };
-        Ok((From::File(Box::new(reader)), opened.len(), Source::Other))
+        Ok((RangeSource::File(Box::new(reader)), opened.len(), BodySource::Other))
     }
 
-    fn short(&self, body: Short) -> From {
-        From::Short(body, self.peer.parts.clone())
+    fn short(&self, body: SmallBody) -> RangeSource {
+        RangeSource::Memory(body, self.peer.sendfile_queue.clone())
     }
 }
 
-fn fields(head: &Head) -> HeaderMap {
-    // Date, and what others may add.
+fn fields(head: &RepresentationHead) -> HeaderMap {
+    // Leave room for `Date` and for headers that are added later.
     let mut fields = HeaderMap::with_capacity(head.fields.len() + 4);
     for (name, value) in &head.fields {
         fields.append(name.clone(), value.clone());
@@ -235,8 +254,9 @@ fn fields(head: &Head) -> HeaderMap {
     fields
 }
 
-/// Without what is about a content there is none of (RFC 9110, section 15.4.5).
-fn not_modified(head: &Head) -> Answer {
+/// Returns a 304 response. It has no content, so it carries no representation headers about the
+/// content (RFC 9110, section 15.4.5).
+fn not_modified(head: &RepresentationHead) -> Answer {
     let mut answer = Answer { fields: fields(head), ..Answer::empty(StatusCode::NOT_MODIFIED) };
     for name in [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::ACCEPT_RANGES] {
         answer.fields.remove(name);
@@ -244,19 +264,25 @@ fn not_modified(head: &Head) -> Answer {
     answer
 }
 
-fn partial(answer: &mut Answer, from: From, range: Range<u64>, size: u64) {
+fn single_range(answer: &mut Answer, from: RangeSource, range: Range<u64>, size: u64) {
     answer.status = StatusCode::PARTIAL_CONTENT;
     answer.fields.insert(header::CONTENT_RANGE, content_range(&range, size));
     answer.content = from.only(range);
 }
 
-fn several(answer: &mut Answer, from: From, ranges: Vec<Range<u64>>, size: u64, head: &Head) {
+fn multipart(
+    answer: &mut Answer,
+    from: RangeSource,
+    ranges: Vec<Range<u64>>,
+    size: u64,
+    head: &RepresentationHead,
+) {
     let random = RandomState::new().hash_one(&ranges);
     let content_type: Option<HeaderValue> = Some(head.content_type.clone());
     let parts = Multipart::new(ranges, size, content_type, random);
     answer.status = StatusCode::PARTIAL_CONTENT;
     answer.fields.insert(header::CONTENT_TYPE, parts.content_type());
-    answer.content = Content::Pieces(Box::new(Pieces::new(parts, from)));
+    answer.content = Content::Multipart(Box::new(MultipartBody::new(parts, from)));
 }
 
 pub(super) fn coder(coding: Coding) -> compress::Coder {

@@ -1,10 +1,14 @@
-//! Listings that requests share: a directory is read once, and each page of it formatted once, for all who ask meanwhile.
+//! Listings shared between requests: a directory is read once, and each page of it formatted once,
+//! for all requests that arrive meanwhile.
 //!
 //! ```text
-//! request ─> look_up ─> directory: read by the pool ─> page: formatted and compressed by the pool ─> pieces of one body
-//!                       └ coalesced by path             └ coalesced by directory, view and coding
+//! request ─> look_up ─> directory ────────────> page ──────────────────> pieces of one body
+//!                       read by the pool,       formatted and compressed
+//!                       coalesced by path       by the pool, coalesced by
+//!                                               directory, view and coding
 //! ```
-//! A worker only waits and sends. Entries and pages are charged to one budget for as long as anything holds them.
+//! A worker only waits and sends. Entries and pages are charged to one budget for as long as they
+//! are referenced.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -18,74 +22,74 @@ use bytes::Bytes;
 use fathom_io::FileType;
 use fathom_io::beneath::{Links, Patience, stat};
 
-use super::Shown;
-use super::directory::below;
+use super::EntryFilter;
+use super::directory::join;
 use super::file::coder;
-use crate::archive::Format;
+use crate::archive::ArchiveFormat;
 use crate::budget::Budget;
 use crate::coalesce::{Coalescer, Fresh};
 use crate::compress;
-use crate::files::pool::{Pace, Pool, Resource};
-use crate::files::{Failure, Opened, Root, Version};
-use crate::listing::{Listing, Readme, View, html, json, read};
-use crate::metrics::ListingLoad;
+use crate::files::pool::{Resource, ThreadPool, TimeSlice};
+use crate::files::{FileError, FileVersion, OpenFile, Root};
+use crate::listing::{Listing, ListingView, Readme, html, json, read};
+use crate::metrics::ListingGauges;
 use crate::negotiate::Coding;
 
-/// The state of listings that all workers share.
+/// The listings that all workers share.
 #[derive(Debug, Default)]
-pub(crate) struct Listings {
-    directories: Coalescer<(usize, Box<[u8]>), Arc<Directory>>,
-    pages: Coalescer<PageKey, Formatted>,
+pub(crate) struct ListingCache {
+    directories: Coalescer<(usize, Box<[u8]>), Arc<DirectorySnapshot>>,
+    pages: Coalescer<PageKey, FormattedPage>,
     budget: Budget,
-    reads: Arc<Reads>,
+    reads: Arc<ReadCounts>,
 }
 
-/// Counts of directories that are read for listings.
+/// Counts of the directories read for listings.
 #[derive(Debug, Default)]
-struct Reads {
+struct ReadCounts {
     begun: AtomicU64,
     ended: AtomicU64,
 }
 
-/// The entries of a directory as they were read.
+/// The entries of a directory at the time it was read.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct DirectorySnapshot {
     listing: Listing,
     readme: Option<Readme>,
-    version: Version,
-    /// Tells this reading of a directory from all others.
+    version: FileVersion,
+    /// A number that no other snapshot of any directory has.
     number: u64,
     fresh_until: Option<Instant>,
     _charge: crate::budget::Charge,
-    pool: Pool,
+    pool: ThreadPool,
 }
 
-impl Drop for Directory {
-    /// Freeing 100,000 names takes milliseconds, and the last to hold them is mostly a worker: the
-    /// pool frees them.
+impl Drop for DirectorySnapshot {
+    /// Frees the entries on the pool: 100,000 names take milliseconds, and the last reference is
+    /// mostly dropped by a worker.
     fn drop(&mut self) {
         let entries = std::mem::take(&mut self.listing.entries);
         self.pool.spawn(Resource::Cpu, move || drop(entries));
     }
 }
 
-impl Fresh for Arc<Directory> {
+impl Fresh for Arc<DirectorySnapshot> {
     fn is_fresh(&self) -> bool {
         is_fresh(self.fresh_until)
     }
 }
 
-/// A page as it is sent.
+/// A formatted page.
 #[derive(Clone, Debug)]
-pub(crate) struct Formatted {
-    /// The body; none if there is no such page.
+pub(crate) struct FormattedPage {
+    /// The body; `None` if the listing has no such page.
     pub(crate) body: Option<Bytes>,
-    /// The body's coding.
+    /// The content coding of the body.
     pub(crate) coding: Option<Coding>,
     fresh_until: Option<Instant>,
 }
 
-impl Fresh for Formatted {
+impl Fresh for FormattedPage {
     fn is_fresh(&self) -> bool {
         is_fresh(self.fresh_until)
     }
@@ -95,9 +99,9 @@ fn is_fresh(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() < until)
 }
 
-/// A form of pages.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub(crate) enum ListingFormat {
     Html,
     Json,
 }
@@ -105,83 +109,90 @@ pub(crate) enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PageKey {
     directory: u64,
-    view: View,
-    form: Form,
+    view: ListingView,
+    format: ListingFormat,
     coding: Option<Coding>,
 }
 
-/// A directory to be read: what that takes on a thread of the pool.
+/// A job for the pool: read a directory.
 pub(crate) struct ReadDirectory {
     pub(crate) root: Root,
-    /// Below the root; empty for the root itself.
+    /// The path below the root; empty for the root itself.
     pub(crate) path: Box<[u8]>,
-    pub(crate) opened: Opened,
+    pub(crate) opened: OpenFile,
     pub(crate) dotfiles: bool,
     pub(crate) links: Links,
     /// The access rules that filter the entries, the same for every client.
-    pub(crate) shown: Shown,
-    /// How long it may be used again, if what it took to read is no longer; none if it must not.
+    pub(crate) filter: EntryFilter,
+    /// How long the snapshot may be used again, or longer if reading takes longer; `None` if it
+    /// must not be used again.
     pub(crate) age: Option<Duration>,
 }
 
-/// A page to be formatted.
+/// A job for the pool: format a page.
 pub(crate) struct FormatPage {
     /// The directory's path below the base, with a slash at both ends.
-    pub(crate) shown: Box<[u8]>,
-    /// Formats that the page offers.
-    pub(crate) archives: Vec<Format>,
-    pub(crate) view: View,
-    pub(crate) form: Form,
+    pub(crate) path: Box<[u8]>,
+    /// The archive formats that the page offers.
+    pub(crate) archives: Vec<ArchiveFormat>,
+    pub(crate) view: ListingView,
+    pub(crate) format: ListingFormat,
     pub(crate) coding: Option<Coding>,
-    /// A shorter page is not compressed.
+    /// The least size that is compressed, in bytes.
     pub(crate) compress_min_bytes: u64,
 }
 
-/// Where the work of a listing is done, for whom, and how much memory all of them may take.
+/// The pool and the client of a listing's jobs, and the memory limit of all listings.
 #[derive(Clone)]
-pub(crate) struct Means {
-    pub(crate) pool: Pool,
+pub(crate) struct JobContext {
+    pub(crate) pool: ThreadPool,
     pub(crate) client: u64,
     pub(crate) limit: usize,
 }
 
-impl Listings {
-    /// Returns the entries of a directory, read now or a moment ago.
+impl ListingCache {
+    /// Returns the snapshot of a directory: a fresh one, or one read now.
+    ///
+    /// # Errors
+    /// The errors of the read; `Busy` if the pool's queue is full.
     pub(crate) async fn directory(
         &self,
-        means: &Means,
+        context: &JobContext,
         job: ReadDirectory,
-    ) -> Result<Arc<Directory>, Failure> {
+    ) -> Result<Arc<DirectorySnapshot>, FileError> {
         let key = (job.root.number, job.path.clone());
         let version = job.opened.version();
         let start = || {
-            self.make_room(means.limit);
-            let (means, budget, reads) = (means.clone(), self.budget.clone(), Arc::clone(&self.reads));
+            self.make_room(context.limit);
+            let (context, budget, reads) = (context.clone(), self.budget.clone(), Arc::clone(&self.reads));
             async move {
                 let on = Resource::Listing(job.root.dev);
-                let (pool, limit) = (means.pool.clone(), means.limit);
+                let (pool, limit) = (context.pool.clone(), context.limit);
                 let run = move || reads.count(|number| job.run(number, &budget, limit, pool));
-                means.pool.run(means.client, on, run).await?
+                context.pool.run(context.client, on, run).await?
             }
         };
         self.directories.get(&key, |known| known.version == version, start).await
     }
 
     /// Returns a page of `directory`.
+    ///
+    /// # Errors
+    /// `NOMEM` if the memory limit would be exceeded; `Busy` if the pool's queue is full.
     pub(crate) async fn page(
         &self,
-        means: &Means,
-        directory: Arc<Directory>,
+        context: &JobContext,
+        directory: Arc<DirectorySnapshot>,
         job: FormatPage,
-    ) -> Result<Formatted, Failure> {
-        let (view, form, coding) = (job.view.clone(), job.form, job.coding);
-        let key = PageKey { directory: directory.number, view, form, coding };
+    ) -> Result<FormattedPage, FileError> {
+        let (view, format, coding) = (job.view.clone(), job.format, job.coding);
+        let key = PageKey { directory: directory.number, view, format, coding };
         let start = || {
-            self.make_room(means.limit);
-            let (means, budget) = (means.clone(), self.budget.clone());
+            self.make_room(context.limit);
+            let (context, budget) = (context.clone(), self.budget.clone());
             async move {
-                let run = move || job.run(&directory, &budget, means.limit);
-                means.pool.run(means.client, Resource::Cpu, run).await?
+                let run = move || job.run(&directory, &budget, context.limit);
+                context.pool.run(context.client, Resource::Cpu, run).await?
             }
         };
         self.pages.get(&key, |_| true, start).await
@@ -192,22 +203,24 @@ impl Listings {
         &self.budget
     }
 
-    /// Drops what is kept and too old.
+    /// Drops the snapshots and pages that are no longer fresh.
     pub(crate) fn sweep(&self) {
         self.pages.sweep(false);
         self.directories.sweep(false);
     }
 
-    /// Returns what metrics say.
-    pub(crate) fn load(&self) -> ListingLoad {
-        // Ends first: none may have ended that has not begun.
+    /// Returns the gauges for the metrics.
+    pub(crate) fn load(&self) -> ListingGauges {
+        // Load `ended` first. Acquire pairs with the Release in `ReadCounts::count`: every read
+        // counted in `ended` is then counted in `begun` as well. Without it, `reading` could miss
+        // reads under way.
         let ended = self.reads.ended.load(Ordering::Acquire);
         let reads = self.reads.begun.load(Ordering::Relaxed);
-        ListingLoad { reads, reading: reads.saturating_sub(ended), bytes: self.budget.used() as u64 }
+        ListingGauges { reads, reading: reads.saturating_sub(ended), bytes: self.budget.used() as u64 }
     }
 
-    /// Drops what is only kept before it takes more than half of the memory: what is under way must
-    /// find room.
+    /// Drops unused snapshots and pages once more than half of the memory is taken: jobs under way
+    /// must find room.
     fn make_room(&self, limit: usize) {
         let all = self.budget.used() > limit / 2;
         self.pages.sweep(all);
@@ -215,27 +228,33 @@ impl Listings {
     }
 }
 
-impl Reads {
-    /// Counts `read` and gives it its number.
+impl ReadCounts {
+    /// Counts `read` and passes it its number.
     fn count<T>(&self, read: impl FnOnce(u64) -> T) -> T {
         let result = read(self.begun.fetch_add(1, Ordering::Relaxed));
-        // Release pairs with the Acquire load in `Listings::load`: a thread that observes the end
-        // of a read also observes its beginning, so `begun` never appears smaller than `ended`.
+        // Release pairs with the Acquire load in `ListingCache::load`: a thread that observes the
+        // end of a read also observes its beginning, so `begun` never appears smaller than `ended`.
         self.ended.fetch_add(1, Ordering::Release);
         result
     }
 }
 
 impl ReadDirectory {
-    fn run(self, number: u64, budget: &Budget, limit: usize, pool: Pool) -> Result<Arc<Directory>, Failure> {
-        let (start, mut pace, mut charge) = (Instant::now(), Pace::new(), budget.charge(limit));
+    fn run(
+        self,
+        number: u64,
+        budget: &Budget,
+        limit: usize,
+        pool: ThreadPool,
+    ) -> Result<Arc<DirectorySnapshot>, FileError> {
+        let (start, mut pace, mut charge) = (Instant::now(), TimeSlice::new(), budget.charge(limit));
         let mut tick = |held| {
-            pace.step();
+            pace.check();
             charge.grow_to(held)
         };
         let mut listing =
             read(self.opened.fd()?.as_fd(), self.dotfiles, |name| self.target(name), &mut tick)?;
-        listing.entries.retain(|entry| self.shown.lists(&below(&self.path, &entry.name)));
+        listing.entries.retain(|entry| self.filter.lists(&join(&self.path, &entry.name)));
         let readme = listing.readme().and_then(|name| self.readme(name));
         let memory = listing.memory() + readme.as_ref().map_or(0, |readme| readme.text.capacity());
         charge.grow_to(memory)?;
@@ -244,7 +263,7 @@ impl ReadDirectory {
         // A listing stays fresh for at least the time its read took, so that reading uses at most
         // half of one processor.
         let fresh_until = self.age.map(|age| now + age.max(now - start));
-        Ok(Arc::new(Directory {
+        Ok(Arc::new(DirectorySnapshot {
             listing,
             readme,
             version: self.opened.version(),
@@ -255,10 +274,11 @@ impl ReadDirectory {
         }))
     }
 
-    /// Reads the README `name`, which requests could have; nothing if that fails.
+    /// Reads the README `name`, if requests with access to the directory may read it; `None` if
+    /// that fails.
     fn readme(&self, name: &[u8]) -> Option<Readme> {
-        let path = below(&self.path, name);
-        if !self.shown.includes(&path, &self.path) {
+        let path = join(&self.path, name);
+        if !self.filter.includes(&path, &self.path) {
             return None;
         }
         let file = self.root.beneath.open(&path, Patience::Wait).ok().flatten()?;
@@ -270,38 +290,45 @@ impl ReadDirectory {
         Readme::new(name, bytes)
     }
 
-    /// Returns the metadata of the target of the link `name`, if requests could have it.
+    /// Returns the metadata of the target of the link `name`, if requests may read it.
     fn target(&self, name: &CStr) -> Option<fathom_io::Meta> {
         match self.links {
             Links::Never => None,
             Links::Within | Links::Follow => {
-                self.root.beneath.stat(&below(&self.path, name.to_bytes()), Patience::Wait).ok().flatten()
+                self.root.beneath.stat(&join(&self.path, name.to_bytes()), Patience::Wait).ok().flatten()
             }
         }
     }
 }
 
 impl FormatPage {
-    fn run(self, directory: &Directory, budget: &Budget, limit: usize) -> Result<Formatted, Failure> {
-        let (mut pace, mut charge) = (Pace::new(), budget.charge(limit));
+    fn run(
+        self,
+        directory: &DirectorySnapshot,
+        budget: &Budget,
+        limit: usize,
+    ) -> Result<FormattedPage, FileError> {
+        let (mut pace, mut charge) = (TimeSlice::new(), budget.charge(limit));
         let mut tick = |held| {
-            pace.step();
+            pace.check();
             charge.grow_to(held)
         };
         let fresh_until = directory.fresh_until;
-        let Some(page) = directory.listing.page(&self.shown, &self.view, &mut tick)? else {
-            return Ok(Formatted { body: None, coding: None, fresh_until });
+        let Some(page) = directory.listing.page(&self.path, &self.view, &mut tick)? else {
+            return Ok(FormattedPage { body: None, coding: None, fresh_until });
         };
-        let text = match self.form {
-            Form::Html => html(&page, directory.readme.as_ref(), &self.archives, &mut tick)?.into_bytes(),
-            Form::Json => json(&page, &mut tick)?,
+        let text = match self.format {
+            ListingFormat::Html => {
+                html(&page, directory.readme.as_ref(), &self.archives, &mut tick)?.into_bytes()
+            }
+            ListingFormat::Json => json(&page, &mut tick)?,
         };
         drop(page);
         let coding = self.coding.filter(|_| text.len() as u64 >= self.compress_min_bytes);
         let coded = coding.and_then(|coding| Some((compress::smaller(coder(coding), &text).ok()??, coding)));
         let (body, coding) = coded.map_or((text, None), |(coded, coding)| (coded, Some(coding)));
         charge.grow_to(body.capacity())?;
-        Ok(Formatted { body: Some(charge.attach(body)), coding, fresh_until })
+        Ok(FormattedPage { body: Some(charge.attach(body)), coding, fresh_until })
     }
 }
 

@@ -1,5 +1,5 @@
-//! The formats of archives: the names and contents of files to bytes. The libraries write the
-//! formats; this keeps their output until it is taken.
+//! The archive formats: names and contents of files to bytes. Libraries write the formats; this
+//! module buffers their output.
 
 use std::io::{self, Write};
 use std::mem::take;
@@ -13,25 +13,26 @@ use jiff::tz::Offset;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 
-use crate::files::Failure;
+use crate::files::FileError;
 
-/// As small as gzip's default at several times its speed.
+/// As small as gzip at its default level, at several times its speed.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: u32 = 4;
-/// A bound of what an encoder of any of the formats allocates at these levels: zstd's window of 2
-/// MiB and its tables.
+/// An upper bound of an encoder's memory in any format at these levels: zstd's window of 2 MiB and
+/// its tables.
 const ENCODER_BYTES: usize = 4 << 20;
-/// Memory of an entry in the index of a zip archive, without its name, which the index holds twice.
+/// The memory of an entry in the index of a zip archive without its name, which the index holds
+/// twice.
 const INDEX_BYTES: usize = 512;
-/// The end of what the field of a tar header for names takes.
+/// The size of the name field in a tar header.
 const TAR_NAME_BYTES: usize = 100;
 const TAR_BLOCK_BYTES: u64 = 512;
-/// From this size on zip takes fields of 64 bits.
+/// The least size for which zip needs 64-bit fields.
 const ZIP_LARGE_BYTES: u64 = u32::MAX as u64;
 
-/// A format of archives.
+/// An archive format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ArchiveFormat {
     /// tar (GNU), in one frame of Zstandard.
     TarZst,
     /// tar (GNU), in gzip.
@@ -40,11 +41,12 @@ pub enum Format {
     Zip,
 }
 
-impl Format {
-    /// All formats, in the order they are offered.
+impl ArchiveFormat {
+    /// All formats, in the order in which pages offer them.
     pub const ALL: [Self; 3] = [Self::TarZst, Self::TarGz, Self::Zip];
 
-    /// The end of file names, and the value in queries and in the configuration.
+    /// Returns the file name extension, which is also the value in queries and in the
+    /// configuration.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -54,13 +56,13 @@ impl Format {
         }
     }
 
-    /// The format with this extension.
+    /// Returns the format with this extension.
     #[must_use]
     pub fn parse(extension: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.extension() == extension)
     }
 
-    /// The media type.
+    /// Returns the media type.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -71,18 +73,19 @@ impl Format {
     }
 }
 
-/// The end of all writers: bytes until they are taken.
+/// The output of the format writers, buffered until it is taken. Clones share the buffer.
 #[derive(Clone, Debug, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
+struct OutputBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Sink {
-    /// Only the thread that has the archive touches it, so the lock is never waited for.
+impl OutputBuffer {
+    /// Locks the buffer. Only the thread that runs the current step uses it, so the lock is never
+    /// contended.
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Write for Sink {
+impl Write for OutputBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -93,13 +96,13 @@ impl Write for Sink {
     }
 }
 
-/// A compressor for tar.
-enum Compressor {
-    Zstd(zstd::stream::write::Encoder<'static, Sink>),
-    Gzip(GzEncoder<Sink>),
+/// The compressor of a tar archive.
+enum TarCompressor {
+    Zstd(zstd::stream::write::Encoder<'static, OutputBuffer>),
+    Gzip(GzEncoder<OutputBuffer>),
 }
 
-impl Write for Compressor {
+impl Write for TarCompressor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Zstd(encoder) => encoder.write(bytes),
@@ -112,64 +115,64 @@ impl Write for Compressor {
     }
 }
 
-enum Writer {
-    Tar(tar::Builder<Compressor>),
-    Zip(Box<ZipWriter<StreamWriter<Sink>>>),
+enum FormatWriter {
+    Tar(tar::Builder<TarCompressor>),
+    Zip(Box<ZipWriter<StreamWriter<OutputBuffer>>>),
 }
 
-/// An archive's format, and what has come out of it.
-pub(super) struct Encoder {
-    /// None when it is finished.
-    writer: Option<Writer>,
-    sink: Sink,
+/// An encoder of one archive with its output.
+pub(super) struct ArchiveEncoder {
+    /// `None` once the archive is finished.
+    writer: Option<FormatWriter>,
+    sink: OutputBuffer,
     index_bytes: usize,
 }
 
-/// The writers' only failures are of formats: the sink takes everything.
-fn failed(_error: impl std::error::Error) -> Failure {
-    Failure::System(Errno::INVAL)
+/// Converts an error of a format writer. Only the formats can fail: the buffer takes everything.
+fn failed(_error: impl std::error::Error) -> FileError {
+    FileError::System(Errno::INVAL)
 }
 
-impl Encoder {
-    pub(super) fn new(format: Format) -> Result<Self, Failure> {
-        let sink = Sink::default();
+impl ArchiveEncoder {
+    pub(super) fn new(format: ArchiveFormat) -> Result<Self, FileError> {
+        let sink = OutputBuffer::default();
         let writer = match format {
-            Format::TarZst => {
+            ArchiveFormat::TarZst => {
                 let encoder = zstd::stream::write::Encoder::new(sink.clone(), ZSTD_LEVEL);
-                Writer::Tar(tar::Builder::new(Compressor::Zstd(encoder.map_err(failed)?)))
+                FormatWriter::Tar(tar::Builder::new(TarCompressor::Zstd(encoder.map_err(failed)?)))
             }
-            Format::TarGz => {
+            ArchiveFormat::TarGz => {
                 let encoder = GzEncoder::new(sink.clone(), Compression::new(GZIP_LEVEL));
-                Writer::Tar(tar::Builder::new(Compressor::Gzip(encoder)))
+                FormatWriter::Tar(tar::Builder::new(TarCompressor::Gzip(encoder)))
             }
-            Format::Zip => Writer::Zip(Box::new(ZipWriter::new_stream(sink.clone()))),
+            ArchiveFormat::Zip => FormatWriter::Zip(Box::new(ZipWriter::new_stream(sink.clone()))),
         };
         Ok(Self { writer: Some(writer), sink, index_bytes: 0 })
     }
 
-    /// Bytes that can be taken.
+    /// Returns the number of bytes that can be taken.
     pub(super) fn pending(&self) -> usize {
         self.sink.bytes().len()
     }
 
-    /// Takes all bytes there are.
+    /// Takes all output.
     pub(super) fn take(&self) -> Vec<u8> {
         take(&mut *self.sink.bytes())
     }
 
-    /// Bytes of memory it takes.
+    /// Returns the memory of the encoder, in bytes.
     pub(super) fn memory(&self) -> usize {
         ENCODER_BYTES + self.index_bytes + self.sink.bytes().capacity()
     }
 
     /// Adds a directory.
-    pub(super) fn directory(&mut self, name: &[u8], meta: &Meta) -> Result<(), Failure> {
+    pub(super) fn directory(&mut self, name: &[u8], meta: &Meta) -> Result<(), FileError> {
         match self.writer()? {
-            Writer::Tar(tar) => {
+            FormatWriter::Tar(tar) => {
                 let name = [name, b"/"].concat();
                 add_to_tar(tar, &name, (tar::EntryType::Directory, 0o755), 0, meta).map_err(failed)
             }
-            Writer::Zip(zip) => {
+            FormatWriter::Zip(zip) => {
                 let options = options(meta).unix_permissions(0o755);
                 zip.add_directory(String::from_utf8_lossy(name), options).map_err(failed)?;
                 self.index_bytes += INDEX_BYTES + 2 * name.len();
@@ -178,15 +181,15 @@ impl Encoder {
         }
     }
 
-    /// Begins a file, as long as `meta` says. Owners are not told, and of permissions only whether
-    /// it can be executed.
-    pub(super) fn begin_file(&mut self, name: &[u8], meta: &Meta) -> Result<(), Failure> {
+    /// Begins a file of the size in `meta`. Owners are omitted; of the permissions, only the
+    /// executable bit is kept.
+    pub(super) fn begin_file(&mut self, name: &[u8], meta: &Meta) -> Result<(), FileError> {
         let (bytes, mode) = (size(meta), if meta.mode & 0o111 == 0 { 0o644 } else { 0o755 });
         match self.writer()? {
-            Writer::Tar(tar) => {
+            FormatWriter::Tar(tar) => {
                 add_to_tar(tar, name, (tar::EntryType::Regular, mode), bytes, meta).map_err(failed)
             }
-            Writer::Zip(zip) => {
+            FormatWriter::Zip(zip) => {
                 let options = options(meta).unix_permissions(mode).large_file(bytes >= ZIP_LARGE_BYTES);
                 zip.start_file(String::from_utf8_lossy(name), options).map_err(failed)?;
                 self.index_bytes += INDEX_BYTES + 2 * name.len();
@@ -195,17 +198,17 @@ impl Encoder {
         }
     }
 
-    /// Adds bytes of the file.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    /// Writes bytes of the current file.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         match self.writer()? {
-            Writer::Tar(tar) => tar.get_mut().write_all(bytes).map_err(failed),
-            Writer::Zip(zip) => zip.write_all(bytes).map_err(failed),
+            FormatWriter::Tar(tar) => tar.get_mut().write_all(bytes).map_err(failed),
+            FormatWriter::Zip(zip) => zip.write_all(bytes).map_err(failed),
         }
     }
 
-    /// Ends the file, of which `bytes` were written.
-    pub(super) fn end_file(&mut self, bytes: u64) -> Result<(), Failure> {
-        if let Writer::Tar(tar) = self.writer()? {
+    /// Ends the current file, of which `bytes` were written.
+    pub(super) fn end_file(&mut self, bytes: u64) -> Result<(), FileError> {
+        if let FormatWriter::Tar(tar) = self.writer()? {
             let padding = bytes.next_multiple_of(TAR_BLOCK_BYTES) - bytes;
             let zeros = [0; TAR_BLOCK_BYTES as usize];
             tar.get_mut().write_all(zeros.get(..padding as usize).unwrap_or_default()).map_err(failed)?;
@@ -213,21 +216,21 @@ impl Encoder {
         Ok(())
     }
 
-    /// Ends the archive; false if it had ended already.
-    pub(super) fn finish(&mut self) -> Result<bool, Failure> {
+    /// Ends the archive. Returns `false` if it had ended before.
+    pub(super) fn finish(&mut self) -> Result<bool, FileError> {
         match self.writer.take() {
             None => return Ok(false),
-            Some(Writer::Tar(tar)) => match tar.into_inner().map_err(failed)? {
-                Compressor::Zstd(encoder) => drop(encoder.finish().map_err(failed)?),
-                Compressor::Gzip(encoder) => drop(encoder.finish().map_err(failed)?),
+            Some(FormatWriter::Tar(tar)) => match tar.into_inner().map_err(failed)? {
+                TarCompressor::Zstd(encoder) => drop(encoder.finish().map_err(failed)?),
+                TarCompressor::Gzip(encoder) => drop(encoder.finish().map_err(failed)?),
             },
-            Some(Writer::Zip(zip)) => drop(zip.finish().map_err(failed)?),
+            Some(FormatWriter::Zip(zip)) => drop(zip.finish().map_err(failed)?),
         }
         Ok(true)
     }
 
-    fn writer(&mut self) -> Result<&mut Writer, Failure> {
-        self.writer.as_mut().ok_or(Failure::Changed)
+    fn writer(&mut self) -> Result<&mut FormatWriter, FileError> {
+        self.writer.as_mut().ok_or(FileError::Changed)
     }
 }
 
@@ -235,10 +238,10 @@ fn size(meta: &Meta) -> u64 {
     u64::try_from(meta.size).unwrap_or(0)
 }
 
-/// Adds a header with any bytes as its name. One that is longer than the header's field goes before
-/// it, as GNU tar does that.
+/// Adds a header whose name may be any bytes. A name longer than the field of the header goes into
+/// a GNU long-name entry before it.
 fn add_to_tar(
-    tar: &mut tar::Builder<Compressor>,
+    tar: &mut tar::Builder<TarCompressor>,
     name: &[u8],
     (kind, mode): (tar::EntryType, u32),
     bytes: u64,
@@ -255,7 +258,7 @@ fn add_to_tar(
     header.set_mode(mode);
     header.set_mtime(u64::try_from(meta.modified.sec).unwrap_or(0));
     header.set_cksum();
-    // The contents follow.
+    // The contents follow through the inner writer.
     tar.append(&header, io::empty())
 }
 
@@ -270,7 +273,7 @@ fn header(name: &[u8], kind: tar::EntryType) -> tar::Header {
     header
 }
 
-/// Times of zip are of the years 1980 to 2107; others are left out.
+/// Returns the options of a zip entry. Zip times range from 1980 to 2107; other times are omitted.
 fn options(meta: &Meta) -> SimpleFileOptions {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)

@@ -1,5 +1,4 @@
-//! Archives as other programs' libraries read them: what is in them, what is not, and what they
-//! take meanwhile.
+//! Archives as read by the libraries of other programs: included and omitted entries, and memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,19 +13,19 @@ const LIMIT: usize = 32 << 20;
 fn archive(
     root: &std::path::Path,
     path: &str,
-    format: Format,
+    format: ArchiveFormat,
     links: Links,
     budget: &Budget,
-) -> Result<Archive, Failure> {
+) -> Result<Archive, FileError> {
     let beneath = Arc::new(Beneath::new(root, links).unwrap());
     let dir =
         beneath.open(if path.is_empty() { b"." } else { path.as_bytes() }, Patience::Wait).unwrap().unwrap();
-    let dir = Opened::new(dir, None).unwrap();
-    let source = Source { beneath, links, dotfiles: false, shown: Shown::default() };
+    let dir = OpenFile::new(dir, None).unwrap();
+    let source = ArchiveSource { beneath, links, dotfiles: false, filter: EntryFilter::default() };
     Archive::new(source, (path.as_bytes(), &dir), b"top".to_vec(), format, budget.charge(LIMIT))
 }
 
-fn all(mut archive: Archive) -> Result<Vec<u8>, Failure> {
+fn all(mut archive: Archive) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     while let Some(piece) = archive.step()? {
         assert!(piece.len() <= STEP_BYTES + STEP_INPUT_BYTES, "{}", piece.len());
@@ -36,15 +35,15 @@ fn all(mut archive: Archive) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-type Files = BTreeMap<Vec<u8>, (u32, Vec<u8>)>;
+type UnpackedFiles = BTreeMap<Vec<u8>, (u32, Vec<u8>)>;
 
-fn unpack(format: Format, bytes: &[u8]) -> Files {
+fn unpack(format: ArchiveFormat, bytes: &[u8]) -> UnpackedFiles {
     let plain: Box<dyn Read + '_> = match format {
-        Format::TarZst => Box::new(zstd::stream::read::Decoder::new(bytes).unwrap()),
-        Format::TarGz => Box::new(flate2::read::GzDecoder::new(bytes)),
-        Format::Zip => return unzip(bytes),
+        ArchiveFormat::TarZst => Box::new(zstd::stream::read::Decoder::new(bytes).unwrap()),
+        ArchiveFormat::TarGz => Box::new(flate2::read::GzDecoder::new(bytes)),
+        ArchiveFormat::Zip => return unzip(bytes),
     };
-    let mut files = Files::new();
+    let mut files = UnpackedFiles::new();
     for entry in tar::Archive::new(plain).entries().unwrap() {
         let mut entry = entry.unwrap();
         let (name, mode) = (entry.path_bytes().into_owned(), entry.header().mode().unwrap());
@@ -60,9 +59,9 @@ fn unpack(format: Format, bytes: &[u8]) -> Files {
     files
 }
 
-fn unzip(bytes: &[u8]) -> Files {
+fn unzip(bytes: &[u8]) -> UnpackedFiles {
     let mut zip = zip::ZipArchive::new(Cursor::new(bytes)).unwrap();
-    let mut files = Files::new();
+    let mut files = UnpackedFiles::new();
     for index in 0..zip.len() {
         let mut file = zip.by_index(index).unwrap();
         let mut content = Vec::new();
@@ -135,11 +134,11 @@ fn every_format_has_the_files_and_no_more() {
         if links == Links::Within {
             expected.extend([("top/in".into(), 0o755, &b"aa"[..]), ("top/in-root".into(), 0o644, b"no")]);
         }
-        let expected: Files = expected
+        let expected: UnpackedFiles = expected
             .into_iter()
             .map(|(name, mode, content)| (name.into_bytes(), (mode, content.to_vec())))
             .collect();
-        for format in Format::ALL {
+        for format in ArchiveFormat::ALL {
             let budget = Budget::default();
             let bytes = all(archive(&root, "d", format, links, &budget).unwrap()).unwrap();
             assert!(
@@ -150,8 +149,9 @@ fn every_format_has_the_files_and_no_more() {
             assert_eq!(budget.used(), 0);
         }
     }
-    let bytes = all(archive(&root, "", Format::TarGz, Links::Never, &Budget::default()).unwrap()).unwrap();
-    assert!(unpack(Format::TarGz, &bytes).contains_key(&b"top/d/sub/deep/x"[..]));
+    let bytes =
+        all(archive(&root, "", ArchiveFormat::TarGz, Links::Never, &Budget::default()).unwrap()).unwrap();
+    assert!(unpack(ArchiveFormat::TarGz, &bytes).contains_key(&b"top/d/sub/deep/x"[..]));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_large_file_takes_many_steps_and_little_memory() {
     let tree = tempfile::tempdir().unwrap();
     let file = fs::File::create(tree.path().join("sparse")).unwrap();
     file.set_len(64 << 20).unwrap();
-    for format in Format::ALL {
+    for format in ArchiveFormat::ALL {
         let budget = Budget::default();
         let mut archive = archive(tree.path(), "", format, Links::Within, &budget).unwrap();
         let (mut steps, mut most) = (0, 0);
@@ -176,12 +176,12 @@ fn a_file_that_changes_and_memory_that_is_short_end_it() {
     let tree = tempfile::tempdir().unwrap();
     fs::write(tree.path().join("a"), noise(4 << 20)).unwrap();
     let budget = Budget::default();
-    let mut cut = archive(tree.path(), "", Format::TarZst, Links::Within, &budget).unwrap();
+    let mut cut = archive(tree.path(), "", ArchiveFormat::TarZst, Links::Within, &budget).unwrap();
     cut.step().unwrap();
     fs::File::options().write(true).open(tree.path().join("a")).unwrap().set_len(1 << 20).unwrap();
-    assert_eq!(all(cut).unwrap_err(), Failure::Changed);
+    assert_eq!(all(cut).unwrap_err(), FileError::Changed);
     let mut others = budget.charge(usize::MAX);
     others.grow_to(LIMIT - 1000).unwrap();
-    let refused = archive(tree.path(), "", Format::Zip, Links::Within, &budget);
-    assert_eq!(refused.err(), Some(Failure::System(Errno::NOMEM)));
+    let refused = archive(tree.path(), "", ArchiveFormat::Zip, Links::Within, &budget);
+    assert_eq!(refused.err(), Some(FileError::System(Errno::NOMEM)));
 }

@@ -1,15 +1,15 @@
-//! What `Authorization` says (RFC 9110 section 11.4, RFC 7617 section 2).
+//! Parsing of the header `Authorization` (RFC 9110, section 11.4, and RFC 7617, section 2).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A name and a password, as somebody sent them.
+/// A user name and a password, unverified.
 pub(super) struct Credentials {
     pub(super) user: String,
     pub(super) password: Vec<u8>,
 }
 
-/// What follows the word `Basic`; none for another scheme.
+/// Returns the token after the scheme `Basic`; `None` for another scheme.
 pub(super) fn token(authorization: &[u8]) -> Option<&[u8]> {
     let space = authorization.iter().position(|&byte| byte == b' ')?;
     let (scheme, token) = authorization.split_at(space);
@@ -17,8 +17,9 @@ pub(super) fn token(authorization: &[u8]) -> Option<&[u8]> {
 }
 
 impl Credentials {
-    /// A name ends at the first colon. Control characters are in neither, by the RFC; a NUL in particular would let one password of
-    /// bcrypt stand for another. The password's encoding is its own affair.
+    /// Decodes a token. The name ends at the first colon. Control characters are refused in both
+    /// parts, as RFC 7617 demands; a NUL in particular would let two passwords match one bcrypt
+    /// hash. The password may have any encoding.
     pub(super) fn parse(token: &[u8]) -> Option<Self> {
         let decoded = STANDARD.decode(token).ok()?;
         if decoded.iter().any(u8::is_ascii_control) {
@@ -50,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_sent_comes_back(user in "[^:\\p{Cc}]{0,20}", password in "[^\\p{Cc}]{0,20}") {
+        fn credentials_survive_a_round_trip(user in "[^:\\p{Cc}]{0,20}", password in "[^\\p{Cc}]{0,20}") {
             let header = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
             let credentials = Credentials::parse(token(header.as_bytes()).unwrap()).unwrap();
             prop_assert_eq!(credentials.user, user);

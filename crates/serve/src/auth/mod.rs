@@ -1,19 +1,21 @@
-//! Basic authentication (RFC 7617): who may enter.
+//! Basic authentication (RFC 7617).
 //!
 //! ```text
 //! Authorization ─> begin ─┬─> Missing, Refused ─> 401 with the challenge
-//!                         ├─> Known(user): verified a moment ago
-//!                         └─> Verify(job): slow on purpose ─> run on a thread that may be away ─> user or nobody
+//!                         ├─> Known(user): verified recently
+//!                         └─> Verify(check): slow on purpose, run on a thread that may block
+//!                             ─> user or none
 //! ```
-//! A name that nobody has costs what the hash of some user costs, always the same one's for the same name, so that time does not
-//! tell which names exist. `basic` reads the header, `hash` checks a password, `users` reads the file, `recent` remembers.
-//! Does not own: threads, responses, what is protected.
+//! An unknown name costs the hash of some user, always of the same user for the same name, so that
+//! timing does not reveal which names exist. `basic` parses the header, `hash` verifies a password,
+//! `users` reads the file, `verified` caches successes. Does not own: threads, responses, the
+//! resources that are protected.
 
 mod basic;
 mod hash;
 mod paths;
-mod recent;
 mod users;
+mod verified;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,51 +24,55 @@ use http::HeaderValue;
 use ring::digest;
 
 use self::basic::Credentials;
-use self::hash::Hash;
-pub(crate) use self::paths::Paths;
-pub use self::paths::Who;
-use self::recent::{Key, Recent};
+use self::hash::StoredHash;
+pub use self::paths::Audience;
+pub(crate) use self::paths::AudienceRules;
 use self::users::Users;
+use self::verified::{CredentialTag, VerifiedCache};
 use crate::config;
 use crate::error::Error;
 
-/// What a request's `Authorization` comes to.
+/// The result of the header `Authorization`.
 #[derive(Debug)]
-pub enum Verdict {
-    /// There is none, or it is of another scheme: 401.
+pub enum AuthDecision {
+    /// The header is missing, or of another scheme: 401.
     Missing,
-    /// It is malformed: 401.
+    /// The header is malformed: 401.
     Refused,
-    /// Verified a moment ago.
+    /// The user was verified recently.
     Known(Arc<str>),
-    /// To be verified, where waiting does no harm.
-    Verify(Job),
+    /// The password is to be verified, on a thread that may block.
+    Verify(PasswordCheck),
 }
 
-/// The users of a site. Loaded again, it has forgotten whom it verified.
+/// The users of a site. Loading them again forgets recent verifications.
 #[derive(Debug)]
-pub struct Checker {
-    state: Arc<State>,
+pub struct Authenticator {
+    state: Arc<AuthState>,
     challenge: HeaderValue,
-    paths: Arc<Paths>,
+    paths: Arc<AudienceRules>,
 }
 
 #[derive(Debug)]
-struct State {
+struct AuthState {
     users: Users,
-    /// Secret, and the same as long as the users are: which hash a name that nobody has is checked against.
-    stand_in: Vec<u8>,
-    recent: Recent,
+    /// The secret key that selects the decoy hash of an unknown name. It changes only with the
+    /// users.
+    decoy_key: Vec<u8>,
+    verified: VerifiedCache,
 }
 
-impl Checker {
-    /// Reads the users of `auth`, which is that of the site with the key `key`, and of its file.
-    /// Errors name the line or the user, and never a hash.
-    pub fn load(auth: &config::Auth, key: &str) -> Result<Self, Error> {
+impl Authenticator {
+    /// Reads the users of `auth`, the table of the site with the key `key`, and of its file.
+    ///
+    /// # Errors
+    /// If the users or the file are invalid or the access rules name an unknown user. The error
+    /// names the line or the user, and never a hash.
+    pub fn load(auth: &config::AuthConfig, key: &str) -> Result<Self, Error> {
         let users = Users::load(auth)?;
-        let stand_in = digest::digest(&digest::SHA256, &users.text()).as_ref().to_vec();
-        let paths = Paths::new(&auth.paths, key, |name| users.find(name).is_some())?;
-        let state = State { users, stand_in, recent: Recent::new()? };
+        let decoy_key = digest::digest(&digest::SHA256, &users.text()).as_ref().to_vec();
+        let paths = AudienceRules::new(&auth.paths, key, |name| users.find(name).is_some())?;
+        let state = AuthState { users, decoy_key, verified: VerifiedCache::new()? };
         let challenge = challenge(auth.realm.as_deref().unwrap_or("restricted"))?;
         Ok(Self { state: Arc::new(state), challenge, paths: Arc::new(paths) })
     }
@@ -79,94 +85,98 @@ impl Checker {
         Self { state, challenge, paths: Arc::new(self.paths.mounted(at)) }
     }
 
-    /// Whether a user that `other` has verified is a user here: both are of one configuration, and
-    /// not only have users of one name.
+    /// Returns whether a user verified by `other` is authenticated here. Both must be loaded from
+    /// the same table of the configuration; equal user names are not enough.
     #[must_use]
     pub fn shares_users(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.state, &other.state)
     }
 
     /// Returns the access rules by path.
-    pub(crate) fn paths(&self) -> Arc<Paths> {
+    pub(crate) fn audience_rules(&self) -> Arc<AudienceRules> {
         Arc::clone(&self.paths)
     }
 
     /// Returns the clients with access to the decoded `path` below the root.
     #[must_use]
-    pub fn who(&self, path: &[u8]) -> &Who {
-        self.paths.who(path)
+    pub fn audience(&self, path: &[u8]) -> &Audience {
+        self.paths.audience(path)
     }
 
-    /// The value of `WWW-Authenticate` of a 401.
+    /// Returns the value of `WWW-Authenticate` for a 401.
     #[must_use]
     pub fn challenge(&self) -> &HeaderValue {
         &self.challenge
     }
 
-    /// What the value of `Authorization` comes to, without waiting for anything.
+    /// Evaluates the value of `Authorization` without blocking.
     #[must_use]
-    pub fn begin(&self, authorization: Option<&[u8]>) -> Verdict {
-        let Some(token) = authorization.and_then(basic::token) else { return Verdict::Missing };
-        let Some(credentials) = Credentials::parse(token) else { return Verdict::Refused };
-        let job = Job { state: self.state.clone(), credentials };
-        match job.recent(Instant::now()) {
-            Some(user) => Verdict::Known(user),
-            None => Verdict::Verify(job),
+    pub fn begin(&self, authorization: Option<&[u8]>) -> AuthDecision {
+        let Some(token) = authorization.and_then(basic::token) else { return AuthDecision::Missing };
+        let Some(credentials) = Credentials::parse(token) else { return AuthDecision::Refused };
+        let check = PasswordCheck { state: self.state.clone(), credentials };
+        match check.verified_user(Instant::now()) {
+            Some(user) => AuthDecision::Known(user),
+            None => AuthDecision::Verify(check),
         }
     }
 }
 
-/// A password to be verified.
-pub struct Job {
-    state: Arc<State>,
+/// A password that is to be verified.
+pub struct PasswordCheck {
+    state: Arc<AuthState>,
     credentials: Credentials,
 }
 
-/// Without the password.
-impl std::fmt::Debug for Job {
+/// Omits the password.
+impl std::fmt::Debug for PasswordCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("user", &self.credentials.user).finish_non_exhaustive()
+        f.debug_struct("PasswordCheck").field("user", &self.credentials.user).finish_non_exhaustive()
     }
 }
 
-impl Job {
-    /// Takes as long as the hash's author wanted, a second perhaps, and its memory. The user, if it is one.
+impl PasswordCheck {
+    /// Verifies the password and returns the user if it is right. This takes the time and the
+    /// memory that the hash demands, perhaps a second.
     #[must_use]
     pub fn run(self) -> Option<Arc<str>> {
-        // A browser sends several requests at once: the first of them may have been verified while this one waited for its thread.
-        if let Some(user) = self.recent(Instant::now()) {
+        // A browser sends several requests at once: another one may have been verified while this
+        // one was queued.
+        if let Some(user) = self.verified_user(Instant::now()) {
             return Some(user);
         }
         let (user, hash) = self.candidate();
-        // Verified in any case: whether the name is one must not show in the time.
+        // Verify in any case: the time must not reveal whether the name exists.
         let fits = hash.verify(&self.credentials.password);
         let user = user.filter(|_| fits)?;
-        self.state.recent.insert(self.key(hash), Instant::now());
+        self.state.verified.insert(self.tag(hash), Instant::now());
         Some(user)
     }
 
-    fn recent(&self, now: Instant) -> Option<Arc<str>> {
+    fn verified_user(&self, now: Instant) -> Option<Arc<str>> {
         let (user, hash) = self.candidate();
-        let is_recent = self.state.recent.contains(&self.key(hash), now);
+        let is_recent = self.state.verified.contains(&self.tag(hash), now);
         user.filter(|_| is_recent)
     }
 
-    fn key(&self, hash: &Hash) -> Key {
-        self.state.recent.key(&self.credentials.user, &self.credentials.password, hash.text())
+    fn tag(&self, hash: &StoredHash) -> CredentialTag {
+        self.state.verified.tag(&self.credentials.user, &self.credentials.password, hash.text())
     }
 
-    /// The user of the name that was given, or nobody, and the hash that is to be computed.
-    fn candidate(&self) -> (Option<Arc<str>>, &Hash) {
-        let State { users, stand_in, .. } = &*self.state;
-        let other = users.stand_in(stand_in, &self.credentials.user);
+    /// Returns the user of the given name, if it exists, and the hash to verify against.
+    fn candidate(&self) -> (Option<Arc<str>>, &StoredHash) {
+        let AuthState { users, decoy_key, .. } = &*self.state;
+        // Computed in any case: the time must not reveal whether the name exists.
+        let decoy_hash = users.decoy_hash(decoy_key, &self.credentials.user);
         match users.find(&self.credentials.user) {
             Some((user, hash)) => (Some(user.clone()), hash),
-            None => (None, other),
+            None => (None, decoy_hash),
         }
     }
 }
 
-/// A quoted-string (RFC 9110 section 5.6.4); users' names and passwords are UTF-8 (RFC 7617 section 2.1).
+/// Returns the challenge with `realm` as a quoted-string (RFC 9110, section 5.6.4). User names and
+/// passwords are UTF-8 (RFC 7617, section 2.1).
 fn challenge(realm: &str) -> Result<HeaderValue, Error> {
     if realm.chars().any(char::is_control) {
         return Err(Error::configure("auth.realm", "it has control characters"));
@@ -184,83 +194,87 @@ mod tests {
     use super::hash::tests::{ARGON2ID, BCRYPT};
     use super::*;
 
-    fn checker() -> Checker {
+    fn authenticator() -> Authenticator {
         let users = [("alice", ARGON2ID), ("bob", BCRYPT)];
         let users = users.into_iter().map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect();
-        Checker::load(&config::Auth { users, ..config::Auth::default() }, "site").unwrap()
+        Authenticator::load(&config::AuthConfig { users, ..config::AuthConfig::default() }, "site").unwrap()
     }
 
     fn header(user: &str, password: &str) -> Vec<u8> {
         format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))).into_bytes()
     }
 
-    fn run(checker: &Checker, user: &str, password: &str) -> Option<Arc<str>> {
-        match checker.begin(Some(&header(user, password))) {
-            Verdict::Verify(job) => job.run(),
+    fn run(authenticator: &Authenticator, user: &str, password: &str) -> Option<Arc<str>> {
+        match authenticator.begin(Some(&header(user, password))) {
+            AuthDecision::Verify(check) => check.run(),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn a_user_is_verified_once_and_then_known() {
-        let checker = checker();
+        let authenticator = authenticator();
         for user in ["alice", "bob"] {
-            assert_eq!(run(&checker, user, "secret").as_deref(), Some(user));
-            let again = checker.begin(Some(&header(user, "secret")));
-            assert!(matches!(again, Verdict::Known(name) if &*name == user));
+            assert_eq!(run(&authenticator, user, "secret").as_deref(), Some(user));
+            let again = authenticator.begin(Some(&header(user, "secret")));
+            assert!(matches!(again, AuthDecision::Known(name) if &*name == user));
         }
     }
 
     #[test]
-    fn a_wrong_password_and_a_wrong_name_are_nobody() {
-        let checker = checker();
-        run(&checker, "alice", "secret").unwrap();
+    fn a_wrong_password_and_a_wrong_name_are_refused() {
+        let authenticator = authenticator();
+        run(&authenticator, "alice", "secret").unwrap();
         for (user, password) in
             [("alice", "secreT"), ("bob", ""), ("carol", "secret"), ("", ""), ("alic", "esecret")]
         {
-            assert_eq!(run(&checker, user, password), None);
-            assert_eq!(run(&checker, user, password), None, "a refusal is not remembered as anything else");
+            assert_eq!(run(&authenticator, user, password), None);
+            assert_eq!(
+                run(&authenticator, user, password),
+                None,
+                "a refusal is not remembered as anything else"
+            );
         }
     }
 
     #[test]
     fn no_header_and_another_scheme_are_missing_and_nonsense_is_refused() {
-        let checker = checker();
+        let authenticator = authenticator();
         for missing in [None, Some(b"Bearer YTpi".as_slice()), Some(b"Basic"), Some(b"")] {
-            assert!(matches!(checker.begin(missing), Verdict::Missing), "{missing:?}");
+            assert!(matches!(authenticator.begin(missing), AuthDecision::Missing), "{missing:?}");
         }
         for refused in [b"Basic ".as_slice(), b"Basic !!", b"basic YWxpY2U=", b"Basic YWxpY2U6AA=="] {
-            assert!(matches!(checker.begin(Some(refused)), Verdict::Refused), "{refused:?}");
+            assert!(matches!(authenticator.begin(Some(refused)), AuthDecision::Refused), "{refused:?}");
         }
     }
 
     #[test]
-    fn loaded_again_nobody_is_known() {
-        run(&checker(), "alice", "secret").unwrap();
-        assert!(matches!(checker().begin(Some(&header("alice", "secret"))), Verdict::Verify(_)));
+    fn a_reload_forgets_verifications() {
+        run(&authenticator(), "alice", "secret").unwrap();
+        assert!(matches!(authenticator().begin(Some(&header("alice", "secret"))), AuthDecision::Verify(_)));
     }
 
     #[test]
-    fn a_job_that_waited_behind_its_twin_does_not_hash_again() {
-        let checker = checker();
-        let twin = || match checker.begin(Some(&header("bob", "secret"))) {
-            Verdict::Verify(job) => job,
+    fn a_check_queued_behind_an_equal_one_does_not_hash_again() {
+        let authenticator = authenticator();
+        let twin = || match authenticator.begin(Some(&header("bob", "secret"))) {
+            AuthDecision::Verify(check) => check,
             other => panic!("{other:?}"),
         };
         let [first, second] = [twin(), twin()];
-        assert!(first.recent(Instant::now()).is_none());
+        assert!(first.verified_user(Instant::now()).is_none());
         first.run().unwrap();
-        assert!(second.recent(Instant::now()).is_some());
+        assert!(second.verified_user(Instant::now()).is_some());
     }
 
     #[test]
-    fn a_name_that_nobody_has_stands_for_the_same_hash_after_a_reload() {
+    fn an_unknown_name_has_the_same_decoy_hash_after_a_reload() {
         let hash = |name: &str| {
-            let checker = checker();
-            let Verdict::Verify(job) = checker.begin(Some(&header(name, "x"))) else {
+            let authenticator = authenticator();
+            let AuthDecision::Verify(check) = authenticator.begin(Some(&header(name, "x"))) else {
                 panic!("nobody is known")
             };
-            let (user, hash) = job.candidate();
+            let (user, hash) = check.candidate();
             assert_eq!(user, None);
             hash.text().to_owned()
         };
@@ -286,8 +300,8 @@ mod tests {
 
     #[test]
     fn a_job_does_not_show_its_password() {
-        let checker = checker();
-        let shown = format!("{:?}", checker.begin(Some(&header("alice", "hunter2"))));
+        let authenticator = authenticator();
+        let shown = format!("{:?}", authenticator.begin(Some(&header("alice", "hunter2"))));
         assert!(shown.contains("alice") && !shown.contains("hunter2"));
     }
 }

@@ -1,30 +1,30 @@
-//! Which users may have what, by path.
+//! Access of users by path.
 
 use crate::config;
 use crate::error::Error;
-use crate::rules::glob::Covers;
+use crate::rules::glob::SubtreeGlob;
 
 /// The clients with access to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Everybody, without a password.
+pub enum Audience {
+    /// All clients, without a password.
     Everybody,
-    /// Every user.
+    /// All users.
     Users,
     /// The users with these names.
     Some(Vec<String>),
 }
 
-static EVERY_USER: Who = Who::Users;
+static EVERY_USER: Audience = Audience::Users;
 
-impl Who {
+impl Audience {
     /// Returns whether access requires no password.
     #[must_use]
     pub fn is_everybody(&self) -> bool {
         *self == Self::Everybody
     }
 
-    /// Whether the authenticated `user` is among them.
+    /// Returns whether the authenticated `user` has access.
     #[must_use]
     pub fn includes(&self, user: &str) -> bool {
         match self {
@@ -34,16 +34,19 @@ impl Who {
     }
 }
 
-/// The rules of a site or of a mount; the last one that fits counts.
+/// The access rules of a site or of a mount. The last rule that matches a path applies.
 #[derive(Clone, Debug)]
-pub(crate) struct Paths {
-    rules: Vec<(Covers, Who)>,
-    /// The path below the site that paths are below, with a slash at both ends.
+pub(crate) struct AudienceRules {
+    rules: Vec<(SubtreeGlob, Audience)>,
+    /// The prefix of all paths below the site, with a slash at both ends.
     at: Vec<u8>,
 }
 
-impl Paths {
-    /// Compiles `rules` of the site with the key `key`, whose users `is_user` knows.
+impl AudienceRules {
+    /// Compiles `rules` of the site with the key `key`. `is_user` returns whether a user exists.
+    ///
+    /// # Errors
+    /// If a glob is invalid, or a rule names no user or an unknown one. The error names its key.
     pub(super) fn new(
         rules: &[config::AuthRule],
         key: &str,
@@ -53,14 +56,14 @@ impl Paths {
             let refused = |field: &str, cause: String| {
                 Error::configure(format!("{key}.auth.paths[{at}].{field}"), cause)
             };
-            let path = Covers::new(&rule.path).map_err(|cause| refused("path", cause))?;
-            // A name that is misspelt would lock its user out, without a word.
+            let path = SubtreeGlob::new(&rule.path).map_err(|cause| refused("path", cause))?;
+            // A misspelt name would silently lock its user out.
             let unknown = rule.users.iter().find(|name| *name != "*" && !is_user(name));
-            let who = match (rule.public, unknown) {
+            let audience = match (rule.public, unknown) {
                 (true, _) if !rule.users.is_empty() => {
                     return Err(refused("public", "it is for users, or public".to_owned()));
                 }
-                (true, _) => Who::Everybody,
+                (true, _) => Audience::Everybody,
                 (false, Some(name)) => {
                     return Err(refused("users", format!("there is no user '{}'", name.escape_debug())));
                 }
@@ -70,10 +73,10 @@ impl Paths {
                         "there are none; '*' is for all, and 'public = true' for everybody".to_owned(),
                     ));
                 }
-                (false, None) if rule.users.iter().any(|name| name == "*") => Who::Users,
-                (false, None) => Who::Some(rule.users.clone()),
+                (false, None) if rule.users.iter().any(|name| name == "*") => Audience::Users,
+                (false, None) => Audience::Some(rule.users.clone()),
             };
-            Ok((path, who))
+            Ok((path, audience))
         };
         let rules = rules.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
         Ok(Self { rules, at: b"/".to_vec() })
@@ -86,18 +89,18 @@ impl Paths {
 
     /// Returns the clients with access to the decoded `path` below the root: every user, unless a
     /// rule matches.
-    pub(crate) fn who(&self, path: &[u8]) -> &Who {
+    pub(crate) fn audience(&self, path: &[u8]) -> &Audience {
         self.find(path).unwrap_or(&EVERY_USER)
     }
 
     /// Returns the clients named by the last rule that matches the decoded `path` below the root,
     /// or `None` if no rule matches.
-    fn find(&self, path: &[u8]) -> Option<&Who> {
+    fn find(&self, path: &[u8]) -> Option<&Audience> {
         if self.rules.is_empty() {
             return None;
         }
         let path = [&self.at[..], path].concat();
-        self.rules.iter().rev().find(|(covers, _)| covers.matches(&path)).map(|(_, who)| who)
+        self.rules.iter().rev().find(|(covers, _)| covers.matches(&path)).map(|(_, audience)| audience)
     }
 }
 
@@ -105,9 +108,9 @@ impl Paths {
 mod tests {
     use super::*;
 
-    fn paths(text: &str) -> Result<Paths, Error> {
+    fn paths(text: &str) -> Result<AudienceRules, Error> {
         let config = crate::Config::from_toml(&format!("site.auth.paths = [{text}]")).unwrap();
-        Paths::new(&config.site.auth.unwrap().paths, "site", |name| ["anna", "bob"].contains(&name))
+        AudienceRules::new(&config.site.auth.unwrap().paths, "site", |name| ["anna", "bob"].contains(&name))
     }
 
     #[test]
@@ -116,18 +119,18 @@ mod tests {
             "{ path = '/**', public = true }, { path = '/admin', users = ['anna'] }, { path = '/admin/all/**', users = ['*'] }",
         )
         .unwrap();
-        for (path, who) in [
-            ("", Who::Everybody),
-            ("a/b", Who::Everybody),
-            ("admin", Who::Some(vec!["anna".to_owned()])),
-            ("admin/x", Who::Some(vec!["anna".to_owned()])),
-            ("admin/all", Who::Users),
-            ("admin/all/x", Who::Users),
-            ("administration", Who::Everybody),
+        for (path, audience) in [
+            ("", Audience::Everybody),
+            ("a/b", Audience::Everybody),
+            ("admin", Audience::Some(vec!["anna".to_owned()])),
+            ("admin/x", Audience::Some(vec!["anna".to_owned()])),
+            ("admin/all", Audience::Users),
+            ("admin/all/x", Audience::Users),
+            ("administration", Audience::Everybody),
         ] {
-            assert_eq!(paths.find(path.as_bytes()), Some(&who), "{path}");
+            assert_eq!(paths.find(path.as_bytes()), Some(&audience), "{path}");
         }
-        assert!(Who::Users.includes("bob") && !Who::Some(vec!["anna".to_owned()]).includes("bob"));
+        assert!(Audience::Users.includes("bob") && !Audience::Some(vec!["anna".to_owned()]).includes("bob"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names and their hashes, from the configuration and from a file as htpasswd writes it.
+//! User names and their hashes, from the configuration and from an htpasswd file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use ring::hmac;
 
-use super::hash::Hash;
+use super::hash::StoredHash;
 use crate::config;
 use crate::error::{Error, Op};
 
-/// At least one user.
+/// The users, at least one.
 #[derive(Debug)]
 pub(super) struct Users {
-    by_name: BTreeMap<Arc<str>, Hash>,
+    by_name: BTreeMap<Arc<str>, StoredHash>,
 }
 
 impl Users {
-    /// Of the configuration and of the file it names.
-    pub(super) fn load(auth: &config::Auth) -> Result<Self, Error> {
+    /// Loads the users of the configuration and of the file it names.
+    pub(super) fn load(auth: &config::AuthConfig) -> Result<Self, Error> {
         let mut users = Self { by_name: BTreeMap::new() };
         for (name, hash) in &auth.users {
             let added = users.add(name, hash);
@@ -60,20 +60,21 @@ impl Users {
         if name.is_empty() || name.contains(':') || name.chars().any(char::is_control) {
             return Err("a name must not be empty, nor have a colon or control characters".to_owned());
         }
-        match self.by_name.insert(name.into(), Hash::parse(hash)?) {
+        match self.by_name.insert(name.into(), StoredHash::parse(hash)?) {
             Some(_) => Err("the name was there before".to_owned()),
             None => Ok(()),
         }
     }
 
-    /// A user and the hash, by the exact bytes of the name.
-    pub(super) fn find(&self, name: &str) -> Option<(&Arc<str>, &Hash)> {
+    /// Returns the user and the hash, by the exact bytes of the name.
+    pub(super) fn find(&self, name: &str) -> Option<(&Arc<str>, &StoredHash)> {
         self.by_name.get_key_value(name)
     }
 
-    /// The hash that is computed for a name that nobody has: the same for the same name and key. With one hash for all of them,
-    /// every user with other parameters would stand out.
-    pub(super) fn stand_in(&self, key: &[u8], name: &str) -> &Hash {
+    /// Returns the hash that is verified for an unknown name: always the same for the same name and
+    /// key. If all unknown names had one hash, every user with other hash parameters would stand
+    /// out in timing.
+    pub(super) fn decoy_hash(&self, key: &[u8], name: &str) -> &StoredHash {
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), name.as_bytes());
         let number = tag.as_ref().iter().take(8).fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
         let at = number % self.by_name.len() as u64;
@@ -81,7 +82,7 @@ impl Users {
         hashes.nth(at as usize).expect("`load` refuses to have no users, and the place is below their number")
     }
 
-    /// All of it, as a file would have it.
+    /// Returns all users in the format of a file.
     pub(super) fn text(&self) -> Vec<u8> {
         let lines = self.by_name.iter().map(|(name, hash)| format!("{name}:{}\n", hash.text()));
         lines.collect::<String>().into_bytes()
@@ -98,8 +99,11 @@ mod tests {
         let path = dir.path().join("users");
         std::fs::write(&path, file).unwrap();
         let users = BTreeMap::from([("root".to_owned(), BCRYPT.to_owned())]);
-        let loaded =
-            Users::load(&config::Auth { users, file: Some(path.clone()), ..config::Auth::default() });
+        let loaded = Users::load(&config::AuthConfig {
+            users,
+            file: Some(path.clone()),
+            ..config::AuthConfig::default()
+        });
         loaded.map_err(|error| error.to_string().replace(path.to_str().unwrap(), "FILE"))
     }
 
@@ -127,9 +131,10 @@ mod tests {
 
     #[test]
     fn no_users_and_no_file_are_errors() {
-        let error = |auth: &config::Auth| Users::load(auth).unwrap_err().to_string();
-        assert_eq!(error(&config::Auth::default()), "cannot use 'auth': it has no users");
-        let auth = config::Auth { file: Some("/nowhere/users".into()), ..config::Auth::default() };
+        let error = |auth: &config::AuthConfig| Users::load(auth).unwrap_err().to_string();
+        assert_eq!(error(&config::AuthConfig::default()), "cannot use 'auth': it has no users");
+        let auth =
+            config::AuthConfig { file: Some("/nowhere/users".into()), ..config::AuthConfig::default() };
         assert!(error(&auth).starts_with("cannot use users file '/nowhere/users': No such file"));
     }
 }

@@ -1,4 +1,4 @@
-//! The order of conditions, against the steps of the RFC on conditions before they are written.
+//! The order of preconditions, compared with the steps of RFC 9110 on unparsed values.
 
 use http::HeaderValue;
 use proptest::prelude::*;
@@ -12,49 +12,61 @@ const LATER: &[u8] = b"Sun, 06 Nov 1994 08:49:38 GMT";
 const FILE: Validators<'_> =
     Validators { etag: Some(b"\"a\""), last_modified_s: Some(784_111_777), date_is_strong: true };
 
-fn get(conditions: Conditions<'_>) -> Outcome {
+fn get(conditions: Preconditions<'_>) -> PreconditionOutcome {
     evaluate(&Method::GET, &conditions, &FILE)
 }
 
 fn applies(if_range: &[u8], validators: Validators<'_>) -> bool {
-    let conditions = Conditions { if_range: Some(if_range), ..Conditions::default() };
+    let conditions = Preconditions { if_range: Some(if_range), ..Preconditions::default() };
     ranges_apply(&Method::GET, &conditions, &validators)
 }
 
 #[test]
 fn if_match_takes_precedence_over_if_unmodified_since() {
-    let conditions = Conditions { if_unmodified_since: Some(EARLIER), ..Conditions::default() };
-    assert_eq!(get(conditions), Outcome::PreconditionFailed);
-    assert_eq!(get(Conditions { if_match: Some(b"\"b\", \"a\""), ..conditions }), Outcome::Proceed);
-    assert_eq!(get(Conditions { if_match: Some(b" * "), ..conditions }), Outcome::Proceed);
-    assert_eq!(get(Conditions { if_match: Some(b"W/\"a\""), ..conditions }), Outcome::PreconditionFailed);
+    let conditions = Preconditions { if_unmodified_since: Some(EARLIER), ..Preconditions::default() };
+    assert_eq!(get(conditions), PreconditionOutcome::PreconditionFailed);
+    assert_eq!(
+        get(Preconditions { if_match: Some(b"\"b\", \"a\""), ..conditions }),
+        PreconditionOutcome::Proceed
+    );
+    assert_eq!(get(Preconditions { if_match: Some(b" * "), ..conditions }), PreconditionOutcome::Proceed);
+    assert_eq!(
+        get(Preconditions { if_match: Some(b"W/\"a\""), ..conditions }),
+        PreconditionOutcome::PreconditionFailed
+    );
 }
 
 #[test]
 fn if_none_match_takes_precedence_over_if_modified_since() {
-    let conditions = Conditions { if_modified_since: Some(DATE), ..Conditions::default() };
-    assert_eq!(get(conditions), Outcome::NotModified);
-    assert_eq!(get(Conditions { if_none_match: Some(b"\"b\""), ..conditions }), Outcome::Proceed);
-    assert_eq!(get(Conditions { if_none_match: Some(b""), ..conditions }), Outcome::Proceed);
-    assert_eq!(get(Conditions { if_none_match: Some(b"W/\"a\""), ..conditions }), Outcome::NotModified);
+    let conditions = Preconditions { if_modified_since: Some(DATE), ..Preconditions::default() };
+    assert_eq!(get(conditions), PreconditionOutcome::NotModified);
+    assert_eq!(
+        get(Preconditions { if_none_match: Some(b"\"b\""), ..conditions }),
+        PreconditionOutcome::Proceed
+    );
+    assert_eq!(get(Preconditions { if_none_match: Some(b""), ..conditions }), PreconditionOutcome::Proceed);
+    assert_eq!(
+        get(Preconditions { if_none_match: Some(b"W/\"a\""), ..conditions }),
+        PreconditionOutcome::NotModified
+    );
 }
 
 #[test]
 fn a_failed_precondition_goes_before_not_modified() {
     let conditions =
-        Conditions { if_match: Some(b"\"b\""), if_none_match: Some(b"\"a\""), ..Conditions::default() };
-    assert_eq!(get(conditions), Outcome::PreconditionFailed);
+        Preconditions { if_match: Some(b"\"b\""), if_none_match: Some(b"\"a\""), ..Preconditions::default() };
+    assert_eq!(get(conditions), PreconditionOutcome::PreconditionFailed);
 }
 
 #[test]
 fn what_is_no_date_is_not_there() {
     for date in [&b""[..], b"0", b"yesterday", b"Mon, 06 Nov 1994 08:49:36 GMT"] {
-        let conditions = Conditions {
+        let conditions = Preconditions {
             if_modified_since: Some(date),
             if_unmodified_since: Some(date),
-            ..Conditions::default()
+            ..Preconditions::default()
         };
-        assert_eq!(get(conditions), Outcome::Proceed);
+        assert_eq!(get(conditions), PreconditionOutcome::Proceed);
     }
 }
 
@@ -62,15 +74,21 @@ fn what_is_no_date_is_not_there() {
 fn a_file_without_validators_fails_only_what_needs_them() {
     let nothing = Validators::default();
     let evaluate = |conditions| evaluate(&Method::GET, &conditions, &nothing);
-    let dates = Conditions {
+    let dates = Preconditions {
         if_unmodified_since: Some(EARLIER),
         if_modified_since: Some(LATER),
-        ..Conditions::default()
+        ..Preconditions::default()
     };
-    assert_eq!(evaluate(dates), Outcome::Proceed);
-    assert_eq!(evaluate(Conditions { if_match: Some(b"*"), ..dates }), Outcome::Proceed);
-    assert_eq!(evaluate(Conditions { if_match: Some(b"\"a\""), ..dates }), Outcome::PreconditionFailed);
-    assert_eq!(evaluate(Conditions { if_none_match: Some(b"*"), ..dates }), Outcome::NotModified);
+    assert_eq!(evaluate(dates), PreconditionOutcome::Proceed);
+    assert_eq!(evaluate(Preconditions { if_match: Some(b"*"), ..dates }), PreconditionOutcome::Proceed);
+    assert_eq!(
+        evaluate(Preconditions { if_match: Some(b"\"a\""), ..dates }),
+        PreconditionOutcome::PreconditionFailed
+    );
+    assert_eq!(
+        evaluate(Preconditions { if_none_match: Some(b"*"), ..dates }),
+        PreconditionOutcome::NotModified
+    );
 }
 
 #[test]
@@ -87,18 +105,18 @@ fn a_range_needs_exactly_what_would_be_sent() {
 #[test]
 fn ranges_are_for_get_alone() {
     for (method, expected) in [(Method::GET, true), (Method::HEAD, false), (Method::POST, false)] {
-        assert_eq!(ranges_apply(&method, &Conditions::default(), &FILE), expected);
+        assert_eq!(ranges_apply(&method, &Preconditions::default(), &FILE), expected);
     }
 }
 
-/// A condition on tags, before it is written as a header.
+/// A precondition on tags, before it is formatted as a header.
 #[derive(Clone, Debug)]
 enum Wanted {
     Any,
     Tags(Vec<(bool, char)>),
 }
 
-/// A request and a file, before they are written.
+/// A request and a file, before they are formatted as headers.
 #[derive(Clone, Debug)]
 struct Case {
     if_match: Option<Wanted>,
@@ -111,30 +129,30 @@ struct Case {
 }
 
 impl Case {
-    /// Section 13.2.2, step by step.
-    fn model(&self) -> Outcome {
+    /// The outcome by the steps of section 13.2.2.
+    fn model(&self) -> PreconditionOutcome {
         let mut step = 1;
         loop {
             step = match step {
                 1 if self.if_match.is_none() => 2,
                 1 if self.names(&self.if_match, true) => 3,
-                1 => return Outcome::PreconditionFailed,
+                1 => return PreconditionOutcome::PreconditionFailed,
                 2 if matches!((self.date, self.unmodified_since), (Some(date), Some(since)) if date > since) =>
                 {
-                    return Outcome::PreconditionFailed;
+                    return PreconditionOutcome::PreconditionFailed;
                 }
                 2 => 3,
                 3 if self.if_none_match.is_none() => 4,
                 3 if !self.names(&self.if_none_match, false) => 5,
-                3 if self.reads => return Outcome::NotModified,
-                3 => return Outcome::PreconditionFailed,
+                3 if self.reads => return PreconditionOutcome::NotModified,
+                3 => return PreconditionOutcome::PreconditionFailed,
                 4 if !self.reads => 5,
                 4 if matches!((self.date, self.modified_since), (Some(date), Some(since)) if date <= since) =>
                 {
-                    return Outcome::NotModified;
+                    return PreconditionOutcome::NotModified;
                 }
                 4 => 5,
-                _ => return Outcome::Proceed,
+                _ => return PreconditionOutcome::Proceed,
             };
         }
     }
@@ -150,11 +168,11 @@ impl Case {
         }
     }
 
-    fn outcome(&self, method: &Method) -> Outcome {
+    fn outcome(&self, method: &Method) -> PreconditionOutcome {
         let lists = [&self.if_match, &self.if_none_match].map(|wanted| wanted.as_ref().map(list_text));
         let dates = [self.unmodified_since, self.modified_since].map(|date| date.and_then(date::value));
         let etag = self.etag.as_ref().map(tag_text);
-        let conditions = Conditions {
+        let conditions = Preconditions {
             if_match: lists[0].as_deref().map(str::as_bytes),
             if_unmodified_since: dates[0].as_ref().map(HeaderValue::as_bytes),
             if_none_match: lists[1].as_deref().map(str::as_bytes),
@@ -201,6 +219,6 @@ proptest! {
         for method in if case.reads { [Method::GET, Method::HEAD] } else { [Method::PUT, Method::DELETE] } {
             prop_assert_eq!(case.outcome(&method), case.model());
         }
-        prop_assert_eq!(case.outcome(&Method::OPTIONS), Outcome::Proceed);
+        prop_assert_eq!(case.outcome(&Method::OPTIONS), PreconditionOutcome::Proceed);
     }
 }

@@ -1,15 +1,16 @@
-//! Whether a configuration makes sense as a whole, without looking at any file or taking any address.
+//! Checks of a whole configuration that open no file and bind no address.
 //!
-//! Owns: words of which there are only some, and paths of requests. Does not own: rules, which are checked by being compiled.
+//! Owns: values from a fixed list of words, and request paths. Does not own: rules, which are
+//! checked by compiling them.
 
-use super::mount::refuse_prefix;
-use super::{Config, Site, Tls};
+use super::mount::prefix_error;
+use super::{Config, SiteConfig, TlsConfig};
 use crate::error::Error;
 use crate::files::Model;
-use crate::listen::Word;
+use crate::listen::ListenSpec;
 use crate::path::is_below;
-use crate::proxies::Proxies;
-use crate::rules::hosts::Hosts;
+use crate::proxies::TrustedProxies;
+use crate::rules::hosts::HostTable;
 use crate::rules::{self, Rules};
 
 /// The values of `io`.
@@ -32,34 +33,37 @@ pub const ARCHIVES: &[&str] = &["tar.zst", "tar.gz", "zip"];
 pub const CODINGS: &[&str] = &["br", "zstd", "gzip"];
 
 impl Config {
-    /// Checks all of it.
+    /// Checks the whole configuration.
     ///
     /// # Errors
-    /// If something makes no sense; the error names its key.
+    /// If a value is invalid; the error names its key.
     pub fn check(&self) -> Result<(), Error> {
-        self.listen.iter().enumerate().try_for_each(|(at, text)| address(text, &format!("listen[{at}]")))?;
-        word(self.io.as_deref(), MODELS, "io")?;
-        word(self.sendfile.as_deref(), SENDFILE, "sendfile")?;
-        word(self.access_log.format.as_deref(), LOG_FORMATS, "access-log.format")?;
+        self.listen
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, text)| check_address(text, &format!("listen[{at}]")))?;
+        check_word(self.io.as_deref(), MODELS, "io")?;
+        check_word(self.sendfile.as_deref(), SENDFILE, "sendfile")?;
+        check_word(self.access_log.format.as_deref(), LOG_FORMATS, "access-log.format")?;
         self.check_limits()?;
-        path(self.health.as_deref(), "health")?;
-        path(self.metrics.as_deref(), "metrics")?;
-        self.tls.as_ref().map_or(Ok(()), of_tls)?;
-        Proxies::new(&self.proxies)?;
-        Hosts::new(&self.host)?;
+        check_path(self.health.as_deref(), "health")?;
+        check_path(self.metrics.as_deref(), "metrics")?;
+        self.tls.as_ref().map_or(Ok(()), check_tls)?;
+        TrustedProxies::new(&self.proxies)?;
+        HostTable::new(&self.host)?;
         rules::sites(self).try_for_each(|(key, site)| {
-            prefixes(site, &key)?;
+            check_prefixes(site, &key)?;
             self.check_site(site, &key)?;
             site.mounted(&key).try_for_each(|(key, mount)| self.check_site(&mount, &key))
         })
     }
 
-    fn check_site(&self, site: &Site, key: &str) -> Result<(), Error> {
+    fn check_site(&self, site: &SiteConfig, key: &str) -> Result<(), Error> {
         Rules::new(site, key, self.tls.is_some())?;
-        of_site(site, key)
+        check_site_values(site, key)
     }
 
-    /// Refuses sizes of 0 that would leave every request without an answer.
+    /// Refuses sizes of 0 with which no request could be answered.
     fn check_limits(&self) -> Result<(), Error> {
         let (limits, pool) = (&self.limits, self.pool.as_ref());
         let zeros = [
@@ -86,7 +90,7 @@ impl Config {
     }
 }
 
-fn of_tls(tls: &Tls) -> Result<(), Error> {
+fn check_tls(tls: &TlsConfig) -> Result<(), Error> {
     let has_files = tls.certificate.is_some() || tls.key.is_some() || !tls.more.is_empty();
     if tls.self_signed && has_files {
         return Err(Error::configure("tls.self-signed", "it goes with no certificate of others"));
@@ -105,21 +109,21 @@ fn of_tls(tls: &Tls) -> Result<(), Error> {
             "this program has no HTTP/3; 'cargo build --release --features http3' builds one that has",
         ));
     }
-    word(tls.client_auth.as_deref(), CLIENT_AUTH, "tls.client-auth")?;
+    check_word(tls.client_auth.as_deref(), CLIENT_AUTH, "tls.client-auth")?;
     if tls.client_auth.is_some() && tls.client_ca.is_none() {
         return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));
     }
-    tls.redirect_from.as_deref().map_or(Ok(()), |from| address(from, "tls.redirect-from"))
+    tls.redirect_from.as_deref().map_or(Ok(()), |from| check_address(from, "tls.redirect-from"))
 }
 
-/// The base of a site and the paths of its mounts.
-fn prefixes(site: &Site, key: &str) -> Result<(), Error> {
-    if let Some(cause) = refuse_prefix(site.base()).filter(|_| !site.base().is_empty()) {
+/// Checks the base of a site and the paths of its mounts.
+fn check_prefixes(site: &SiteConfig, key: &str) -> Result<(), Error> {
+    if let Some(cause) = prefix_error(site.base()).filter(|_| !site.base().is_empty()) {
         return Err(Error::configure(format!("{key}.base"), cause));
     }
     for (number, mount) in site.mounts.iter().enumerate() {
         let refused = |cause: &str| Err(Error::configure(format!("{key}.mounts[{number}].path"), cause));
-        if let Some(cause) = refuse_prefix(&mount.path) {
+        if let Some(cause) = prefix_error(&mount.path) {
             return refused(cause);
         }
         if let Some(other) = site.mounts.iter().take(number).position(|other| other.at() == mount.at()) {
@@ -129,30 +133,30 @@ fn prefixes(site: &Site, key: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_site(site: &Site, key: &str) -> Result<(), Error> {
-    word(site.symlinks.as_deref(), SYMLINKS, &format!("{key}.symlinks"))?;
-    word(site.clean_urls.as_deref(), CLEAN_URLS, &format!("{key}.clean-urls"))?;
+fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
+    check_word(site.symlinks.as_deref(), SYMLINKS, &format!("{key}.symlinks"))?;
+    check_word(site.clean_urls.as_deref(), CLEAN_URLS, &format!("{key}.clean-urls"))?;
     if let Some(at) = site.suffixes.iter().position(|suffix| !is_suffix(suffix)) {
         return Err(Error::configure(
             format!("{key}.try[{at}]"),
             "this is no end of a path, like '.html' or '/index.html'",
         ));
     }
-    word(site.etag.as_deref(), ETAGS, &format!("{key}.etag"))?;
-    path(site.fallback.as_deref(), &format!("{key}.fallback"))?;
+    check_word(site.etag.as_deref(), ETAGS, &format!("{key}.etag"))?;
+    check_path(site.fallback.as_deref(), &format!("{key}.fallback"))?;
     for (status, page) in &site.error_pages {
         let key = format!("{key}.error-pages.{status}");
-        path(Some(page), &key)?;
+        check_path(Some(page), &key)?;
         let is_error = matches!(status.as_bytes(), [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] | b"4xx" | b"5xx");
         if !is_error {
             return Err(Error::configure(key, "this is no status of an error, like 404 or 5xx"));
         }
     }
     for (at, coding) in site.compress.codings.iter().enumerate() {
-        word(Some(coding), CODINGS, &format!("{key}.compress.codings[{at}]"))?;
+        check_word(Some(coding), CODINGS, &format!("{key}.compress.codings[{at}]"))?;
     }
     for (at, format) in site.archives.iter().enumerate() {
-        word(Some(format), ARCHIVES, &format!("{key}.archives[{at}]"))?;
+        check_word(Some(format), ARCHIVES, &format!("{key}.archives[{at}]"))?;
     }
     let bad = |name: &String| name.is_empty() || name.contains(['/', '\0']) || name == "." || name == "..";
     match site.index.iter().position(bad) {
@@ -161,16 +165,16 @@ fn of_site(site: &Site, key: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether `text` behind a path makes another path.
+/// Returns whether `text` appended to a path gives another path.
 fn is_suffix(text: &str) -> bool {
     !text.is_empty() && is_below(format!("a{text}").as_bytes()) && !text.chars().any(char::is_control)
 }
 
-fn address(text: &str, key: &str) -> Result<(), Error> {
-    text.parse::<Word>().map(drop).map_err(|error| Error::configure(key, error))
+fn check_address(text: &str, key: &str) -> Result<(), Error> {
+    text.parse::<ListenSpec>().map(drop).map_err(|error| Error::configure(key, error))
 }
 
-fn word(value: Option<&str>, words: &[&str], key: &str) -> Result<(), Error> {
+fn check_word(value: Option<&str>, words: &[&str], key: &str) -> Result<(), Error> {
     match value {
         Some(value) if !words.contains(&value) => Err(Error::configure(
             key,
@@ -180,8 +184,8 @@ fn word(value: Option<&str>, words: &[&str], key: &str) -> Result<(), Error> {
     }
 }
 
-/// A path of requests.
-fn path(value: Option<&str>, key: &str) -> Result<(), Error> {
+/// Checks a request path.
+fn check_path(value: Option<&str>, key: &str) -> Result<(), Error> {
     match value {
         Some(value) if !value.starts_with('/') || value.chars().any(char::is_control) => {
             Err(Error::configure(key, "a path begins with '/' and has no control characters"))
@@ -195,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_sense_passes() {
+    fn valid_configurations_pass() {
         Config::default().check().unwrap();
         let text = "listen = ['127.0.0.1:0', '[::]:80', 'unix:/run/a', 'systemd']\nio = 'sync'\nhealth = '/h'\n\
                     [access-log]\nformat = 'json'\n[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '0.0.0.0:80'\n\

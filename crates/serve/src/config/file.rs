@@ -1,6 +1,6 @@
-//! From the text of a TOML file to a [`Config`], or to what is wrong with it and where.
+//! Parsing of a TOML file into a [`Config`], with the position of an error.
 //!
-//! Does not own: whether the values make sense, which is found out when they are compiled.
+//! Does not own: whether the values are valid, which is checked when they are compiled.
 
 use std::path::Path;
 
@@ -11,18 +11,20 @@ use crate::config;
 use crate::error::{Error, Op};
 
 impl Config {
-    /// Reads `text`; what it leaves out has its default.
+    /// Parses `text`. Missing keys have their default values.
     ///
     /// # Errors
-    /// If it is no TOML, has a key that does not exist or a value of another type. The cause begins with line and column, from 1.
+    /// If the text is no TOML, has an unknown key, or a value of another type. The cause begins
+    /// with line and column, from 1.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         parse(text).map_err(|cause| Error::new(Op::ReadConfig, "configuration", cause))
     }
 
-    /// Reads the file at `path`. Relative paths in it are relative to the current directory, as everywhere.
+    /// Reads and parses the file at `path`. Relative paths in the file are relative to the current
+    /// directory.
     ///
     /// # Errors
-    /// If it cannot be read, and as [`Config::from_toml`].
+    /// If the file cannot be read, and the errors of [`Config::from_toml`].
     pub fn read(path: &Path) -> Result<Self, Error> {
         let named = || path.display().to_string();
         let text =
@@ -33,9 +35,9 @@ impl Config {
 
 fn parse(text: &str) -> Result<Config, String> {
     toml::from_str(text).map_err(|error| {
-        let (line, column) = place(text, error.span().map_or(0, |span| span.start));
+        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
         let key = key(&error);
-        let message = told(error.message(), key.as_deref().unwrap_or_default());
+        let message = explain(error.message(), key.as_deref().unwrap_or_default());
         match key {
             Some(key) => format!("line {line}, column {column}: in {key}: {message}"),
             None => format!("line {line}, column {column}: {message}"),
@@ -43,15 +45,16 @@ fn parse(text: &str) -> Result<Config, String> {
     })
 }
 
-/// Line and column of the byte at `offset`, both from 1; columns are characters.
-fn place(text: &str, offset: usize) -> (usize, usize) {
+/// Returns the line and the column of the byte at `offset`, both from 1; columns count characters.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
     (line, column)
 }
 
-/// The table or key that the error is in. Only the display of an error that does not know its text names it.
+/// Returns the table or key in which the error is. Only the `Display` text of an error without its
+/// input names it.
 fn key(error: &toml::de::Error) -> Option<String> {
     let mut error = error.clone();
     error.set_input(None);
@@ -60,9 +63,9 @@ fn key(error: &toml::de::Error) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// The message; for a key that does not exist in `table` with the table that has it, or the nearest
-/// key that does exist.
-fn told(message: &str, table: &str) -> String {
+/// Returns the message for the user. For a key unknown in `table`, it adds the table that has the
+/// key, or the closest known key.
+fn explain(message: &str, table: &str) -> String {
     let Some(expected) = message.strip_prefix("unknown field `") else { return message.replace('\n', " ") };
     let mut names = expected.split('`').step_by(2);
     let unknown = names.next().unwrap_or_default();
@@ -72,7 +75,7 @@ fn told(message: &str, table: &str) -> String {
         others.flat_map(|(name, keys)| keys.iter().map(move |key| (key.as_str(), place_of(name)))).collect();
     let having: Vec<_> =
         elsewhere.iter().filter(|(key, _)| *key == unknown).map(|(_, place)| place.as_str()).collect();
-    // Most keys of a mount are those of a site as well: the shorter list is enough.
+    // Most keys of a mount are keys of a site as well: name the site alone.
     let without_mounts = having.iter().any(|place| *place != MOUNTS_PLACE);
     let having: Vec<_> =
         having.into_iter().filter(|place| !without_mounts || *place != MOUNTS_PLACE).collect();
@@ -91,45 +94,45 @@ fn told(message: &str, table: &str) -> String {
     }
 }
 
-/// [`place_of`] the table of a mount.
+/// The result of [`place_of`] for the table of a mount.
 const MOUNTS_PLACE: &str = "in [site.mounts]";
 
 fn place_of(table: &str) -> String {
     if table.is_empty() { "before the first table".to_owned() } else { format!("in [{table}]") }
 }
 
-/// All tables with their keys; the empty name is that of the keys before the first table.
+/// Returns all tables with their keys. The empty name stands for the keys before the first table.
 fn tables() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("", keys::<config::Config>()),
-        ("site", keys::<config::Site>()),
+        ("site", keys::<config::SiteConfig>()),
         ("limits", keys::<config::Limits>()),
-        ("cache", keys::<config::Cache>()),
-        ("pool", keys::<config::Pool>()),
-        ("tls", keys::<config::Tls>()),
-        ("tls.more", keys::<config::Pair>()),
-        ("access-log", keys::<config::AccessLog>()),
-        ("site.auth", keys::<config::Auth>()),
+        ("cache", keys::<config::CacheConfig>()),
+        ("pool", keys::<config::PoolConfig>()),
+        ("tls", keys::<config::TlsConfig>()),
+        ("tls.more", keys::<config::CertificateFiles>()),
+        ("access-log", keys::<config::AccessLogConfig>()),
+        ("site.auth", keys::<config::AuthConfig>()),
         ("site.auth.paths", keys::<config::AuthRule>()),
-        ("site.compress", keys::<config::Compress>()),
-        ("site.cors", keys::<config::Cors>()),
-        ("site.maintenance", keys::<config::Maintenance>()),
+        ("site.compress", keys::<config::CompressionConfig>()),
+        ("site.cors", keys::<config::CorsConfig>()),
+        ("site.maintenance", keys::<config::MaintenanceConfig>()),
         ("site.headers", keys::<config::HeaderRule>()),
-        ("site.cache-control", keys::<config::CacheRule>()),
-        ("site.redirects", keys::<config::Redirect>()),
-        ("site.rewrites", keys::<config::Rewrite>()),
-        ("site.mounts", keys::<config::Mount>()),
+        ("site.cache-control", keys::<config::CacheControlRule>()),
+        ("site.redirects", keys::<config::RedirectRule>()),
+        ("site.rewrites", keys::<config::RewriteRule>()),
+        ("site.mounts", keys::<config::MountConfig>()),
     ]
 }
 
-/// The keys of a table: a refusal of a key that does not exist lists them.
+/// Returns the keys of a table, taken from the error message of an unknown key, which lists them.
 fn keys<T: DeserializeOwned>() -> Vec<String> {
     let refusal =
         toml::from_str::<T>("'' = 0").err().map(|error| error.message().to_owned()).unwrap_or_default();
     refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
-/// Levenshtein's: characters to insert, delete or replace.
+/// Returns the Levenshtein distance: the characters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
@@ -156,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_the_default() {
+    fn an_empty_file_is_the_default() {
         assert_eq!(Config::from_toml("").unwrap(), Config::default());
         let error = Config::from_toml("x").unwrap_err();
         assert_eq!((error.op(), error.thing()), (Op::ReadConfig, "configuration"));
     }
 
     #[test]
-    fn every_table_can_be_said() {
+    fn every_table_parses() {
         let config = Config::from_toml(
             "listen = ['127.0.0.1:80']\nworkers = 2\n[pool]\nthreads = 8\n[limits]\nheader-timeout-ms = 5\n\
              [tls]\ncertificate = 'c'\nkey = 'k'\n[access-log]\nformat = 'json'\n\
@@ -191,6 +194,7 @@ mod tests {
                 "[limits]\nranges = 'a'\n",
                 "line 2, column 10: in limits.ranges: invalid type: string \"a\", expected usize",
             ),
+            ("tls = 'x'\n", "line 1, column 7: in tls: invalid type: string \"x\", expected a table"),
             ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field `to`"),
             (
                 "workers = 0\n",
@@ -247,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Each table is known by the name that the file has for it, with all of its keys.
+    /// Each table is known under its name in the file, with all of its keys.
     #[test]
     fn all_tables_are_known() {
         for (name, keys) in tables() {

@@ -1,42 +1,45 @@
-//! Directories that are served below a path of a site, each with settings of its own.
+//! Directories mounted below a path of a site, each with settings of its own.
 //!
-//! Owns: which settings a mount inherits, and that paths and globs of a mount are below it. Does not
-//! own: which mount has a path (`rules::mounts`).
+//! Owns: which settings a mount inherits, and the prefix of its paths and globs. Does not own: the
+//! lookup of the mount for a path (`rules::mounts`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::{Auth, CacheRule, Compress, Cors, HeaderRule, Maintenance, Redirect, Rewrite, Site};
+use super::{
+    AuthConfig, CacheControlRule, CompressionConfig, CorsConfig, HeaderRule, MaintenanceConfig, RedirectRule,
+    RewriteRule, SiteConfig,
+};
 use crate::path::is_below;
 
-/// Characters that a glob takes for something else than themselves.
+/// The characters with a special meaning in globs.
 const GLOB: [char; 8] = ['*', '?', '[', ']', '{', '}', ',', '\\'];
 
-/// Defines [`Mount`] and the site that it comes to from one list of the settings that it inherits.
+/// Defines [`MountConfig`] and its conversion to a site from one list of the inherited settings.
 macro_rules! mount {
     ($($(#[$attribute:meta])* $field:ident: $kind:ty,)*) => {
-        /// A directory that is served below a path of a site. A setting that it does not have is that
-        /// of the site, except for those that name files below the site's root or other addresses.
+        /// A directory mounted below a path of a site. A missing setting is inherited from the
+        /// site, except for settings that name files below the site's root or other addresses.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-        pub struct Mount {
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+        pub struct MountConfig {
             /// The path, like `/docs`.
             pub path: String,
-            /// The directory.
+            /// The root directory.
             pub root: PathBuf,
-            /// As that of a site, below the mount's root; not inherited.
+            /// As `fallback` of a site, below the mount's root; not inherited.
             pub fallback: Option<String>,
-            /// As those of a site, below the mount's root; not inherited.
+            /// As `error_pages` of a site, below the mount's root; not inherited.
             #[serde(default)]
             pub error_pages: BTreeMap<String, String>,
-            /// As those of a site, with paths below the mount; not inherited.
+            /// As `redirects` of a site, with paths below the mount; not inherited.
             #[serde(default)]
-            pub redirects: Vec<Redirect>,
-            /// As those of a site, with paths below the mount; not inherited.
+            pub redirects: Vec<RedirectRule>,
+            /// As `rewrites` of a site, with paths below the mount; not inherited.
             #[serde(default)]
-            pub rewrites: Vec<Rewrite>,
+            pub rewrites: Vec<RewriteRule>,
             $(
                 #[doc = concat!("As `", stringify!($field), "` of the site, in its place.")]
                 $(#[$attribute])*
@@ -44,11 +47,11 @@ macro_rules! mount {
             )*
         }
 
-        impl Mount {
-            /// Returns the settings of the mount as those of a site, with inherited settings as they
-            /// are in `site`.
-            fn inherit(&self, site: &Site) -> Site {
-                Site {
+        impl MountConfig {
+            /// Returns the settings of the mount as those of a site, with the missing ones from
+            /// `site`.
+            fn inherit(&self, site: &SiteConfig) -> SiteConfig {
+                SiteConfig {
                     names: site.names.clone(),
                     base: site.base.clone(),
                     root: self.root.clone(),
@@ -79,61 +82,61 @@ mount! {
     dotfiles: bool,
     symlinks: Option<String>,
     precompressed: bool,
-    compress: Compress,
+    compress: CompressionConfig,
     etag: Option<String>,
     charset: String,
     types: BTreeMap<String, String>,
     security_headers: bool,
     headers: Vec<HeaderRule>,
-    cache_control: Vec<CacheRule>,
-    cors: Option<Cors>,
-    auth: Option<Auth>,
-    maintenance: Maintenance,
+    cache_control: Vec<CacheControlRule>,
+    cors: Option<CorsConfig>,
+    auth: Option<AuthConfig>,
+    maintenance: MaintenanceConfig,
 }
 
-impl Mount {
+impl MountConfig {
     /// Returns the path without a slash at its end.
     #[must_use]
     pub fn at(&self) -> &str {
-        without_slash(&self.path)
+        strip_slash(&self.path)
     }
 
     fn is_below(&self, other: &Self) -> bool {
         self.at().strip_prefix(other.at()).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Returns the settings of the mount as those of a site. Paths and globs of the mount's own are
-    /// made to be below the site, as inherited ones are.
+    /// Returns the settings of the mount as those of a site. The mount's own paths and globs get
+    /// its path as a prefix, so that all are relative to the site.
     #[must_use]
-    pub fn as_site(&self, site: &Site) -> Site {
+    pub fn as_site(&self, site: &SiteConfig) -> SiteConfig {
         let mut own = self.inherit(site);
         for globs in [self.hide.as_ref().map(|_| &mut own.hide), self.deny.as_ref().map(|_| &mut own.deny)] {
-            globs.into_iter().flatten().for_each(|glob| self.move_glob(glob));
+            globs.into_iter().flatten().for_each(|glob| self.prefix_glob(glob));
         }
         let headers = self.headers.as_ref().map(|_| &mut own.headers);
-        headers.into_iter().flatten().for_each(|rule| self.move_glob(&mut rule.path));
+        headers.into_iter().flatten().for_each(|rule| self.prefix_glob(&mut rule.path));
         let cache_control = self.cache_control.as_ref().map(|_| &mut own.cache_control);
-        cache_control.into_iter().flatten().for_each(|rule| self.move_glob(&mut rule.path));
+        cache_control.into_iter().flatten().for_each(|rule| self.prefix_glob(&mut rule.path));
         let auth = own.auth.as_mut().filter(|_| self.auth.is_some());
-        auth.into_iter().flat_map(|auth| &mut auth.paths).for_each(|rule| self.move_glob(&mut rule.path));
+        auth.into_iter().flat_map(|auth| &mut auth.paths).for_each(|rule| self.prefix_glob(&mut rule.path));
         for redirect in &mut own.redirects {
-            self.move_glob(&mut redirect.from);
-            redirect.to = below_url(self.at(), &redirect.to);
+            self.prefix_glob(&mut redirect.from);
+            redirect.to = prefix_url(self.at(), &redirect.to);
         }
         for rewrite in &mut own.rewrites {
-            self.move_glob(&mut rewrite.from);
-            rewrite.to = below_url(self.at(), &rewrite.to);
+            self.prefix_glob(&mut rewrite.from);
+            rewrite.to = prefix_url(self.at(), &rewrite.to);
         }
         if self.maintenance.is_none() {
-            // The page is a file below the site's root.
+            // An inherited page would be a file below the site's root.
             own.maintenance.page = None;
         }
         own
     }
 
-    /// Makes `glob`, which is of paths below the mount, one of paths below the site. A glob without a
-    /// slash is of names, and stays.
-    fn move_glob(&self, glob: &mut String) {
+    /// Prefixes `glob`, which matches paths below the mount, with the path of the mount. A glob
+    /// without a slash matches names and stays as it is.
+    fn prefix_glob(&self, glob: &mut String) {
         if !glob.contains('/') {
             return;
         }
@@ -144,44 +147,45 @@ impl Mount {
     }
 }
 
-impl Site {
-    /// Returns the settings of each mount as those of a site, with their keys; `key` is that of this
-    /// site.
+impl SiteConfig {
+    /// Returns the settings of each mount as those of a site, with their keys. `key` is the key of
+    /// this site.
     pub fn mounted(&self, key: &str) -> impl Iterator<Item = (String, Self)> {
         let mounts = self.mounts.iter().enumerate();
         mounts.map(move |(number, mount)| (format!("{key}.mounts[{number}]"), mount.as_site(self)))
     }
 
-    /// Returns the path that all paths of the site are below, without a slash at its end; empty for
-    /// none.
+    /// Returns the base path without a slash at its end; empty for no base.
     #[must_use]
     pub fn base(&self) -> &str {
-        without_slash(self.base.as_deref().unwrap_or_default())
+        strip_slash(self.base.as_deref().unwrap_or_default())
     }
 
-    /// Returns the redirects with targets on this host below the base.
-    pub(crate) fn redirects_below_base(&self) -> Vec<Redirect> {
-        let below =
-            |redirect: &Redirect| Redirect { to: below_url(self.base(), &redirect.to), ..redirect.clone() };
+    /// Returns the redirects, with targets on this host below the base.
+    pub(crate) fn redirects_below_base(&self) -> Vec<RedirectRule> {
+        let below = |redirect: &RedirectRule| RedirectRule {
+            to: prefix_url(self.base(), &redirect.to),
+            ..redirect.clone()
+        };
         self.redirects.iter().map(below).collect()
     }
 }
 
-fn without_slash(path: &str) -> &str {
+fn strip_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// The template `to` of a target with `prefix` before it if it is a path.
-fn below_url(prefix: &str, to: &str) -> String {
+/// Returns the target template `to` with `prefix` before it if `to` is a path.
+fn prefix_url(prefix: &str, to: &str) -> String {
     match to.starts_with('/') && !to.starts_with("//") {
         true => prefix.replace('$', "$$") + to,
         false => to.to_owned(),
     }
 }
 
-/// Why `path` cannot be the beginning of paths, if it cannot.
-pub(super) fn refuse_prefix(path: &str) -> Option<&'static str> {
-    let Some(names) = without_slash(path).strip_prefix('/') else {
+/// Returns the reason why `path` cannot be a prefix of paths, if there is one.
+pub(super) fn prefix_error(path: &str) -> Option<&'static str> {
+    let Some(names) = strip_slash(path).strip_prefix('/') else {
         return Some("a path begins with '/' and has at least one name");
     };
     if names.contains(['%', '?', '#', '\\']) || names.chars().any(char::is_control) {

@@ -1,8 +1,11 @@
-//! What a response's body hands to hyper, and how a part of a file gets through hyper without having been read.
+//! Chunks of response bodies, as hyper writes them, and the placeholders that carry file ranges
+//! through hyper unread.
 //!
-//! hyper takes buffers, and writes them with writev(2). A part of a file is a buffer, too: a window of [`PLACE`], which has no
-//! content. [`Parts`] remembers which file it stands for, and the transport, which sees the same addresses come back, sends the file
-//! in its place. So headers, framing and order stay hyper's. A transport that does not look (TLS, HTTP/2) must never be given a part.
+//! hyper takes buffers and writes them with writev(2). A sendfile segment is a buffer as well: a
+//! window of [`PLACEHOLDER`], whose content is never read. [`SendfileQueue`] records which file
+//! range the window stands for. The transport recognises the address of the window and calls
+//! sendfile(2) instead. So headers, framing and order stay with hyper. A transport that does not
+//! check addresses (TLS, HTTP/2) must never get a placeholder.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,172 +19,186 @@ use bytes::{Buf, Bytes};
 use fathom_io::Errno;
 use fathom_io::sys::{Sealed, unacknowledged};
 
-use super::outbox::{Load, Outbox, SMALL_BYTES};
-use super::pulse::Pulse;
-use super::way::Way;
-use crate::files::Opened;
+use super::deadlines::ConnectionState;
+use super::send_budget::{ConnectionSendBudget, SMALL_BYTES, SendCharge};
+use super::send_cost::SendCostEstimator;
+use crate::files::OpenFile;
 
-/// Most bytes of a file that one part stands for.
-pub(crate) const PART_BYTES: usize = 1 << 20;
+/// The largest sendfile segment, in bytes.
+pub(crate) const SEGMENT_BYTES: usize = 1 << 20;
 
-/// Stands for bytes of files. Nobody writes or reads it, so it takes address space and no memory.
-static PLACE: [u8; PART_BYTES] = [0; PART_BYTES];
+/// The address range of all placeholders. Its content is never read or written, so it takes address
+/// space and no memory.
+static PLACEHOLDER: [u8; SEGMENT_BYTES] = [0; SEGMENT_BYTES];
 
-/// A piece of a body.
+/// A piece of a response body.
 #[derive(Debug)]
 pub(crate) enum Chunk {
-    /// Bytes that others may share, and what they count for where they are this body's alone.
-    Bytes { bytes: Bytes, _load: Option<Load> },
-    /// Bytes of a buffer that is used again, from `start` on.
-    Lent { buffer: Lent, start: usize },
-    /// That many bytes of the next of the connection's [`Parts`].
-    Part(usize),
+    /// Bytes, possibly shared with other responses. `_charge` counts them if this response alone
+    /// holds them.
+    Bytes { bytes: Bytes, _charge: Option<SendCharge> },
+    /// The bytes of a pooled buffer from `start` on.
+    Pooled { buffer: WorkerBuffer, start: usize },
+    /// A placeholder for that many bytes of the next segment in the connection's [`SendfileQueue`].
+    Sendfile(usize),
 }
 
 impl Buf for Chunk {
     fn remaining(&self) -> usize {
         match self {
             Self::Bytes { bytes, .. } => bytes.len(),
-            Self::Lent { buffer, start } => buffer.bytes().len().saturating_sub(*start),
-            Self::Part(bytes) => *bytes,
+            Self::Pooled { buffer, start } => buffer.bytes().len().saturating_sub(*start),
+            Self::Sendfile(bytes) => *bytes,
         }
     }
 
     fn chunk(&self) -> &[u8] {
         match self {
             Self::Bytes { bytes, .. } => bytes,
-            Self::Lent { buffer, start } => buffer.bytes().get(*start..).unwrap_or_default(),
-            Self::Part(bytes) => PLACE.get(..*bytes).unwrap_or(&PLACE),
+            Self::Pooled { buffer, start } => buffer.bytes().get(*start..).unwrap_or_default(),
+            Self::Sendfile(bytes) => PLACEHOLDER.get(..*bytes).unwrap_or(&PLACEHOLDER),
         }
     }
 
     fn advance(&mut self, count: usize) {
         match self {
             Self::Bytes { bytes, .. } => bytes.advance(count),
-            Self::Lent { start, .. } => *start = start.saturating_add(count),
-            Self::Part(bytes) => *bytes = bytes.saturating_sub(count),
+            Self::Pooled { start, .. } => *start = start.saturating_add(count),
+            Self::Sendfile(bytes) => *bytes = bytes.saturating_sub(count),
         }
     }
 }
 
-/// Whether `bytes` stand for a part of a file.
-pub(crate) fn is_part(bytes: &[u8]) -> bool {
-    PLACE.as_ptr_range().contains(&bytes.as_ptr())
+/// Returns whether `bytes` is a placeholder for a sendfile segment.
+pub(crate) fn is_placeholder(bytes: &[u8]) -> bool {
+    PLACEHOLDER.as_ptr_range().contains(&bytes.as_ptr())
 }
 
-/// A part of a file that the transport sends.
+/// A byte range of a file or of a cached body, to be sent with sendfile(2).
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) from: Origin,
+pub(crate) struct SendfileSegment {
+    pub(crate) from: SegmentSource,
     pub(crate) offset: u64,
     pub(crate) bytes: usize,
 }
 
-/// Whose pages are sent.
+/// The file whose pages sendfile(2) sends.
 #[derive(Debug)]
-pub(crate) enum Origin {
-    /// A file's, which change when it does.
-    File(Opened),
-    /// A body's that is kept, which never change.
-    Kept(Arc<Sealed>),
+pub(crate) enum SegmentSource {
+    /// A served file. Its unsent bytes change when the file is overwritten.
+    File(OpenFile),
+    /// A cached body in a sealed memfd, which never changes.
+    CachedBody(Arc<Sealed>),
 }
 
-impl Origin {
+impl SegmentSource {
     pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {
             Self::File(opened) => opened.fd(),
-            Self::Kept(sealed) => Ok(sealed.as_fd()),
+            Self::CachedBody(sealed) => Ok(sealed.as_fd()),
         }
     }
 
-    /// What tells a [`Way`] that it was sent.
-    pub(crate) fn note(&self) -> fn(&Way, Duration, usize) {
+    /// Returns the [`SendCostEstimator`] method that records the cost of sending this source.
+    pub(crate) fn cost_recorder(&self) -> fn(&SendCostEstimator, Duration, usize) {
         match self {
-            Self::File(_) => Way::sent,
-            Self::Kept(_) => Way::sent_kept,
+            Self::File(_) => SendCostEstimator::record_sendfile,
+            Self::CachedBody(_) => SendCostEstimator::record_sendfile_cached,
         }
     }
 }
 
-/// The parts that bodies of one connection have handed out and the transport has not sent, in order.
+/// The sendfile segments that the bodies of one connection have pushed and the transport has not
+/// sent, in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Parts(Rc<Queue>);
+pub(crate) struct SendfileQueue(Rc<SendfileQueueState>);
 
 #[derive(Debug)]
-struct Queue {
-    parts: RefCell<VecDeque<Part>>,
-    /// Whether somebody will ask if they are out; then this is the socket once one has been sent. A descriptor of its own, so it is
-    /// there for no longer than that.
+struct SendfileQueueState {
+    segments: RefCell<VecDeque<SendfileSegment>>,
+    /// Whether [`SendfileQueue::is_acknowledged`] will be called for the next segment. If so,
+    /// `socket` is set when that segment is sent. `socket` is a duplicate of the connection's
+    /// descriptor and is kept only until all bytes are acknowledged.
     watched: Cell<bool>,
     socket: RefCell<Option<OwnedFd>>,
-    /// What the client had not acknowledged when that was last asked.
+    /// The unacknowledged bytes at the last call of [`SendfileQueue::is_acknowledged`].
     unacknowledged: Cell<usize>,
-    pulse: Rc<Pulse>,
-    way: Rc<Way>,
+    state: Rc<ConnectionState>,
+    send_cost: Rc<SendCostEstimator>,
 }
 
-impl Parts {
-    /// None yet, of the connection with this pulse. `way` is told what they take.
-    pub(crate) fn new(pulse: Rc<Pulse>, way: Rc<Way>) -> Self {
-        let (parts, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
+impl SendfileQueue {
+    /// Creates an empty queue for the connection with `state`. `send_cost` records the cost of each
+    /// send.
+    pub(crate) fn new(state: Rc<ConnectionState>, send_cost: Rc<SendCostEstimator>) -> Self {
+        let (segments, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
         let unacknowledged = Cell::new(0);
-        Self(Rc::new(Queue { parts, watched, socket, unacknowledged, pulse, way }))
+        Self(Rc::new(SendfileQueueState { segments, watched, socket, unacknowledged, state, send_cost }))
     }
 
-    /// Whether `bytes` of a body that is kept are to be handed out, and not copied.
-    pub(crate) fn are_for_kept(&self, bytes: usize) -> bool {
-        self.0.way.sends_kept(bytes)
+    /// Returns whether `bytes` of a cached body are to be sent with sendfile(2) rather than copied.
+    pub(crate) fn should_sendfile_cached(&self, bytes: usize) -> bool {
+        self.0.send_cost.prefers_sendfile_cached(bytes)
     }
 
-    /// What sending on this connection costs.
-    pub(crate) fn way(&self) -> &Way {
-        &self.0.way
+    /// Returns the send-cost estimator of the worker.
+    pub(crate) fn send_cost(&self) -> &SendCostEstimator {
+        &self.0.send_cost
     }
 
-    /// Hands out `part`, of at most [`PART_BYTES`].
-    pub(crate) fn hand_out(&self, part: Part) -> Chunk {
-        let bytes = part.bytes;
-        self.0.parts.borrow_mut().push_back(part);
-        Chunk::Part(bytes)
+    /// Appends `segment`, of at most [`SEGMENT_BYTES`], and returns its placeholder.
+    pub(crate) fn push(&self, segment: SendfileSegment) -> Chunk {
+        let bytes = segment.bytes;
+        self.0.segments.borrow_mut().push_back(segment);
+        Chunk::Sendfile(bytes)
     }
 
-    /// [`Parts::are_out`] will be asked about what is handed out from now on.
-    pub(crate) fn watch(&self) {
+    /// Makes the queue keep the socket of the next segment, for [`SendfileQueue::is_acknowledged`].
+    pub(crate) fn watch_acknowledgement(&self) {
         self.0.watched.set(true);
     }
 
-    /// Has `send` send of the first part to `socket`; what it sent is gone from it.
+    /// Calls `send` with the first segment and advances the segment by the bytes sent.
+    ///
+    /// # Errors
+    /// The errors of `send`, those of dup(2) for a watched segment, and an error if the queue is
+    /// empty.
     pub(crate) fn send(
         &self,
         socket: BorrowedFd<'_>,
-        send: impl FnOnce(&Part) -> io::Result<usize>,
+        send: impl FnOnce(&SendfileSegment) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let mut parts = self.0.parts.borrow_mut();
-        let part = parts.front_mut().ok_or_else(|| io::Error::other("no part was handed out"))?;
+        let mut segments = self.0.segments.borrow_mut();
+        let segment = segments.front_mut().ok_or_else(|| io::Error::other("the sendfile queue is empty"))?;
+        // Duplicate the socket first: if that fails, no byte of the segment has been sent.
         if self.0.watched.replace(false) {
             self.0.socket.replace(Some(socket.try_clone_to_owned()?));
         }
-        let sent = send(part)?;
-        part.offset += sent as u64;
-        part.bytes = part.bytes.saturating_sub(sent);
-        if part.bytes == 0 {
-            parts.pop_front();
+        let sent = send(segment)?;
+        segment.offset += sent as u64;
+        segment.bytes = segment.bytes.saturating_sub(sent);
+        if segment.bytes == 0 {
+            segments.pop_front();
         }
         Ok(sent)
     }
 
-    /// Whether the client has acknowledged all parts: nothing refers to the pages of their files any more. While it is asked and nothing
-    /// moves, the client counts as one that takes nothing.
-    pub(crate) fn are_out(&self) -> io::Result<bool> {
+    /// Returns whether the client has acknowledged all segments, so that no unsent byte refers to
+    /// the pages of their files. If two calls in a row find the same number of unacknowledged
+    /// bytes, the connection counts as blocked.
+    ///
+    /// # Errors
+    /// The errors of ioctl(2) `SIOCOUTQ`.
+    pub(crate) fn is_acknowledged(&self) -> io::Result<bool> {
         let mut watched = self.0.socket.borrow_mut();
-        let Some(socket) = watched.as_ref().filter(|_| self.0.parts.borrow().is_empty()) else {
+        let Some(socket) = watched.as_ref().filter(|_| self.0.segments.borrow().is_empty()) else {
             return Ok(false);
         };
         let now = unacknowledged(socket.as_fd())?;
         if now > 0 && now == self.0.unacknowledged.replace(now) {
-            self.0.pulse.blocked();
+            self.0.state.record_blocked();
         } else {
-            self.0.pulse.sent();
+            self.0.state.record_sent();
         }
         if now == 0 {
             *watched = None;
@@ -190,68 +207,69 @@ impl Parts {
     }
 }
 
-/// A buffer that goes back to its worker when it has been sent.
+/// A buffer that returns to the pool of its worker when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct WorkerBuffer {
     bytes: Vec<u8>,
     len: usize,
-    home: Buffers,
-    _load: Option<Load>,
+    pool: WorkerBuffers,
+    _charge: Option<SendCharge>,
 }
 
-impl Lent {
-    /// What it holds.
+impl WorkerBuffer {
+    /// Returns the filled part.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// All of its memory.
+    /// Returns the whole buffer, for a read.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Holds the first `len` bytes of its memory.
+    /// Sets the length of the filled part, at most the length of the buffer.
     pub(crate) fn set_len(&mut self, len: usize) {
         self.len = len.min(self.bytes.len());
     }
 }
 
-impl Drop for Lent {
+impl Drop for WorkerBuffer {
     fn drop(&mut self) {
-        self.home.take_back(std::mem::take(&mut self.bytes));
+        self.pool.take_back(std::mem::take(&mut self.bytes));
     }
 }
 
-/// Buffers of [`Buffers::BYTES`] that a worker reads into, to be used again: zeroing 64 KiB takes as long as reading them.
+/// A pool of the buffers of [`WorkerBuffers::BYTES`] that a worker reads into. Reuse pays: zeroing
+/// 64 KiB takes as long as reading them from the page cache.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Buffers(Rc<RefCell<Vec<Vec<u8>>>>);
+pub(crate) struct WorkerBuffers(Rc<RefCell<Vec<Vec<u8>>>>);
 
-impl Buffers {
-    /// Bytes of a buffer.
+impl WorkerBuffers {
+    /// The size of a pooled buffer, in bytes.
     pub(crate) const BYTES: usize = 64 << 10;
-    /// Most that are kept while nobody uses them.
-    const KEPT: usize = 16;
+    /// The most free buffers that the pool keeps.
+    const POOLED_MAX: usize = 16;
 
-    /// A buffer for `most` bytes that counts for `outbox`: one of these, or one of its own size
-    /// where that is much smaller.
-    pub(crate) fn lend(&self, most: usize, outbox: &Outbox) -> Lent {
+    /// Returns a buffer for `most` bytes, charged to `send_budget`: a pooled buffer, or a smaller
+    /// one that is not pooled if `most` is at most [`SMALL_BYTES`].
+    pub(crate) fn take(&self, most: usize, send_budget: &ConnectionSendBudget) -> WorkerBuffer {
         let bytes = match most {
             0..=SMALL_BYTES => vec![0; most],
             _ => self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; Self::BYTES]),
         };
-        let load = Some(outbox.load(bytes.len()));
-        Lent { bytes, len: 0, home: self.clone(), _load: load }
+        let load = Some(send_budget.charge(bytes.len()));
+        WorkerBuffer { bytes, len: 0, pool: self.clone(), _charge: load }
     }
 
-    /// Returns the unused buffers to the allocator.
+    /// Returns the free buffers to the allocator.
     pub(crate) fn sweep(&self) {
         self.0.borrow_mut().clear();
     }
 
     fn take_back(&self, bytes: Vec<u8>) {
-        let mut kept = self.0.borrow_mut();
-        if kept.len() < Self::KEPT && bytes.len() == Self::BYTES {
-            kept.push(bytes);
+        let mut free = self.0.borrow_mut();
+        if free.len() < Self::POOLED_MAX && bytes.len() == Self::BYTES {
+            free.push(bytes);
         }
     }
 }
@@ -261,61 +279,62 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::conn::outbox::SendBudget;
+    use crate::conn::send_budget::SendBudget;
 
     #[test]
-    fn a_part_is_known_by_its_address() {
-        let mut chunk = Chunk::Part(PART_BYTES);
-        assert!(is_part(chunk.chunk()));
-        chunk.advance(PART_BYTES - 1);
+    fn a_placeholder_is_recognised_by_its_address() {
+        let mut chunk = Chunk::Sendfile(SEGMENT_BYTES);
+        assert!(is_placeholder(chunk.chunk()));
+        chunk.advance(SEGMENT_BYTES - 1);
         assert_eq!((chunk.remaining(), chunk.chunk().len()), (1, 1));
-        assert!(is_part(chunk.chunk()));
-        assert!(!is_part(&[0; 16]));
-        assert!(!is_part(&[]));
+        assert!(is_placeholder(chunk.chunk()));
+        assert!(!is_placeholder(&[0; 16]));
+        assert!(!is_placeholder(&[]));
     }
 
     #[test]
-    fn what_was_sent_of_a_part_is_gone() {
-        let opened = Opened::new(tempfile::tempfile().unwrap().into(), None).unwrap();
+    fn sent_bytes_are_removed_from_a_segment() {
+        let opened = OpenFile::new(tempfile::tempfile().unwrap().into(), None).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let parts = Parts::new(Pulse::new(), Rc::default());
-        parts.watch();
-        assert!(!parts.are_out().unwrap(), "none was sent");
-        parts.hand_out(Part { from: Origin::File(opened), offset: 7, bytes: 10 });
-        let sealed = Origin::Kept(Arc::new(Sealed::new(b"x").unwrap()));
-        parts.hand_out(Part { from: sealed, offset: 0, bytes: 1 });
-        let send = |by: &dyn Fn(&Part) -> io::Result<usize>| parts.send(ours.as_fd(), by);
-        assert_eq!(send(&|part| Ok(part.bytes - 4)).unwrap(), 6);
+        let segments = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        segments.watch_acknowledgement();
+        assert!(!segments.is_acknowledged().unwrap(), "none was sent");
+        segments.push(SendfileSegment { from: SegmentSource::File(opened), offset: 7, bytes: 10 });
+        let sealed = SegmentSource::CachedBody(Arc::new(Sealed::new(b"x").unwrap()));
+        segments.push(SendfileSegment { from: sealed, offset: 0, bytes: 1 });
+        let send = |by: &dyn Fn(&SendfileSegment) -> io::Result<usize>| segments.send(ours.as_fd(), by);
+        assert_eq!(send(&|segment| Ok(segment.bytes - 4)).unwrap(), 6);
         assert!(send(&|_| Err(io::ErrorKind::WouldBlock.into())).is_err());
-        assert_eq!(send(&|part| Ok((part.offset == 13).then_some(part.bytes).unwrap())).unwrap(), 4);
-        assert!(!parts.are_out().unwrap(), "one is left");
+        assert_eq!(send(&|segment| Ok((segment.offset == 13).then_some(segment.bytes).unwrap())).unwrap(), 4);
+        assert!(!segments.is_acknowledged().unwrap(), "one is left");
         (&ours).write_all(b"x").unwrap();
-        assert_eq!(send(&|part| Ok(part.bytes)).unwrap(), 1);
+        assert_eq!(send(&|segment| Ok(segment.bytes)).unwrap(), 1);
         assert!(send(&|_| Ok(1)).is_err());
-        assert!(!parts.are_out().unwrap(), "nobody has taken it");
+        assert!(!segments.is_acknowledged().unwrap(), "nobody has taken it");
         theirs.read_exact(&mut [0]).unwrap();
-        assert!(parts.are_out().unwrap());
-        assert!(parts.0.socket.borrow().is_none(), "its descriptor is kept");
+        assert!(segments.is_acknowledged().unwrap());
+        assert!(segments.0.socket.borrow().is_none(), "its descriptor is kept");
     }
 
     #[test]
     fn buffers_come_back() {
-        let (buffers, budget) = (Buffers::default(), Arc::new(SendBudget::new(usize::MAX)));
-        let outbox = Outbox::new(Arc::clone(&budget));
-        let mut lent = buffers.lend(Buffers::BYTES, &outbox);
+        let (buffers, budget) = (WorkerBuffers::default(), Arc::new(SendBudget::new(usize::MAX)));
+        let send_budget = ConnectionSendBudget::new(Arc::clone(&budget));
+        let mut lent = buffers.take(WorkerBuffers::BYTES, &send_budget);
         lent.room()[..3].copy_from_slice(b"abc");
         lent.set_len(3);
-        let mut chunk = Chunk::Lent { buffer: lent, start: 0 };
+        let mut chunk = Chunk::Pooled { buffer: lent, start: 0 };
         chunk.advance(1);
-        assert_eq!((chunk.chunk(), budget.used()), (&b"bc"[..], Buffers::BYTES));
+        assert_eq!((chunk.chunk(), budget.used()), (&b"bc"[..], WorkerBuffers::BYTES));
         drop(chunk);
         assert_eq!((buffers.0.borrow().len(), budget.used()), (1, 0));
-        assert!(buffers.lend(usize::MAX, &outbox).bytes().is_empty());
-        assert_eq!(buffers.lend(7, &outbox).room().len(), 7);
+        assert!(buffers.take(usize::MAX, &send_budget).bytes().is_empty());
+        assert_eq!(buffers.take(7, &send_budget).room().len(), 7);
         assert_eq!(buffers.0.borrow().len(), 1, "only those of the usual size come back");
-        let all = (0..Buffers::KEPT + 5).map(|_| buffers.lend(Buffers::BYTES, &outbox));
-        drop(all.collect::<Vec<Lent>>());
-        assert_eq!(buffers.0.borrow().len(), Buffers::KEPT);
+        let all =
+            (0..WorkerBuffers::POOLED_MAX + 5).map(|_| buffers.take(WorkerBuffers::BYTES, &send_budget));
+        drop(all.collect::<Vec<WorkerBuffer>>());
+        assert_eq!(buffers.0.borrow().len(), WorkerBuffers::POOLED_MAX);
         buffers.sweep();
         assert_eq!((buffers.0.borrow().len(), budget.used()), (0, 0));
     }

@@ -1,11 +1,12 @@
-//! Connections: sockets, what hyper is handed to write, and how long everything may take.
+//! Connections: sockets, buffers and sendfile segments that hyper writes, send budgets, and
+//! deadlines.
 
+pub(crate) mod body_queue;
 pub(crate) mod chunk;
-pub(crate) mod outbox;
-pub(crate) mod pulse;
+pub(crate) mod deadlines;
+pub(crate) mod send_budget;
+pub(crate) mod send_cost;
 pub(crate) mod stall;
 pub(crate) mod transport;
-pub(crate) mod turns;
 #[cfg(feature = "http3")]
 pub(crate) mod unacked;
-pub(crate) mod way;

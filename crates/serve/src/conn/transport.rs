@@ -1,4 +1,5 @@
-//! A socket under hyper or TLS: counts what passes, and sends parts of files in the place of the buffers that stand for them.
+//! The socket under hyper or TLS: records progress in the connection state, and sends queued
+//! segments in the place of their placeholders.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -15,30 +16,30 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::chunk::{Part, Parts, is_part};
-use super::pulse::Pulse;
-use super::way::Way;
-use crate::proxies::{self, Parsed};
+use super::chunk::{SendfileQueue, SendfileSegment, is_placeholder};
+use super::deadlines::ConnectionState;
+use super::send_cost::SendCostEstimator;
+use crate::proxies::{self, ProxyHeader};
 
-/// What a client on this machine is queued beyond what its window takes.
+/// The most unsent bytes that the kernel queues for a client on this machine.
 const UNSENT_BYTES: u32 = 16 << 10;
-/// Read at once where a connection begins, or where what comes is thrown away.
+/// The size of one read while the protocol is detected and while input is discarded.
 const SCRATCH_BYTES: usize = 4 << 10;
-/// With what HTTP/2 begins (RFC 9113, section 3.4).
+/// The connection preface of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The protocol indicated by the first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum First {
+pub(crate) enum InitialProtocol {
     /// A method of HTTP/1.1.
     Http1,
     /// The preface of HTTP/2.
     Http2,
-    /// Anything else: TLS, or nothing.
+    /// Anything else: TLS, or a connection that ends at once.
     Other,
 }
 
-impl First {
+impl InitialProtocol {
     /// Returns the protocol that `bytes` begin, or `None` if more bytes are needed to decide.
     fn of(bytes: &[u8]) -> Option<Self> {
         let first = bytes.first()?;
@@ -53,7 +54,7 @@ impl First {
     }
 }
 
-/// A connection of either kind.
+/// A connected socket of either kind.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
@@ -61,7 +62,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Whether the other end is on another machine, as far as addresses tell.
+    /// Returns whether the peer is on another machine, as far as the addresses tell.
     pub(crate) fn is_remote(&self) -> bool {
         match self {
             Self::Tcp(stream) => match (stream.peer_addr(), stream.local_addr()) {
@@ -72,20 +73,22 @@ impl Socket {
         }
     }
 
-    /// Queues little for a client on this machine (TCP_NOTSENT_LOWAT, tcp(7)). What is queued beyond its window is sent when it acknowledges
-    /// something, in its own time and on its processor, which has the receiving to do: it gets less a second then.
-    pub(crate) fn queue_little(&self) {
+    /// Limits the unsent bytes in the kernel for a client on this machine (`TCP_NOTSENT_LOWAT`,
+    /// tcp(7)). The kernel sends queued bytes while it processes an acknowledgement, on the
+    /// client's processor and in the client's time, which lowers the throughput of the client.
+    pub(crate) fn limit_unsent(&self) {
         if let Self::Tcp(stream) = self {
-            // A kernel that does not know it queues more.
+            // A kernel without the option queues more.
             let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES);
         }
     }
 
-    /// Sends what waits for more to fill a packet with (TCP_NODELAY, tcp(7)): sendfile(2) has said that there is more, and if the socket
-    /// takes none of it, and nothing is under way that could be acknowledged, only a timer would send it.
-    fn push(&self) {
+    /// Sends the bytes that wait for a full packet (`TCP_NODELAY`, tcp(7)). sendfile(2) tells TCP
+    /// that more data follows. If the socket then takes nothing and no packet awaits an
+    /// acknowledgement, only a timer would send the rest.
+    fn send_corked(&self) {
         if let Self::Tcp(stream) = self {
-            // A connection that is gone has nothing to send.
+            // A closed connection has nothing to send.
             let _ = stream.set_nodelay(true);
         }
     }
@@ -118,7 +121,7 @@ impl Socket {
         }
     }
 
-    /// Tries `write`; where it would block, the socket is known not to be writable.
+    /// Calls `write`. If that would block, tokio clears the readiness of the socket.
     fn try_write(&self, write: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_io(Interest::WRITABLE, || write(stream.as_fd())),
@@ -134,85 +137,88 @@ impl Socket {
     }
 }
 
-/// A socket, with the parts of files that are to be sent on it.
+/// A socket with the queue of its sendfile segments.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: Socket,
-    parts: Parts,
-    pulse: Rc<Pulse>,
-    /// Bytes that were read ahead and will be read again.
-    back: Bytes,
+    sendfile_queue: SendfileQueue,
+    state: Rc<ConnectionState>,
+    /// Bytes that were read from the socket and not yet returned by `poll_read`.
+    read_ahead: Bytes,
 }
 
 impl Transport {
-    pub(crate) fn new(socket: Socket, parts: Parts, pulse: Rc<Pulse>) -> Self {
-        Self { socket, parts, pulse, back: Bytes::new() }
+    pub(crate) fn new(socket: Socket, sendfile_queue: SendfileQueue, state: Rc<ConnectionState>) -> Self {
+        Self { socket, sendfile_queue, state, read_ahead: Bytes::new() }
     }
 
-    /// Has `bytes` read again before anything else.
-    pub(crate) fn put_back(&mut self, bytes: Bytes) {
-        // No bytes may still be a whole buffer.
-        self.back = if bytes.is_empty() { Bytes::new() } else { bytes };
+    /// Puts `bytes` back: the next read returns them.
+    pub(crate) fn unread(&mut self, bytes: Bytes) {
+        // An empty slice may still keep its whole buffer alive.
+        self.read_ahead = if bytes.is_empty() { Bytes::new() } else { bytes };
     }
 
-    /// Waits until there is something to be read, or the end.
+    /// Waits until the socket is readable or the peer has closed it.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        if !self.back.is_empty() {
+        if !self.read_ahead.is_empty() {
             return Ok(());
         }
         self.socket.readable().await
     }
 
-    /// Returns the bytes that were read ahead and will be read again.
-    pub(crate) fn seen(&self) -> &[u8] {
-        &self.back
+    /// Returns the bytes that were read ahead and not consumed.
+    pub(crate) fn read_ahead(&self) -> &[u8] {
+        &self.read_ahead
     }
 
     /// Detects the protocol from the first bytes of the connection, which remain to be read.
     ///
     /// # Errors
-    /// If the connection is gone.
-    pub(crate) async fn first(&mut self) -> io::Result<First> {
+    /// The errors of read(2).
+    pub(crate) async fn detect_protocol(&mut self) -> io::Result<InitialProtocol> {
         loop {
-            if let Some(first) = First::of(&self.back) {
+            if let Some(first) = InitialProtocol::of(&self.read_ahead) {
                 return Ok(first);
             }
             self.socket.readable().await?;
-            if !self.read_back()? {
-                return Ok(First::Other);
+            if !self.read_more()? {
+                return Ok(InitialProtocol::Other);
             }
         }
     }
 
-    /// Reads a header of the PROXY protocol off the connection, and returns the client it names.
+    /// Consumes the PROXY protocol header at the beginning of the connection and returns the
+    /// client's address in it.
     ///
     /// # Errors
-    /// If the connection is gone, or begins with something else.
-    pub(crate) async fn introduction(&mut self) -> io::Result<Option<SocketAddr>> {
+    /// `InvalidData` if the connection begins with something else, `UnexpectedEof` if it ends
+    /// early, and the errors of read(2).
+    pub(crate) async fn read_proxy_header(&mut self) -> io::Result<Option<SocketAddr>> {
         loop {
-            match proxies::parse(&self.back) {
-                Parsed::Header { len, client } => {
-                    let rest = self.back.slice(len..);
-                    self.put_back(rest);
+            match proxies::parse(&self.read_ahead) {
+                ProxyHeader::Complete { len, client } => {
+                    let rest = self.read_ahead.slice(len..);
+                    self.unread(rest);
                     return Ok(client);
                 }
-                Parsed::Malformed => return Err(io::ErrorKind::InvalidData.into()),
-                Parsed::Short => {}
+                ProxyHeader::Malformed => return Err(io::ErrorKind::InvalidData.into()),
+                ProxyHeader::Incomplete => {}
             }
             self.socket.readable().await?;
-            if !self.read_back()? {
+            if !self.read_more()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
     }
 
-    /// Reads once, to be read again; false at the end.
-    fn read_back(&mut self) -> io::Result<bool> {
+    /// Reads once into `read_ahead`. Returns `false` at the end of the input.
+    fn read_more(&mut self) -> io::Result<bool> {
         let mut room = [0; SCRATCH_BYTES];
         match self.socket.try_read(&mut room) {
             Ok(read) => {
-                self.pulse.received();
-                self.back = [&self.back[..], room.get(..read).unwrap_or_default()].concat().into();
+                self.state.record_received();
+                self.read_ahead =
+                    [&self.read_ahead[..], room.get(..read).unwrap_or_default()].concat().into();
                 Ok(read > 0)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
@@ -220,7 +226,7 @@ impl Transport {
         }
     }
 
-    /// Throws away what comes until the other end sends no more.
+    /// Reads and discards input until the peer ends it.
     pub(crate) async fn discard(self) {
         while self.socket.readable().await.is_ok() {
             let mut room = [0; SCRATCH_BYTES];
@@ -233,40 +239,43 @@ impl Transport {
     }
 
     fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        let before = slices.iter().position(|slice| is_part(slice)).unwrap_or(slices.len());
+        let before = slices.iter().position(|slice| is_placeholder(slice)).unwrap_or(slices.len());
+        // The first slice is a placeholder.
         if before == 0 && !slices.is_empty() {
-            return self.send_part();
+            return self.send_segment();
         }
-        // What is left to send is the file's: a packet need not end here.
+        // A segment follows, so the last packet need not be sent short.
         let flags = if before < slices.len() { SendFlags::MORE } else { SendFlags::empty() };
         let slices = slices.get(..before).unwrap_or_default();
         let write = || self.socket.try_write(|socket| send(socket, slices, flags));
-        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= Way::BYTES_MIN;
+        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= SendCostEstimator::BYTES_MIN;
         match (is_long, flags.is_empty()) {
-            (true, _) => self.timed(Way::written, write),
-            (false, false) => self.timed(Way::headed, write),
-            // Most responses are short, and asking for the time is dear beside them.
+            (true, _) => self.timed(SendCostEstimator::record_write, write),
+            (false, false) => self.timed(SendCostEstimator::record_head_write, write),
+            // Most responses are short, and reading the clock is expensive beside them.
             (false, true) => write(),
         }
     }
 
     fn timed(
         &self,
-        note: fn(&Way, Duration, usize),
+        record: fn(&SendCostEstimator, Duration, usize),
         write: impl FnOnce() -> io::Result<usize>,
     ) -> io::Result<usize> {
         let start = Instant::now();
         let written = write()?;
-        note(self.parts.way(), start.elapsed(), written);
+        record(self.sendfile_queue.send_cost(), start.elapsed(), written);
         Ok(written)
     }
 
-    fn send_part(&self) -> io::Result<usize> {
+    fn send_segment(&self) -> io::Result<usize> {
         let sent = self.socket.try_write(|socket| {
-            self.parts.send(socket, |part| self.timed(part.from.note(), || send_part(socket, part)))
+            self.sendfile_queue.send(socket, |segment| {
+                self.timed(segment.from.cost_recorder(), || send_segment(socket, segment))
+            })
         });
         if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            self.socket.push();
+            self.socket.send_corked();
         }
         sent
     }
@@ -274,13 +283,13 @@ impl Transport {
     fn poll_send(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             if self.socket.poll_writable(cx).is_pending() {
-                self.pulse.blocked();
+                self.state.record_blocked();
                 return Poll::Pending;
             }
             match self.write(slices) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.pulse.sent();
+                    self.state.record_sent();
                     return Poll::Ready(sent);
                 }
             }
@@ -293,9 +302,13 @@ fn send(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], flags: SendFlags) -> io:
     Ok(rustix::io::retry_on_intr(|| sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags))?)
 }
 
-/// The file was as long as its response says when that began. Where it is not any more, the response cannot be ended.
-fn send_part(socket: BorrowedFd<'_>, part: &Part) -> io::Result<usize> {
-    match send_file(socket, part.from.fd()?, part.offset, part.bytes)? {
+/// Sends bytes of `segment`.
+///
+/// # Errors
+/// `UnexpectedEof` if the file has become shorter than the response has promised, and the errors of
+/// sendfile(2).
+fn send_segment(socket: BorrowedFd<'_>, segment: &SendfileSegment) -> io::Result<usize> {
+    match send_file(socket, segment.from.fd()?, segment.offset, segment.bytes)? {
         0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter")),
         sent => Ok(sent),
     }
@@ -304,13 +317,13 @@ fn send_part(socket: BorrowedFd<'_>, part: &Part) -> io::Result<usize> {
 impl AsyncRead for Transport {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if !this.back.is_empty() {
-            let back = this.back.split_to(this.back.len().min(buf.remaining()));
-            buf.put_slice(&back);
+        if !this.read_ahead.is_empty() {
+            let ready = this.read_ahead.split_to(this.read_ahead.len().min(buf.remaining()));
+            buf.put_slice(&ready);
             return Poll::Ready(Ok(()));
         }
         ready!(this.socket.poll_read(cx, buf))?;
-        this.pulse.received();
+        this.state.record_received();
         Poll::Ready(Ok(()))
     }
 }
@@ -346,19 +359,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_connection_begins_with_is_known_as_soon_as_it_can_be() {
+    fn the_protocol_is_detected_as_early_as_possible() {
         for (bytes, first) in [
             (&b""[..], None),
             (b"P", None),
             (&PREFACE[..23], None),
-            (PREFACE, Some(First::Http2)),
-            (b"PU", Some(First::Http1)),
-            (b"PRI * HTTP/1.1\r\n", Some(First::Http1)),
-            (b"GET / HTTP/1.1\r\n\r\n", Some(First::Http1)),
-            (b"\x16\x03\x01", Some(First::Other)),
-            (b"\r\nGET", Some(First::Other)),
+            (PREFACE, Some(InitialProtocol::Http2)),
+            (b"PU", Some(InitialProtocol::Http1)),
+            (b"PRI * HTTP/1.1\r\n", Some(InitialProtocol::Http1)),
+            (b"GET / HTTP/1.1\r\n\r\n", Some(InitialProtocol::Http1)),
+            (b"\x16\x03\x01", Some(InitialProtocol::Other)),
+            (b"\r\nGET", Some(InitialProtocol::Other)),
         ] {
-            assert_eq!(First::of(bytes), first, "{}", bytes.escape_ascii());
+            assert_eq!(InitialProtocol::of(bytes), first, "{}", bytes.escape_ascii());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Bytes of response bodies that a QUIC connection keeps until its client acknowledges them. For
-//! TCP the kernel keeps them; here they are this process's memory, so they count for the same
-//! limits as other bytes on their way ([`super::outbox`]).
+//! Response bytes that a QUIC connection keeps until its client acknowledges them. For TCP the
+//! kernel keeps them; here they are this process's memory, so they count toward the same limits as
+//! other unsent bytes ([`super::send_budget`]).
 //!
 //! Owns: the count of one connection, and the tasks that wait for it to fall. Does not own: the
 //! bytes, which the QUIC library drops when they are acknowledged or their stream is reset.
@@ -11,32 +11,33 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use super::outbox::{FULL_BYTES, SMALL_BYTES, SendBudget};
+use super::send_budget::{FULL_BYTES, SMALL_BYTES, SendBudget};
 
-/// The count of one connection. Clones share it. The library may drop bytes on any thread, as far
-/// as types go, so it is atomic; each connection has one thread, and no other data depends on its
-/// values, so `Relaxed` suffices.
+/// The unacknowledged bytes of one connection. Clones share the count. `Bytes` may be dropped on
+/// any thread as far as types go, so the count is atomic; in fact each connection has one thread,
+/// and no other data depends on the values, so `Relaxed` suffices.
 #[derive(Clone, Debug)]
-pub(crate) struct Unacked(Arc<Inner>);
+pub(crate) struct UnacknowledgedBytes(Arc<UnacknowledgedState>);
 
 #[derive(Debug)]
-struct Inner {
+struct UnacknowledgedState {
     budget: Arc<SendBudget>,
     bytes: AtomicUsize,
     /// Bytes dropped since the connection began.
     released: AtomicUsize,
-    /// Tasks that wait for bytes to be dropped: no more than the connection has streams.
-    waiting: Mutex<Vec<Waker>>,
+    /// Wakers of the tasks that wait for bytes to be dropped: no more than the connection has
+    /// streams.
+    wakers: Mutex<Vec<Waker>>,
 }
 
-impl Unacked {
+impl UnacknowledgedBytes {
     pub(crate) fn new(budget: Arc<SendBudget>) -> Self {
         let (bytes, released) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self(Arc::new(Inner { budget, bytes, released, waiting: Mutex::default() }))
+        Self(Arc::new(UnacknowledgedState { budget, bytes, released, wakers: Mutex::default() }))
     }
 
-    /// Ready with the bytes that the next piece may have, by the rule of
-    /// [`super::outbox::Outbox::poll_room`].
+    /// Returns `Ready` with the bytes that the next piece may have, by the rule of
+    /// [`super::send_budget::ConnectionSendBudget::poll_room`].
     pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<usize> {
         let bytes = self.0.bytes.load(Ordering::Relaxed);
         let room = match self.0.budget.is_exhausted() {
@@ -51,13 +52,13 @@ impl Unacked {
 
     /// Wakes the task once when bytes are dropped.
     pub(crate) fn wake_on_release(&self, cx: &Context<'_>) {
-        let mut waiting = self.0.waiting();
-        if !waiting.iter().any(|known| known.will_wake(cx.waker())) {
-            waiting.push(cx.waker().clone());
+        let mut wakers = self.0.wakers();
+        if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
+            wakers.push(cx.waker().clone());
         }
     }
 
-    /// Bytes dropped since the connection began.
+    /// Returns the bytes dropped since the connection began.
     pub(crate) fn released(&self) -> usize {
         self.0.released.load(Ordering::Relaxed)
     }
@@ -67,37 +68,37 @@ impl Unacked {
         let bytes = piece.as_ref().len();
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.0.budget.add(bytes);
-        Bytes::from_owner(Counted { piece, bytes, of: self.clone() })
+        Bytes::from_owner(CountedPiece { piece, bytes, of: self.clone() })
     }
 }
 
-impl Inner {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+impl UnacknowledgedState {
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Counted<T> {
+struct CountedPiece<T> {
     piece: T,
     bytes: usize,
-    of: Unacked,
+    of: UnacknowledgedBytes,
 }
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for Counted<T> {
+impl<T: AsRef<[u8]>> AsRef<[u8]> for CountedPiece<T> {
     fn as_ref(&self) -> &[u8] {
         self.piece.as_ref()
     }
 }
 
-impl<T> Drop for Counted<T> {
+impl<T> Drop for CountedPiece<T> {
     fn drop(&mut self) {
         let inner = &self.of.0;
         inner.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         inner.released.fetch_add(self.bytes, Ordering::Relaxed);
         inner.budget.remove(self.bytes);
-        // Woken without the lock: a waker may run or drop anything.
-        let waiting = std::mem::take(&mut *inner.waiting());
-        waiting.into_iter().for_each(Waker::wake);
+        // Wake without the lock: a waker may run or drop anything.
+        let wakers = std::mem::take(&mut *inner.wakers());
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn bytes_count_until_their_last_reference_is_gone() {
         let budget = Arc::new(SendBudget::new(usize::MAX));
-        let unacked = Unacked::new(Arc::clone(&budget));
+        let unacked = UnacknowledgedBytes::new(Arc::clone(&budget));
         let mut piece = unacked.count(vec![0; FULL_BYTES]);
         assert!(unacked.poll_room(&cx()).is_pending());
         let part = piece.split_to(1);
@@ -124,9 +125,9 @@ mod tests {
     }
 
     #[test]
-    fn with_too_much_in_all_each_connection_has_a_little() {
+    fn an_exhausted_budget_leaves_each_connection_one_small_piece() {
         let budget = Arc::new(SendBudget::new(100));
-        let [one, other] = [(); 2].map(|()| Unacked::new(Arc::clone(&budget)));
+        let [one, other] = [(); 2].map(|()| UnacknowledgedBytes::new(Arc::clone(&budget)));
         let _many = one.count(vec![0; 100]);
         assert!(one.poll_room(&cx()).is_pending());
         assert_eq!(other.poll_room(&cx()), Poll::Ready(SMALL_BYTES));
@@ -134,14 +135,14 @@ mod tests {
 
     #[test]
     fn a_release_wakes_all_that_wait() {
-        struct Woken(AtomicUsize);
-        impl std::task::Wake for Woken {
+        struct ReleaseCount(AtomicUsize);
+        impl std::task::Wake for ReleaseCount {
             fn wake(self: Arc<Self>) {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let unacked = Unacked::new(Arc::new(SendBudget::new(usize::MAX)));
-        let woken = [(); 2].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+        let unacked = UnacknowledgedBytes::new(Arc::new(SendBudget::new(usize::MAX)));
+        let woken = [(); 2].map(|()| Arc::new(ReleaseCount(AtomicUsize::new(0))));
         for task in &woken {
             let waker = Waker::from(Arc::clone(task));
             (0..3).for_each(|_| unacked.wake_on_release(&Context::from_waker(&waker)));

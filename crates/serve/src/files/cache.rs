@@ -1,7 +1,9 @@
-//! Files that a worker keeps open, and short bodies it keeps, from the second time they are asked for until they are too old or too many.
+//! The file cache of a worker: open files and the content of small ones, from the second request
+//! for a path until the entry is evicted.
 //!
-//! What is kept is looked at again before it is used once it is older than the configured age: by then it may have been replaced,
-//! changed or taken away. A body is kept together with the version it is of, and goes with it. What was not found is kept, too.
+//! An entry that is older than the configured age is revalidated before it is used: the file may
+//! have been replaced, changed or removed. A body is cached with the version it belongs to, and is
+//! dropped with it. Lookup errors are cached as well.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -10,120 +12,133 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fathom_io::Errno;
 
-use super::door::Door;
-use super::opened::Change;
-use super::{Failure, Fetched, Files, Opened, Root, Short, Source, is_forbidden};
+use super::admission::AdmissionFilter;
+use super::open_file::FileChange;
+use super::{BodySource, FetchedFile, FileError, FileIo, OpenFile, Root, SmallBody, is_forbidden};
 use crate::config;
-use crate::conn::chunk::Buffers;
+use crate::conn::chunk::WorkerBuffers;
 use crate::etag::SETTLING;
 
-/// What is known of a path: the file that was opened, or why there is none; with what others, `T`, have made of it.
+/// The cached result of a lookup: the open file or the error, and the values of type `T` derived
+/// from it.
 #[derive(Debug)]
-pub(crate) struct Entry<T> {
-    pub(crate) result: Result<Opened, Errno>,
-    /// All bytes of a short file.
-    pub(crate) body: OnceCell<Short>,
-    /// What was made of it: headers, compressed bodies.
+pub(crate) struct CacheEntry<T> {
+    pub(crate) result: Result<OpenFile, Errno>,
+    /// The content of a small file.
+    pub(crate) body: OnceCell<SmallBody>,
+    /// Derived values: headers, compressed bodies.
     pub(crate) made: T,
     checked: Cell<Instant>,
-    /// The clock before the file was last looked at.
+    /// The clock just before the file was last looked up.
     seen: Cell<SystemTime>,
     used: Cell<bool>,
-    /// Whether it is among those that are kept.
-    kept: Cell<bool>,
+    /// Whether the entry is in the cache.
+    cached: Cell<bool>,
     cost: Cell<usize>,
 }
 
-impl<T: Default> Entry<T> {
-    fn new(result: Result<Fetched, Errno>, seen: SystemTime) -> Self {
+impl<T: Default> CacheEntry<T> {
+    fn new(result: Result<FetchedFile, Errno>, seen: SystemTime) -> Self {
         let (result, body) = match result {
             Ok(fetched) => (Ok(fetched.opened), fetched.body),
             Err(errno) => (Err(errno), None),
         };
-        let body = body.map_or_else(OnceCell::new, |bytes| OnceCell::from(Short::from(bytes)));
+        let body = body.map_or_else(OnceCell::new, |bytes| OnceCell::from(SmallBody::from(bytes)));
         let (checked, used) = (Cell::new(Instant::now()), Cell::new(false));
-        let (seen, kept, cost) = (Cell::new(seen), Cell::new(false), Cell::new(0));
-        Self { result, body, made: T::default(), checked, seen, used, kept, cost }
+        let (seen, cached, cost) = (Cell::new(seen), Cell::new(false), Cell::new(0));
+        Self { result, body, made: T::default(), checked, seen, used, cached, cost }
     }
 
-    /// The same with a body that came with the file as one that is kept.
-    fn for_keeping(mut self) -> Self {
-        let body = self.body.take().map(|body| Short::kept(body.bytes));
+    /// Moves a body that came with the file to memory that is suited for a cached body.
+    fn for_caching(mut self) -> Self {
+        let body = self.body.take().map(|body| SmallBody::for_caching(body.bytes));
         self.body = body.map_or_else(OnceCell::new, OnceCell::from);
         self
     }
 
-    /// The clock before the file was last looked at.
+    /// Returns the clock just before the file was last looked up.
     pub(crate) fn seen(&self) -> SystemTime {
         self.seen.get()
     }
 
-    /// Whether it was known before this request.
-    pub(crate) fn was_kept(&self) -> bool {
+    /// Returns whether the entry was in the cache before this request.
+    pub(crate) fn was_cached(&self) -> bool {
         self.used.get()
     }
 
-    /// Whether a change since it was looked at would show ([`SETTLING`]): only then is what was read kept.
+    /// Returns whether a change after the last lookup would show in the metadata ([`SETTLING`]):
+    /// only then may content be cached.
     pub(crate) fn is_settled(&self) -> bool {
         self.result.as_ref().is_ok_and(|opened| opened.is_settled(self.seen.get(), SETTLING))
     }
 
-    /// Whether what is known of an open file is still so: what is not in memory would be read now.
-    fn is_as_opened(&self) -> Result<bool, Errno> {
+    /// Returns whether the open file is unchanged. Required before its content is read, as the
+    /// entry may be older.
+    fn is_unchanged(&self) -> Result<bool, Errno> {
         match &self.result {
-            Ok(opened) => Ok(opened.change()? == Change::None),
+            Ok(opened) => Ok(opened.change()? == FileChange::Unchanged),
             Err(_) => Ok(true),
         }
     }
 }
 
-type Paths<T> = HashMap<Rc<[u8]>, Rc<Entry<T>>>;
+type PathEntries<T> = HashMap<Rc<[u8]>, Rc<CacheEntry<T>>>;
 
-/// What one worker keeps.
+/// The file cache of one worker.
 #[derive(Debug)]
-pub(crate) struct Cache<T> {
-    /// By root.
-    entries: RefCell<HashMap<usize, Paths<T>>>,
-    /// All keys, in the order in which they are looked at when there is no room: one that was used since gets another turn.
-    turns: RefCell<VecDeque<(usize, Rc<[u8]>)>>,
-    door: Door,
+pub(crate) struct FileCache<T> {
+    /// Entries by root number and path.
+    entries: RefCell<HashMap<usize, PathEntries<T>>>,
+    /// All keys in the order of eviction (second chance): an entry that was used since it was
+    /// queued goes to the back.
+    eviction_order: RefCell<VecDeque<(usize, Rc<[u8]>)>>,
+    admission: AdmissionFilter,
     bytes: Cell<usize>,
-    limits: config::Cache,
+    limits: config::CacheConfig,
     age: Duration,
 }
 
-impl<T: Default> Cache<T> {
-    /// Within `limits`, of which this worker gets one part of `workers`.
-    pub(crate) fn new(limits: &config::Cache, workers: usize) -> Self {
+impl<T: Default> FileCache<T> {
+    /// Creates a cache with one part of `workers` of the `limits`.
+    pub(crate) fn new(limits: &config::CacheConfig, workers: usize) -> Self {
         let mut limits = limits.clone();
         limits.files = limits.files.div_ceil(workers.max(1));
         limits.bytes /= workers.max(1);
         let age = Duration::from_millis(limits.age_ms);
-        let (door, bytes) = (Door::new(limits.files), Cell::new(0));
-        Self { entries: RefCell::default(), turns: RefCell::default(), door, bytes, limits, age }
+        let (admission, bytes) = (AdmissionFilter::new(limits.files), Cell::new(0));
+        Self {
+            entries: RefCell::default(),
+            eviction_order: RefCell::default(),
+            admission,
+            bytes,
+            limits,
+            age,
+        }
     }
 
-    /// Whether the body of `entry`, which has `len` bytes, is read as a whole, to be kept if `entry` is: none that would have most others go.
-    pub(crate) fn takes(&self, entry: &Entry<T>, len: u64) -> bool {
+    /// Returns whether the body of `entry`, of `len` bytes, is read completely so that it can be
+    /// cached. A body of more than a quarter of the cache is never, as it would evict most others.
+    /// A body longer than a pooled buffer is read completely only if the entry is cached already.
+    pub(crate) fn admits_body(&self, entry: &CacheEntry<T>, len: u64) -> bool {
         let most = self.limits.body_bytes.min(self.limits.bytes / 4) as u64;
-        self.limits.files > 0 && len <= most && (len <= Buffers::BYTES as u64 || entry.kept.get())
+        self.limits.files > 0 && len <= most && (len <= WorkerBuffers::BYTES as u64 || entry.cached.get())
     }
 
-    /// Returns for how long what is known is used without another look; none if nothing is kept.
+    /// Returns how long an entry is used without revalidation; `None` if nothing is cached.
     pub(crate) fn age(&self) -> Option<Duration> {
         Some(self.age).filter(|age| self.limits.files > 0 && !age.is_zero())
     }
 
-    /// Drops everything.
+    /// Drops all entries.
     pub(crate) fn clear(&self) {
         for entry in self.entries.borrow_mut().drain().flat_map(|(_, entries)| entries.into_values()) {
-            entry.kept.set(false);
+            entry.cached.set(false);
         }
-        self.turns.borrow_mut().clear();
+        self.eviction_order.borrow_mut().clear();
         self.bytes.set(0);
     }
 
-    /// How old what is known may be, also where nothing is kept.
+    /// Returns the maximum age of an entry, even if nothing is cached.
     pub(crate) fn age_limit(&self) -> Duration {
         self.age
     }
@@ -132,40 +147,42 @@ impl<T: Default> Cache<T> {
     /// path is looked up, in the fair queue as a job of `client`.
     pub(crate) async fn look_up(
         &self,
-        files: &Rc<Files>,
+        files: &Rc<FileIo>,
         root: &Root,
         path: &[u8],
         client: u64,
         now: Instant,
-    ) -> Result<Rc<Entry<T>>, Failure> {
+    ) -> Result<Rc<CacheEntry<T>>, FileError> {
         if let Some(entry) = self.get(root.number, path)
             && (self.is_fresh(&entry, now)?
-                || Box::pin(self.is_right(&entry, files, root, path, client)).await?)
+                || Box::pin(self.revalidate(&entry, files, root, path, client)).await?)
         {
             entry.used.set(true);
             return Ok(entry);
         }
         let seen = SystemTime::now();
-        let entry = Entry::new(lasting(Box::pin(self.fetch(files, root, path, client)).await)?, seen);
+        let entry = CacheEntry::new(cacheable(Box::pin(self.fetch(files, root, path, client)).await)?, seen);
         let lasts = entry.result.is_err() || entry.is_settled();
-        if !(self.limits.files > 0 && lasts && self.door.knows(root.number, path)) {
+        if !(self.limits.files > 0 && lasts && self.admission.admit(root.number, path)) {
             return Ok(Rc::new(entry));
         }
-        let entry = Rc::new(entry.for_keeping());
+        let entry = Rc::new(entry.for_caching());
         self.insert(root.number, path, &entry);
         Ok(entry)
     }
 
-    /// With all descriptors taken, the ones that are only kept are given up.
+    /// Fetches the file. If the process is out of descriptors, drops the cache and tries again.
     async fn fetch(
         &self,
-        files: &Rc<Files>,
+        files: &Rc<FileIo>,
         root: &Root,
         path: &[u8],
         client: u64,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<FetchedFile, FileError> {
         match files.fetch(root, path, client).await {
-            Err(Failure::System(Errno::MFILE | Errno::NFILE)) if !self.turns.borrow().is_empty() => {
+            Err(FileError::System(Errno::MFILE | Errno::NFILE))
+                if !self.eviction_order.borrow().is_empty() =>
+            {
                 self.clear();
                 files.fetch(root, path, client).await
             }
@@ -173,26 +190,28 @@ impl<T: Default> Cache<T> {
         }
     }
 
-    /// Whether what is known is young enough, and what would have to be read still there.
-    fn is_fresh(&self, entry: &Entry<T>, now: Instant) -> Result<bool, Errno> {
+    /// Returns whether the entry is young enough and, if its content has yet to be read, whether
+    /// the open file is unchanged.
+    fn is_fresh(&self, entry: &CacheEntry<T>, now: Instant) -> Result<bool, Errno> {
         Ok(now.saturating_duration_since(entry.checked.get()) < self.age
-            && (entry.body.get().is_some() || entry.is_as_opened()?))
+            && (entry.body.get().is_some() || entry.is_unchanged()?))
     }
 
-    async fn is_right(
+    async fn revalidate(
         &self,
-        entry: &Entry<T>,
-        files: &Rc<Files>,
+        entry: &CacheEntry<T>,
+        files: &Rc<FileIo>,
         root: &Root,
         path: &[u8],
         client: u64,
-    ) -> Result<bool, Failure> {
-        // Whoever asks meanwhile does not ask the disk as well.
+    ) -> Result<bool, FileError> {
+        // Mark the entry as checked first: concurrent requests then do not look the path up as
+        // well.
         entry.checked.set(Instant::now());
         let seen = SystemTime::now();
-        let version = lasting(files.version(root, path, client).await);
+        let version = cacheable(files.version(root, path, client).await);
         let right = version
-            .is_ok_and(|version| version == entry.result.as_ref().map(Opened::version).map_err(|e| *e));
+            .is_ok_and(|version| version == entry.result.as_ref().map(OpenFile::version).map_err(|e| *e));
         if right {
             entry.seen.set(seen);
         } else {
@@ -201,64 +220,66 @@ impl<T: Default> Cache<T> {
         Ok(right)
     }
 
-    /// All bytes of the short file that `entry` is about, kept from now on if there is room; and where they came from.
+    /// Returns the content of the small file of `entry` and its source, and caches it if there is
+    /// room.
     pub(crate) async fn body(
         &self,
-        entry: &Entry<T>,
-        files: &Rc<Files>,
+        entry: &CacheEntry<T>,
+        files: &Rc<FileIo>,
         client: u64,
-    ) -> Result<(Short, Source), Failure> {
+    ) -> Result<(SmallBody, BodySource), FileError> {
         if let Some(body) = entry.body.get() {
-            return Ok((body.clone(), Source::Cache));
+            return Ok((body.clone(), BodySource::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
-        let (bytes, source) = Box::pin(files.read_short(opened, client)).await?;
-        if !self.takes(entry, opened.len()) || !entry.kept.get() {
+        let (bytes, source) = Box::pin(files.read_small_body(opened, client)).await?;
+        if !self.admits_body(entry, opened.len()) || !entry.cached.get() {
             return Ok((bytes.into(), source));
         }
-        let body = Short::kept(bytes);
+        let body = SmallBody::for_caching(bytes);
         if entry.body.set(body.clone()).is_ok() {
             self.charge(entry, body.bytes.len());
         }
         Ok((body, source))
     }
 
-    fn get(&self, root: usize, path: &[u8]) -> Option<Rc<Entry<T>>> {
+    fn get(&self, root: usize, path: &[u8]) -> Option<Rc<CacheEntry<T>>> {
         self.entries.borrow().get(&root)?.get(path).cloned()
     }
 
-    /// Forgets what is known of `path` below the root number `root`.
+    /// Drops the entry of `path` below the root number `root`.
     pub(crate) fn remove(&self, root: usize, path: &[u8]) {
         let removed = self.entries.borrow_mut().get_mut(&root).and_then(|entries| entries.remove(path));
         if let Some(entry) = removed {
-            entry.kept.set(false);
+            entry.cached.set(false);
             self.bytes.set(self.bytes.get().saturating_sub(entry.cost.replace(0)));
         }
     }
 
-    /// Forgets all that is known of what is below the root number `root`.
+    /// Drops all entries below the root number `root`.
     pub(crate) fn forget_root(&self, root: usize) {
         let removed = self.entries.borrow_mut().remove(&root).unwrap_or_default();
         for entry in removed.into_values() {
-            entry.kept.set(false);
+            entry.cached.set(false);
             self.bytes.set(self.bytes.get().saturating_sub(entry.cost.replace(0)));
         }
-        self.turns.borrow_mut().retain(|(of, _)| *of != root);
+        self.eviction_order.borrow_mut().retain(|(of, _)| *of != root);
     }
 
-    fn insert(&self, root: usize, path: &[u8], entry: &Rc<Entry<T>>) {
+    fn insert(&self, root: usize, path: &[u8], entry: &Rc<CacheEntry<T>>) {
         self.remove(root, path);
-        entry.kept.set(true);
+        entry.cached.set(true);
         let path: Rc<[u8]> = Rc::from(path);
         self.entries.borrow_mut().entry(root).or_default().insert(Rc::clone(&path), Rc::clone(entry));
-        self.turns.borrow_mut().push_back((root, path));
-        // What came with the file counts, too.
+        self.eviction_order.borrow_mut().push_back((root, path));
+        // The content that came with the file counts as well.
         self.charge(entry, entry.body.get().map_or(0, |body| body.bytes.len()));
     }
 
-    /// `entry` has come to hold `bytes` more. One that others have made room for already counts no more.
-    pub(crate) fn charge(&self, entry: &Entry<T>, bytes: usize) {
-        if !entry.kept.get() {
+    /// Adds `bytes` to the cost of `entry`, and evicts entries if the cache is full. An entry that
+    /// has been evicted has no cost.
+    pub(crate) fn charge(&self, entry: &CacheEntry<T>, bytes: usize) {
+        if !entry.cached.get() {
             return;
         }
         entry.cost.set(entry.cost.get() + bytes);
@@ -267,12 +288,14 @@ impl<T: Default> Cache<T> {
     }
 
     fn make_room(&self) {
-        let mut chances = self.turns.borrow().len() * 2;
+        let mut chances = self.eviction_order.borrow().len() * 2;
         while chances > 0 && self.is_over() {
             chances -= 1;
-            let Some((root, path)) = self.turns.borrow_mut().pop_front() else { return };
+            let Some((root, path)) = self.eviction_order.borrow_mut().pop_front() else { return };
             match self.get(root, &path) {
-                Some(entry) if entry.used.replace(false) => self.turns.borrow_mut().push_back((root, path)),
+                Some(entry) if entry.used.replace(false) => {
+                    self.eviction_order.borrow_mut().push_back((root, path))
+                }
                 Some(_) => self.remove(root, &path),
                 None => {}
             }
@@ -280,18 +303,19 @@ impl<T: Default> Cache<T> {
     }
 
     fn is_over(&self) -> bool {
-        self.turns.borrow().len() > self.limits.files || self.bytes.get() > self.limits.bytes
+        self.eviction_order.borrow().len() > self.limits.files || self.bytes.get() > self.limits.bytes
     }
 }
 
-/// A result that is worth keeping, or the failure that is not: it is this moment's and not the path's.
-fn lasting<T>(result: Result<T, Failure>) -> Result<Result<T, Errno>, Failure> {
+/// Returns the inner result if it may be cached; an error of the moment, not of the path, is the
+/// outer error.
+fn cacheable<T>(result: Result<T, FileError>) -> Result<Result<T, Errno>, FileError> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(Failure::System(
+        Err(FileError::System(
             errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG),
         )) => Ok(Err(errno)),
-        Err(Failure::System(errno)) if is_forbidden(errno) => Ok(Err(errno)),
+        Err(FileError::System(errno)) if is_forbidden(errno) => Ok(Err(errno)),
         Err(failure) => Err(failure),
     }
 }

@@ -1,4 +1,5 @@
-//! What is known of the devices files are on: whether they can tell at once what they have in memory.
+//! The devices that files are on: whether the page cache of each can be queried, and whether reads
+//! without waiting work.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
@@ -8,25 +9,25 @@ use fathom_io::offer::is_local;
 use fathom_io::sys::{cached, fs_magic};
 use rustix::fs::{major, minor};
 
-/// linux/magic.h.
+/// Filesystem magic numbers (linux/magic.h).
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58F6;
-/// Devices that are remembered; of more than that each file is asked.
+/// The number of devices that are remembered. Files on further devices are probed at each request.
 const KNOWN_MAX: usize = 64;
 const PAGE_BYTES: u64 = 4096;
 
-/// One device, as this worker knows it.
+/// One device, with what this worker has learnt of it.
 #[derive(Debug)]
 pub(crate) struct Device {
     dev: u64,
-    /// Everything is in memory, so nothing waits.
+    /// All files are in memory, so no read waits.
     pub(crate) in_memory: bool,
-    /// Nobody but the kernel and a block device is asked for anything.
+    /// Reads involve only the kernel and a block device, no server.
     pub(crate) is_local: bool,
-    /// Whether reads can be asked not to wait, as far as is known.
-    pub(crate) can_tell: Cell<bool>,
-    /// Whether cachestat(2) can be asked.
-    sees_cache: Cell<bool>,
+    /// Whether `RWF_NOWAIT` works here; true until a read is refused.
+    pub(crate) supports_nowait: Cell<bool>,
+    /// Whether cachestat(2) works here; true until a call fails.
+    supports_cachestat: Cell<bool>,
 }
 
 impl Device {
@@ -36,46 +37,47 @@ impl Device {
             dev,
             in_memory: is_in_memory(magic),
             is_local: is_local(magic),
-            can_tell: Cell::new(true),
-            sees_cache: Cell::new(true),
+            supports_nowait: Cell::new(true),
+            supports_cachestat: Cell::new(true),
         })
     }
 
-    /// Whether the page cache can be asked for what it has.
-    pub(crate) fn knows_cached(&self) -> bool {
-        self.in_memory || self.sees_cache.get()
+    /// Returns whether the page cache can be queried.
+    pub(crate) fn can_query_cache(&self) -> bool {
+        self.in_memory || self.supports_cachestat.get()
     }
 
-    /// Whether the page cache has `bytes` of `file` from `offset` on, as far as the kernel tells.
+    /// Returns whether the page cache holds `bytes` bytes of `file` from `offset` on; false if the
+    /// kernel cannot tell.
     pub(crate) fn has_cached(&self, file: BorrowedFd<'_>, offset: u64, bytes: u64) -> bool {
         if self.in_memory {
             return true;
         }
-        if !self.sees_cache.get() {
+        if !self.supports_cachestat.get() {
             return false;
         }
         let pages = (offset + bytes).div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
         match cached(file, offset, bytes) {
             Ok(cached) => cached.pages >= pages,
             Err(_) => {
-                self.sees_cache.set(false);
+                self.supports_cachestat.set(false);
                 false
             }
         }
     }
 }
 
-/// Whether all files of the filesystem with this magic number are in memory.
+/// Returns whether all files of a filesystem with this magic number are in memory.
 pub(crate) fn is_in_memory(magic: i64) -> bool {
     matches!(magic, TMPFS | RAMFS)
 }
 
-/// All that are known.
+/// The devices that this worker has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Devices(RefCell<Vec<Rc<Device>>>);
 
 impl Devices {
-    /// The device `dev`, on which `file` is.
+    /// Returns the device `dev`, on which `file` is.
     pub(crate) fn of(&self, dev: u64, file: BorrowedFd<'_>) -> Rc<Device> {
         let mut known = self.0.borrow_mut();
         if let Some(device) = known.iter().find(|device| device.dev == dev) {
@@ -88,12 +90,12 @@ impl Devices {
         device
     }
 
-    /// Those that cannot be asked for what they have in memory, by major and minor number.
-    pub(crate) fn mute(&self) -> Vec<(u32, u32)> {
+    /// Returns the major and minor numbers of the devices on which `RWF_NOWAIT` does not work.
+    pub(crate) fn without_nowait(&self) -> Vec<(u32, u32)> {
         let known = self.0.borrow();
         known
             .iter()
-            .filter(|device| !device.can_tell.get())
+            .filter(|device| !device.supports_nowait.get())
             .map(|device| (major(device.dev), minor(device.dev)))
             .collect()
     }

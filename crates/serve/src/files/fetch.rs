@@ -1,4 +1,4 @@
-//! Opening a file, and having its first bytes if that takes no call more.
+//! Opens files, and reads small ones in the same pool call.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -13,71 +13,73 @@ use rustix::io::retry_on_intr;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use super::opened::Change;
-use super::pool::Pool;
-use super::{Failure, Files, Model, Opened, Root, Version, on};
-use crate::conn::chunk::Buffers;
+use super::open_file::FileChange;
+use super::pool::ThreadPool;
+use super::{FileError, FileIo, FileVersion, Model, OpenFile, Root, device_resource};
+use crate::conn::chunk::WorkerBuffers;
 
-/// An open on the worker that took longer has waited, whatever the kernel said.
+/// An open on the worker that took longer has waited, whatever the kernel promised.
 const SLOW_OPEN: Duration = Duration::from_micros(500);
-/// After so many of them files are opened by the pool.
+/// After this many consecutive slow opens the pool opens all files.
 const SLOW_OPENS: u32 = 3;
 
-/// A file that was opened.
+/// A file that was opened, perhaps with its content.
 #[derive(Clone, Debug)]
-pub(crate) struct Fetched {
-    pub(crate) opened: Opened,
-    /// All of a short regular file, if whoever opened it read it, too.
+pub(crate) struct FetchedFile {
+    pub(crate) opened: OpenFile,
+    /// The content of a small regular file, if the opening call read it as well.
     pub(crate) body: Option<Bytes>,
 }
 
-/// A root's number and a path below it.
-type Key = (usize, Box<[u8]>);
+/// The root's number, and the path below the root.
+type OpenKey = (usize, Box<[u8]>);
 
-/// Files that are being opened by the pool, by root and path: who asks for one of them waits for the same call.
+/// Opens that are in progress in the pool. Concurrent requests for one file share a call.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(RefCell<HashMap<Key, Rc<Flight>>>);
+pub(crate) struct PendingOpens(RefCell<HashMap<OpenKey, Rc<PendingOpen>>>);
 
-/// One call, for whoever waits for it. It belongs to the worker: a thread of the pool never holds a lock that the worker it has just woken wants.
+/// One open in progress. It belongs to the worker: a pool thread never holds a lock that the worker
+/// it has just woken needs.
 #[derive(Debug, Default)]
-struct Flight {
-    result: OnceCell<Result<Fetched, Failure>>,
-    landed: Notify,
+struct PendingOpen {
+    result: OnceCell<Result<FetchedFile, FileError>>,
+    done: Notify,
 }
 
-impl Files {
-    /// Opens `path` below `root` in the turn of `client`. Short files may come with their bytes.
+impl FileIo {
+    /// Opens `path` below `root`, queued as a job of `client`. Small files may come with their
+    /// content.
     pub(crate) async fn fetch(
         self: &Rc<Self>,
         root: &Root,
         path: &[u8],
         client: u64,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<FetchedFile, FileError> {
         match self.model {
             Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, Patience::Wait, None)?),
             Model::Tokio => open_by_tokio(root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
             Model::Uring => self.open_by_ring(root, path, client).await,
-            Model::Nowait | Model::Auto => match self.open_at_once(root, path)? {
+            Model::Nowait | Model::Auto => match self.open_nowait(root, path)? {
                 Some(opened) => fetched(Some(opened)),
-                None => self.fetch_in_flight(root, path, client).await,
+                None => self.fetch_coalesced(root, path, client).await,
             },
         }
     }
 
-    async fn open_by_ring(&self, root: &Root, path: &[u8], client: u64) -> Result<Fetched, Failure> {
+    async fn open_by_ring(&self, root: &Root, path: &[u8], client: u64) -> Result<FetchedFile, FileError> {
         match &self.ring {
             Some(ring) => match ring.open(&root.beneath, path).await {
-                // The ring has openat2(2) alone, which follows no absolute link.
+                // The ring only has openat2(2), which cannot follow an absolute link below a root.
                 Err(Errno::XDEV) => self.fetch_by_pool(root, path, client).await,
-                file => fetched(Some(Opened::new(file?, self.closer(root))?)),
+                file => fetched(Some(OpenFile::new(file?, self.closing_pool(root))?)),
             },
             None => self.fetch_by_pool(root, path, client).await,
         }
     }
 
-    /// The file, if that needs nobody to wait.
-    fn open_at_once(&self, root: &Root, path: &[u8]) -> Result<Option<Opened>, Errno> {
+    /// Opens the file if no call has to wait; `None` otherwise.
+    fn open_nowait(&self, root: &Root, path: &[u8]) -> Result<Option<OpenFile>, Errno> {
         if !root.is_local || self.slow_opens.get() >= SLOW_OPENS {
             return Ok(None);
         }
@@ -88,138 +90,156 @@ impl Files {
         Ok(opened)
     }
 
-    /// Who closes files below `root`, where that may wait.
-    fn closer(&self, root: &Root) -> Option<Pool> {
+    /// Returns the pool that closes files below `root`, where close(2) may wait.
+    fn closing_pool(&self, root: &Root) -> Option<ThreadPool> {
         (!root.is_local).then(|| self.pool.clone())
     }
 
-    async fn fetch_in_flight(
+    async fn fetch_coalesced(
         self: &Rc<Self>,
         root: &Root,
         path: &[u8],
         client: u64,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<FetchedFile, FileError> {
         let key = (root.number, Box::from(path));
-        let known = self.flights.0.borrow().get(&key).cloned();
-        let flight = known.unwrap_or_else(|| self.take_off(key, root.clone(), client));
+        let known = self.pending_opens.0.borrow().get(&key).cloned();
+        let pending = known.unwrap_or_else(|| self.start_open(key, root.clone(), client));
         loop {
-            if let Some(result) = flight.result.get() {
+            if let Some(result) = pending.result.get() {
                 return result.clone();
             }
-            flight.landed.notified().await;
+            pending.done.notified().await;
         }
     }
 
-    /// It lands also if whoever asked first is gone: others may wait for it.
-    fn take_off(self: &Rc<Self>, key: Key, root: Root, client: u64) -> Rc<Flight> {
-        let flight = Rc::<Flight>::default();
-        self.flights.0.borrow_mut().insert(key.clone(), Rc::clone(&flight));
-        let (files, lands) = (Rc::clone(self), Rc::clone(&flight));
+    /// Starts an open. It completes even if the first request is cancelled, as other requests may
+    /// wait for it.
+    fn start_open(self: &Rc<Self>, key: OpenKey, root: Root, client: u64) -> Rc<PendingOpen> {
+        let pending = Rc::<PendingOpen>::default();
+        self.pending_opens.0.borrow_mut().insert(key.clone(), Rc::clone(&pending));
+        let (files, completing) = (Rc::clone(self), Rc::clone(&pending));
         spawn_local(async move {
             let result = files.fetch_by_pool(&root, &key.1, client).await;
-            files.flights.0.borrow_mut().remove(&key);
-            // Nobody else sets it.
-            let _first = lands.result.set(result);
-            lands.landed.notify_waiters();
+            files.pending_opens.0.borrow_mut().remove(&key);
+            // Only this task sets the result.
+            let _first = completing.result.set(result);
+            completing.done.notify_waiters();
         });
-        flight
+        pending
     }
 
-    /// The version of what `path` below `root` is now.
-    pub(crate) async fn version(&self, root: &Root, path: &[u8], client: u64) -> Result<Version, Failure> {
+    /// Returns the version of the file that `path` below `root` resolves to now.
+    pub(crate) async fn version(
+        &self,
+        root: &Root,
+        path: &[u8],
+        client: u64,
+    ) -> Result<FileVersion, FileError> {
         if root.is_local
             && let Some(meta) = root.beneath.stat(path, Patience::AtOnce)?
         {
-            return Ok(Version::of(&meta));
+            return Ok(FileVersion::of(&meta));
         }
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let stat = move || beneath.stat(&path, Patience::Wait);
-        let meta = self.pool.run(client, on(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
-        Ok(Version::of(&meta))
+        let meta = self.pool.run(client, device_resource(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
+        Ok(FileVersion::of(&meta))
     }
 
-    async fn fetch_by_pool(&self, root: &Root, path: &[u8], client: u64) -> Result<Fetched, Failure> {
+    async fn fetch_by_pool(&self, root: &Root, path: &[u8], client: u64) -> Result<FetchedFile, FileError> {
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
-        let closer = self.closer(root);
-        self.pool.run(client, on(root.dev), move || open_and_read(&beneath, &path, closer)).await?
+        let closing_pool = self.closing_pool(root);
+        self.pool
+            .run(client, device_resource(root.dev), move || open_and_read(&beneath, &path, closing_pool))
+            .await?
     }
 }
 
-fn fetched(opened: Option<Opened>) -> Result<Fetched, Failure> {
+fn fetched(opened: Option<OpenFile>) -> Result<FetchedFile, FileError> {
     let opened = opened.ok_or(Errno::AGAIN)?;
-    Ok(Fetched { opened, body: None })
+    Ok(FetchedFile { opened, body: None })
 }
 
 fn open(
     beneath: &Beneath,
     path: &[u8],
     patience: Patience,
-    closer: Option<Pool>,
-) -> Result<Option<Opened>, Errno> {
-    beneath.open(path, patience)?.map(|file| Opened::new(file, closer)).transpose()
+    closing_pool: Option<ThreadPool>,
+) -> Result<Option<OpenFile>, Errno> {
+    beneath.open(path, patience)?.map(|file| OpenFile::new(file, closing_pool)).transpose()
 }
 
-/// What a thread of the pool does for a file: all that one request is likely to need.
-fn open_and_read(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
-    match attempt(beneath, path, closer.clone()) {
-        // What is there now is as good an answer.
-        Err(Failure::Changed) => attempt(beneath, path, closer),
+/// Opens a file on a pool thread and reads a small one: all calls that one request is likely to
+/// need.
+fn open_and_read(
+    beneath: &Beneath,
+    path: &[u8],
+    closing_pool: Option<ThreadPool>,
+) -> Result<FetchedFile, FileError> {
+    match try_open_and_read(beneath, path, closing_pool.clone()) {
+        // The file changed meanwhile: its new content is as good a response.
+        Err(FileError::Changed) => try_open_and_read(beneath, path, closing_pool),
         fetched => fetched,
     }
 }
 
-fn attempt(beneath: &Beneath, path: &[u8], closer: Option<Pool>) -> Result<Fetched, Failure> {
-    let fetched = fetched(open(beneath, path, Patience::Wait, closer)?)?;
+fn try_open_and_read(
+    beneath: &Beneath,
+    path: &[u8],
+    closing_pool: Option<ThreadPool>,
+) -> Result<FetchedFile, FileError> {
+    let fetched = fetched(open(beneath, path, Patience::Wait, closing_pool)?)?;
     let opened = &fetched.opened;
-    if opened.kind() == FileType::Regular && opened.len() <= Buffers::BYTES as u64 {
+    if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffers::BYTES as u64 {
         let body = Some(read_whole(opened)?);
-        // Closing may wait, too, and this is the thread that may.
-        return Ok(Fetched { opened: fetched.opened.closed(), body });
+        // close(2) may wait as well, and this thread may wait.
+        return Ok(FetchedFile { opened: fetched.opened.without_fd(), body });
     }
     Ok(fetched)
 }
 
-/// All bytes of a short file.
-pub(super) fn read_whole(opened: &Opened) -> Result<Bytes, Failure> {
+/// Reads the content of a small file.
+pub(super) fn read_whole(opened: &OpenFile) -> Result<Bytes, FileError> {
     let mut bytes = vec![0; usize::try_from(opened.len()).unwrap_or(usize::MAX)];
     read_exactly(opened, 0, &mut bytes)?;
-    if opened.is_still()? { Ok(bytes.into()) } else { Err(Failure::Changed) }
+    if opened.is_same_content()? { Ok(bytes.into()) } else { Err(FileError::Changed) }
 }
 
-/// `len` bytes from `offset` on.
-pub(super) fn read_all(opened: &Opened, offset: u64, len: usize) -> Result<Bytes, Failure> {
+/// Reads `len` bytes from `offset` on.
+pub(super) fn read_range(opened: &OpenFile, offset: u64, len: usize) -> Result<Bytes, FileError> {
     let mut bytes = vec![0; len];
     fill(opened, offset, &mut bytes)?;
     Ok(bytes.into())
 }
 
-/// The bytes from `offset` on, as many as there is room.
-pub(super) fn fill(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
+/// Fills `bytes` from `offset` on.
+pub(super) fn fill(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
     read_exactly(opened, offset, bytes)?;
-    if opened.change()? == Change::Bytes { Err(Failure::Changed) } else { Ok(()) }
+    if opened.change()? == FileChange::Content { Err(FileError::Changed) } else { Ok(()) }
 }
 
-fn read_exactly(opened: &Opened, offset: u64, bytes: &mut [u8]) -> Result<(), Failure> {
+fn read_exactly(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
     let (fd, mut filled) = (opened.fd()?, 0);
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
         match retry_on_intr(|| rustix::io::pread(fd, &mut *room, offset + filled as u64))? {
-            0 => return Err(Failure::Changed),
+            0 => return Err(FileError::Changed),
             read => filled += read,
         }
     }
     Ok(())
 }
 
-/// As `tokio::fs` does it: one hand-off to open, one for the metadata. It knows no openat2(2), so its pool is handed ours.
-async fn open_by_tokio(root: &Root, path: &[u8]) -> Result<Fetched, Failure> {
+/// Opens a file as `tokio::fs` does: one hand-off to open, one for the metadata. `tokio::fs` has no
+/// openat2(2), so its blocking pool runs the call of [`Beneath`].
+async fn open_by_tokio(root: &Root, path: &[u8]) -> Result<FetchedFile, FileError> {
     let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
-    let file = in_tokio(move || beneath.open(&path, Patience::Wait)).await?.ok_or(Errno::AGAIN)?;
-    let opened = in_tokio(move || Opened::new(file, None)).await?;
-    Ok(Fetched { opened, body: None })
+    let file = spawn_blocking_call(move || beneath.open(&path, Patience::Wait)).await?.ok_or(Errno::AGAIN)?;
+    let opened = spawn_blocking_call(move || OpenFile::new(file, None)).await?;
+    Ok(FetchedFile { opened, body: None })
 }
 
-async fn in_tokio<T: Send + 'static>(
+async fn spawn_blocking_call<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, Errno> + Send + 'static,
-) -> Result<T, Failure> {
-    Ok(tokio::task::spawn_blocking(call).await.map_err(|_panicked| Failure::Busy)??)
+) -> Result<T, FileError> {
+    Ok(tokio::task::spawn_blocking(call).await.map_err(|_panicked| FileError::Busy)??)
 }

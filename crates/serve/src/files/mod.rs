@@ -1,24 +1,24 @@
-//! Files as a worker gets at them: opened below a site's root, read by the model that was named.
+//! File I/O of a worker: files are opened below a site's root and read by the chosen I/O model.
 //!
 //! ```text
-//!                      ┌ at once: openat2(RESOLVE_CACHED), preadv2(RWF_NOWAIT), cachestat ─> sendfile
-//! respond ── Files ────┤
-//!                      └ pool, one call for open + fstat + first bytes; one flight for all who ask for the same file
+//!                   ┌ nowait: openat2(RESOLVE_CACHED), preadv2(RWF_NOWAIT), cachestat ─> sendfile
+//! respond ── FileIo ┤
+//!                   └ pool: one call for open + fstat + first bytes, shared by concurrent requests
 //! ```
-//! Owns: which calls are made, on which thread, in which order; what is kept open. Does not own: which file a request means, what is
-//! said about it.
+//! Owns: which calls are made, on which thread and in which order, and the cache of open files.
+//! Does not own: which file a request means, and the response's headers.
 
+mod admission;
 pub(crate) mod cache;
 mod device;
-mod door;
 mod fetch;
 mod model;
-mod opened;
+mod open_file;
 pub(crate) mod pool;
 mod read;
+pub(crate) mod read_buffers;
 mod root;
-mod short;
-pub(crate) mod spare;
+mod small_body;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,93 +27,100 @@ use fathom_io::Errno;
 use fathom_io::uring::FileRing;
 
 pub(crate) use device::is_in_memory;
-pub(crate) use fetch::{Fetched, Flights};
+pub(crate) use fetch::{FetchedFile, PendingOpens};
 pub use model::{Model, UnknownModel};
-pub(crate) use opened::{Opened, Version};
-pub(crate) use read::{POOL_BYTES, Reader, SEND_BYTES, Step, Tail, pool_bytes};
-pub(crate) use root::{Followed, Root};
-pub(crate) use short::Short;
+pub(crate) use open_file::{FileVersion, OpenFile};
+pub(crate) use read::{POOL_READ_BYTES, RangeReader, ReadStep, SENDFILE_BYTES_MIN, Tail, pool_read_bytes};
+pub(crate) use root::{Root, SiteRoot};
+pub(crate) use small_body::SmallBody;
 
-pub(crate) use crate::log::Source;
+pub(crate) use crate::log::BodySource;
 
-use crate::conn::chunk::Buffers;
-use crate::conn::way::Way;
+use crate::conn::chunk::WorkerBuffers;
+use crate::conn::send_cost::SendCostEstimator;
 use device::{Device, Devices};
-use pool::{Busy, Pool, Resource};
+use pool::{QueueFull, Resource, ThreadPool};
 
-/// Why a file is not to be had.
+/// The reason why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The system's reason.
+pub(crate) enum FileError {
+    /// A system call failed.
     System(Errno),
-    /// Too much is waiting for the pool.
+    /// The pool's queue is full, or its call panicked.
     Busy,
-    /// It changed while it was read.
+    /// The file changed while it was read.
     Changed,
-    /// The site's directory is not there.
+    /// The site's root directory does not exist.
     NoRoot,
 }
 
-/// Whether an error means that a file exists and may not be served: it may not be opened (`EPERM`
-/// is the error of a security module, or of a device that a control group withholds), it is a
-/// socket, or it is a device without a driver.
+/// Returns whether an error means that a file exists and may not be served. The file may not be
+/// opened (`EPERM` is the error of a security module, or of a device that a control group
+/// withholds), it is a socket, or it is a device without a driver.
 pub(crate) fn is_forbidden(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV)
 }
 
-impl From<Errno> for Failure {
+impl From<Errno> for FileError {
     fn from(errno: Errno) -> Self {
         Self::System(errno)
     }
 }
 
-impl From<Busy> for Failure {
-    fn from(Busy: Busy) -> Self {
+impl From<QueueFull> for FileError {
+    fn from(QueueFull: QueueFull) -> Self {
         Self::Busy
     }
 }
 
-/// One worker's way to files.
+/// The file I/O of one worker: its model, the shared pool, and its own buffers, devices and pending
+/// opens.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct FileIo {
     pub(crate) model: Model,
-    pub(crate) pool: Pool,
-    pub(crate) buffers: Buffers,
+    pub(crate) pool: ThreadPool,
+    pub(crate) buffers: WorkerBuffers,
     devices: Devices,
-    flights: Flights,
-    /// What sendfile and reading have cost, for large files in memory.
-    pub(crate) way: Rc<Way>,
-    /// [`Model::Uring`]'s.
+    pending_opens: PendingOpens,
+    /// The estimated costs of sendfile(2) and of reading, for large cached files.
+    pub(crate) send_costs: Rc<SendCostEstimator>,
+    /// The ring of [`Model::Uring`].
     ring: Option<Rc<FileRing>>,
-    /// Opens that had to wait after all, in a row.
+    /// The number of consecutive opens that waited although the kernel promised otherwise.
     slow_opens: Cell<u32>,
 }
 
-impl Files {
-    pub(crate) fn new(model: Model, pool: Pool, ring: Option<Rc<FileRing>>, way: Way) -> Rc<Self> {
+impl FileIo {
+    pub(crate) fn new(
+        model: Model,
+        pool: ThreadPool,
+        ring: Option<Rc<FileRing>>,
+        send_costs: SendCostEstimator,
+    ) -> Rc<Self> {
         Rc::new(Self {
             model,
             pool,
-            buffers: Buffers::default(),
+            buffers: WorkerBuffers::default(),
             devices: Devices::default(),
-            flights: Flights::default(),
-            way: Rc::new(way),
+            pending_opens: PendingOpens::default(),
+            send_costs: Rc::new(send_costs),
             ring,
             slow_opens: Cell::new(0),
         })
     }
 
-    fn device(&self, opened: &Opened) -> Result<Rc<Device>, Errno> {
+    fn device(&self, opened: &OpenFile) -> Result<Rc<Device>, Errno> {
         Ok(self.devices.of(opened.meta.dev, opened.fd()?))
     }
 
-    /// Devices that cannot be asked for what they have in memory.
-    pub(crate) fn mute_devices(&self) -> Vec<(u32, u32)> {
-        self.devices.mute()
+    /// Returns the major and minor numbers of the devices on which reads cannot be asked not to
+    /// wait.
+    pub(crate) fn devices_without_nowait(&self) -> Vec<(u32, u32)> {
+        self.devices.without_nowait()
     }
 }
 
-/// A device as the pool counts it.
-fn on(dev: u64) -> Resource {
+/// Returns the pool resource of a device number.
+fn device_resource(dev: u64) -> Resource {
     Resource::Device(dev)
 }

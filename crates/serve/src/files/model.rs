@@ -1,35 +1,35 @@
-//! The ways of reading files, by name.
+//! The I/O models of the server, by name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A way of reading files. The caches are [`Model::Auto`]'s; the others make the same calls for every request, so that what is compared
-/// is the calls.
+/// An I/O model: which calls open and read files, and on which thread. Only [`Model::Auto`] caches
+/// files; the others make the same calls for every request, so a comparison measures the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Model {
-    /// What is in memory on the worker, the rest by the pool, and files are kept open.
+    /// The worker reads cached data, the pool the rest, and files are kept open.
     #[default]
     Auto,
-    /// open, fstat, read on the worker, whoever has to wait for that.
+    /// The worker opens, stats and reads, and blocks while the disk is busy.
     Sync,
-    /// The worker does what does not have to wait, the pool the rest.
+    /// The worker makes the calls that need not wait, the pool the others.
     Nowait,
-    /// The pool does everything.
+    /// The pool makes all calls.
     Pool,
-    /// The runtime's files: a hand-off to its pool for each call.
+    /// tokio's files: a hand-off to its blocking pool for each call.
     Tokio,
-    /// open and fstat on the worker, sendfile for the rest.
+    /// The worker opens and stats; sendfile(2) sends the content.
     Sendfile,
-    /// io_uring: a ring for each worker.
+    /// io_uring, with a ring for each worker.
     Uring,
 }
 
 impl Model {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 7] =
         [Self::Auto, Self::Sync, Self::Nowait, Self::Pool, Self::Tokio, Self::Sendfile, Self::Uring];
 
-    /// Their names, in the same order.
+    /// The names of [`ALL`](Self::ALL), in the same order.
     pub const NAMES: [&'static str; Self::ALL.len()] = {
         let mut names = [""; Self::ALL.len()];
         let mut at = 0;
@@ -40,7 +40,7 @@ impl Model {
         names
     };
 
-    /// Its name.
+    /// Returns the name of the model.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl fmt::Display for Model {
     }
 }
 
-/// No model has that name.
+/// The error for a name that no model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownModel;
 

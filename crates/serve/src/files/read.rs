@@ -1,4 +1,4 @@
-//! Reading a range of an open file, step by step: what can be sent now, or what has to be waited for.
+//! Reads a range of an open file step by step: each step yields bytes at once or a future of them.
 
 use std::future::Future;
 use std::ops::Range;
@@ -14,76 +14,82 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::sleep;
 
 use super::device::Device;
-use super::fetch::{fill, read_all, read_whole};
-use super::opened::Change;
-use super::{Failure, Files, Model, Opened, Source, on};
-use crate::conn::chunk::{Buffers, Chunk, Lent, Origin, PART_BYTES, Part, Parts};
-use crate::conn::outbox::{Load, Outbox};
+use super::fetch::{fill, read_range, read_whole};
+use super::open_file::FileChange;
+use super::{BodySource, FileError, FileIo, Model, OpenFile, device_resource};
+use crate::conn::chunk::{
+    Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment, WorkerBuffer, WorkerBuffers,
+};
+use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 
-/// From this many bytes on, sendfile(2) may be cheaper than a copy in the same writev(2) as the headers.
-pub(crate) const SEND_BYTES: u64 = 32 << 10;
-/// What a thread of the pool reads at once where each read is a question to somebody else.
-pub(crate) const POOL_BYTES: u64 = 256 << 10;
-/// What it reads at once on a disk of this machine for a worker that reads what is in memory itself: the kernel has read ahead then. The less
-/// it copies, the sooner a worker that shares its processor has that again.
-const FIRST_BYTES: u64 = 16 << 10;
-/// What is held back of a file of which parts are sent, until the client has acknowledged them.
-const HELD_BYTES: u64 = 4 << 10;
-/// How often that is looked at, at first and in the end.
-const PAUSE_MIN: Duration = Duration::from_millis(1);
-const PAUSE_MAX: Duration = Duration::from_millis(32);
-/// A file that changed so shortly ago may be changing now: its bytes are copied and then checked, which sendfile(2) cannot do.
+/// The size from which sendfile(2) may cost less than copying into the writev(2) of the headers.
+pub(crate) const SENDFILE_BYTES_MIN: u64 = 32 << 10;
+/// The bytes of one pool read on a filesystem where each read is a request to a server.
+pub(crate) const POOL_READ_BYTES: u64 = 256 << 10;
+/// The bytes of one pool read on a local disk, for a worker that reads cached data itself: the
+/// kernel has read ahead by then. The shorter the copy, the sooner a worker on the same processor
+/// runs again.
+const POOL_LOCAL_READ_BYTES: u64 = 16 << 10;
+/// The end of a file sent with sendfile(2) that is held back until the client has acknowledged the
+/// rest.
+const HELD_BACK_BYTES: u64 = 4 << 10;
+/// The initial and the final interval of polling for the acknowledgement.
+const ACK_POLL_MIN: Duration = Duration::from_millis(1);
+const ACK_POLL_MAX: Duration = Duration::from_millis(32);
+/// A file that changed within this time may still be changing: its bytes are copied and then
+/// checked, which sendfile(2) cannot do.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Of what was read last, to be found again in a file that has become longer.
+/// Bytes of the last read that are kept, to be compared in a file that has grown.
 const TAIL_BYTES: usize = 64;
 
-type Waiting = Pin<Box<dyn Future<Output = Result<Bytes, Failure>>>>;
+type RangeReadFuture = Pin<Box<dyn Future<Output = Result<Bytes, FileError>>>>;
 
-/// What comes next of a range.
-pub(crate) enum Step {
-    /// These bytes.
-    Now(Chunk, Source),
-    /// Bytes that have to be waited for.
-    Later(Waiting, Source, Load),
-    /// Some have been read, and so long has it taken: they are sent with those that come next.
-    More,
+/// The next step of a range.
+pub(crate) enum ReadStep {
+    /// Bytes that can be sent now.
+    Ready(Chunk, BodySource),
+    /// A read that has to wait.
+    Pending(RangeReadFuture, BodySource, SendCharge),
+    /// The worker's time is used up after part of a piece: the part is sent with the rest of the
+    /// piece.
+    Partial,
 }
 
-/// A range of a file on its way out.
-pub(crate) struct Reader {
-    pub(crate) files: Rc<Files>,
-    pub(crate) opened: Opened,
+/// The state of reading a range of a file for a response.
+pub(crate) struct RangeReader {
+    pub(crate) files: Rc<FileIo>,
+    pub(crate) opened: OpenFile,
     pub(crate) at: u64,
     pub(crate) end: u64,
-    /// Where the connection sends parts of this file itself.
-    pub(crate) parts: Option<Parts>,
+    /// The queue of file segments that the connection sends itself; `None` if it cannot.
+    pub(crate) sendfile_queue: Option<SendfileQueue>,
     pub(crate) client: u64,
-    /// Whether a part was handed out.
+    /// Whether a file segment was queued.
     pub(crate) has_sent: bool,
-    /// Whether nothing of this response was read before this range.
+    /// Whether this is the first range of the response.
     pub(crate) is_first: bool,
-    /// The last bytes that were read, and where they end: what has been sent of a file that grows.
+    /// The last bytes that were read: the sent end of a file that grows.
     pub(crate) tail: Tail,
-    /// What has been read and not been taken: a buffer, and how much of it.
-    pub(crate) begun: Option<(Lent, usize)>,
-    /// What was waited for and has not been taken, and where it came from.
-    pub(crate) arrived: Option<Arrived>,
+    /// A partially filled buffer, and its filled length.
+    pub(crate) partial: Option<(WorkerBuffer, usize)>,
+    /// The rest of a completed read that has not been sent.
+    pub(crate) completed: Option<CompletedRead>,
     /// The count of unsent bytes of the connection.
-    pub(crate) outbox: Outbox,
-    /// Bytes that the next piece may have.
-    pub(crate) most: usize,
+    pub(crate) send_budget: ConnectionSendBudget,
+    /// The maximum bytes of the next piece.
+    pub(crate) bytes_max: usize,
 }
 
-/// Bytes that were waited for.
+/// The bytes of a read that had to wait, and their source.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct CompletedRead {
     bytes: Bytes,
-    load: Load,
-    source: Source,
+    load: SendCharge,
+    source: BodySource,
 }
 
-/// The end of what was read.
+/// The last bytes that were read, and their end offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
     end: u64,
@@ -98,7 +104,7 @@ impl Default for Tail {
 }
 
 impl Tail {
-    /// Of `bytes`, which end at `end`.
+    /// Returns the tail of `bytes`, which end at the offset `end`.
     fn of(bytes: &[u8], end: u64) -> Self {
         let last = bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
         let mut tail = Self { end, len: last.len(), ..Self::default() };
@@ -106,8 +112,8 @@ impl Tail {
         tail
     }
 
-    /// Whether the file still has it.
-    fn is_in(&self, opened: &Opened) -> Result<bool, Failure> {
+    /// Returns whether the file still has these bytes at their offset.
+    fn is_in(&self, opened: &OpenFile) -> Result<bool, FileError> {
         let mut now = [0; TAIL_BYTES];
         let (Some(room), Some(then)) = (now.get_mut(..self.len), self.bytes.get(..self.len)) else {
             return Ok(false);
@@ -118,271 +124,289 @@ impl Tail {
     }
 }
 
-impl Reader {
-    /// The same for another range.
+impl RangeReader {
+    /// Creates a reader for another range of the same file.
     pub(crate) fn range(&self, range: Range<u64>, is_first: bool) -> Self {
         Self {
             files: Rc::clone(&self.files),
             opened: self.opened.clone(),
             at: range.start,
             end: range.end,
-            parts: self.parts.clone(),
+            sendfile_queue: self.sendfile_queue.clone(),
             client: self.client,
             has_sent: false,
             is_first,
             tail: Tail::default(),
-            begun: None,
-            arrived: None,
-            outbox: self.outbox.clone(),
-            most: usize::MAX,
+            partial: None,
+            completed: None,
+            send_budget: self.send_budget.clone(),
+            bytes_max: usize::MAX,
         }
     }
 
-    /// Whether the next piece takes no more memory than is counted already.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.arrived.is_some() || self.begun.is_some()
+    /// Returns whether the next piece is already in memory, and counted.
+    pub(crate) fn has_buffered(&self) -> bool {
+        self.completed.is_some() || self.partial.is_some()
     }
 
-    /// Bytes to come.
+    /// Returns the bytes that remain.
     pub(crate) fn left(&self) -> u64 {
         self.end.saturating_sub(self.at)
     }
 
-    /// Returns the next step, of at most `most` bytes. The range must have bytes left.
-    pub(crate) fn step(&mut self, most: usize) -> Result<Step, Failure> {
-        self.most = most;
-        let step = match self.arrived.take() {
-            Some(arrived) => self.take_arrived(arrived),
+    /// Returns the next step, of at bytes_max `bytes_max` bytes. The range must have bytes left.
+    pub(crate) fn step(&mut self, bytes_max: usize) -> Result<ReadStep, FileError> {
+        self.bytes_max = bytes_max;
+        let step = match self.completed.take() {
+            Some(completed) => self.take_completed(completed),
             None => self.read()?,
         };
-        if let Step::Now(chunk, _) = &step {
+        if let ReadStep::Ready(chunk, _) = &step {
             self.at += chunk.remaining() as u64;
         }
         Ok(step)
     }
 
-    fn read(&mut self) -> Result<Step, Failure> {
+    fn read(&mut self) -> Result<ReadStep, FileError> {
         match self.files.model {
-            Model::Sync => self.read_here(),
-            Model::Sendfile => match &self.parts {
-                Some(_) => self.hand_out(self.left()),
-                None => self.read_here(),
+            Model::Sync => self.read_blocking(),
+            Model::Sendfile => match &self.sendfile_queue {
+                Some(_) => self.sendfile(self.left()),
+                None => self.read_blocking(),
             },
             Model::Tokio => Ok(self.read_by_tokio()),
             Model::Pool => self.read_by_pool(),
-            Model::Nowait => self.read_at_once(),
+            Model::Nowait => self.read_nowait(),
             Model::Uring => self.read_by_ring(),
-            Model::Auto => self.adapt(),
+            Model::Auto => self.read_adaptive(),
         }
     }
 
-    /// `bytes`, which were waited for, are what comes next.
-    pub(crate) fn arrived(&mut self, bytes: Bytes, source: Source, load: Load) -> Result<(), Failure> {
-        self.note(&bytes)?;
-        self.arrived = Some(Arrived { bytes, load, source });
+    /// Completes a pending read: `bytes` are the next bytes of the range.
+    pub(crate) fn complete(
+        &mut self,
+        bytes: Bytes,
+        source: BodySource,
+        load: SendCharge,
+    ) -> Result<(), FileError> {
+        self.verify_unchanged(&bytes)?;
+        self.completed = Some(CompletedRead { bytes, load, source });
         Ok(())
     }
 
-    fn take_arrived(&mut self, mut arrived: Arrived) -> Step {
-        let most = self.files.way.write_bytes().min(Buffers::BYTES).min(self.most);
-        let bytes = arrived.bytes.split_to(most.min(arrived.bytes.len()));
-        let (load, source) = (arrived.load.split(bytes.len()), arrived.source);
-        self.arrived = Some(arrived).filter(|arrived| !arrived.bytes.is_empty());
-        Step::Now(Chunk::Bytes { bytes, _load: Some(load) }, source)
+    fn take_completed(&mut self, mut completed: CompletedRead) -> ReadStep {
+        let bytes_max = self.files.send_costs.write_bytes().min(WorkerBuffers::BYTES).min(self.bytes_max);
+        let bytes = completed.bytes.split_to(bytes_max.min(completed.bytes.len()));
+        let (load, source) = (completed.load.split(bytes.len()), completed.source);
+        self.completed = Some(completed).filter(|completed| !completed.bytes.is_empty());
+        ReadStep::Ready(Chunk::Bytes { bytes, _charge: Some(load) }, source)
     }
 
     /// Returns a pending step, whose `len` bytes count as unsent bytes from the start of the wait.
-    fn later(&self, waiting: Waiting, source: Source, len: usize) -> Step {
-        Step::Later(waiting, source, self.outbox.load(len))
+    fn pending(&self, waiting: RangeReadFuture, source: BodySource, len: usize) -> ReadStep {
+        ReadStep::Pending(waiting, source, self.send_budget.charge(len))
     }
 
-    /// Takes note of `bytes`, which were just read from `at` on, if they and those before are of
-    /// one content: the file has not changed since it was opened, or it has become longer, or its
-    /// inode has changed, and what was read last is still there. For the inode that is a second
-    /// look: a program may have written to the file and set back its modification time.
-    fn note(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    /// Verifies that `bytes`, just read from `at` on, and the bytes before them belong to one
+    /// content: the file is unchanged since it was opened; or it has grown or its inode has
+    /// changed, and the last bytes read are still in place. For an inode change the comparison is a
+    /// safeguard: a program may have written to the file and set the mtime back.
+    fn verify_unchanged(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let right = match self.opened.change()? {
-            Change::None => true,
-            Change::Inode if self.tail.len == 0 => true,
-            Change::Grown if self.tail.len == 0 => !self.is_first || self.opened.may_have_grown(),
-            Change::Inode | Change::Grown => self.tail.is_in(&self.opened)?,
-            Change::Bytes => false,
+            FileChange::Unchanged => true,
+            FileChange::Inode if self.tail.len == 0 => true,
+            FileChange::Grown if self.tail.len == 0 => !self.is_first || self.opened.may_be_growing(),
+            FileChange::Inode | FileChange::Grown => self.tail.is_in(&self.opened)?,
+            FileChange::Content => false,
         };
         self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
-        if right && !bytes.is_empty() { Ok(()) } else { Err(Failure::Changed) }
+        if right && !bytes.is_empty() { Ok(()) } else { Err(FileError::Changed) }
     }
 
-    /// Large files in memory go by whichever way has been cheaper here; what is not in memory is read by the pool.
-    fn adapt(&mut self) -> Result<Step, Failure> {
-        if self.begun.is_some() {
-            return self.read_at_once();
+    /// Reads as [`Model::Auto`] does: large cached files by the method with the lower estimated
+    /// cost, uncached data by the pool.
+    fn read_adaptive(&mut self) -> Result<ReadStep, FileError> {
+        if self.partial.is_some() {
+            return self.read_nowait();
         }
         let (left, device) = (self.left(), self.files.device(&self.opened)?);
-        if self.has_sent && left <= HELD_BYTES {
-            return Ok(self.hold_back());
+        if self.has_sent && left <= HELD_BACK_BYTES {
+            return Ok(self.read_after_ack());
         }
-        if left < SEND_BYTES || !device.is_local {
-            return self.read_at_once();
+        if left < SENDFILE_BYTES_MIN || !device.is_local {
+            return self.read_nowait();
         }
-        let may_send = self.parts.is_some() && self.is_settled();
-        if may_send && self.files.way.sends() {
-            let windows = [PART_BYTES as u64, POOL_BYTES].map(|bytes| bytes.min(left - HELD_BYTES));
+        let may_send = self.sendfile_queue.is_some() && self.is_settled();
+        if may_send && self.files.send_costs.prefers_sendfile() {
+            let windows =
+                [SEGMENT_BYTES as u64, POOL_READ_BYTES].map(|bytes| bytes.min(left - HELD_BACK_BYTES));
             let fd = self.opened.fd()?;
             if let Some(window) = windows.into_iter().find(|window| device.has_cached(fd, self.at, *window)) {
-                return self.hand_out_watched(window);
+                return self.sendfile_watched(window);
             }
         }
-        // A read that fails for not having to wait costs ten times one that succeeds.
-        if device.knows_cached() && !device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
+        // A nowait read that fails costs ten times one that succeeds.
+        if device.can_query_cache() && !device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
             return self.read_by_pool();
         }
-        self.read_at_once()
+        self.read_nowait()
     }
 
-    /// Whether the file has been as it is for a while.
+    /// Returns whether the file has not changed for a while.
     fn is_settled(&self) -> bool {
         self.opened.is_settled(SystemTime::now(), SETTLED)
     }
 
-    /// The end of a range of which parts were sent. Until the client has acknowledged those, their bytes are the file's, and change with
-    /// it: so the end goes last, and only if the file is still what it was. What came before is not all of the response otherwise.
-    fn hold_back(&self) -> Step {
-        let (parts, opened, files) = (self.parts.clone(), self.opened.clone(), Rc::clone(&self.files));
+    /// Reads the end of a range whose start was sent with sendfile(2). Until the client has
+    /// acknowledged those bytes they are the file's pages, and change with it. So the end is sent
+    /// last, and only if the file is unchanged; otherwise the response stays incomplete.
+    fn read_after_ack(&self) -> ReadStep {
+        let (sendfile_queue, opened, files) =
+            (self.sendfile_queue.clone(), self.opened.clone(), Rc::clone(&self.files));
         let (at, len, client) = (self.at, self.left() as usize, self.client);
         let waiting = Box::pin(async move {
-            let mut pause = PAUSE_MIN;
-            while parts.as_ref().is_some_and(|parts| !parts.are_out().unwrap_or(true)) {
+            let mut pause = ACK_POLL_MIN;
+            while sendfile_queue
+                .as_ref()
+                .is_some_and(|sendfile_queue| !sendfile_queue.is_acknowledged().unwrap_or(true))
+            {
                 sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+                pause = (pause * 2).min(ACK_POLL_MAX);
             }
-            if !opened.is_unwritten()? {
-                return Err(Failure::Changed);
+            if !opened.is_content_unchanged()? {
+                return Err(FileError::Changed);
             }
-            let device = on(opened.meta.dev);
-            files.pool.run(client, device, move || read_all(&opened, at, len)).await?
+            let device = device_resource(opened.meta.dev);
+            files.pool.run(client, device, move || read_range(&opened, at, len)).await?
         });
-        self.later(waiting, Source::Sendfile, len)
+        self.pending(waiting, BodySource::Sendfile, len)
     }
 
-    fn hand_out_watched(&mut self, bytes: u64) -> Result<Step, Failure> {
-        if let Some(parts) = self.parts.as_ref().filter(|_| !self.has_sent) {
-            parts.watch();
+    fn sendfile_watched(&mut self, bytes: u64) -> Result<ReadStep, FileError> {
+        if let Some(sendfile_queue) = self.sendfile_queue.as_ref().filter(|_| !self.has_sent) {
+            sendfile_queue.watch_acknowledgement();
         }
         self.has_sent = true;
-        self.hand_out(bytes)
+        self.sendfile(bytes)
     }
 
-    fn hand_out(&self, bytes: u64) -> Result<Step, Failure> {
-        if !self.opened.is_unwritten()? {
-            return Err(Failure::Changed);
+    fn sendfile(&self, bytes: u64) -> Result<ReadStep, FileError> {
+        if !self.opened.is_content_unchanged()? {
+            return Err(FileError::Changed);
         }
-        let bytes = bytes.min(PART_BYTES as u64) as usize;
-        let part = Part { from: Origin::File(self.opened.clone()), offset: self.at, bytes };
-        let parts = self.parts.as_ref().ok_or(Failure::Changed)?;
-        Ok(Step::Now(parts.hand_out(part), Source::Sendfile))
+        let bytes = bytes.min(SEGMENT_BYTES as u64) as usize;
+        let segment =
+            SendfileSegment { from: SegmentSource::File(self.opened.clone()), offset: self.at, bytes };
+        let sendfile_queue = self.sendfile_queue.as_ref().ok_or(FileError::Changed)?;
+        Ok(ReadStep::Ready(sendfile_queue.push(segment), BodySource::Sendfile))
     }
 
     fn room(&self) -> usize {
-        self.left().min(Buffers::BYTES as u64).min(self.most as u64) as usize
+        self.left().min(WorkerBuffers::BYTES as u64).min(self.bytes_max as u64) as usize
     }
 
-    /// A buffer for the next piece. The end of a file has one of the usual size, which is at hand.
-    fn lend(&self) -> Lent {
-        self.files.buffers.lend(self.most.min(Buffers::BYTES), &self.outbox)
+    /// Takes a buffer for the next piece. The end of a file gets one of the usual size, which is
+    /// pooled.
+    fn take_buffer(&self) -> WorkerBuffer {
+        self.files.buffers.take(self.bytes_max.min(WorkerBuffers::BYTES), &self.send_budget)
     }
 
-    /// On this thread, whether or not it has to wait.
-    fn read_here(&mut self) -> Result<Step, Failure> {
+    /// Reads on this thread, even if the read waits.
+    fn read_blocking(&mut self) -> Result<ReadStep, FileError> {
         let room = self.room();
-        let mut lent = self.lend();
+        let mut lent = self.take_buffer();
         let bytes = lent.room().get_mut(..room).unwrap_or_default();
         let fd = self.opened.fd()?;
         let read = retry_on_intr(|| rustix::io::pread(fd, &mut *bytes, self.at))?;
-        self.take(lent, read)
+        self.ready(lent, read)
     }
 
-    /// On this thread what does not have to wait, the rest by the pool.
-    fn read_at_once(&mut self) -> Result<Step, Failure> {
+    /// Reads cached data on this thread, other data by the pool.
+    fn read_nowait(&mut self) -> Result<ReadStep, FileError> {
         let device = self.files.device(&self.opened)?;
         if device.in_memory {
-            return self.read_here();
+            return self.read_blocking();
         }
         if !device.is_local {
-            // Also what is in memory may be asked about.
+            // A network filesystem may ask its server about cached data as well.
             return self.read_by_pool();
         }
-        if device.can_tell.get()
-            && let Some(step) = self.read_more(&device)?
+        if device.supports_nowait.get()
+            && let Some(step) = self.try_read_nowait(&device)?
         {
             return Ok(step);
         }
-        if !device.can_tell.get() && device.has_cached(self.opened.fd()?, self.at, self.room() as u64) {
-            return self.read_here();
+        if !device.supports_nowait.get() && device.has_cached(self.opened.fd()?, self.at, self.room() as u64)
+        {
+            return self.read_blocking();
         }
         self.read_by_pool()
     }
 
-    /// Reads as much as a worker is to in one go, unless that would have to wait or nobody can tell.
-    fn read_more(&mut self, device: &Device) -> Result<Option<Step>, Failure> {
+    /// Reads one slice of a piece without waiting; `None` if the read would wait or the device does
+    /// not support such reads.
+    fn try_read_nowait(&mut self, device: &Device) -> Result<Option<ReadStep>, FileError> {
         let (left, room) = (self.left(), self.room());
-        let (mut lent, filled) = self.begun.take().unwrap_or_else(|| (self.lend(), 0));
-        let most = if left < SEND_BYTES { room } else { self.files.way.read_bytes() };
-        let bytes = lent.room().get_mut(filled..room.min(filled + most)).unwrap_or_default();
+        let (mut lent, filled) = self.partial.take().unwrap_or_else(|| (self.take_buffer(), 0));
+        let bytes_max = if left < SENDFILE_BYTES_MIN { room } else { self.files.send_costs.read_bytes() };
+        let bytes = lent.room().get_mut(filled..room.min(filled + bytes_max)).unwrap_or_default();
         let (wanted, start) = (bytes.len(), Instant::now());
         let read = match read_at_once(self.opened.fd()?, bytes, self.at + filled as u64)? {
             AtOnce::Read(read) => read,
             AtOnce::Waits => 0,
             AtOnce::Unknown => {
-                device.can_tell.set(false);
+                device.supports_nowait.set(false);
                 0
             }
         };
-        self.files.way.copied(start.elapsed(), read);
+        self.files.send_costs.record_read(start.elapsed(), read);
         match filled + read {
             0 => Ok(None),
             filled if read == wanted && filled < room => {
-                self.begun = Some((lent, filled));
-                Ok(Some(Step::More))
+                self.partial = Some((lent, filled));
+                Ok(Some(ReadStep::Partial))
             }
-            filled => self.take(lent, filled).map(Some),
+            filled => self.ready(lent, filled).map(Some),
         }
     }
 
-    fn take(&mut self, mut lent: Lent, read: usize) -> Result<Step, Failure> {
+    fn ready(&mut self, mut lent: WorkerBuffer, read: usize) -> Result<ReadStep, FileError> {
         lent.set_len(read);
-        self.note(lent.bytes())?;
-        Ok(Step::Now(Chunk::Lent { buffer: lent, start: 0 }, Source::Hit))
+        self.verify_unchanged(lent.bytes())?;
+        Ok(ReadStep::Ready(Chunk::Pooled { buffer: lent, start: 0 }, BodySource::Hit))
     }
 
-    fn read_by_pool(&self) -> Result<Step, Failure> {
+    fn read_by_pool(&self) -> Result<ReadStep, FileError> {
         let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
         let device = files.device(&opened)?;
-        let worker_reads = files.model != Model::Pool && (device.can_tell.get() || device.knows_cached());
-        let most = pool_bytes(device.is_local, worker_reads);
-        let (at, len, client) = (self.at, self.left().min(most).min(self.most as u64) as usize, self.client);
-        let resource = on(opened.meta.dev);
-        let spare = files.pool.spare().clone();
-        let read = move || spare.filled(len, |room| fill(&opened, at, room));
+        let worker_reads =
+            files.model != Model::Pool && (device.supports_nowait.get() || device.can_query_cache());
+        let bytes_max = pool_read_bytes(device.is_local, worker_reads);
+        let (at, len, client) =
+            (self.at, self.left().min(bytes_max).min(self.bytes_max as u64) as usize, self.client);
+        let resource = device_resource(opened.meta.dev);
+        let read_buffers = files.pool.read_buffers().clone();
+        let read = move || read_buffers.filled(len, |room| fill(&opened, at, room));
         let waiting = Box::pin(async move { files.pool.run(client, resource, read).await? });
-        Ok(self.later(waiting, Source::Pool, len))
+        Ok(self.pending(waiting, BodySource::Pool, len))
     }
 
-    fn read_by_ring(&self) -> Result<Step, Failure> {
+    fn read_by_ring(&self) -> Result<ReadStep, FileError> {
         let Some(ring) = self.files.ring.clone() else { return self.read_by_pool() };
         let (opened, at, len) = (self.opened.clone(), self.at, self.room());
         let waiting = Box::pin(async move {
-            let file = Arc::clone(opened.held()?);
+            let file = Arc::clone(opened.shared_fd()?);
             let (mut bytes, read) = ring.read(file, at, vec![0; len]).await;
             bytes.truncate(read?);
             Ok(bytes.into())
         });
-        Ok(self.later(waiting, Source::Pool, len))
+        Ok(self.pending(waiting, BodySource::Pool, len))
     }
 
-    fn read_by_tokio(&self) -> Step {
+    fn read_by_tokio(&self) -> ReadStep {
         let (opened, at, len) = (self.opened.clone(), self.at, self.room());
         let waiting = Box::pin(async move {
-            let broken = |_error| Failure::Changed;
+            let broken = |_error| FileError::Changed;
             let file = opened.fd()?.try_clone_to_owned().map_err(broken)?;
             let mut file = tokio::fs::File::from_std(file.into());
             file.seek(std::io::SeekFrom::Start(at)).await.map_err(broken)?;
@@ -390,39 +414,44 @@ impl Reader {
             file.read_exact(&mut bytes).await.map_err(broken)?;
             Ok(bytes.into())
         });
-        self.later(waiting, Source::Pool, len)
+        self.pending(waiting, BodySource::Pool, len)
     }
 }
 
-/// What a thread of the pool reads at once, of a disk of this machine or not, for a worker that can read what is in memory itself or not.
-pub(crate) fn pool_bytes(is_local: bool, worker_reads: bool) -> u64 {
+/// Returns the bytes of one pool read, by whether the disk is local and whether the worker can read
+/// cached data itself.
+pub(crate) fn pool_read_bytes(is_local: bool, worker_reads: bool) -> u64 {
     match (is_local, worker_reads) {
-        (false, _) => POOL_BYTES,
-        (true, false) => Buffers::BYTES as u64,
-        (true, true) => FIRST_BYTES,
+        (false, _) => POOL_READ_BYTES,
+        (true, false) => WorkerBuffers::BYTES as u64,
+        (true, true) => POOL_LOCAL_READ_BYTES,
     }
 }
 
-impl Files {
-    /// All bytes of `opened`, which is short, and where they came from.
-    pub(crate) async fn read_short(&self, opened: &Opened, client: u64) -> Result<(Bytes, Source), Failure> {
+impl FileIo {
+    /// Reads the content of the small file `opened`. Returns it with its source.
+    pub(crate) async fn read_small_body(
+        &self,
+        opened: &OpenFile,
+        client: u64,
+    ) -> Result<(Bytes, BodySource), FileError> {
         let len = usize::try_from(opened.len()).unwrap_or(usize::MAX);
         let device = self.device(opened)?;
-        if device.is_local && device.can_tell.get() && !device.in_memory {
+        if device.is_local && device.supports_nowait.get() && !device.in_memory {
             let mut bytes = vec![0; len];
             match read_at_once(opened.fd()?, &mut bytes, 0)? {
-                AtOnce::Read(read) if read == len && opened.is_still()? => {
-                    return Ok((bytes.into(), Source::Hit));
+                AtOnce::Read(read) if read == len && opened.is_same_content()? => {
+                    return Ok((bytes.into(), BodySource::Hit));
                 }
-                AtOnce::Unknown => device.can_tell.set(false),
+                AtOnce::Unknown => device.supports_nowait.set(false),
                 AtOnce::Read(_) | AtOnce::Waits => {}
             }
         }
         if device.is_local && device.has_cached(opened.fd()?, 0, len as u64) {
-            return Ok((read_whole(opened)?, Source::Hit));
+            return Ok((read_whole(opened)?, BodySource::Hit));
         }
         let opened = opened.clone();
-        let read = self.pool.run(client, on(opened.meta.dev), move || read_whole(&opened));
-        Ok((read.await??, Source::Pool))
+        let read = self.pool.run(client, device_resource(opened.meta.dev), move || read_whole(&opened));
+        Ok((read.await??, BodySource::Pool))
     }
 }

@@ -1,12 +1,12 @@
-//! A site's directory, and which directory that is by now: deployments remove it and make it again,
-//! or point a symbolic link elsewhere.
+//! A site's root directory, reopened when its path resolves to another directory: deployments
+//! remove it and make it again, or point a symbolic link elsewhere.
 //!
 //! ```text
-//! worker: View (its own copy, renewed when it is too old) ──> Followed (shared) ──> Root (open)
+//! worker: View (its own copy, renewed when it is too old) ──> SiteRoot (shared) ──> Root (open)
 //! ```
-//! Owns: opening the directory by its path, finding out that the path leads elsewhere or nowhere, and
-//! the messages about that. Does not own: when the path is looked at (`worker::roots`), the cache of
-//! files below.
+//! Owns: opening the directory by its path, detecting that the path resolves elsewhere or nowhere,
+//! and the messages about that. Does not own: when the path is looked up (`worker::roots`), and the
+//! cache of files below.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,21 @@ use fathom_io::beneath::{Beneath, Links, Patience};
 use fathom_io::offer::is_local;
 use fathom_io::sys::fs_magic;
 
-/// linux/magic.h. Its files are on other filesystems, most of them local; one that makes opens wait
-/// is found out.
+/// The magic number of overlayfs (linux/magic.h). Its files are on other filesystems, most of them
+/// local. A layer on which opens wait is detected at run time.
 const OVERLAY: i64 = 0x794C_7630;
-/// Least time between two lines about one directory.
+/// The minimum time between two log lines about one directory.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
-/// An open directory that is served, for as many workers as there are.
+/// An open root directory, shared by all workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     pub(crate) beneath: Arc<Beneath>,
     pub(crate) dev: u64,
-    /// Tells roots apart, also those that a path led to one after the other.
+    /// A number that is unique in this process, also among the roots that one path resolved to over
+    /// time.
     pub(crate) number: usize,
-    /// Whether opening a file may be tried on the worker.
+    /// Whether the worker may try to open files itself.
     pub(crate) is_local: bool,
 }
 
@@ -47,87 +48,89 @@ impl Root {
     }
 }
 
-/// A number that no other root has.
+/// Returns a number that no other root has.
 fn next_number() -> usize {
     static ROOTS: AtomicUsize = AtomicUsize::new(0);
     ROOTS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The directory at the path of a site, opened anew when the path leads to another one.
+/// The root directory of a site, reopened when its path resolves to another directory.
 #[derive(Debug)]
-pub(crate) struct Followed {
-    /// As configured, for messages.
-    named: PathBuf,
+pub(crate) struct SiteRoot {
+    /// The path as configured, for messages.
+    configured_path: PathBuf,
     path: PathBuf,
     links: Links,
     number: usize,
-    /// Whether looking asks no server, as far as the directory tells that was there last.
+    /// Whether a lookup of the path asks no server, judged by the last directory there.
     is_local: AtomicBool,
     /// Whether a background lookup of the path, one that no request waits for, is in progress.
-    looking: AtomicBool,
-    state: Mutex<State>,
-    /// How often `state.root` has changed. Written with the lock held; a worker that sees a new
-    /// number takes the lock to see the rest.
-    changes: AtomicUsize,
+    refresh_in_progress: AtomicBool,
+    state: Mutex<SiteRootState>,
+    /// The number of changes of `state.root`. Written with the lock held; a worker that sees a new
+    /// number takes the lock to read the root.
+    generation: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct State {
-    /// The directory, or why there is none.
+struct SiteRootState {
+    /// The directory, or the error of opening it.
     root: Result<Root, Errno>,
-    /// Whether the last line about it said that it is gone, and when that was.
-    said_gone: bool,
-    said: Option<Instant>,
+    /// Whether the last log line said that the directory is gone, and the time of that line.
+    reported_gone: bool,
+    reported_at: Option<Instant>,
 }
 
-impl Followed {
+impl SiteRoot {
     /// Opens the directory `path`.
     pub(crate) fn open(path: &Path, links: Links) -> Result<Self, Errno> {
         let root = Root::open(path, links)?;
-        let state = State { root: Ok(root.clone()), said_gone: false, said: None };
+        let state = SiteRootState { root: Ok(root.clone()), reported_gone: false, reported_at: None };
         Ok(Self {
-            named: path.to_owned(),
-            path: anchored(path, &root.beneath),
+            configured_path: path.to_owned(),
+            path: resolve_anchored(path, &root.beneath),
             links,
             number: root.number,
             is_local: AtomicBool::new(root.is_local),
-            looking: AtomicBool::new(false),
+            refresh_in_progress: AtomicBool::new(false),
             state: Mutex::new(state),
-            changes: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
         })
     }
 
-    /// Tells sites' directories apart.
+    /// Returns a number that is unique among the sites' roots.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Whether looking asks no server, as far as is known.
+    /// Returns whether a lookup of the path asks no server, as far as is known.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local.load(Ordering::Relaxed)
     }
 
-    /// How often it has changed.
-    pub(crate) fn changes(&self) -> usize {
-        self.changes.load(Ordering::Acquire)
+    /// Returns the number of changes of the directory so far.
+    pub(crate) fn generation(&self) -> usize {
+        // Pairs with the Release in `change`. A worker that sees the new number reads the root
+        // under the lock, which orders that read by itself.
+        self.generation.load(Ordering::Acquire)
     }
 
-    /// The directory as of the last look at it, or why there is none; and how often it had changed.
+    /// Returns the directory as of the last lookup, or its error, and the generation.
     pub(crate) fn current(&self) -> (Result<Root, Errno>, usize) {
         let state = self.state();
-        (state.root.clone(), self.changes())
+        (state.root.clone(), self.generation())
     }
 
-    /// Whether the path is known to lead where it led before, without waiting for a disk or a
-    /// server.
-    pub(crate) fn is_known_same(&self, root: &Root) -> bool {
+    /// Returns whether the path is known to resolve to `root` still, without waiting for a disk or
+    /// a server.
+    pub(crate) fn is_unchanged_nowait(&self, root: &Root) -> bool {
         root.is_local && root.beneath.is_at(&self.path, Patience::AtOnce) == Ok(Some(true))
     }
 
-    /// Looks where the path leads, and opens what is there if that is another directory. May wait,
-    /// without the lock: workers take it.
-    pub(crate) fn look(&self) {
-        let (known, changes) = self.current();
+    /// Looks the path up, and opens the directory there if it is another one. May wait, without the
+    /// lock, which workers take.
+    pub(crate) fn refresh(&self) {
+        let (known, generation) = self.current();
         let there = match &known {
             Ok(root) => root.beneath.is_at(&self.path, Patience::Wait),
             Err(_) => Ok(None),
@@ -138,80 +141,81 @@ impl Followed {
             Err(errno) => Err(errno),
         };
         match (&now, &known) {
-            // The cause is this process's or this moment's, and not the directory's.
+            // These errors are temporary or those of this process: the directory may be fine.
             (Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR), _) => {}
             (Err(now), Err(known)) if now == known => {}
-            _ => self.change(now, changes),
+            _ => self.change(now, generation),
         }
     }
 
     /// Begins a background lookup, one that no request waits for, or returns `None` if one is in
     /// progress: on a path where lookups hang, each further lookup would block one more thread.
-    pub(crate) fn look_unasked(self: &Arc<Self>) -> Option<Look> {
-        (!self.looking.swap(true, Ordering::Relaxed)).then(|| Look(Arc::clone(self)))
+    pub(crate) fn begin_background_refresh(self: &Arc<Self>) -> Option<BackgroundRefresh> {
+        (!self.refresh_in_progress.swap(true, Ordering::Relaxed)).then(|| BackgroundRefresh(Arc::clone(self)))
     }
 
-    /// Takes `now` for the directory, unless another look has found something since it had changed
-    /// `changes` times.
-    fn change(&self, now: Result<Root, Errno>, changes: usize) {
+    /// Stores `now` as the directory, unless another lookup has changed it since the generation
+    /// `generation`.
+    fn change(&self, now: Result<Root, Errno>, generation: usize) {
         let mut state = self.state();
-        if self.changes() != changes {
+        if self.generation() != generation {
             return;
         }
         if let Ok(root) = &now {
             self.is_local.store(root.is_local, Ordering::Relaxed);
         }
         state.root = now;
-        self.changes.fetch_add(1, Ordering::Release);
+        // Pairs with the Acquire in `generation`: the number is published after the root it counts.
+        self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Returns the message that the directory is gone or back, if one is due. At most one message
     /// is due per [`REPORT_EVERY`], and the last message always matches the final state.
     pub(crate) fn report(&self, now: Instant) -> Option<String> {
         let mut state = self.state();
-        let is_recent = state.said.is_some_and(|said| now.duration_since(said) < REPORT_EVERY);
-        if state.said_gone == state.root.is_err() || is_recent {
+        let is_recent =
+            state.reported_at.is_some_and(|reported_at| now.duration_since(reported_at) < REPORT_EVERY);
+        if state.reported_gone == state.root.is_err() || is_recent {
             return None;
         }
-        (state.said_gone, state.said) = (state.root.is_err(), Some(now));
-        let path = self.named.display();
+        (state.reported_gone, state.reported_at) = (state.root.is_err(), Some(now));
+        let path = self.configured_path.display();
         Some(match &state.root {
             Ok(_) => format!("'{path}' is there again and served"),
             Err(errno) => {
-                let cause = String::from_utf8_lossy(&fathom_text::words(*errno)).into_owned();
+                let cause = String::from_utf8_lossy(&fathom_text::strerror(*errno)).into_owned();
                 format!("cannot open '{path}': {cause}; requests are answered 503 until it is back")
             }
         })
     }
 
-    /// Nothing panics or waits while it is held.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Locks the state. No code panics or waits with the lock held.
+    fn state(&self) -> MutexGuard<'_, SiteRootState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A look to come, or under way.
+/// A background lookup that is scheduled or running.
 #[derive(Debug)]
-pub(crate) struct Look(Arc<Followed>);
+pub(crate) struct BackgroundRefresh(Arc<SiteRoot>);
 
-impl Look {
-    /// Looks.
+impl BackgroundRefresh {
+    /// Looks the path up.
     pub(crate) fn run(self) {
-        self.0.look();
+        self.0.refresh();
     }
 }
 
-impl Drop for Look {
+impl Drop for BackgroundRefresh {
     fn drop(&mut self) {
-        self.0.looking.store(false, Ordering::Relaxed);
+        self.0.refresh_in_progress.store(false, Ordering::Relaxed);
     }
 }
 
-/// `path` from the top, so that it still leads to the directory's place when the working directory
-/// has been replaced as well. Where only `path` itself leads to `root` (this process may not search
-/// what is above the working directory), `path`: it is looked up with what this process may do now,
-/// and it never may do less later.
-fn anchored(path: &Path, root: &Beneath) -> PathBuf {
+/// Returns `path` as an absolute path, so that it still resolves when the working directory has
+/// been replaced as well. Returns `path` itself if only that resolves to `root`, because this
+/// process may not search the directories above the working directory.
+fn resolve_anchored(path: &Path, root: &Beneath) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_default();
     match root.is_at(&absolute, Patience::Wait) {
         Ok(Some(true)) => absolute,
@@ -230,10 +234,10 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("dist");
         fs::create_dir(&path).unwrap();
-        let followed = Followed::open(&path, Links::Within).unwrap();
+        let followed = SiteRoot::open(&path, Links::Within).unwrap();
         let start = Instant::now();
         let said = |ms| {
-            followed.look();
+            followed.refresh();
             followed.report(start + Duration::from_millis(ms))
         };
         assert_eq!(said(0), None);
@@ -258,22 +262,25 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("dist");
         fs::create_dir(&path).unwrap();
-        let followed = Followed::open(&path, Links::Within).unwrap();
-        let (first, changes) = followed.current();
-        assert!(followed.is_known_same(first.as_ref().unwrap()));
-        followed.look();
-        assert_eq!(followed.changes(), changes);
+        let followed = SiteRoot::open(&path, Links::Within).unwrap();
+        let (first, generation) = followed.current();
+        assert!(followed.is_unchanged_nowait(first.as_ref().unwrap()));
+        followed.refresh();
+        assert_eq!(followed.generation(), generation);
         fs::rename(&path, top.path().join("old")).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(!followed.is_known_same(first.as_ref().unwrap()));
-        followed.look();
-        followed.look();
+        assert!(!followed.is_unchanged_nowait(first.as_ref().unwrap()));
+        followed.refresh();
+        followed.refresh();
         let (second, now) = followed.current();
-        assert_eq!(now, changes + 1);
+        assert_eq!(now, generation + 1);
         assert_ne!(second.unwrap().number, first.unwrap().number);
         fs::remove_dir(&path).unwrap();
-        followed.look();
-        followed.look();
-        assert_eq!((followed.current().0.unwrap_err(), followed.changes()), (Errno::NOENT, changes + 2));
+        followed.refresh();
+        followed.refresh();
+        assert_eq!(
+            (followed.current().0.unwrap_err(), followed.generation()),
+            (Errno::NOENT, generation + 2)
+        );
     }
 }

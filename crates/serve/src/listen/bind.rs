@@ -1,4 +1,4 @@
-//! TCP: what a word resolves to, and sockets that share an address.
+//! TCP and UDP: resolution of listen specifications, and sockets that share an address.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -6,43 +6,46 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
 
-use super::{BACKLOG, Word};
+use super::{BACKLOG, ListenSpec};
 
-/// The addresses of all TCP words.
-pub(super) fn resolve(words: &[Word]) -> Vec<(&Word, SocketAddr)> {
-    words.iter().flat_map(|word| addresses(word).into_iter().map(move |address| (word, address))).collect()
+/// Returns the addresses of all TCP specifications.
+pub(super) fn resolve(specs: &[ListenSpec]) -> Vec<(&ListenSpec, SocketAddr)> {
+    specs.iter().flat_map(|word| addresses(word).into_iter().map(move |address| (word, address))).collect()
 }
 
-/// Where the kernel has no IPv6, the names that mean both families mean IPv4.
-fn addresses(word: &Word) -> Vec<SocketAddr> {
+/// Returns the addresses of a specification. Without IPv6 in the kernel, forms for both families
+/// resolve to IPv4 alone.
+fn addresses(word: &ListenSpec) -> Vec<SocketAddr> {
     let has_v6 = |ip: Ipv6Addr| bound((ip, 0).into(), true, false).is_ok();
     match *word {
-        Word::Tcp(address) => vec![address],
-        Word::Localhost(port) => {
+        ListenSpec::Tcp(address) => vec![address],
+        ListenSpec::Localhost(port) => {
             let v6 = has_v6(Ipv6Addr::LOCALHOST).then(|| (Ipv6Addr::LOCALHOST, port).into());
             [(Ipv4Addr::LOCALHOST, port).into()].into_iter().chain(v6).collect()
         }
-        Word::All(port) if has_v6(Ipv6Addr::UNSPECIFIED) => vec![(Ipv6Addr::UNSPECIFIED, port).into()],
-        Word::All(port) => vec![(Ipv4Addr::UNSPECIFIED, port).into()],
-        Word::Unix(_) | Word::Abstract(_) | Word::Systemd => Vec::new(),
+        ListenSpec::All(port) if has_v6(Ipv6Addr::UNSPECIFIED) => vec![(Ipv6Addr::UNSPECIFIED, port).into()],
+        ListenSpec::All(port) => vec![(Ipv4Addr::UNSPECIFIED, port).into()],
+        ListenSpec::Unix(_) | ListenSpec::Abstract(_) | ListenSpec::Systemd => Vec::new(),
     }
 }
 
-/// Whether `address` has to leave IPv4 alone: `[::]` takes it along (whatever `net.ipv6.bindv6only` says), unless an address of IPv4
-/// with the same port was asked for as well.
-pub(super) fn needs_v6only(address: SocketAddr, resolved: &[(&Word, SocketAddr)]) -> bool {
-    let same_port = |(_, other): &(&Word, SocketAddr)| other.is_ipv4() && other.port() == address.port();
+/// Returns whether a socket for `address` must be IPv6 only. `[::]` accepts IPv4 as well (whatever
+/// `net.ipv6.bindv6only` says), unless an IPv4 address with the same port is configured, too.
+pub(super) fn needs_v6only(address: SocketAddr, resolved: &[(&ListenSpec, SocketAddr)]) -> bool {
+    let same_port =
+        |(_, other): &(&ListenSpec, SocketAddr)| other.is_ipv4() && other.port() == address.port();
     address.port() != 0 && resolved.iter().any(same_port)
 }
 
-/// Sockets that listen on one address, and the address with the port that it is.
+/// Opens `count` sockets that listen on one address. Returns them with the address and its actual
+/// port.
 pub(super) fn tcp(
     address: SocketAddr,
     v6only: bool,
     count: usize,
 ) -> io::Result<(Vec<TcpListener>, SocketAddr)> {
-    // SO_REUSEPORT would also let in a second server of the same user, and each would get half of the connections. Without it the
-    // kernel says that the address is taken.
+    // SO_REUSEPORT would let a second server of the same user share the port, and each would get
+    // half of the connections. This bind without it fails if the address is taken.
     drop(bound(address, v6only, false)?);
     let mut sockets = Vec::new();
     let mut address = address;
@@ -51,18 +54,20 @@ pub(super) fn tcp(
         address = socket.local_addr()?;
         sockets.push(socket);
     }
-    // Last: no connection comes before there is somebody for all of them.
+    // Listen last: the kernel spreads connections over all sockets of the group from the start.
     for socket in &sockets {
         listen(socket, BACKLOG)?;
     }
     Ok((sockets, address))
 }
 
-/// UDP sockets on the TCP addresses among `addresses`: one of each, which no other server shares.
+/// Opens one UDP socket for each TCP address in `addresses`, which no other server can share.
 #[cfg(feature = "http3")]
-pub(crate) fn udp(addresses: &[super::Address]) -> Result<Vec<std::net::UdpSocket>, crate::error::Error> {
+pub(crate) fn udp(
+    addresses: &[super::ListenAddress],
+) -> Result<Vec<std::net::UdpSocket>, crate::error::Error> {
     let addresses = addresses.iter().filter_map(|address| match address {
-        super::Address::Tcp(address) => Some(*address),
+        super::ListenAddress::Tcp(address) => Some(*address),
         _ => None,
     });
     let is_v4_of = |port| addresses.clone().any(|other| other.is_ipv4() && other.port() == port);

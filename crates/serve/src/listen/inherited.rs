@@ -1,5 +1,5 @@
-//! Sockets that this process was started with, as systemd hands them over (sd_listen_fds(3)): LISTEN_FDS descriptors from 3 on, if
-//! LISTEN_PID is this process.
+//! Sockets passed by systemd (sd_listen_fds(3)): LISTEN_FDS descriptors from 3 on, if LISTEN_PID is
+//! this process.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
@@ -8,15 +8,15 @@ use std::os::unix::net::UnixListener;
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::{Address, Listener, Word, failed, invalid};
+use super::{ListenAddress, ListenSpec, Listener, failed, invalid};
 use crate::error::Error;
 
 /// The first descriptor (SD_LISTEN_FDS_START).
 const FIRST_FD: RawFd = 3;
-/// No unit has more; a wrong number ends here.
+/// The maximum number of descriptors, as a guard against a wrong number.
 const FDS_MAX: RawFd = 1024;
 
-/// What the environment says of inherited sockets.
+/// The environment variables of socket activation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Activation<'a> {
     /// LISTEN_PID.
@@ -25,9 +25,9 @@ pub struct Activation<'a> {
     pub fds: Option<&'a str>,
 }
 
-/// The sockets, and where they listen.
-pub(super) fn take(activation: Activation<'_>) -> Result<Vec<(Listener, Address)>, Error> {
-    let count = count(activation).map_err(|why| invalid(Word::Systemd, why))?;
+/// Returns the passed sockets with their addresses.
+pub(super) fn take(activation: Activation<'_>) -> Result<Vec<(Listener, ListenAddress)>, Error> {
+    let count = count(activation).map_err(|why| invalid(ListenSpec::Systemd, why))?;
     (FIRST_FD..FIRST_FD + count)
         .map(|fd| listener(fd).map_err(|error| failed(format_args!("systemd, descriptor {fd}"), error)))
         .collect()
@@ -46,12 +46,12 @@ fn count(activation: Activation<'_>) -> Result<RawFd, &'static str> {
     }
 }
 
-fn listener(fd: RawFd) -> io::Result<(Listener, Address)> {
+fn listener(fd: RawFd) -> io::Result<(Listener, ListenAddress)> {
     adopt(fathom_io::sys::inherited(fd)?)
 }
 
-/// A socket of somebody else's making is looked at before it is believed.
-pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, Address)> {
+/// Checks that a passed socket is a listening stream socket, and makes it nonblocking.
+pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, ListenAddress)> {
     let wrong = |why| Err(io::Error::new(ErrorKind::InvalidInput, why));
     if sockopt::socket_type(&socket)? != SocketType::STREAM || !sockopt::socket_acceptconn(&socket)? {
         return wrong("it is not a listening socket (a unit with Accept=yes hands over connections)");
@@ -60,7 +60,7 @@ pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, Address)> {
     match sockopt::socket_domain(&socket)? {
         AddressFamily::INET | AddressFamily::INET6 => {
             let listener = TcpListener::from(socket);
-            let address = Address::Tcp(listener.local_addr()?);
+            let address = ListenAddress::Tcp(listener.local_addr()?);
             Ok((Listener::Tcp(listener), address))
         }
         AddressFamily::UNIX => {
@@ -72,13 +72,13 @@ pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, Address)> {
     }
 }
 
-fn unix_address(listener: &UnixListener) -> io::Result<Address> {
+fn unix_address(listener: &UnixListener) -> io::Result<ListenAddress> {
     use std::os::linux::net::SocketAddrExt;
     let address = listener.local_addr()?;
     let name = address.as_abstract_name().map(|name| String::from_utf8_lossy(name).into_owned());
     Ok(match (address.as_pathname(), name) {
-        (Some(path), _) => Address::Unix(path.to_owned()),
-        (None, name) => Address::Abstract(name.unwrap_or_default()),
+        (Some(path), _) => ListenAddress::Unix(path.to_owned()),
+        (None, name) => ListenAddress::Abstract(name.unwrap_or_default()),
     })
 }
 
@@ -92,14 +92,15 @@ mod tests {
     use super::super::tests::{answer, fd, greeting};
     use super::*;
 
-    /// Runs itself in a process that a shell gives the socket as descriptor 3, as systemd would.
+    /// Runs this test again in a process to which a shell passes the socket as descriptor 3, as
+    /// systemd would.
     #[test]
     fn a_socket_that_was_handed_over_serves() {
         if let Ok(pid) = std::env::var("LISTEN_PID") {
             let activation = Activation { pid: Some(&pid), fds: Some("1") };
-            let listening = listen(&[Word::Systemd], 2, 0o660, activation).unwrap();
+            let listening = listen(&[ListenSpec::Systemd], 2, 0o660, activation).unwrap();
             assert!(fcntl_getfd(fd(&listening.workers[0][0])).unwrap().contains(FdFlags::CLOEXEC));
-            let again = listen(&[Word::Systemd], 1, 0o660, activation).unwrap_err();
+            let again = listen(&[ListenSpec::Systemd], 1, 0o660, activation).unwrap_err();
             assert_eq!(
                 again.to_string(),
                 "cannot listen on 'systemd, descriptor 3': Device or resource busy"

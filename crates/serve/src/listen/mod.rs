@@ -1,13 +1,14 @@
-//! From the words of `--listen` to listening sockets, one list for each worker.
+//! Opens the listening sockets of `--listen`, one list for each worker.
 //!
-//! Of a TCP address every worker has a socket of its own (SO_REUSEPORT), and the kernel spreads connections over them. What can be
-//! opened only once, a Unix socket or one that was handed over by systemd, is shared: all workers accept from the same queue.
-//! Does not own: accepting (TCP_NODELAY is set there), the environment: what it says comes in as [`Activation`].
+//! Each worker has its own socket for a TCP address (SO_REUSEPORT), and the kernel spreads
+//! connections over them. A socket that can be opened only once, a Unix socket or one passed by
+//! systemd, is shared: all workers accept from its queue. Does not own: accepting, where
+//! TCP_NODELAY is set, and the environment, which is passed in as [`Activation`].
 
 mod bind;
 mod inherited;
+mod spec;
 mod unix;
-mod word;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -15,18 +16,18 @@ use std::os::unix::net::UnixListener;
 #[cfg(feature = "http3")]
 pub(crate) use bind::udp;
 pub use inherited::Activation;
+pub use spec::{ListenAddress, ListenSpec};
 pub use unix::SocketFile;
-pub use word::{Address, Word};
 
 use crate::error::{Error, Op};
 
-/// Connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`, which is 4096 too.
+/// The length of the accept queue; the kernel's limit `net.core.somaxconn` is 4096 by default, too.
 const BACKLOG: i32 = 4096;
 
-/// Owner and group: a proxy in front is in the group.
+/// The default mode of Unix sockets: a proxy in front accesses the socket by its group.
 const SOCKET_MODE: u32 = 0o660;
 
-/// The permission of a Unix socket's file, from `socket-mode`.
+/// Parses the mode of a Unix socket's file, from `socket-mode`.
 pub fn socket_mode(text: Option<&str>) -> Result<u32, Error> {
     let Some(text) = text else { return Ok(SOCKET_MODE) };
     let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
@@ -34,22 +35,22 @@ pub fn socket_mode(text: Option<&str>) -> Result<u32, Error> {
     mode.ok_or_else(|| invalid(format_args!("unix socket of mode {text}"), "it has to be 000 to 777"))
 }
 
-/// `thing` cannot be listened on.
+/// Returns the error that `thing` cannot be listened on.
 fn failed(thing: impl std::fmt::Display, source: impl Into<std::io::Error>) -> Error {
     Error::new(Op::Listen, thing.to_string(), source.into())
 }
 
-/// `thing` is nothing that could be listened on.
+/// Returns the error that `thing` is no valid listen specification.
 fn invalid(thing: impl std::fmt::Display, why: &str) -> Error {
     Error::new(Op::Listen, thing.to_string(), why)
 }
 
-/// A listening socket that does not block.
+/// A nonblocking listening socket.
 #[derive(Debug)]
 pub enum Listener {
-    /// IPv4 or IPv6.
+    /// A TCP socket, IPv4 or IPv6.
     Tcp(TcpListener),
-    /// By path or by abstract name.
+    /// A Unix socket, by path or by abstract name.
     Unix(UnixListener),
 }
 
@@ -62,40 +63,43 @@ impl Listener {
     }
 }
 
-/// All that is listened on.
+/// All listening sockets.
 #[derive(Debug)]
-pub struct Listening {
-    /// For each worker, its listeners in the order of the words.
+pub struct Listeners {
+    /// The listeners of each worker, in the order of the specifications.
     pub workers: Vec<Vec<Listener>>,
-    /// Where clients find them, with the ports that the kernel chose.
-    pub addresses: Vec<Address>,
-    /// The files of Unix sockets: they go when this is dropped.
+    /// The addresses of the sockets, with the ports that the kernel chose.
+    pub addresses: Vec<ListenAddress>,
+    /// The files of Unix sockets, removed on drop.
     pub files: Vec<SocketFile>,
 }
 
-/// Binds all of `words` for so many workers, or none. `mode` is the permission of files of Unix sockets.
+/// Binds all of `specs` for `workers` workers, or fails and binds none. `mode` is the permission of
+/// Unix sockets' files.
 pub fn listen(
-    words: &[Word],
+    specs: &[ListenSpec],
     workers: usize,
     mode: u32,
     activation: Activation<'_>,
-) -> Result<Listening, Error> {
+) -> Result<Listeners, Error> {
     let workers = (0..workers.max(1)).map(|_| Vec::new()).collect();
-    let mut listening = Listening { workers, addresses: Vec::new(), files: Vec::new() };
-    let tcp = bind::resolve(words);
-    for word in words {
+    let mut listening = Listeners { workers, addresses: Vec::new(), files: Vec::new() };
+    let tcp = bind::resolve(specs);
+    for word in specs {
         match word {
-            Word::Tcp(_) | Word::Localhost(_) | Word::All(_) => listening.bind_tcp(word, &tcp)?,
-            Word::Unix(path) => {
+            ListenSpec::Tcp(_) | ListenSpec::Localhost(_) | ListenSpec::All(_) => {
+                listening.bind_tcp(word, &tcp)?
+            }
+            ListenSpec::Unix(path) => {
                 let (listener, file) = unix::bind(path, mode)?;
                 listening.files.push(file);
-                listening.share(word, Listener::Unix(listener), Address::Unix(path.clone()))?;
+                listening.share(word, Listener::Unix(listener), ListenAddress::Unix(path.clone()))?;
             }
-            Word::Abstract(name) => {
+            ListenSpec::Abstract(name) => {
                 let listener = unix::bind_abstract(name)?;
-                listening.share(word, Listener::Unix(listener), Address::Abstract(name.clone()))?;
+                listening.share(word, Listener::Unix(listener), ListenAddress::Abstract(name.clone()))?;
             }
-            Word::Systemd => {
+            ListenSpec::Systemd => {
                 for (listener, address) in inherited::take(activation)? {
                     listening.share(word, listener, address)?;
                 }
@@ -105,9 +109,10 @@ pub fn listen(
     Ok(listening)
 }
 
-impl Listening {
-    /// `localhost` has two addresses; a port that the kernel chooses is the same for all of them and for all workers.
-    fn bind_tcp(&mut self, word: &Word, resolved: &[(&Word, SocketAddr)]) -> Result<(), Error> {
+impl Listeners {
+    /// Binds the addresses of one specification. `localhost` has two addresses; a port that the
+    /// kernel chooses is the same for both and for all workers.
+    fn bind_tcp(&mut self, word: &ListenSpec, resolved: &[(&ListenSpec, SocketAddr)]) -> Result<(), Error> {
         let mut chosen = None;
         for (_, address) in resolved.iter().filter(|(of, _)| std::ptr::eq(*of, word)) {
             let mut address = *address;
@@ -118,7 +123,7 @@ impl Listening {
             let sockets = bind::tcp(address, v6only, self.workers.len());
             let (sockets, address) = sockets.map_err(|error| failed(word, error))?;
             chosen = Some(address.port());
-            self.addresses.push(Address::Tcp(address));
+            self.addresses.push(ListenAddress::Tcp(address));
             for (worker, socket) in self.workers.iter_mut().zip(sockets) {
                 worker.push(Listener::Tcp(socket));
             }
@@ -126,7 +131,7 @@ impl Listening {
         Ok(())
     }
 
-    fn share(&mut self, word: &Word, listener: Listener, address: Address) -> Result<(), Error> {
+    fn share(&mut self, word: &ListenSpec, listener: Listener, address: ListenAddress) -> Result<(), Error> {
         self.addresses.push(address);
         let (first, others) = self.workers.split_first_mut().expect("`listen` makes one worker at least");
         for worker in others {

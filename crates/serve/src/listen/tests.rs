@@ -16,23 +16,23 @@ use rustix::net::sockopt;
 
 use super::*;
 
-fn word(text: &str) -> Word {
+fn spec(text: &str) -> ListenSpec {
     text.parse().unwrap()
 }
 
-fn on(words: &[&str], workers: usize) -> Result<Listening, Error> {
-    let words: Vec<_> = words.iter().map(|text| word(text)).collect();
-    listen(&words, workers, 0o660, Activation::default())
+fn on(specs: &[&str], workers: usize) -> Result<Listeners, Error> {
+    let specs: Vec<_> = specs.iter().map(|text| spec(text)).collect();
+    listen(&specs, workers, 0o660, Activation::default())
 }
 
-fn port(listening: &Listening, at: usize) -> u16 {
+fn port(listening: &Listeners, at: usize) -> u16 {
     match &listening.addresses[at] {
-        Address::Tcp(address) => address.port(),
+        ListenAddress::Tcp(address) => address.port(),
         other => panic!("{other}"),
     }
 }
 
-/// Says something to whoever connects to any of the listeners.
+/// Accepts one connection on any of the listeners, and sends a greeting.
 pub(super) fn answer(listeners: &[Listener]) {
     loop {
         for listener in listeners {
@@ -67,25 +67,25 @@ pub(super) fn fd(listener: &Listener) -> std::os::fd::BorrowedFd<'_> {
 }
 
 #[test]
-fn words_are_read() {
-    let tcp = |address: &str| Word::Tcp(address.parse().unwrap());
+fn specs_are_parsed() {
+    let tcp = |address: &str| ListenSpec::Tcp(address.parse().unwrap());
     for (text, expected) in [
         ("127.0.0.1:8080", tcp("127.0.0.1:8080")),
         ("[::]:80", tcp("[::]:80")),
         ("[fe80::1%2]:80", tcp("[fe80::1%2]:80")),
-        (":8080", Word::All(8080)),
-        ("localhost:0", Word::Localhost(0)),
-        ("unix:/run/a b.sock", Word::Unix("/run/a b.sock".into())),
-        ("unix:@fathom", Word::Abstract("fathom".to_owned())),
-        ("systemd", Word::Systemd),
+        (":8080", ListenSpec::All(8080)),
+        ("localhost:0", ListenSpec::Localhost(0)),
+        ("unix:/run/a b.sock", ListenSpec::Unix("/run/a b.sock".into())),
+        ("unix:@fathom", ListenSpec::Abstract("fathom".to_owned())),
+        ("systemd", ListenSpec::Systemd),
     ] {
-        assert_eq!(word(text), expected);
-        assert_eq!(word(text).to_string(), text);
+        assert_eq!(spec(text), expected);
+        assert_eq!(spec(text).to_string(), text);
     }
 }
 
 #[test]
-fn words_that_are_none_are_refused() {
+fn malformed_specs_are_refused() {
     let wrong = [
         "",
         "8080",
@@ -101,7 +101,7 @@ fn words_that_are_none_are_refused() {
         "unix:@",
     ];
     for text in wrong {
-        let error = text.parse::<Word>().unwrap_err().to_string();
+        let error = text.parse::<ListenSpec>().unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot listen on '{text}': ")), "{error}");
     }
 }
@@ -171,7 +171,7 @@ fn localhost_has_one_port_in_both_families() {
     let chosen = port(&listening, 0);
     for address in &listening.addresses {
         assert!(
-            matches!(address, Address::Tcp(address) if address.ip().is_loopback() && address.port() == chosen)
+            matches!(address, ListenAddress::Tcp(address) if address.ip().is_loopback() && address.port() == chosen)
         );
     }
     assert!(listening.workers.iter().all(|worker| worker.len() == listening.addresses.len()));
@@ -225,7 +225,7 @@ fn a_stale_socket_is_replaced_and_one_that_answers_is_not() {
 }
 
 #[test]
-fn what_is_not_a_socket_is_left_alone() {
+fn a_file_that_is_no_socket_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     fs::write(&path, "precious").unwrap();
@@ -268,7 +268,7 @@ fn sockets_of_systemd_have_to_be_announced_to_this_process() {
         (Activation { pid: Some(&pid), fds: Some("0") }, "LISTEN_FDS is not a number"),
         (Activation { pid: Some(&pid), fds: Some("99999999999") }, "LISTEN_FDS is not a number"),
     ] {
-        let error = listen(&[Word::Systemd], 1, 0o660, activation).unwrap_err().to_string();
+        let error = listen(&[ListenSpec::Systemd], 1, 0o660, activation).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot listen on 'systemd': {reason}")), "{error}");
     }
 }
@@ -278,16 +278,16 @@ fn a_socket_that_was_handed_over_is_looked_at_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let expected = Address::Tcp(tcp.local_addr().unwrap());
+    let expected = ListenAddress::Tcp(tcp.local_addr().unwrap());
     let (listener, address) = inherited::adopt(tcp.into()).unwrap();
     assert_eq!(address, expected);
     assert!(fcntl_getfl(fd(&listener)).unwrap().contains(OFlags::NONBLOCK));
     let (_, address) = inherited::adopt(UnixListener::bind(&path).unwrap().into()).unwrap();
-    assert_eq!(address, Address::Unix(path.clone()));
+    assert_eq!(address, ListenAddress::Unix(path.clone()));
     let abstracted = unix::bind_abstract("fathom-test-adopt").unwrap();
     assert_eq!(
         inherited::adopt(abstracted.into()).unwrap().1,
-        Address::Abstract("fathom-test-adopt".to_owned())
+        ListenAddress::Abstract("fathom-test-adopt".to_owned())
     );
     let not: [OwnedFd; 3] = [
         UnixStream::pair().unwrap().0.into(),
@@ -302,8 +302,8 @@ fn a_socket_that_was_handed_over_is_looked_at_first() {
 proptest! {
     #[test]
     fn any_word_is_read_back_from_its_own_text(text in "(\\[[0-9a-f:]{0,8}\\]|[a-z0-9.:@/\\[\\] é-]{0,12}):[0-9+-]{0,6}|unix:[@/a-z:]{0,9}") {
-        if let Ok(read) = text.parse::<Word>() {
-            prop_assert_eq!(read.to_string().parse::<Word>().unwrap(), read);
+        if let Ok(read) = text.parse::<ListenSpec>() {
+            prop_assert_eq!(read.to_string().parse::<ListenSpec>().unwrap(), read);
         }
     }
 }

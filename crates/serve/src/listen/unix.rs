@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-use super::{BACKLOG, Word, failed};
+use super::{BACKLOG, ListenSpec, failed};
 use crate::error::Error;
 
-/// The file of a Unix socket. When this is dropped the file goes, unless somebody else has put another one there.
+/// The file of a Unix socket. Dropping the value removes the file, unless another file has replaced
+/// it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -29,27 +30,29 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|now| now == self.identity) {
-            // A stale socket is what the next start removes.
+            // A socket that remains is removed at the next start.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Device and inode.
+/// Returns the device and inode numbers.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// A socket that listens at `path`, whose permission is `mode` before anybody is let in.
+/// Opens a socket that listens at `path`. The file has the permission `mode` before the first
+/// connection is possible.
 pub(super) fn bind(path: &Path, mode: u32) -> Result<(UnixListener, SocketFile), Error> {
-    let error = |cause: io::Error| failed(Word::Unix(path.to_owned()), cause);
+    let error = |cause: io::Error| failed(ListenSpec::Unix(path.to_owned()), cause);
     let address = SocketAddrUnix::new(path).map_err(|errno| error(errno.into()))?;
     remove_stale(path, &address).map_err(error)?;
     let listen = || {
         let socket = socket()?;
         rustix::net::bind(&socket, &address)?;
         let file = SocketFile::of(path)?;
-        // Until it listens, connecting is refused: nobody slips in under the mode that the umask left.
+        // Before listen(2) the kernel refuses connections: no client connects with the mode that
+        // the umask left.
         fs::set_permissions(path, Permissions::from_mode(mode))?;
         rustix::net::listen(&socket, BACKLOG)?;
         Ok((UnixListener::from(socket), file))
@@ -57,7 +60,8 @@ pub(super) fn bind(path: &Path, mode: u32) -> Result<(UnixListener, SocketFile),
     listen().map_err(error)
 }
 
-/// A socket that listens at a name without a file: no permission protects it, and it goes with the last of its descriptors.
+/// Opens a socket that listens at an abstract name: no permission protects it, and it vanishes with
+/// its last descriptor.
 pub(super) fn bind_abstract(name: &str) -> Result<UnixListener, Error> {
     let listen = || -> rustix::io::Result<_> {
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
@@ -66,10 +70,11 @@ pub(super) fn bind_abstract(name: &str) -> Result<UnixListener, Error> {
         rustix::net::listen(&socket, BACKLOG)?;
         Ok(UnixListener::from(socket))
     };
-    listen().map_err(|errno| failed(Word::Abstract(name.to_owned()), errno))
+    listen().map_err(|errno| failed(ListenSpec::Abstract(name.to_owned()), errno))
 }
 
-/// Removes the socket of a server that is gone. What answers is left alone, and so is what is not a socket.
+/// Removes a stale socket. A socket that accepts connections and a file that is no socket are left
+/// alone.
 fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -81,7 +86,7 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     }
     match rustix::net::connect(socket()?, address) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path),
-        // A full backlog (EAGAIN) is a server's, too.
+        // A full backlog (EAGAIN) is that of a running server as well.
         Ok(()) | Err(Errno::AGAIN) => Err(Errno::ADDRINUSE.into()),
         Err(errno) => Err(errno.into()),
     }

@@ -1,26 +1,26 @@
-//! One entry of a listing, and the address it has relative to its directory.
+//! One entry of a listing, and its address relative to its directory.
 
 use fathom_io::{FileType, Meta, Stamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 
-/// All but RFC 3986's unreserved characters (section 2.3): what else a path may hold unescaped is read differently by HTML, shells and
-/// older servers.
+/// All characters but the unreserved ones of RFC 3986, section 2.3. HTML, shells and older servers
+/// read others differently.
 pub(super) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file.
     File,
-    /// What is there but cannot be served: a socket, a pipe, a device.
+    /// An entry that cannot be served: a socket, a pipe, a device.
     Other,
 }
 
-impl From<FileType> for Kind {
+impl From<FileType> for EntryKind {
     fn from(file_type: FileType) -> Self {
         match file_type {
             FileType::Directory => Self::Directory,
@@ -30,42 +30,43 @@ impl From<FileType> for Kind {
     }
 }
 
-/// One entry of a directory; for a symbolic link, all but the name is of what it leads to.
+/// One entry of a directory. For a symbolic link, all fields but the name describe the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// As the directory has it: any bytes but NUL and `/`.
+pub struct ListingEntry {
+    /// The name in the directory: any bytes but NUL and `/`.
     pub name: Vec<u8>,
-    /// What it is.
-    pub kind: Kind,
-    /// Length of a file; 0 of anything else.
+    /// The type.
+    pub kind: EntryKind,
+    /// The length of a file in bytes; 0 for other types.
     pub bytes: u64,
-    /// Time of the last change of the contents.
+    /// The mtime.
     pub mtime: Stamp,
 }
 
-impl Entry {
-    /// The entry called `name`, with size and times of `meta`.
+impl ListingEntry {
+    /// Creates the entry called `name`, with size and times of `meta`.
     pub(super) fn new(name: &[u8], meta: &Meta) -> Self {
-        let kind = Kind::from(meta.file_type());
-        let bytes = if kind == Kind::File { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
+        let kind = EntryKind::from(meta.file_type());
+        let bytes = if kind == EntryKind::File { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
         Self { name: name.to_vec(), kind, bytes, mtime: meta.modified }
     }
 
-    /// Bytes of memory it takes, with its place in the allocator.
+    /// Returns the bytes of memory of the entry, with the allocator's overhead.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.name.capacity() + 16
     }
 
-    /// The entry's address relative to its directory's, which ends in a slash; none for what cannot be served. It begins with `./`,
-    /// for a name with a colon would be read as a scheme (RFC 3986, section 4.2).
+    /// Returns the address of the entry relative to its directory, which ends in a slash; `None` if
+    /// it cannot be served. The address begins with `./`, as a name with a colon would otherwise be
+    /// read as a scheme (RFC 3986, section 4.2).
     #[must_use]
     pub fn href(&self) -> Option<String> {
         let mut href = String::from("./");
         href.extend(percent_encode(&self.name, RESERVED));
         match self.kind {
-            Kind::Directory => href.push('/'),
-            Kind::File => {}
-            Kind::Other => return None,
+            EntryKind::Directory => href.push('/'),
+            EntryKind::File => {}
+            EntryKind::Other => return None,
         }
         Some(href)
     }
@@ -75,8 +76,8 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn href(name: &[u8], kind: Kind) -> Option<String> {
-        Entry { name: name.to_vec(), kind, bytes: 0, mtime: Stamp::default() }.href()
+    fn href(name: &[u8], kind: EntryKind) -> Option<String> {
+        ListingEntry { name: name.to_vec(), kind, bytes: 0, mtime: Stamp::default() }.href()
     }
 
     #[test]
@@ -92,21 +93,24 @@ mod tests {
             (b"...", "./..."),
         ];
         for (name, expected) in table {
-            assert_eq!(href(name, Kind::File).as_deref(), Some(expected));
-            assert_eq!(href(name, Kind::Directory), Some(format!("{expected}/")));
-            assert_eq!(href(name, Kind::Other), None);
+            assert_eq!(href(name, EntryKind::File).as_deref(), Some(expected));
+            assert_eq!(href(name, EntryKind::Directory), Some(format!("{expected}/")));
+            assert_eq!(href(name, EntryKind::Other), None);
         }
     }
 
     #[test]
     fn only_files_have_a_size() {
         let meta = |mode| Meta { mode, size: 7, ..Meta::default() };
-        let table =
-            [(0o100_644, Kind::File, 7), (0o040_755, Kind::Directory, 0), (0o010_644, Kind::Other, 0)];
+        let table = [
+            (0o100_644, EntryKind::File, 7),
+            (0o040_755, EntryKind::Directory, 0),
+            (0o010_644, EntryKind::Other, 0),
+        ];
         for (mode, kind, bytes) in table {
-            let entry = Entry::new(b"x", &meta(mode));
+            let entry = ListingEntry::new(b"x", &meta(mode));
             assert_eq!((entry.kind, entry.bytes), (kind, bytes), "{mode:o}");
         }
-        assert_eq!(Entry::new(b"x", &Meta { size: -1, ..meta(0o100_644) }).bytes, 0);
+        assert_eq!(ListingEntry::new(b"x", &Meta { size: -1, ..meta(0o100_644) }).bytes, 0);
     }
 }

@@ -1,5 +1,5 @@
-//! A listing for people: a table that needs no script, whose head sorts it and whose form filters
-//! it, in pages.
+//! Formats a listing as HTML: a table without scripts, whose header cells sort it and whose form
+//! filters it, in pages.
 
 use std::fmt::Write;
 
@@ -9,34 +9,34 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use super::{Entry, Key, Kind, Order, Page, Readme, Tick};
-use crate::archive::Format;
+use super::{EntryKind, ListingEntry, ListingPage, Readme, SortKey, SortOrder, Tick};
+use crate::archive::ArchiveFormat;
 use crate::pages;
 
 /// Rows between two ticks.
 const TICK_EVERY: usize = 64;
 
-/// Formats a page as HTML, the first one without a filter with the directory's README below, all
-/// with links to `archives`. All its links are relative, so it is right under any prefix. Send it
+/// Formats a page as HTML, with links to `archives`. The first page without a filter includes the
+/// directory's README. All links are relative, so the page is correct under any prefix. Send it
 /// with [`pages::CSP_FORM`].
 ///
 /// # Errors
-/// As `tick`.
+/// The error of `tick`.
 pub fn html(
-    page: &Page<'_>,
+    page: &ListingPage<'_>,
     readme: Option<&Readme>,
-    archives: &[Format],
+    archives: &[ArchiveFormat],
     tick: Tick<'_>,
 ) -> Result<String, Errno> {
     let mut out = String::new();
     pages::open(&[b"Index of ", page.path].concat(), &mut out);
     out.push_str("<header>");
-    way(page.path, &mut out);
+    breadcrumbs(page.path, &mut out);
     form(page, &mut out);
     out.push_str("</header>\n");
-    turn(page, &mut out);
+    page_links(page, &mut out);
     out.push_str("<table>\n<thead>\n<tr>");
-    for key in [Key::Name, Key::Size, Key::Time] {
+    for key in [SortKey::Name, SortKey::Size, SortKey::Time] {
         heading(page, key, &mut out);
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
@@ -49,28 +49,28 @@ pub fn html(
     }
     out.push_str("</tbody>\n</table>\n");
     count(page, &mut out);
-    turn(page, &mut out);
-    offer(archives, &mut out);
+    page_links(page, &mut out);
+    archive_links(archives, &mut out);
     if let Some(readme) = readme.filter(|_| page.view.page == 0 && page.view.filter.is_empty()) {
-        below(readme, &mut out);
+        readme_section(readme, &mut out);
     }
     out.push_str(pages::CLOSE);
     tick(out.capacity())?;
     Ok(out)
 }
 
-/// The directories down to this one, each but the last a link.
-fn way(path: &[u8], out: &mut String) {
+/// Appends the breadcrumbs: the directories down to this one, each but the last a link.
+fn breadcrumbs(path: &[u8], out: &mut String) {
     let names = || path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
     let depth = names().count();
     out.push_str("<nav aria-label=\"Path\"><h1>");
-    step(b"", depth, out);
-    names().zip((0..depth).rev()).for_each(|(name, above)| step(name, above, out));
+    breadcrumb(b"", depth, out);
+    names().zip((0..depth).rev()).for_each(|(name, above)| breadcrumb(name, above, out));
     out.push_str("</h1></nav>\n");
 }
 
-/// The directory `name`, so many above this one.
-fn step(name: &[u8], above: usize, out: &mut String) {
+/// Appends the breadcrumb of the directory `name`, which is `above` levels above this one.
+fn breadcrumb(name: &[u8], above: usize, out: &mut String) {
     if above == 0 {
         out.push_str("<span aria-current=\"page\">");
     } else {
@@ -82,11 +82,11 @@ fn step(name: &[u8], above: usize, out: &mut String) {
     out.push_str(if above == 0 { "/</span>" } else { "/</a>" });
 }
 
-/// The form that filters by name. It keeps the order, and begins with the first page.
-fn form(page: &Page<'_>, out: &mut String) {
+/// Appends the form that filters by name. It keeps the order, and leads to the first page.
+fn form(page: &ListingPage<'_>, out: &mut String) {
     out.push_str("<form role=\"search\">");
     let order = page.view.order;
-    if order != Order::default() {
+    if order != SortOrder::default() {
         for (name, value) in [("sort", order.key.word()), ("order", order.direction())] {
             write(out, format_args!("<input type=\"hidden\" name=\"{name}\" value=\"{value}\">"));
         }
@@ -98,8 +98,8 @@ fn form(page: &Page<'_>, out: &mut String) {
     out.push_str("\"><button>Filter</button></form>");
 }
 
-/// The links to the pages before and after this one, where there are several.
-fn turn(page: &Page<'_>, out: &mut String) {
+/// Appends links to the previous and the next page, if there are several pages.
+fn page_links(page: &ListingPage<'_>, out: &mut String) {
     if page.pages() == 1 {
         return;
     }
@@ -118,24 +118,25 @@ fn turn(page: &Page<'_>, out: &mut String) {
     out.push_str("</p></nav>\n");
 }
 
-/// A column's head. Its link sorts by it: the other way round if that is how the rows are, else the way that is wanted first.
-fn heading(page: &Page<'_>, key: Key, out: &mut String) {
+/// Appends the header cell of a column. Its link sorts by the column: in the reverse order if the
+/// rows are sorted by it, else in the usual first order.
+fn heading(page: &ListingPage<'_>, key: SortKey, out: &mut String) {
     let label = match key {
-        Key::Name => "Name",
-        Key::Size => "Size",
-        Key::Time => "Modified<span> (UTC)</span>",
+        SortKey::Name => "Name",
+        SortKey::Size => "Size",
+        SortKey::Time => "Modified<span> (UTC)</span>",
     };
     let order = page.view.order;
     let (sorted, descending) = match (order.key == key, order.descending) {
         (true, true) => (" aria-sort=\"descending\"", false),
         (true, false) => (" aria-sort=\"ascending\"", true),
-        (false, _) => ("", key != Key::Name),
+        (false, _) => ("", key != SortKey::Name),
     };
-    let query = page.view.query(Order { key, descending }, 0, "&amp;");
+    let query = page.view.query(SortOrder { key, descending }, 0, "&amp;");
     write(out, format_args!("<th scope=\"col\"{sorted}><a href=\"{query}\">{label}</a></th>"));
 }
 
-fn row(entry: &Entry, out: &mut String) {
+fn row(entry: &ListingEntry, out: &mut String) {
     out.push_str("<tr><td>");
     name(entry, out);
     out.push_str("</td>");
@@ -145,22 +146,22 @@ fn row(entry: &Entry, out: &mut String) {
     out.push_str("</td></tr>\n");
 }
 
-fn name(entry: &Entry, out: &mut String) {
+fn name(entry: &ListingEntry, out: &mut String) {
     let href = entry.href();
     match &href {
-        // Encoded, it has nothing that HTML would want escaped.
+        // The encoded address has no character that HTML would need escaped.
         Some(href) => ["<a href=\"", href, "\">"].iter().for_each(|part| out.push_str(part)),
         None => out.push_str("<span>"),
     }
     pages::escape(&entry.name, out);
-    if entry.kind == Kind::Directory {
+    if entry.kind == EntryKind::Directory {
         out.push('/');
     }
     out.push_str(if href.is_some() { "</a>" } else { "</span>" });
 }
 
-fn size(entry: &Entry, out: &mut String) {
-    if entry.kind != Kind::File {
+fn size(entry: &ListingEntry, out: &mut String) {
+    if entry.kind != EntryKind::File {
         return out.push_str("<td></td>");
     }
     let mut human = Vec::with_capacity(8);
@@ -181,14 +182,14 @@ fn time(mtime: Stamp, out: &mut String) {
     write(out, format_args!("{year:04}-{month:02}-{day:02}<span> {hour:02}:{minute:02}</span></time>"));
 }
 
-/// In universal time, if it is of a year that HTML knows (section 2.3.5: from 1 on) and that has four digits.
+/// Converts to UTC, for years from 1, as HTML requires (section 2.3.5), to 9999.
 fn utc(stamp: Stamp) -> Option<DateTime> {
     let time = Timestamp::new(stamp.sec, i32::try_from(stamp.nsec).ok()?).ok()?;
     Some(Offset::UTC.to_datetime(time)).filter(|time| time.year() >= 1)
 }
 
-/// Links to archives of the directory.
-fn offer(archives: &[Format], out: &mut String) {
+/// Appends links to archives of the directory.
+fn archive_links(archives: &[ArchiveFormat], out: &mut String) {
     if archives.is_empty() {
         return;
     }
@@ -199,18 +200,18 @@ fn offer(archives: &[Format], out: &mut String) {
     out.push_str("</p></nav>\n");
 }
 
-/// The README, as text: no markup of it is the page's.
-fn below(readme: &Readme, out: &mut String) {
+/// Appends the README as text: its markup is escaped.
+fn readme_section(readme: &Readme, out: &mut String) {
     out.push_str("<section aria-label=\"Read me\"><h2>");
     pages::escape(&readme.name, out);
     out.push_str("</h2>\n<pre>");
-    // A parser of HTML drops the first line end of a `pre`.
+    // HTML parsers drop the first line end of a `pre`.
     out.push('\n');
     pages::escape_lines(&readme.text, out);
     out.push_str(if readme.is_cut { "\n[...]</pre></section>\n" } else { "</pre></section>\n" });
 }
 
-fn count(page: &Page<'_>, out: &mut String) {
+fn count(page: &ListingPage<'_>, out: &mut String) {
     let more = if page.complete { "" } else { " were read: there are more" };
     let matching = if page.view.filter.is_empty() { "" } else { " match the filter" };
     match (page.total, page.complete) {

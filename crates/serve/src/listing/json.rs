@@ -1,4 +1,4 @@
-//! A listing for programs: `{"path", "page", "pages", "total", "complete", "next", "entries":
+//! Formats a listing as JSON: `{"path", "page", "pages", "total", "complete", "next", "entries":
 //! [{"name", "type", "size", "modified", "href"}, ...]}`.
 
 use std::borrow::Cow;
@@ -7,14 +7,14 @@ use fathom_io::Errno;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Entry, Kind, Page, Tick};
+use super::{EntryKind, ListingEntry, ListingPage, Tick};
 
 /// Entries between two ticks.
 const TICK_EVERY: usize = 64;
 
-/// All but the entries.
+/// The members of the object before the entries.
 #[derive(Serialize)]
-struct Head<'a> {
+struct JsonHeader<'a> {
     path: Cow<'a, str>,
     page: usize,
     pages: usize,
@@ -23,8 +23,8 @@ struct Head<'a> {
     next: Option<String>,
 }
 
-impl<'a> Head<'a> {
-    fn new(page: &'a Page<'_>) -> Self {
+impl<'a> JsonHeader<'a> {
+    fn new(page: &'a ListingPage<'_>) -> Self {
         Self {
             path: String::from_utf8_lossy(page.path),
             page: page.view.page.saturating_add(1),
@@ -36,37 +36,38 @@ impl<'a> Head<'a> {
     }
 }
 
+/// One entry as JSON.
 #[derive(Serialize)]
-struct Item<'a> {
+struct JsonEntry<'a> {
     name: Cow<'a, str>,
-    r#type: Kind,
+    r#type: EntryKind,
     size: Option<u64>,
     modified: Option<Timestamp>,
     href: Option<String>,
 }
 
-impl<'a> Item<'a> {
-    fn new(entry: &'a Entry) -> Self {
+impl<'a> JsonEntry<'a> {
+    fn new(entry: &'a ListingEntry) -> Self {
         let nsec = i32::try_from(entry.mtime.nsec).unwrap_or(0);
         Self {
             name: String::from_utf8_lossy(&entry.name),
             r#type: entry.kind,
-            size: (entry.kind == Kind::File).then_some(entry.bytes),
+            size: (entry.kind == EntryKind::File).then_some(entry.bytes),
             modified: Timestamp::new(entry.mtime.sec, nsec).ok(),
             href: entry.href(),
         }
     }
 }
 
-/// Formats a page as JSON. Sizes are bytes, of files only; times are RFC 3339 in UTC, to the
-/// nanosecond. A name that is not UTF-8 has U+FFFD in place of the bytes that are not, but `href`
-/// is exact. `total` is the number of entries on all pages, `next` the query of the next page.
-/// `complete` says that `entries` has all of them.
+/// Formats a page as JSON. Sizes are in bytes, for files only; times are RFC 3339 in UTC, to the
+/// nanosecond. In a name that is not UTF-8, U+FFFD replaces the invalid bytes, but `href` is exact.
+/// `total` is the number of entries on all pages, `next` the query of the next page. `complete`
+/// says that `entries` has all entries.
 ///
 /// # Errors
-/// As `tick`.
-pub fn json(page: &Page<'_>, tick: Tick<'_>) -> Result<Vec<u8>, Errno> {
-    let mut out = to_vec(&Head::new(page))?;
+/// The error of `tick`.
+pub fn json(page: &ListingPage<'_>, tick: Tick<'_>) -> Result<Vec<u8>, Errno> {
+    let mut out = to_vec(&JsonHeader::new(page))?;
     // The closing brace comes after the entries.
     out.pop();
     out.extend_from_slice(b",\"entries\":[");
@@ -74,7 +75,7 @@ pub fn json(page: &Page<'_>, tick: Tick<'_>) -> Result<Vec<u8>, Errno> {
         if at > 0 {
             out.push(b',');
         }
-        serde_json::to_writer(&mut out, &Item::new(entry)).map_err(|_| Errno::INVAL)?;
+        serde_json::to_writer(&mut out, &JsonEntry::new(entry)).map_err(|_| Errno::INVAL)?;
         if at.is_multiple_of(TICK_EVERY) {
             tick(out.capacity())?;
         }
@@ -84,7 +85,7 @@ pub fn json(page: &Page<'_>, tick: Tick<'_>) -> Result<Vec<u8>, Errno> {
     Ok(out)
 }
 
-/// serde_json knows of no failure for such values.
+/// Serializes `value`. These types cannot fail to serialize.
 fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Errno> {
     serde_json::to_vec(value).map_err(|_| Errno::INVAL)
 }
@@ -95,14 +96,14 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::super::{Listing, PAGE_ENTRIES, View};
+    use super::super::{Listing, ListingView, PAGE_ENTRIES};
     use super::*;
 
-    fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64, nsec: u32) -> Entry {
-        Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec } }
+    fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64, nsec: u32) -> ListingEntry {
+        ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec } }
     }
 
-    fn value(path: &[u8], listing: &Listing, view: &View) -> Value {
+    fn value(path: &[u8], listing: &Listing, view: &ListingView) -> Value {
         let page = listing.page(path, view, &mut |_| Ok(())).unwrap().unwrap();
         serde_json::from_slice(&super::json(&page, &mut |_| Ok(())).unwrap()).unwrap()
     }
@@ -110,9 +111,9 @@ mod tests {
     #[test]
     fn a_listing_for_programs() {
         let entries = vec![
-            entry(b"sub", Kind::Directory, 0, 0, 0),
-            entry(b"\xff\"<", Kind::File, u64::MAX, 1_704_164_645, 120_000_000),
-            entry(b"pipe", Kind::Other, 0, i64::MAX, 0),
+            entry(b"sub", EntryKind::Directory, 0, 0, 0),
+            entry(b"\xff\"<", EntryKind::File, u64::MAX, 1_704_164_645, 120_000_000),
+            entry(b"pipe", EntryKind::Other, 0, i64::MAX, 0),
         ];
         let expected = json!({
             "path": "/a\u{fffd}/",
@@ -124,13 +125,16 @@ mod tests {
                  "href": "./%FF%22%3C"},
             ],
         });
-        assert_eq!(value(b"/a\xff/", &Listing { entries, complete: false }, &View::default()), expected);
+        assert_eq!(
+            value(b"/a\xff/", &Listing { entries, complete: false }, &ListingView::default()),
+            expected
+        );
     }
 
     #[test]
     fn an_empty_directory_has_an_empty_array() {
         let listing = Listing { entries: Vec::new(), complete: true };
-        let value = value(b"/", &listing, &View::default());
+        let value = value(b"/", &listing, &ListingView::default());
         assert_eq!(
             (&value["entries"], &value["complete"], &value["pages"]),
             (&json!([]), &json!(true), &json!(1))
@@ -141,11 +145,11 @@ mod tests {
     fn programs_are_led_from_page_to_page() {
         let names = 0..2 * PAGE_ENTRIES + 1;
         let entries =
-            names.map(|number| entry(format!("{number:06}").as_bytes(), Kind::File, 1, 0, 0)).collect();
+            names.map(|number| entry(format!("{number:06}").as_bytes(), EntryKind::File, 1, 0, 0)).collect();
         let listing = Listing { entries, complete: true };
         let (mut query, mut names) = (String::from("?filter=0"), Vec::new());
         loop {
-            let value = value(b"/", &listing, &View::from_query(&query[1..]));
+            let value = value(b"/", &listing, &ListingView::from_query(&query[1..]));
             assert_eq!((&value["complete"], &value["pages"]), (&json!(false), &json!(3)));
             names.extend(value["entries"].as_array().unwrap().iter().map(|entry| entry["name"].to_string()));
             let Some(next) = value["next"].as_str() else { break };
@@ -160,8 +164,8 @@ mod tests {
 
         #[test]
         fn any_entry_comes_back(name in proptest::collection::vec(1u8.., 1..20), bytes: u64, sec: i64, nsec in 0u32..1_000_000_000) {
-            let entries = vec![entry(&name, Kind::File, bytes, sec, nsec)];
-            let page = value(b"/", &Listing { entries, complete: true }, &View::default());
+            let entries = vec![entry(&name, EntryKind::File, bytes, sec, nsec)];
+            let page = value(b"/", &Listing { entries, complete: true }, &ListingView::default());
             let item = &page["entries"][0];
             prop_assert_eq!(&item["size"], bytes);
             prop_assert_eq!(item["name"].as_str().unwrap(), String::from_utf8_lossy(&name));

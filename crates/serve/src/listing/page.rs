@@ -1,62 +1,62 @@
-//! A page of a listing: the entries that pass the filter, in order, [`PAGE_ENTRIES`] of them at
-//! most.
+//! A page of a listing: at most [`PAGE_ENTRIES`] of the entries that pass the filter, in order.
 
 use std::ops::Range;
 
 use fathom_io::Errno;
 
-use super::{Entry, Listing, Order, Tick, View};
+use super::{Listing, ListingEntry, ListingView, SortOrder, Tick};
 
-/// Most entries of a page. HTML of more is megabytes that take a browser seconds to lay out.
+/// The maximum entries of a page. HTML of more entries is megabytes long and takes a browser
+/// seconds to lay out.
 pub const PAGE_ENTRIES: usize = 10_000;
 
-/// Comparisons and looks at names between two ticks: some ten microseconds of work.
+/// Comparisons, or names matched, between two ticks: some ten microseconds of work.
 const TICK_EVERY: usize = 256;
 
 /// A page of a listing.
 #[derive(Debug)]
-pub struct Page<'a> {
+pub struct ListingPage<'a> {
     /// The directory's decoded path, which begins and ends with a slash.
     pub path: &'a [u8],
     /// The requested order, filter and page.
-    pub view: &'a View,
-    /// In the view's order.
-    pub entries: Vec<&'a Entry>,
-    /// Entries that pass the filter, on all pages.
+    pub view: &'a ListingView,
+    /// The entries of the page, in the view's order.
+    pub entries: Vec<&'a ListingEntry>,
+    /// The number of entries that pass the filter, on all pages.
     pub total: usize,
     /// Whether all entries of the directory were read.
     pub complete: bool,
 }
 
-impl Page<'_> {
+impl ListingPage<'_> {
     /// Returns the number of pages, at least 1.
     #[must_use]
     pub fn pages(&self) -> usize {
         self.total.div_ceil(PAGE_ENTRIES).max(1)
     }
 
-    /// Returns the number of the page after this one, less one.
+    /// Returns the index of the next page; `None` on the last page.
     pub(super) fn next(&self) -> Option<usize> {
         Some(self.view.page.saturating_add(1)).filter(|next| *next < self.pages())
     }
 }
 
 impl Listing {
-    /// Returns the page that `view` asks for of the directory at `path`; `None` if there are fewer
-    /// pages.
+    /// Returns the page that `view` requests of the directory at `path`; `None` if the page does
+    /// not exist.
     ///
     /// # Errors
-    /// As `tick`.
+    /// The error of `tick`.
     pub fn page<'a>(
         &'a self,
         path: &'a [u8],
-        view: &'a View,
+        view: &'a ListingView,
         tick: Tick<'_>,
-    ) -> Result<Option<Page<'a>>, Errno> {
+    ) -> Result<Option<ListingPage<'a>>, Errno> {
         let (passes, mut found) = (view.passes(), Vec::new());
         for entries in self.entries.chunks(TICK_EVERY) {
             found.extend(entries.iter().filter(|entry| passes(entry)));
-            tick(found.capacity() * size_of::<&Entry>())?;
+            tick(found.capacity() * size_of::<&ListingEntry>())?;
         }
         let total = found.len();
         let start = view.page.saturating_mul(PAGE_ENTRIES);
@@ -64,22 +64,22 @@ impl Listing {
             return Ok(None);
         }
         let end = start.saturating_add(PAGE_ENTRIES).min(total);
-        let held = found.capacity() * size_of::<&Entry>();
-        let entries = cut(found, start..end, view.order, &mut || tick(held))?;
-        Ok(Some(Page { path, view, entries, total, complete: self.complete }))
+        let held = found.capacity() * size_of::<&ListingEntry>();
+        let entries = select_range(found, start..end, view.order, &mut || tick(held))?;
+        Ok(Some(ListingPage { path, view, entries, total, complete: self.complete }))
     }
 }
 
-/// Returns those of `found` that are at `range` in `order`. Only these are sorted: the rest is put
-/// before or behind them.
-fn cut<'a>(
-    mut found: Vec<&'a Entry>,
+/// Returns the entries of `found` at `range` in `order`. Only these are sorted; the others are
+/// partitioned before or behind them.
+fn select_range<'a>(
+    mut found: Vec<&'a ListingEntry>,
     range: Range<usize>,
-    order: Order,
+    order: SortOrder,
     tick: &mut dyn FnMut() -> Result<(), Errno>,
-) -> Result<Vec<&'a Entry>, Errno> {
+) -> Result<Vec<&'a ListingEntry>, Errno> {
     let (mut comparisons, mut ended) = (0_usize, Ok(()));
-    let mut compare = |a: &&Entry, b: &&Entry| {
+    let mut compare = |a: &&ListingEntry, b: &&ListingEntry| {
         comparisons = comparisons.wrapping_add(1);
         if comparisons.is_multiple_of(TICK_EVERY) && ended.is_ok() {
             ended = tick();
@@ -103,13 +103,13 @@ mod tests {
     use fathom_io::Stamp;
     use proptest::prelude::*;
 
-    use super::super::{Key, Kind};
+    use super::super::{EntryKind, SortKey};
     use super::*;
 
     fn listing(entries: usize) -> Listing {
-        let entry = |number: usize| Entry {
+        let entry = |number: usize| ListingEntry {
             name: format!("f{:06}", number * 7_919 % entries.max(1)).into_bytes(),
-            kind: Kind::File,
+            kind: EntryKind::File,
             bytes: number as u64 % 3,
             mtime: Stamp::default(),
         };
@@ -118,20 +118,20 @@ mod tests {
 
     #[test]
     fn pages_are_cut_from_the_whole_order() {
-        // 7919 is prime, so each name is there once.
+        // 7919 is prime, so each name occurs once.
         let listing = listing(2 * PAGE_ENTRIES + 5);
-        for order in [Order::default(), Order { key: Key::Size, descending: true }] {
-            let mut whole: Vec<&Entry> = listing.entries.iter().collect();
+        for order in [SortOrder::default(), SortOrder { key: SortKey::Size, descending: true }] {
+            let mut whole: Vec<&ListingEntry> = listing.entries.iter().collect();
             whole.sort_by(|a, b| order.compare(a, b));
             for (page, expected) in whole.chunks(PAGE_ENTRIES).enumerate() {
-                let view = View { order, page, ..View::default() };
+                let view = ListingView { order, page, ..ListingView::default() };
                 let page = listing.page(b"/", &view, &mut |_| Ok(())).unwrap().unwrap();
                 assert!(page.entries == expected);
                 assert_eq!((page.total, page.pages()), (2 * PAGE_ENTRIES + 5, 3));
                 assert_eq!(page.next(), Some(page.view.page + 1).filter(|next| *next < 3));
             }
             for page in [3, usize::MAX] {
-                let view = View { order, page, ..View::default() };
+                let view = ListingView { order, page, ..ListingView::default() };
                 assert!(listing.page(b"/", &view, &mut |_| Ok(())).unwrap().is_none());
             }
         }
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn an_empty_listing_has_one_page() {
-        let (listing, view) = (listing(0), View::default());
+        let (listing, view) = (listing(0), ListingView::default());
         let page = listing.page(b"/", &view, &mut |_| Ok(())).unwrap().unwrap();
         assert_eq!((page.entries.len(), page.pages(), page.next()), (0, 1, None));
     }
 
     #[test]
     fn work_is_cut_into_short_pieces_and_can_be_ended() {
-        let (listing, view) = (listing(20_000), View::default());
+        let (listing, view) = (listing(20_000), ListingView::default());
         let mut ticks = 0;
         let mut count = |_| {
             ticks += 1;
@@ -171,10 +171,10 @@ mod tests {
         #[test]
         fn a_cut_is_the_same_as_of_all_sorted(entries in 0usize..400, start in 0usize..400, len in 0usize..400) {
             let listing = listing(entries);
-            let (start, order) = (start.min(entries), Order::default());
+            let (start, order) = (start.min(entries), SortOrder::default());
             let end = (start + len).min(entries);
-            let mut whole: Vec<&Entry> = listing.entries.iter().collect();
-            let cut = cut(whole.clone(), start..end, order, &mut || Ok(())).unwrap();
+            let mut whole: Vec<&ListingEntry> = listing.entries.iter().collect();
+            let cut = select_range(whole.clone(), start..end, order, &mut || Ok(())).unwrap();
             whole.sort_by(|a, b| order.compare(a, b));
             prop_assert_eq!(cut, &whole[start..end]);
         }

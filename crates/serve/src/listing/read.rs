@@ -1,48 +1,50 @@
-//! Reads an open directory into entries: names in batches, the metadata of each relative to the directory.
+//! Reads an open directory into entries: names in batches, and the metadata of each name relative
+//! to the directory.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Names, sys};
 
-use super::{Entry, Tick};
+use super::{ListingEntry, Tick};
 
-/// Most entries of a listing. A page has some 150 bytes for each: more would be tens of megabytes, which no browser shows and no client
-/// should be able to ask for.
+/// The maximum entries of a listing. A page has some 150 bytes for each: more would be tens of
+/// megabytes, which no browser displays and no client should be able to request.
 pub const ENTRIES_MAX: usize = 100_000;
 
-/// Names read before their metadata is asked for: more than one getdents64 gives, so that no name is read twice.
+/// The names of a batch: more than one getdents64(2) returns, so that no name is read twice.
 const BATCH: usize = 4096;
 
 /// The entries of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// In the order of the directory.
-    pub entries: Vec<Entry>,
-    /// False when the directory has more names than [`ENTRIES_MAX`]; which ones are missing is the filesystem's affair.
+    /// The entries in the order of the directory.
+    pub entries: Vec<ListingEntry>,
+    /// False if the directory has more names than [`ENTRIES_MAX`]; which of them are missing
+    /// depends on the filesystem.
     pub complete: bool,
 }
 
 impl Listing {
-    /// Returns about how many bytes of memory it takes.
+    /// Returns an estimate of its memory in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.entries.iter().map(Entry::memory).sum()
+        self.entries.iter().map(ListingEntry::memory).sum()
     }
 }
 
-/// Entries between two ticks: some fifty microseconds where the directory is in memory.
+/// Entries between two ticks: some fifty microseconds for a cached directory.
 const TICK_EVERY: usize = 32;
 
-/// Reads all entries of `dir`, which may have been opened for its path alone: it is opened once
-/// more, so that others who read the same descriptor are not disturbed. Names that begin with a dot
-/// are left out unless `dotfiles`.
+/// Reads all entries of `dir`, which may have been opened with O_PATH. The directory is opened
+/// again, so that concurrent readers of the descriptor do not share its offset. Names that begin
+/// with a dot are omitted unless `dotfiles`.
 ///
-/// `link` gives the metadata of the target of a symbolic link, or nothing when that cannot be had
-/// from here, and then the link is left out: neither that it exists nor the size of its target is
-/// told. Entries that vanish meanwhile or cannot be looked at are left out, too.
+/// `link` returns the metadata of the target of a symbolic link, or nothing if the target is not
+/// accessible. Then the link is omitted: the listing discloses neither its existence nor the size
+/// of its target. Entries that vanish or cannot be examined are omitted as well.
 ///
 /// # Errors
-/// As openat(2) and getdents64(2), and as `tick`.
+/// The errors of openat(2), getdents64(2) and `tick`.
 pub fn read(
     dir: BorrowedFd<'_>,
     dotfiles: bool,
@@ -85,12 +87,13 @@ fn read_at_most(
     }
 }
 
-fn entry(dir: BorrowedFd<'_>, name: &CStr, link: impl Fn(&CStr) -> Option<Meta>) -> Option<Entry> {
-    // As stat(2) asks: a size that a network's cache remembers would differ from the length of the body.
+fn entry(dir: BorrowedFd<'_>, name: &CStr, link: impl Fn(&CStr) -> Option<Meta>) -> Option<ListingEntry> {
+    // Fresh attributes: a size that a network filesystem has cached could differ from the length of
+    // the body.
     let fields = Fields::SIZE.and(Fields::TIMES).and(Fields::FRESH);
     let own = sys::stat(dir, name, Follow::No, fields).ok()?;
     let meta = if own.file_type() == FileType::Symlink { link(name)? } else { own };
-    Some(Entry::new(name.to_bytes(), &meta))
+    Some(ListingEntry::new(name.to_bytes(), &meta))
 }
 
 #[cfg(test)]
@@ -101,7 +104,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::super::Kind;
+    use super::super::EntryKind;
     use super::*;
 
     fn names(listing: &Listing) -> Vec<String> {
@@ -133,8 +136,8 @@ mod tests {
         assert!(listing.complete);
         assert_eq!(names(&listing), ["file", "sub"]);
         let find = |name: &str| listing.entries.iter().find(|entry| entry.name == name.as_bytes()).unwrap();
-        assert_eq!((find("file").kind, find("file").bytes), (Kind::File, 5));
-        assert_eq!((find("sub").kind, find("sub").bytes), (Kind::Directory, 0));
+        assert_eq!((find("file").kind, find("file").bytes), (EntryKind::File, 5));
+        assert_eq!((find("sub").kind, find("sub").bytes), (EntryKind::Directory, 0));
         let modified = fs::metadata(tree.path().join("file")).unwrap().modified().unwrap();
         let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
         let stamp = find("file").mtime;
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_shows_what_it_leads_to_if_that_may_be_had() {
+    fn a_link_shows_its_target_if_that_is_accessible() {
         let tree = tree();
         let dir = open(tree.path());
         let beneath = |name: &CStr| {
@@ -161,7 +164,7 @@ mod tests {
         let listing = read(dir.as_fd(), false, beneath, &mut |_| Ok(())).unwrap();
         assert_eq!(names(&listing), ["file", "inside", "sub"]);
         let inside = listing.entries.iter().find(|entry| entry.name == b"inside").unwrap();
-        assert_eq!((inside.kind, inside.bytes), (Kind::File, 5));
+        assert_eq!((inside.kind, inside.bytes), (EntryKind::File, 5));
     }
 
     #[test]
@@ -205,7 +208,7 @@ mod tests {
             Ok(())
         };
         read(open(tree.path()).as_fd(), false, |_| None, &mut count).unwrap();
-        assert!(most > 900 * size_of::<Entry>(), "{most}");
+        assert!(most > 900 * size_of::<ListingEntry>(), "{most}");
         let mut limited = |held| if held > most / 2 { Err(Errno::NOMEM) } else { Ok(()) };
         let refused = read(open(tree.path()).as_fd(), false, |_| None, &mut limited);
         assert_eq!(refused.unwrap_err(), Errno::NOMEM);

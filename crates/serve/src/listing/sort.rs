@@ -1,23 +1,23 @@
-//! The order of entries, and how a query names it: `?sort=name|size|time&order=asc|desc`.
+//! The order of entries, and its form in a query: `?sort=name|size|time&order=asc|desc`.
 
 use std::cmp::Ordering;
 
-use super::{Entry, Kind};
+use super::{EntryKind, ListingEntry};
 
-/// What entries are ordered by.
+/// The property that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Key {
-    /// The name, numbers in it by value: `a2` before `a10`.
+pub enum SortKey {
+    /// The name, with numbers compared by value: `a2` before `a10`.
     #[default]
     Name,
     /// The length of files.
     Size,
-    /// The last change.
+    /// The mtime.
     Time,
 }
 
-impl Key {
-    /// The value of `sort` in a query.
+impl SortKey {
+    /// Returns the value of `sort` in a query.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -27,46 +27,47 @@ impl Key {
     }
 }
 
-/// An order of entries. Directories come first in each, and equal entries by name: it is total, as names differ.
+/// An order of entries. In each order directories come first, and equal entries are sorted by name.
+/// The order is total, as names differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Order {
-    /// By what.
-    pub key: Key,
-    /// The last, largest or newest first.
+pub struct SortOrder {
+    /// The property to sort by.
+    pub key: SortKey,
+    /// Whether the last, largest or newest entry comes first.
     pub descending: bool,
 }
 
-impl Order {
-    /// Returns this order with what a pair of a query says; unknown words leave it.
+impl SortOrder {
+    /// Returns this order changed by one pair of a query; unknown words change nothing.
     pub(super) fn with(self, name: &str, value: &str) -> Self {
         match (name, value) {
-            ("sort", "name") => Self { key: Key::Name, ..self },
-            ("sort", "size") => Self { key: Key::Size, ..self },
-            ("sort", "time") => Self { key: Key::Time, ..self },
+            ("sort", "name") => Self { key: SortKey::Name, ..self },
+            ("sort", "size") => Self { key: SortKey::Size, ..self },
+            ("sort", "time") => Self { key: SortKey::Time, ..self },
             ("order", "asc") => Self { descending: false, ..self },
             ("order", "desc") => Self { descending: true, ..self },
             _ => self,
         }
     }
 
-    /// The value of `order` in a query.
+    /// Returns the value of `order` in a query.
     pub(super) fn direction(self) -> &'static str {
         if self.descending { "desc" } else { "asc" }
     }
 
-    pub(super) fn compare(self, a: &Entry, b: &Entry) -> Ordering {
-        let directories = (a.kind != Kind::Directory).cmp(&(b.kind != Kind::Directory));
+    pub(super) fn compare(self, a: &ListingEntry, b: &ListingEntry) -> Ordering {
+        let directories = (a.kind != EntryKind::Directory).cmp(&(b.kind != EntryKind::Directory));
         let by_key = match self.key {
-            Key::Name => by_name(&a.name, &b.name),
-            Key::Size => a.bytes.cmp(&b.bytes),
-            Key::Time => a.mtime.cmp(&b.mtime),
+            SortKey::Name => by_name(&a.name, &b.name),
+            SortKey::Size => a.bytes.cmp(&b.bytes),
+            SortKey::Time => a.mtime.cmp(&b.mtime),
         };
         let by_key = if self.descending { by_key.reverse() } else { by_key };
         directories.then(by_key).then_with(|| by_name(&a.name, &b.name))
     }
 }
 
-/// By the sequence of their symbols, and where these are the same (`a`, `A`; `1`, `01`) by bytes.
+/// Compares names by their symbols; names with equal symbols (`a`, `A`; `1`, `01`) by bytes.
 fn by_name(a: &[u8], b: &[u8]) -> Ordering {
     let (mut rest_a, mut rest_b) = (a, b);
     loop {
@@ -79,8 +80,9 @@ fn by_name(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The first symbol of `rest`, which is left without it: a byte, ASCII letters without their case, or a whole number. The number stands
-/// where its digits would, and is compared by how many there are, then by what they are; of any length, so nothing overflows.
+/// Removes the first symbol of `rest`: a byte, with ASCII letters in lower case, or a whole number.
+/// A number sorts where its digits would, and is compared by the count of its digits, then by the
+/// digits, so numbers of any length cannot overflow.
 fn symbol<'a>(rest: &mut &'a [u8]) -> Option<(u8, usize, &'a [u8])> {
     let (first, after) = rest.split_first()?;
     if !first.is_ascii_digit() {
@@ -100,16 +102,16 @@ mod tests {
     use fathom_io::Stamp;
     use proptest::prelude::*;
 
-    use super::super::View;
+    use super::super::ListingView;
     use super::*;
 
-    fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64) -> Entry {
-        Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 0 } }
+    fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64) -> ListingEntry {
+        ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 0 } }
     }
 
-    fn sorted(entries: Vec<Entry>, query: &str) -> Vec<String> {
+    fn sorted(entries: Vec<ListingEntry>, query: &str) -> Vec<String> {
         let mut entries = entries;
-        let order = View::from_query(query).order;
+        let order = ListingView::from_query(query).order;
         entries.sort_by(|a, b| order.compare(a, b));
         entries.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
     }
@@ -138,11 +140,11 @@ mod tests {
     fn each_key_in_both_directions_has_directories_first() {
         let entries = || {
             vec![
-                entry(b"small", Kind::File, 1, 30),
-                entry(b"d10", Kind::Directory, 0, 5),
-                entry(b"large", Kind::File, 9, 20),
-                entry(b"d9", Kind::Directory, 0, 6),
-                entry(b"even", Kind::Other, 0, 20),
+                entry(b"small", EntryKind::File, 1, 30),
+                entry(b"d10", EntryKind::Directory, 0, 5),
+                entry(b"large", EntryKind::File, 9, 20),
+                entry(b"d9", EntryKind::Directory, 0, 6),
+                entry(b"even", EntryKind::Other, 0, 20),
             ]
         };
         let table = [
@@ -160,23 +162,26 @@ mod tests {
 
     #[test]
     fn unknown_words_of_a_query_change_nothing() {
-        let by_size = Order { key: Key::Size, descending: true };
-        assert_eq!(View::from_query("x=y&sort=size&sort=colour&order=desc&order=up&&=&sort").order, by_size);
-        assert_eq!(View::from_query("sort=Name&ORDER=desc").order, Order::default());
+        let by_size = SortOrder { key: SortKey::Size, descending: true };
+        assert_eq!(
+            ListingView::from_query("x=y&sort=size&sort=colour&order=desc&order=up&&=&sort").order,
+            by_size
+        );
+        assert_eq!(ListingView::from_query("sort=Name&ORDER=desc").order, SortOrder::default());
     }
 
-    fn any_entry() -> impl Strategy<Value = Entry> {
+    fn any_entry() -> impl Strategy<Value = ListingEntry> {
         let name = proptest::collection::vec(
             prop_oneof![Just(b'0'), Just(b'1'), Just(b'a'), Just(b'A'), 1u8..],
             1..6,
         );
-        let kind = prop_oneof![Just(Kind::File), Just(Kind::Directory), Just(Kind::Other)];
+        let kind = prop_oneof![Just(EntryKind::File), Just(EntryKind::Directory), Just(EntryKind::Other)];
         (name, kind, 0u64..3, 0i64..3).prop_map(|(name, kind, bytes, sec)| entry(&name, kind, bytes, sec))
     }
 
-    fn any_order() -> impl Strategy<Value = Order> {
-        (prop_oneof![Just(Key::Name), Just(Key::Size), Just(Key::Time)], any::<bool>())
-            .prop_map(|(key, descending)| Order { key, descending })
+    fn any_order() -> impl Strategy<Value = SortOrder> {
+        (prop_oneof![Just(SortKey::Name), Just(SortKey::Size), Just(SortKey::Time)], any::<bool>())
+            .prop_map(|(key, descending)| SortOrder { key, descending })
     }
 
     proptest! {

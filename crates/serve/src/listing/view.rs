@@ -1,4 +1,4 @@
-//! The view of a listing that a query asks for:
+//! The order, filter and page of a listing, and their form in a query:
 //! `?sort=name|size|time&order=asc|desc&filter=TEXT&page=N`.
 
 use std::borrow::Cow;
@@ -7,21 +7,21 @@ use std::fmt::Write;
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
 use super::entry::RESERVED;
-use super::{Entry, Order};
+use super::{ListingEntry, SortOrder};
 
 /// An order, a filter and a page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct View {
-    /// The order of all entries; pages are cut from it.
-    pub order: Order,
-    /// Only entries whose name contains this text are shown, in any case; all if it is empty.
+pub struct ListingView {
+    /// The order of all entries; pages are cut from the sorted list.
+    pub order: SortOrder,
+    /// The text that names of shown entries contain, in any case; empty for all entries.
     pub filter: String,
-    /// Number of the page, less one.
+    /// The index of the page, from 0.
     pub page: usize,
 }
 
-impl View {
-    /// Reads a query (application/x-www-form-urlencoded). Unknown names and values leave the
+impl ListingView {
+    /// Parses a query (application/x-www-form-urlencoded). Unknown names and values leave the
     /// default.
     #[must_use]
     pub fn from_query(query: &str) -> Self {
@@ -40,9 +40,8 @@ impl View {
     }
 
     /// Returns the query of this filter in another order, on another page:
-    /// `?sort=size&order=desc&page=2`. `and` stands between pairs. Nothing in it would need an
-    /// escape in HTML.
-    pub(super) fn query(&self, order: Order, page: usize, and: &str) -> String {
+    /// `?sort=size&order=desc&page=2`. `and` separates pairs. The query needs no escaping in HTML.
+    pub(super) fn query(&self, order: SortOrder, page: usize, and: &str) -> String {
         let mut query = format!("?sort={}{and}order={}", order.key.word(), order.direction());
         if !self.filter.is_empty() {
             query.push_str(and);
@@ -55,8 +54,8 @@ impl View {
         query
     }
 
-    /// Returns a function that tells whether an entry passes the filter.
-    pub(super) fn passes(&self) -> impl Fn(&Entry) -> bool + use<> {
+    /// Returns a predicate for entries that pass the filter.
+    pub(super) fn passes(&self) -> impl Fn(&ListingEntry) -> bool + use<> {
         let wanted = self.filter.to_lowercase();
         move |entry| {
             wanted.is_empty() || String::from_utf8_lossy(&entry.name).to_lowercase().contains(&wanted)
@@ -75,17 +74,17 @@ mod tests {
     use fathom_io::Stamp;
     use proptest::prelude::*;
 
-    use super::super::{Key, Kind};
+    use super::super::{EntryKind, SortKey};
     use super::*;
 
     #[test]
     fn queries_are_read_and_written() {
-        let view = View::from_query("filter=+a%26B+%C3%A9+&page=3&sort=size&order=desc");
-        let order = Order { key: Key::Size, descending: true };
-        assert_eq!(view, View { order, filter: "a&B \u{e9}".to_owned(), page: 2 });
-        let written = view.query(Order::default(), 1, "&");
+        let view = ListingView::from_query("filter=+a%26B+%C3%A9+&page=3&sort=size&order=desc");
+        let order = SortOrder { key: SortKey::Size, descending: true };
+        assert_eq!(view, ListingView { order, filter: "a&B \u{e9}".to_owned(), page: 2 });
+        let written = view.query(SortOrder::default(), 1, "&");
         assert_eq!(written, "?sort=name&order=asc&filter=a%26B%20%C3%A9&page=2");
-        assert_eq!(View::default().query(order, 0, "&amp;"), "?sort=size&amp;order=desc");
+        assert_eq!(ListingView::default().query(order, 0, "&amp;"), "?sort=size&amp;order=desc");
     }
 
     #[test]
@@ -93,14 +92,18 @@ mod tests {
         for query in
             ["", "x=y", "page=0", "page=-1", "page=x", "page=99999999999999999999999", "filter", "&&="]
         {
-            assert_eq!(View::from_query(query), View::default(), "{query}");
+            assert_eq!(ListingView::from_query(query), ListingView::default(), "{query}");
         }
     }
 
     #[test]
     fn a_filter_is_a_part_of_the_name_in_any_case() {
-        let entry =
-            |name: &str| Entry { name: name.into(), kind: Kind::File, bytes: 0, mtime: Stamp::default() };
+        let entry = |name: &str| ListingEntry {
+            name: name.into(),
+            kind: EntryKind::File,
+            bytes: 0,
+            mtime: Stamp::default(),
+        };
         for (filter, name, passes) in [
             ("", "a", true),
             ("RE", "core.md", true),
@@ -108,7 +111,7 @@ mod tests {
             ("a.b", "axb", false),
             ("ab", "a", false),
         ] {
-            let view = View { filter: filter.to_owned(), ..View::default() };
+            let view = ListingView { filter: filter.to_owned(), ..ListingView::default() };
             assert_eq!(view.passes()(&entry(name)), passes, "{filter} {name}");
         }
     }
@@ -118,11 +121,11 @@ mod tests {
 
         #[test]
         fn any_query_is_read_and_what_is_written_is_read_again(query: String, filter: String, page in 0..usize::MAX) {
-            let _read = View::from_query(&query);
-            let view = View { order: Order::default(), filter: filter.trim().to_owned(), page };
+            let _read = ListingView::from_query(&query);
+            let view = ListingView { order: SortOrder::default(), filter: filter.trim().to_owned(), page };
             let written = view.query(view.order, view.page, "&");
             prop_assert!(written.is_ascii() && !written.contains(['"', '\'', '<', '>', ' ']));
-            prop_assert_eq!(View::from_query(&written[1..]), view);
+            prop_assert_eq!(ListingView::from_query(&written[1..]), view);
         }
     }
 }

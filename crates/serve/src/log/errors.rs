@@ -1,38 +1,39 @@
-//! The error log: trouble that no single response shows, at most one line a second of each kind.
+//! The error log: problems that no single response shows, at most one line a second for each
+//! category.
 //!
-//! Owns: which kinds there are, how often each is written, how many lines were left out. Does not
-//! own: how lines travel (`writer`), what a message says beside its kind.
+//! Owns: the categories, their rate limits, and the counts of suppressed lines. Does not own: the
+//! queue (`writer`), and the text of a message besides its category.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
-use super::writer::{Notices, Queue, Target};
+use super::writer::{LogCallbacks, LogQueue, LogTarget};
 use crate::error::Error;
 
-/// Lines of one kind are this far apart.
+/// The minimum time between two lines of one category.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A kind of trouble. Kinds are counted and limited apart, so that one client's failed handshakes
-/// hide no full disk.
+/// A category of errors. Each has its own count and rate limit, so that one client's failed
+/// handshakes do not hide a full disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ErrorCategory {
     /// Connections cannot be accepted: descriptors or memory are used up.
     Accept,
-    /// As many connections are open as the configuration allows.
+    /// The number of connections has reached the configured limit.
     Connections,
     /// Descriptors or memory for files are used up.
     Descriptors,
-    /// A file that is there cannot be read.
+    /// An existing file cannot be read.
     Files,
-    /// More calls wait for storage than the pool takes.
+    /// The queue of the thread pool is full.
     Pool,
     /// Memory for responses is used up.
     Buffers,
     /// The access log cannot be written.
     AccessLog,
-    /// A proxy did not say whom it speaks for.
+    /// A proxy did not name its client.
     Proxy,
     /// A TLS handshake failed.
     Tls,
@@ -40,8 +41,8 @@ pub enum Trouble {
     Compress,
 }
 
-impl Trouble {
-    /// All kinds, in the order of their numbers.
+impl ErrorCategory {
+    /// All categories, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Accept,
         Self::Connections,
@@ -55,8 +56,8 @@ impl Trouble {
         Self::Compress,
     ];
 
-    /// The kind in a message that counts more of it.
-    fn words(self) -> &'static str {
+    /// Returns the name of the category in a count of suppressed messages.
+    fn description(self) -> &'static str {
         match self {
             Self::Accept => "connections that could not be accepted",
             Self::Connections => "times at the limit of connections",
@@ -72,67 +73,69 @@ impl Trouble {
     }
 }
 
-/// When a kind was last written, and how often it was left out since.
+/// The time of the last line of a category, and the number of suppressed lines since.
 #[derive(Debug, Default)]
-struct Limit {
+struct ReportLimit {
     written: Option<Instant>,
-    left_out: u64,
+    suppressed: u64,
 }
 
-impl Limit {
-    /// Whether a message may be written at `now`, and how many were left out before it.
+impl ReportLimit {
+    /// Returns the number of suppressed messages if a message may be written at `now`; otherwise
+    /// counts it as suppressed.
     fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.written.is_some_and(|written| now.saturating_duration_since(written) < PAUSE) {
-            self.left_out += 1;
+            self.suppressed += 1;
             return None;
         }
         self.written = Some(now);
-        Some(std::mem::take(&mut self.left_out))
+        Some(std::mem::take(&mut self.suppressed))
     }
 
-    /// How many messages were left out, once a line may be written again.
+    /// Returns the number of suppressed messages, if there are any and a line may be written.
     fn due(&mut self, now: Instant) -> Option<u64> {
-        let left_out = self.left_out;
-        if left_out == 0 {
+        let suppressed = self.suppressed;
+        if suppressed == 0 {
             return None;
         }
         let admitted = self.admit(now);
         if admitted.is_none() {
-            self.left_out = left_out;
+            self.suppressed = suppressed;
         }
         admitted
     }
 }
 
-/// The error log. Clones are the same log.
+/// A handle of the error log. Clones share the log.
 #[derive(Clone, Default)]
-pub struct Errors(Arc<Inner>);
+pub struct ErrorReporter(Arc<ReporterInner>);
 
 #[derive(Default)]
-struct Inner {
-    limits: [Mutex<Limit>; Trouble::ALL.len()],
-    /// None where messages go nowhere.
-    queue: Mutex<Option<Queue>>,
+struct ReporterInner {
+    limits: [Mutex<ReportLimit>; ErrorCategory::ALL.len()],
+    /// `None` if messages are discarded.
+    queue: Mutex<Option<LogQueue>>,
     /// Whether lines begin with the time: true for files, where no other program adds it.
     timed: bool,
 }
 
-impl Errors {
+impl ErrorReporter {
     /// Opens `target` and starts the thread that writes to it. Lines in a file begin with the time.
-    pub fn start(target: Target) -> Result<Self, Error> {
-        let timed = matches!(target, Target::File(_));
+    pub fn start(target: LogTarget) -> Result<Self, Error> {
+        let timed = matches!(target, LogTarget::File(_));
         let dropped = move |time, count: u64, out: &mut Vec<u8>| {
             out.extend_from_slice(&line(timed, time, &format!("{count} messages dropped")));
         };
-        let notices = Notices { dropped: Box::new(dropped), failed: Box::new(|_| {}) };
-        let queue = Mutex::new(Some(Queue::start("error-log", target, notices)?));
-        Ok(Self(Arc::new(Inner { limits: Default::default(), queue, timed })))
+        let notices = LogCallbacks { dropped: Box::new(dropped), failed: Box::new(|_| {}) };
+        let queue = Mutex::new(Some(LogQueue::start("error-log", target, notices)?));
+        Ok(Self(Arc::new(ReporterInner { limits: Default::default(), queue, timed })))
     }
 
-    /// Writes what `message` gives, unless a message of the same kind was written less than a
-    /// second ago: then it is counted, and the count follows. Never waits for the disk.
-    pub fn report(&self, trouble: Trouble, message: impl FnOnce() -> String) {
-        self.report_at(trouble, message, Instant::now());
+    /// Writes the message that `message` returns, unless a message of the same category was written
+    /// less than a second ago: then it is counted, and the count is written later. Never waits for
+    /// the disk.
+    pub fn report(&self, category: ErrorCategory, message: impl FnOnce() -> String) {
+        self.report_at(category, message, Instant::now());
     }
 
     /// Writes `message` without rate limiting; the caller must limit the number of messages.
@@ -140,36 +143,36 @@ impl Errors {
         self.write(message);
     }
 
-    fn report_at(&self, trouble: Trouble, message: impl FnOnce() -> String, now: Instant) {
-        if let Some(left_out) = self.limit(trouble, |limit| limit.admit(now)) {
-            let more = match left_out {
+    fn report_at(&self, category: ErrorCategory, message: impl FnOnce() -> String, now: Instant) {
+        if let Some(suppressed) = self.limit(category, |limit| limit.admit(now)) {
+            let more = match suppressed {
                 0 => String::new(),
-                count => format!(" (and {count} more {} before)", trouble.words()),
+                count => format!(" (and {count} more {} before)", category.description()),
             };
             self.write(&(message() + &more));
         }
     }
 
-    /// Writes how many messages were left out, for kinds that may be written again. To be called
-    /// now and then.
+    /// Writes the number of suppressed messages of each category that may write again. Call it
+    /// regularly.
     pub fn sweep(&self, now: Instant) {
-        for trouble in Trouble::ALL {
-            if let Some(count) = self.limit(trouble, |limit| limit.due(now)) {
-                self.write(&format!("{count} more {}", trouble.words()));
+        for category in ErrorCategory::ALL {
+            if let Some(count) = self.limit(category, |limit| limit.due(now)) {
+                self.write(&format!("{count} more {}", category.description()));
             }
         }
     }
 
-    /// Goes on with a file newly opened under the same name.
+    /// Reopens the log file under its name.
     ///
     /// # Errors
-    /// If it cannot be opened; then the old one is kept.
+    /// If the file cannot be opened; then the old one is kept.
     pub fn reopen(&self) -> Result<(), Error> {
-        self.queue(|queue| queue.as_ref().map_or(Ok(()), Queue::reopen))
+        self.queue(|queue| queue.as_ref().map_or(Ok(()), LogQueue::reopen))
     }
 
-    /// Waits until everything is written, `timeout` at most; whether it is. Later messages go
-    /// nowhere.
+    /// Waits until all messages are written, for at most `timeout`. Returns whether they are. Later
+    /// messages are discarded.
     pub fn close(&self, timeout: Duration) -> bool {
         let far = Instant::now() + PAUSE;
         self.sweep(far);
@@ -185,18 +188,22 @@ impl Errors {
         });
     }
 
-    fn queue<T>(&self, look: impl FnOnce(&mut Option<Queue>) -> T) -> T {
+    fn queue<T>(&self, look: impl FnOnce(&mut Option<LogQueue>) -> T) -> T {
         look(&mut self.0.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn limit<T>(&self, trouble: Trouble, look: impl FnOnce(&mut Limit) -> Option<T>) -> Option<T> {
-        let limit = self.0.limits.get(trouble as usize)?;
+    fn limit<T>(
+        &self,
+        category: ErrorCategory,
+        look: impl FnOnce(&mut ReportLimit) -> Option<T>,
+    ) -> Option<T> {
+        let limit = self.0.limits.get(category as usize)?;
         look(&mut limit.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A line of `message`. Control characters, which a name of a file may have, are escaped: a message
-/// stays on its line and reaches no terminal as a command.
+/// Formats a line. Control characters, which a file name may have, are escaped: a message stays on
+/// its line and cannot send commands to a terminal.
 fn line(timed: bool, time: SystemTime, message: &str) -> Vec<u8> {
     let mut text = match timed {
         true => {
@@ -237,12 +244,12 @@ mod tests {
         }
     }
 
-    fn written(act: impl FnOnce(&Errors)) -> String {
+    fn written(act: impl FnOnce(&ErrorReporter)) -> String {
         let lines = Lines::default();
-        let errors = Errors::start(Target::Stream(Box::new(lines.clone()))).unwrap();
+        let errors = ErrorReporter::start(LogTarget::Stream(Box::new(lines.clone()))).unwrap();
         act(&errors);
         assert!(errors.close(PATIENCE));
-        errors.report(Trouble::Tls, || "after the end".to_owned());
+        errors.report(ErrorCategory::Tls, || "after the end".to_owned());
         let bytes = lines.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -251,15 +258,15 @@ mod tests {
     fn a_kind_has_one_line_a_second_and_the_rest_is_counted() {
         let start = Instant::now();
         let text = written(|errors| {
-            let report = |trouble, after_ms, text: &str| {
-                errors.report_at(trouble, || text.to_owned(), start + Duration::from_millis(after_ms));
+            let report = |category, after_ms, text: &str| {
+                errors.report_at(category, || text.to_owned(), start + Duration::from_millis(after_ms));
             };
-            report(Trouble::Tls, 0, "one");
-            report(Trouble::Tls, 999, "two");
-            report(Trouble::Accept, 999, "another kind");
-            report(Trouble::Tls, 1000, "three");
-            report(Trouble::Tls, 1001, "four");
-            report(Trouble::Tls, 1002, "five");
+            report(ErrorCategory::Tls, 0, "one");
+            report(ErrorCategory::Tls, 999, "two");
+            report(ErrorCategory::Accept, 999, "another kind");
+            report(ErrorCategory::Tls, 1000, "three");
+            report(ErrorCategory::Tls, 1001, "four");
+            report(ErrorCategory::Tls, 1002, "five");
             errors.sweep(start + Duration::from_millis(1999));
             errors.sweep(start + Duration::from_millis(2000));
             errors.sweep(start + Duration::from_millis(9000));
@@ -269,17 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_said_before_the_end() {
+    fn suppressed_messages_are_counted_before_the_end() {
         let text = written(|errors| {
-            (0..3).for_each(|_| errors.report(Trouble::Pool, || "full".to_owned()));
+            (0..3).for_each(|_| errors.report(ErrorCategory::Pool, || "full".to_owned()));
         });
         assert_eq!(text, "full\n2 more requests while too many waited for storage\n");
     }
 
     #[test]
     fn a_message_is_one_line() {
-        let text =
-            written(|errors| errors.report(Trouble::Files, || "'a\n\x1b[31m\u{9b}é' is bad".to_owned()));
+        let text = written(|errors| {
+            errors.report(ErrorCategory::Files, || "'a\n\x1b[31m\u{9b}é' is bad".to_owned())
+        });
         assert_eq!(text, "'a\\n\\u{1b}[31m\\u{9b}é' is bad\n");
     }
 
@@ -287,10 +295,10 @@ mod tests {
     fn lines_of_a_file_begin_with_the_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("error.log");
-        let errors = Errors::start(Target::File(path.clone())).unwrap();
+        let errors = ErrorReporter::start(LogTarget::File(path.clone())).unwrap();
         std::fs::rename(&path, dir.path().join("old")).unwrap();
         errors.reopen().unwrap();
-        errors.report(Trouble::Files, || "bad".to_owned());
+        errors.report(ErrorCategory::Files, || "bad".to_owned());
         assert!(errors.close(PATIENCE));
         let text = std::fs::read_to_string(&path).unwrap();
         let (time, message) = text.split_once(' ').unwrap();

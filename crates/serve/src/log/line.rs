@@ -1,7 +1,8 @@
-//! What a request's line looks like. Times are UTC in every format: local time repeats an hour a year, and asks for a zone database
-//! that a container seldom has.
+//! The formats of access log lines. Times are UTC in every format: local time repeats an hour each
+//! year, and needs a time zone database that containers seldom have.
 //!
-//! Nothing a client sends can end a line, end a quoted field or reach a terminal as a control sequence.
+//! No byte that a client sends can end a line, end a quoted field, or reach a terminal as a control
+//! sequence.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,29 +10,29 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fathom_text::number::decimal;
 use jiff::Timestamp;
 
-/// Where a response's bytes came from.
+/// The source of a response's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The server's own memory.
+pub enum BodySource {
+    /// The file cache of the server.
     Cache,
-    /// The page cache: the worker read them without waiting.
+    /// The page cache, read by the worker without waiting.
     Hit,
-    /// In part the page cache, and the rest a thread of the pool.
+    /// Partly the page cache, partly a pool thread.
     Partial,
-    /// A thread of the pool.
+    /// A pool thread.
     Pool,
-    /// sendfile(2): from the page cache or the disk, nobody knows.
+    /// sendfile(2): from the page cache or the disk; the call does not report which.
     Sendfile,
-    /// No file: an error's page, a listing, no body at all.
+    /// No file: an error page, a listing, no body.
     Other,
 }
 
-impl Source {
-    /// All of them, in the order of [`Source::index`].
+impl BodySource {
+    /// All sources, in the order of [`BodySource::index`].
     pub const ALL: [Self; 6] =
         [Self::Cache, Self::Hit, Self::Partial, Self::Pool, Self::Sendfile, Self::Other];
 
-    /// As it is written in lines.
+    /// Returns the name in log lines.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -44,91 +45,92 @@ impl Source {
         }
     }
 
-    /// Its place in [`Source::ALL`].
+    /// Returns the index in [`BodySource::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A request and its response.
+/// One request with its response.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct AccessRecord<'a> {
     /// When the request began.
     pub time: SystemTime,
-    /// The client; none on a Unix socket.
+    /// The client; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// Who proved to be who they are.
+    /// The authenticated user.
     pub user: Option<&'a str>,
-    /// As it was sent.
+    /// The method as sent.
     pub method: &'a [u8],
-    /// As it was sent, before anything was decoded.
+    /// The target as sent, not decoded.
     pub target: &'a [u8],
-    /// `HTTP/1.1`.
+    /// The version, such as `HTTP/1.1`.
     pub version: &'a str,
     /// `Host` or `:authority`.
     pub host: Option<&'a [u8]>,
-    /// Of the response.
+    /// The status of the response.
     pub status: u16,
-    /// Bytes of the body that were sent.
+    /// The bytes of the body that were sent.
     pub bytes: u64,
-    /// From the request's first byte to the response's last one.
+    /// The time from the request's first byte to the response's last.
     pub duration: Duration,
     /// `Referer`.
     pub referer: Option<&'a [u8]>,
     /// `User-Agent`.
     pub agent: Option<&'a [u8]>,
-    /// Where the body came from.
-    pub source: Source,
+    /// The source of the body.
+    pub source: BodySource,
     /// Whether the connection was encrypted.
     pub tls: bool,
 }
 
 /// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// Apache's combined format, then the duration in microseconds and the source. Bytes that could break it are `\xHH`, quotes and
-    /// backslashes too, so that every quote is the format's own.
+pub enum LogFormat {
+    /// Apache's combined format, followed by the duration in microseconds and the source. Bytes
+    /// that could break the format are written as `\xHH`, among them quotes and backslashes, so
+    /// that every quote is the format's own.
     Combined,
-    /// One object a line. A byte above 0x7e is the code point of its number (ISO 8859-1, as RFC 9110 section 5.5 has it of old): no
-    /// byte is lost, whatever encoding the client meant.
+    /// One JSON object a line. A byte above 0x7e is written as the code point of its number (ISO
+    /// 8859-1, as in RFC 9110, section 5.5): no byte is lost, whatever encoding the client meant.
     Json,
 }
 
-/// Writes lines. One for each thread: it remembers the second it last formatted.
+/// A formatter of lines, one for each thread: it caches the text of the last second.
 #[derive(Debug)]
-pub struct Formatter {
-    style: Style,
+pub struct LineFormatter {
+    style: LogFormat,
     second: Option<u64>,
     text: String,
 }
 
-impl Formatter {
-    /// For lines of `style`.
+impl LineFormatter {
+    /// Creates a formatter for `style`.
     #[must_use]
-    pub fn new(style: Style) -> Self {
+    pub fn new(style: LogFormat) -> Self {
         Self { style, second: None, text: String::new() }
     }
 
     /// Appends the line of `record` to `out`, with its newline.
-    pub fn line(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    pub fn line(&mut self, record: &AccessRecord<'_>, out: &mut Vec<u8>) {
         match self.style {
-            Style::Combined => self.combined(record, out),
-            Style::Json => self.json(record, out),
+            LogFormat::Combined => self.combined(record, out),
+            LogFormat::Json => self.json(record, out),
         }
         out.push(b'\n');
     }
 
-    /// Appends a line of the same style that says that `count` lines are missing before it.
+    /// Appends a line of the same format that says that `count` lines before it are missing.
     pub fn dropped(&mut self, time: SystemTime, count: u64, out: &mut Vec<u8>) {
         let micros = self.at(time);
         match self.style {
-            Style::Combined => {
+            LogFormat::Combined => {
                 put(out, &[b"- - - [", self.text.as_bytes(), b"] \""]);
                 number(out, count);
                 out.extend_from_slice(b" log lines dropped\" 0 0 \"-\" \"-\" 0 -\n");
             }
-            Style::Json => {
+            LogFormat::Json => {
                 self.json_time(micros, out);
                 out.extend_from_slice(b",\"dropped\":");
                 number(out, count);
@@ -137,7 +139,7 @@ impl Formatter {
         }
     }
 
-    fn combined(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    fn combined(&mut self, record: &AccessRecord<'_>, out: &mut Vec<u8>) {
         self.at(record.time);
         peer(record.peer, out);
         out.extend_from_slice(b" - ");
@@ -161,7 +163,7 @@ impl Formatter {
         put(out, &[b" ", record.source.word().as_bytes()]);
     }
 
-    fn json(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    fn json(&mut self, record: &AccessRecord<'_>, out: &mut Vec<u8>) {
         let fraction = self.at(record.time);
         self.json_time(fraction, out);
         out.extend_from_slice(b",\"peer\":\"");
@@ -191,7 +193,7 @@ impl Formatter {
         out.extend_from_slice(b"Z\"");
     }
 
-    /// Has `text` name the second of `time`; the microseconds into it.
+    /// Sets `text` to the second of `time`. Returns the microseconds within it.
     fn at(&mut self, time: SystemTime) -> u32 {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.second != Some(since.as_secs()) {
@@ -199,8 +201,8 @@ impl Formatter {
             let second =
                 i64::try_from(since.as_secs()).ok().and_then(|second| Timestamp::from_second(second).ok());
             let pattern = match self.style {
-                Style::Combined => "%d/%b/%Y:%H:%M:%S +0000",
-                Style::Json => "%Y-%m-%dT%H:%M:%S",
+                LogFormat::Combined => "%d/%b/%Y:%H:%M:%S +0000",
+                LogFormat::Json => "%Y-%m-%dT%H:%M:%S",
             };
             self.text = second.unwrap_or(Timestamp::MAX).strftime(pattern).to_string();
         }
@@ -228,7 +230,7 @@ fn peer(peer: Option<SocketAddr>, out: &mut Vec<u8>) {
     }
 }
 
-/// A field of the combined format, where `-` stands for none.
+/// Appends a field of the combined format, `-` if it is absent.
 fn field(bytes: Option<&[u8]>, write: impl Fn(&[u8], &mut Vec<u8>), out: &mut Vec<u8>) {
     match bytes {
         Some(bytes) if !bytes.is_empty() => write(bytes, out),
@@ -236,12 +238,12 @@ fn field(bytes: Option<&[u8]>, write: impl Fn(&[u8], &mut Vec<u8>), out: &mut Ve
     }
 }
 
-/// A field that ends at a space.
+/// Appends a field that ends at a space.
 fn word(bytes: &[u8], out: &mut Vec<u8>) {
     escape(bytes, out, |byte| harmful(byte) || byte == b' ', b"\\x");
 }
 
-/// A field that ends at a quote.
+/// Appends a field that ends at a quote.
 fn text(bytes: &[u8], out: &mut Vec<u8>) {
     escape(bytes, out, harmful, b"\\x");
 }
@@ -254,12 +256,13 @@ fn member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     out.push(b'"');
 }
 
-/// What could end a line or a quoted field, or is more than a printable character of ASCII.
+/// Returns whether a byte could end a line or a quoted field, or is not printable ASCII.
 fn harmful(byte: u8) -> bool {
     !(0x20..0x7f).contains(&byte) || byte == b'"' || byte == b'\\'
 }
 
-/// Copies runs of harmless bytes whole: most fields are one.
+/// Appends `bytes` with harmful ones escaped. Runs of others are copied whole, as most fields have
+/// no harmful byte.
 fn escape(bytes: &[u8], out: &mut Vec<u8>, is_harmful: impl Fn(u8) -> bool, prefix: &[u8]) {
     let mut rest = bytes;
     while let Some(run) = rest.iter().position(|&byte| is_harmful(byte)) {
@@ -282,8 +285,8 @@ mod tests {
 
     use super::*;
 
-    fn record() -> Record<'static> {
-        Record {
+    fn record() -> AccessRecord<'static> {
+        AccessRecord {
             time: UNIX_EPOCH + Duration::new(971_211_336, 42_000),
             peer: Some("[::ffff:192.0.2.7]:4711".parse().unwrap()),
             user: Some("frank"),
@@ -296,21 +299,21 @@ mod tests {
             duration: Duration::from_micros(180),
             referer: Some(b"http://www.example.com/start.html"),
             agent: Some(b"Mozilla/4.08 [en] (Win98; I ;Nav)"),
-            source: Source::Hit,
+            source: BodySource::Hit,
             tls: true,
         }
     }
 
-    fn line(style: Style, record: &Record<'_>) -> String {
+    fn line(style: LogFormat, record: &AccessRecord<'_>) -> String {
         let mut out = Vec::new();
-        Formatter::new(style).line(record, &mut out);
+        LineFormatter::new(style).line(record, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn combined_is_apaches_with_two_fields_more() {
         assert_eq!(
-            line(Style::Combined, &record()),
+            line(LogFormat::Combined, &record()),
             "192.0.2.7 - frank [10/Oct/2000:20:55:36 +0000] \"GET /apache_pb.gif HTTP/1.1\" 200 2326 \
              \"http://www.example.com/start.html\" \"Mozilla/4.08 [en] (Win98; I ;Nav)\" 180 hit\n"
         );
@@ -319,7 +322,7 @@ mod tests {
     #[test]
     fn json_has_every_field() {
         assert_eq!(
-            line(Style::Json, &record()),
+            line(LogFormat::Json, &record()),
             "{\"time\":\"2000-10-10T20:55:36.000042Z\",\"peer\":\"192.0.2.7\",\"user\":\"frank\",\"method\":\"GET\",\
              \"target\":\"/apache_pb.gif\",\"version\":\"HTTP/1.1\",\"host\":\"example.org\",\"status\":200,\"bytes\":2326,\
              \"duration_us\":180,\"referer\":\"http://www.example.com/start.html\",\
@@ -328,8 +331,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_a_hyphen_or_null() {
-        let bare = Record {
+    fn absent_fields_are_a_hyphen_or_null() {
+        let bare = AccessRecord {
             peer: None,
             user: None,
             host: None,
@@ -338,23 +341,23 @@ mod tests {
             tls: false,
             ..record()
         };
-        let combined = line(Style::Combined, &bare);
+        let combined = line(LogFormat::Combined, &bare);
         assert!(combined.starts_with("unix - - ["), "{combined}");
         assert!(combined.ends_with(" 200 2326 \"-\" \"-\" 180 hit\n"), "{combined}");
-        let json: serde_json::Value = serde_json::from_str(&line(Style::Json, &bare)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &bare)).unwrap();
         assert!(json["user"].is_null() && json["host"].is_null() && json["user_agent"] == "");
     }
 
     #[test]
     fn an_injected_line_stays_in_its_field() {
         let target = b"/\r\n\x1b[31m\"x\\\xc3\xa9";
-        let hostile = Record { target, ..record() };
+        let hostile = AccessRecord { target, ..record() };
         assert!(
-            line(Style::Combined, &hostile)
+            line(LogFormat::Combined, &hostile)
                 .contains("\"GET /\\x0d\\x0a\\x1b[31m\\x22x\\x5c\\xc3\\xa9 HTTP/1.1\"")
         );
         assert!(
-            line(Style::Json, &hostile)
+            line(LogFormat::Json, &hostile)
                 .contains("\"/\\u000d\\u000a\\u001b[31m\\u0022x\\u005c\\u00c3\\u00a9\"")
         );
     }
@@ -362,16 +365,17 @@ mod tests {
     #[test]
     fn times_of_any_clock_are_written() {
         for time in [UNIX_EPOCH - Duration::from_secs(9), UNIX_EPOCH + Duration::from_secs(1 << 40)] {
-            assert!(line(Style::Combined, &Record { time, ..record() }).contains(" +0000] \""));
+            assert!(line(LogFormat::Combined, &AccessRecord { time, ..record() }).contains(" +0000] \""));
         }
     }
 
     #[test]
-    fn a_second_is_formatted_anew_when_it_is_another() {
-        let mut formatter = Formatter::new(Style::Json);
+    fn the_text_of_a_second_is_cached() {
+        let mut formatter = LineFormatter::new(LogFormat::Json);
         let mut out = Vec::new();
         for second in [0, 0, 61] {
-            formatter.line(&Record { time: UNIX_EPOCH + Duration::from_secs(second), ..record() }, &mut out);
+            formatter
+                .line(&AccessRecord { time: UNIX_EPOCH + Duration::from_secs(second), ..record() }, &mut out);
         }
         let text = String::from_utf8(out).unwrap();
         let times: Vec<_> = text.lines().map(|line| &line[9..28]).collect();
@@ -381,8 +385,8 @@ mod tests {
     #[test]
     fn missing_lines_are_told_in_the_same_format() {
         let mut out = Vec::new();
-        Formatter::new(Style::Json).dropped(UNIX_EPOCH, 3, &mut out);
-        Formatter::new(Style::Combined).dropped(UNIX_EPOCH, 3, &mut out);
+        LineFormatter::new(LogFormat::Json).dropped(UNIX_EPOCH, 3, &mut out);
+        LineFormatter::new(LogFormat::Combined).dropped(UNIX_EPOCH, 3, &mut out);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "{\"time\":\"1970-01-01T00:00:00.000000Z\",\"dropped\":3}\n\
@@ -390,7 +394,7 @@ mod tests {
         );
     }
 
-    /// The bytes a JSON string stands for: one code point each.
+    /// Returns the bytes of a JSON string, one for each code point.
     fn bytes(value: &serde_json::Value) -> Vec<u8> {
         value.as_str().unwrap().chars().map(|char| u8::try_from(u32::from(char)).unwrap()).collect()
     }
@@ -403,29 +407,29 @@ mod tests {
             (status, sent, tls, source) in (any::<u16>(), any::<u64>(), any::<bool>(), 0_usize..6),
         ) {
             let [method, target, host, referer, agent] = &fields;
-            let record = Record {
+            let record = AccessRecord {
                 user: user.as_deref(), method, target, host: Some(host), referer: Some(referer), agent: Some(agent),
-                status, bytes: sent, tls, source: Source::ALL[source], ..record()
+                status, bytes: sent, tls, source: BodySource::ALL[source], ..record()
             };
-            for style in [Style::Combined, Style::Json] {
+            for style in [LogFormat::Combined, LogFormat::Json] {
                 let line = line(style, &record);
                 prop_assert!(line.ends_with('\n') && line.matches('\n').count() == 1);
                 prop_assert!(line.trim_end().bytes().all(|byte| (0x20..0x7f).contains(&byte)));
             }
-            let combined = line(Style::Combined, &record);
+            let combined = line(LogFormat::Combined, &record);
             prop_assert_eq!(combined.matches('"').count(), 6);
             let quoted: Vec<_> = combined.split('"').collect();
             prop_assert_eq!(quoted[0].matches(' ').count(), 5);
             prop_assert_eq!(quoted[1].matches(' ').count(), 2);
 
-            let json: serde_json::Value = serde_json::from_str(&line(Style::Json, &record)).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &record)).unwrap();
             for (name, value) in [("method", method), ("target", target), ("host", host), ("referer", referer), ("user_agent", agent)] {
                 prop_assert_eq!(&bytes(&json[name]), value);
             }
             let user_back = json["user"].as_str().map(|_| bytes(&json["user"]));
             prop_assert_eq!(user_back, user.map(String::into_bytes));
             prop_assert_eq!(json["bytes"].as_u64(), Some(sent));
-            prop_assert_eq!(json["source"].as_str(), Some(Source::ALL[source].word()));
+            prop_assert_eq!(json["source"].as_str(), Some(BodySource::ALL[source].word()));
         }
     }
 }

@@ -1,19 +1,19 @@
-//! The access log: one line a request, from many workers to one file, without a worker ever waiting
-//! for the disk. Lines of the error log travel the same way.
+//! The access log and the error log. The access log has one line for each request. Workers pass
+//! lines to a writer thread, and never wait for the disk. The error log uses the same queue.
 //!
 //! ```text
-//! worker: Record ─> Formatter ─> Logger's buffer ──(bounded channel)──> writer thread ─> file or stream
-//!                                     └─ channel and buffer full: the line is dropped and counted
+//! worker: AccessRecord ─> LineFormatter ─> WorkerLogger ─(bounded channel)─> LogThread ─> file
+//!                                            └─ channel and buffer full: drop and count the line
 //! ```
-//! `line` says what a line looks like, `writer` how lines travel, `errors` what the error log says
-//! and how often. Does not own: which events are logged and when, signals, standard output and
-//! standard error (they are handed in).
+//! `line` formats lines, `writer` passes them to the file, `errors` limits the rate of the error
+//! log. Does not own: which events are logged and when, signals, standard output and standard
+//! error, which are passed in.
 
 mod errors;
 mod line;
 mod writer;
 
-pub use errors::{Errors, Trouble};
+pub use errors::{ErrorCategory, ErrorReporter};
 
-pub use line::{Formatter, Record, Source, Style};
-pub use writer::{Log, Logger, Target};
+pub use line::{AccessRecord, BodySource, LineFormatter, LogFormat};
+pub use writer::{AccessLogWriter, LogTarget, WorkerLogger};

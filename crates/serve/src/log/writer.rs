@@ -1,5 +1,5 @@
-//! How lines travel from the workers to the file: through one bounded channel to one thread. Nobody who serves requests waits for a
-//! disk or a pipe; what does not fit is dropped and counted.
+//! Passes lines from the workers to the log file: through a bounded channel to a writer thread. A
+//! worker never waits for a disk or a pipe; a line without room is dropped and counted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,78 +12,80 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fathom_io::threads;
 
-use super::line::{Formatter, Record, Style};
+use super::line::{AccessRecord, LineFormatter, LogFormat};
 use crate::error::{Error, Op};
 
 /// The writer thread's stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// A worker hands its lines over when it has so many bytes of them, ...
+/// A worker passes its lines on when they reach this size, ...
 const CHUNK_BYTES: usize = 64 << 10;
-/// ... or when the oldest has waited so long.
+/// ... or when the oldest is this old.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-/// Chunks that may wait for the writer: with those of the workers, all that a stuck disk can take of memory.
+/// The chunks that may wait for the writer. With the workers' buffers they bound the memory that a
+/// stuck disk can take.
 const CHUNKS: usize = 64;
-/// Others have no business with who asked for what.
+/// The mode of log files: other users may not see who requested which file.
 const FILE_MODE: u32 = 0o640;
 
-/// Where lines go.
-pub enum Target {
-    /// To the end of a file, which is made if it is not there.
+/// The destination of lines.
+pub enum LogTarget {
+    /// A file, created if it does not exist, and appended to.
     File(PathBuf),
-    /// To what the caller has open; when its reader is gone (EPIPE), logging ends.
+    /// A stream that the caller has opened; logging ends when its reader is gone (EPIPE).
     Stream(Box<dyn Write + Send>),
 }
 
-/// What the writer, the workers and the owner share.
+/// The state that the writer, the workers and the owner share.
 #[derive(Default)]
-struct Shared {
+struct LogShared {
     dropped: AtomicU64,
     errors: AtomicU64,
     ended: AtomicBool,
-    /// The file to go on with.
+    /// A reopened file that the writer has yet to take.
     next: Mutex<Option<File>>,
 }
 
-enum Message {
+/// A message to the writer thread.
+enum LogMessage {
     Lines { bytes: Vec<u8>, count: u64 },
     Wake,
 }
 
-/// Appends the line that says that so many lines are missing before it.
+/// A callback that appends the line for a number of dropped lines.
 type AppendDropped = Box<dyn FnMut(SystemTime, u64, &mut Vec<u8>) + Send>;
 
 /// The callbacks of a writer thread, for dropped lines and for failed writes.
-pub(super) struct Notices {
-    /// Called once lines can be written again.
+pub(super) struct LogCallbacks {
+    /// Is called when lines can be written again.
     pub(super) dropped: AppendDropped,
     /// Is called after a write that failed.
     pub(super) failed: Box<dyn Fn(&io::Error) + Send>,
 }
 
 /// A bounded queue of lines and the thread that writes them.
-pub(super) struct Queue {
+pub(super) struct LogQueue {
     path: Option<PathBuf>,
-    shared: Arc<Shared>,
-    sender: SyncSender<Message>,
+    shared: Arc<LogShared>,
+    sender: SyncSender<LogMessage>,
     done: Receiver<()>,
 }
 
-impl Queue {
-    /// Opens `target` and starts the thread `name`, which writes to it.
-    pub(super) fn start(name: &str, target: Target, notices: Notices) -> Result<Self, Error> {
+impl LogQueue {
+    /// Opens `target` and starts the thread `name` that writes to it.
+    pub(super) fn start(name: &str, target: LogTarget, notices: LogCallbacks) -> Result<Self, Error> {
         let (path, sink): (_, Box<dyn Write + Send>) = match target {
-            Target::File(path) => {
+            LogTarget::File(path) => {
                 let file = open(&path)?;
                 (Some(path), Box::new(file))
             }
-            Target::Stream(stream) => (None, stream),
+            LogTarget::Stream(stream) => (None, stream),
         };
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<LogShared>::default();
         let (sender, receiver) = sync_channel(CHUNKS);
-        // Never sent to: that the writer has ended shows in its being closed.
+        // No message is ever sent: the channel closes when the writer ends.
         let (alive, done) = sync_channel(0);
-        let mut writer = Writer { sink, torn: false, told: 0, notices, shared: shared.clone() };
+        let mut writer = LogThread { sink, torn: false, reported: 0, notices, shared: shared.clone() };
         let thread = threads::spawn(name, STACK_BYTES, 0, move || {
             let _alive: SyncSender<()> = alive;
             writer.run(&receiver);
@@ -94,36 +96,37 @@ impl Queue {
         }
     }
 
-    /// Queues one whole line; a line that finds no room is dropped and counted.
+    /// Queues one complete line; a line without room is dropped and counted.
     pub(super) fn line(&self, line: Vec<u8>) {
-        if self.sender.try_send(Message::Lines { bytes: line, count: 1 }).is_err() {
+        if self.sender.try_send(LogMessage::Lines { bytes: line, count: 1 }).is_err() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Goes on with a file newly opened under the same name, after the old one was renamed
-    /// (logrotate). If it cannot be opened, the old one is kept. A stream stays what it is.
+    /// Reopens the log file under its name, after the old one was renamed (logrotate). If it cannot
+    /// be opened, the old one is kept. A stream is unaffected.
     pub(super) fn reopen(&self) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = open(path)?;
         *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
-        // A full channel will wake the writer just as well.
-        let _ = self.sender.try_send(Message::Wake);
+        // A full channel wakes the writer as well.
+        let _ = self.sender.try_send(LogMessage::Wake);
         Ok(())
     }
 
-    /// Lines that were dropped so far, because the writer was behind or could not write.
+    /// Returns the number of lines dropped so far, because the writer was behind or could not
+    /// write.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Writes that failed so far.
+    /// Returns the number of failed writes so far.
     pub(super) fn errors(&self) -> u64 {
         self.shared.errors.load(Ordering::Relaxed)
     }
 
-    /// Waits until everything is written, `timeout` at most; whether it is. All loggers must be
-    /// gone.
+    /// Waits until all lines are written, for at most `timeout`. Returns whether they are. All
+    /// loggers must be dropped before.
     pub(super) fn close(self, timeout: Duration) -> bool {
         let Self { sender, done, .. } = self;
         drop(sender);
@@ -131,38 +134,39 @@ impl Queue {
     }
 }
 
-/// The access log itself, owned by the code that starts and stops the server.
-pub struct Log {
-    style: Style,
-    queue: Queue,
+/// The access log, owned by the code that starts and stops the server.
+pub struct AccessLogWriter {
+    style: LogFormat,
+    queue: LogQueue,
 }
 
-impl Log {
+impl AccessLogWriter {
     /// Opens `target` and starts the thread that writes to it. `failed` is called on that thread
     /// after each write that failed.
     pub fn start(
-        style: Style,
-        target: Target,
+        style: LogFormat,
+        target: LogTarget,
         failed: impl Fn(&io::Error) + Send + 'static,
     ) -> Result<Self, Error> {
-        let mut lines = Formatter::new(style);
+        let mut lines = LineFormatter::new(style);
         let dropped = move |time, count, out: &mut Vec<u8>| lines.dropped(time, count, out);
-        let notices = Notices { dropped: Box::new(dropped), failed: Box::new(failed) };
-        Ok(Self { style, queue: Queue::start("log", target, notices)? })
+        let notices = LogCallbacks { dropped: Box::new(dropped), failed: Box::new(failed) };
+        Ok(Self { style, queue: LogQueue::start("log", target, notices)? })
     }
 
-    /// Opens the file at `path` as a start does. A file that was made for that is removed again.
+    /// Checks that the file at `path` can be opened. A file that the check created is removed
+    /// again.
     pub fn check(path: &Path) -> Result<(), Error> {
         let (_, made) = open_or_make(path)?;
         let removed = if made { std::fs::remove_file(path) } else { Ok(()) };
         removed.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
     }
 
-    /// A worker's end.
+    /// Creates the logger of a worker.
     #[must_use]
-    pub fn logger(&self) -> Logger {
-        Logger {
-            lines: Formatter::new(self.style),
+    pub fn logger(&self) -> WorkerLogger {
+        WorkerLogger {
+            lines: LineFormatter::new(self.style),
             buffer: Vec::new(),
             count: 0,
             since: None,
@@ -171,25 +175,27 @@ impl Log {
         }
     }
 
-    /// Goes on with a file newly opened under the same name, after the old one was renamed (logrotate). If it cannot be opened, the
-    /// old one is kept. A stream stays what it is.
+    /// Reopens the log file under its name, after the old one was renamed (logrotate). If it cannot
+    /// be opened, the old one is kept. A stream is unaffected.
     pub fn reopen(&self) -> Result<(), Error> {
         self.queue.reopen()
     }
 
-    /// Lines that were dropped so far, because the writer was behind or could not write.
+    /// Returns the number of lines dropped so far, because the writer was behind or could not
+    /// write.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.queue.dropped()
     }
 
-    /// Writes that failed so far.
+    /// Returns the number of failed writes so far.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.queue.errors()
     }
 
-    /// Waits until everything is written, `timeout` at most; whether it is. All loggers must be gone.
+    /// Waits until all lines are written, for at most `timeout`. Returns whether they are. All
+    /// loggers must be dropped before.
     pub fn close(self, timeout: Duration) -> bool {
         self.queue.close(timeout)
     }
@@ -199,14 +205,15 @@ fn open(path: &Path) -> Result<File, Error> {
     open_or_make(path).map(|(file, _)| file)
 }
 
-/// Opens the file at `path` to append to it. Returns whether it was made by this call.
+/// Opens the file at `path` for appending. Returns whether this call created it.
 fn open_or_make(path: &Path) -> Result<(File, bool), Error> {
     let mut options = OpenOptions::new();
     options.append(true).mode(FILE_MODE);
     let opened = match options.open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = options.create_new(true).open(path).map(|file| (file, true));
-            // A link to a file that is not there, or a file that another process made meanwhile.
+            // The path is a dangling symbolic link, or another process has created the file
+            // meanwhile.
             made.or_else(|_| options.create_new(false).create(true).open(path).map(|file| (file, false)))
         }
         opened => opened.map(|file| (file, false)),
@@ -214,23 +221,23 @@ fn open_or_make(path: &Path) -> Result<(File, bool), Error> {
     opened.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
 }
 
-/// A worker's end of the log: a buffer that is handed over whole. What is in it goes out when it is dropped.
-pub struct Logger {
-    lines: Formatter,
+/// The logger of a worker: a buffer that is passed to the writer as a whole, also on drop.
+pub struct WorkerLogger {
+    lines: LineFormatter,
     buffer: Vec<u8>,
     count: u64,
     since: Option<Instant>,
-    shared: Arc<Shared>,
-    sender: SyncSender<Message>,
+    shared: Arc<LogShared>,
+    sender: SyncSender<LogMessage>,
 }
 
-impl Logger {
-    /// Adds a line; `now` is when the caller last looked.
-    pub fn log(&mut self, record: &Record<'_>, now: Instant) {
+impl WorkerLogger {
+    /// Adds a line; `now` is the caller's current time.
+    pub fn log(&mut self, record: &AccessRecord<'_>, now: Instant) {
         if self.shared.ended.load(Ordering::Relaxed) {
             return;
         }
-        if self.buffer.len() >= CHUNK_BYTES && !self.hand_over() {
+        if self.buffer.len() >= CHUNK_BYTES && !self.pass_on() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -238,22 +245,24 @@ impl Logger {
         self.count += 1;
         self.since.get_or_insert(now);
         if self.buffer.len() >= CHUNK_BYTES {
-            self.hand_over();
+            self.pass_on();
         }
     }
 
-    /// Hands over what has waited for a second. To be called now and then, also when there are no requests.
+    /// Passes lines to the writer that have waited for a second. Call it regularly, even without
+    /// requests.
     pub fn flush_if_due(&mut self, now: Instant) {
         if self.since.is_some_and(|since| now.saturating_duration_since(since) >= FLUSH_AFTER) {
-            self.hand_over();
+            self.pass_on();
         }
     }
 
-    /// Hands over what there is; false if the writer is so far behind that it has to stay here.
-    fn hand_over(&mut self) -> bool {
+    /// Passes the buffer to the writer. Returns false if the channel is full; then the lines stay
+    /// in the buffer.
+    fn pass_on(&mut self) -> bool {
         let bytes = std::mem::take(&mut self.buffer);
-        let message = Message::Lines { bytes, count: self.count };
-        if let Err(TrySendError::Full(Message::Lines { bytes, .. })) = self.sender.try_send(message) {
+        let message = LogMessage::Lines { bytes, count: self.count };
+        if let Err(TrySendError::Full(LogMessage::Lines { bytes, .. })) = self.sender.try_send(message) {
             self.buffer = bytes;
             return false;
         }
@@ -263,43 +272,44 @@ impl Logger {
     }
 }
 
-impl Drop for Logger {
+impl Drop for WorkerLogger {
     fn drop(&mut self) {
-        if self.count > 0 && !self.hand_over() {
+        if self.count > 0 && !self.pass_on() {
             self.shared.dropped.fetch_add(self.count, Ordering::Relaxed);
         }
     }
 }
 
-struct Writer {
+/// The state of the writer thread.
+struct LogThread {
     sink: Box<dyn Write + Send>,
-    /// The file ends within a line: a write failed halfway.
+    /// Whether the file ends within a line, after a write that failed halfway.
     torn: bool,
-    /// Of the dropped lines, those the log itself tells of.
-    told: u64,
-    notices: Notices,
-    shared: Arc<Shared>,
+    /// The dropped lines that the log already reports.
+    reported: u64,
+    notices: LogCallbacks,
+    shared: Arc<LogShared>,
 }
 
-impl Writer {
-    /// Until all senders are gone, or the reader is.
-    fn run(&mut self, receiver: &Receiver<Message>) {
+impl LogThread {
+    /// Writes until all senders are gone, or the reader of the stream is.
+    fn run(&mut self, receiver: &Receiver<LogMessage>) {
         for message in receiver {
             let next = self.shared.next.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(file) = next {
                 self.sink = Box::new(file);
                 self.torn = false;
             }
-            let Message::Lines { bytes, count } = message else { continue };
+            let LogMessage::Lines { bytes, count } = message else { continue };
             if self.write(&bytes, count).is_err() {
                 self.shared.ended.store(true, Ordering::Relaxed);
                 return;
             }
-            self.tell_dropped();
+            self.report_dropped();
         }
     }
 
-    /// Writes `count` lines; an error only when nobody will ever read.
+    /// Writes `count` lines. Returns an error only if the stream has lost its reader for good.
     fn write(&mut self, bytes: &[u8], count: u64) -> io::Result<()> {
         let newline: &[u8] = if self.torn { b"\n" } else { b"" };
         let written =
@@ -327,16 +337,16 @@ impl Writer {
         Ok(())
     }
 
-    /// A line for those that are missing, once something can be written again.
-    fn tell_dropped(&mut self) {
+    /// Writes a line about the dropped lines, once writing works again.
+    fn report_dropped(&mut self) {
         let dropped = self.shared.dropped.load(Ordering::Relaxed);
-        if self.torn || dropped == self.told {
+        if self.torn || dropped == self.reported {
             return;
         }
         let mut line = Vec::new();
-        (self.notices.dropped)(SystemTime::now(), dropped - self.told, &mut line);
+        (self.notices.dropped)(SystemTime::now(), dropped - self.reported, &mut line);
         if self.write_all(&line).and_then(|()| self.sink.flush()).is_ok() {
-            self.told = dropped;
+            self.reported = dropped;
         }
     }
 }
@@ -346,13 +356,13 @@ mod tests {
     use std::sync::mpsc::Sender;
     use std::time::UNIX_EPOCH;
 
-    use super::super::line::Source;
+    use super::super::line::BodySource;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn record(target: &[u8]) -> Record<'_> {
-        Record {
+    fn record(target: &[u8]) -> AccessRecord<'_> {
+        AccessRecord {
             time: UNIX_EPOCH,
             peer: None,
             user: None,
@@ -365,12 +375,12 @@ mod tests {
             duration: Duration::ZERO,
             referer: None,
             agent: None,
-            source: Source::Hit,
+            source: BodySource::Hit,
             tls: false,
         }
     }
 
-    /// Answers writes from a list, and keeps what was written.
+    /// A sink that returns scripted results and keeps the written bytes.
     struct Script {
         answers: Vec<io::Result<usize>>,
         written: Arc<Mutex<Vec<u8>>>,
@@ -389,12 +399,12 @@ mod tests {
         }
     }
 
-    fn script(answers: Vec<io::Result<usize>>) -> (Target, Arc<Mutex<Vec<u8>>>) {
+    fn script(answers: Vec<io::Result<usize>>) -> (LogTarget, Arc<Mutex<Vec<u8>>>) {
         let written = Arc::<Mutex<Vec<u8>>>::default();
-        (Target::Stream(Box::new(Script { answers, written: written.clone() })), written)
+        (LogTarget::Stream(Box::new(Script { answers, written: written.clone() })), written)
     }
 
-    /// A sink that says when it is written to, and then waits for permission.
+    /// A sink that signals each write and then waits for permission.
     struct Gate {
         arrived: Sender<()>,
         open: Receiver<()>,
@@ -416,7 +426,7 @@ mod tests {
     fn lines_of_all_workers_arrive_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("access.log");
-        let log = Log::start(Style::Combined, Target::File(path.clone()), |_| {}).unwrap();
+        let log = AccessLogWriter::start(LogFormat::Combined, LogTarget::File(path.clone()), |_| {}).unwrap();
         std::thread::scope(|scope| {
             for worker in 0..4 {
                 let mut logger = log.logger();
@@ -441,12 +451,18 @@ mod tests {
     fn a_stuck_disk_drops_lines_and_counts_them() {
         let (arrived, has_arrived) = std::sync::mpsc::channel();
         let (permit, open) = std::sync::mpsc::channel();
-        let log = Log::start(Style::Json, Target::Stream(Box::new(Gate { arrived, open })), |_| {}).unwrap();
+        let log = AccessLogWriter::start(
+            LogFormat::Json,
+            LogTarget::Stream(Box::new(Gate { arrived, open })),
+            |_| {},
+        )
+        .unwrap();
         let mut logger = log.logger();
         let target = vec![b'a'; CHUNK_BYTES];
         logger.log(&record(&target), Instant::now());
         has_arrived.recv().unwrap();
-        // One chunk is being written; so many may wait, and one more is the worker's own.
+        // One chunk is being written, `CHUNKS` wait in the channel, and one more is in the worker's
+        // buffer.
         for _ in 0..=CHUNKS {
             logger.log(&record(&target), Instant::now());
         }
@@ -463,7 +479,7 @@ mod tests {
     #[test]
     fn a_torn_line_is_ended_and_the_loss_is_told() {
         let (target, written) = script(vec![Ok(4), Err(io::Error::from_raw_os_error(28))]);
-        let log = Log::start(Style::Combined, target, |_| {}).unwrap();
+        let log = AccessLogWriter::start(LogFormat::Combined, target, |_| {}).unwrap();
         drop({
             let mut logger = log.logger();
             logger.log(&record(b"/lost"), Instant::now());
@@ -485,9 +501,9 @@ mod tests {
     }
 
     #[test]
-    fn logging_ends_when_nobody_reads() {
+    fn logging_ends_when_the_reader_is_gone() {
         let (target, written) = script(vec![Err(ErrorKind::BrokenPipe.into())]);
-        let log = Log::start(Style::Json, target, |_| {}).unwrap();
+        let log = AccessLogWriter::start(LogFormat::Json, target, |_| {}).unwrap();
         let mut first = log.logger();
         first.log(&record(b"/1"), Instant::now());
         drop(first);
@@ -495,14 +511,14 @@ mod tests {
         let mut second = log.logger();
         second.log(&record(b"/2"), Instant::now());
         drop(second);
-        assert_eq!(log.dropped(), 1, "only the line that failed: after it nobody expects any");
+        assert_eq!(log.dropped(), 1, "only the line that failed counts; logging has ended after it");
         assert!(written.lock().unwrap().is_empty());
     }
 
     #[test]
     fn lines_wait_for_a_second_at_most() {
         let (target, written) = script(Vec::new());
-        let log = Log::start(Style::Json, target, |_| {}).unwrap();
+        let log = AccessLogWriter::start(LogFormat::Json, target, |_| {}).unwrap();
         let mut logger = log.logger();
         let start = Instant::now();
         logger.log(&record(b"/"), start);
@@ -520,7 +536,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, old) = (dir.path().join("access.log"), dir.path().join("access.log.1"));
         std::fs::write(&path, "before\n").unwrap();
-        let log = Log::start(Style::Json, Target::File(path.clone()), |_| {}).unwrap();
+        let log = AccessLogWriter::start(LogFormat::Json, LogTarget::File(path.clone()), |_| {}).unwrap();
         std::fs::rename(&path, &old).unwrap();
         log.reopen().unwrap();
         let mut logger = log.logger();
@@ -534,7 +550,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_opened_says_which() {
         let path = PathBuf::from("/nowhere/access.log");
-        let error = Log::start(Style::Json, Target::File(path), |_| {}).err().unwrap();
+        let error = AccessLogWriter::start(LogFormat::Json, LogTarget::File(path), |_| {}).err().unwrap();
         assert!(error.to_string().starts_with("cannot open log '/nowhere/access.log': No such file"));
     }
 }

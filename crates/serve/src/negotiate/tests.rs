@@ -1,4 +1,4 @@
-//! What the headers of browsers and programs choose, against weights before they are written.
+//! The choices for the headers of browsers and programs, compared with a model on the weights.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 
 fn best(header: &str) -> Option<Coding> {
-    Accepted::parse(Some(header.as_bytes())).best(&Coding::ALL)
+    AcceptedCodings::parse(Some(header.as_bytes())).best(&Coding::ALL)
 }
 
 fn json(accept: &str) -> bool {
@@ -31,14 +31,14 @@ fn the_client_chooses_by_weight_and_the_server_among_equals() {
     assert_eq!(best("*"), Some(Coding::Br));
     assert_eq!(best("br;q=0, *"), Some(Coding::Zstd));
     assert_eq!(best("*;q=0.5, gzip"), Some(Coding::Gzip));
-    let accepted = Accepted::parse(Some(b"br, gzip"));
+    let accepted = AcceptedCodings::parse(Some(b"br, gzip"));
     assert_eq!(accepted.best(&[Coding::Gzip, Coding::Br]), Some(Coding::Gzip));
     assert_eq!(accepted.best(&[Coding::Zstd]), None);
 }
 
 #[test]
-fn the_body_as_it_is_goes_to_who_does_not_ask_for_more() {
-    assert_eq!(Accepted::parse(None).best(&Coding::ALL), None);
+fn without_an_accepted_coding_the_body_is_unencoded() {
+    assert_eq!(AcceptedCodings::parse(None).best(&Coding::ALL), None);
     for header in [
         "",
         "identity",
@@ -101,7 +101,7 @@ fn a_weight_has_three_digits_at_most() {
     }
 }
 
-/// Elements with thousandths, before they are written.
+/// Generates elements with weights in thousandths.
 fn lists() -> impl Strategy<Value = Vec<(&'static str, u16)>> {
     let names = vec!["br", "zstd", "gzip", "deflate", "identity", "*"];
     prop::sample::subsequence(names, 0..6)
@@ -136,7 +136,7 @@ proptest! {
                 model = (weight, Some(*coding));
             }
         }
-        let accepted = Accepted::parse(Some(written(&list, &gap).as_bytes()));
+        let accepted = AcceptedCodings::parse(Some(written(&list, &gap).as_bytes()));
         prop_assert_eq!(accepted.best(&available), model.1);
     }
 
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn any_bytes_choose_something_available(header in any::<Vec<u8>>()) {
-        let best = Accepted::parse(Some(&header)).best(&[Coding::Gzip]);
+        let best = AcceptedCodings::parse(Some(&header)).best(&[Coding::Gzip]);
         prop_assert!(matches!(best, None | Some(Coding::Gzip)));
         prop_assert!(!prefers_json(Some(&header)) || header.contains(&b'/'));
     }

@@ -1,15 +1,15 @@
-//! What paths come to, in every encoding, and that a URL made of a path leads back to it.
+//! Parsed paths in every encoding, and the round trip from a path to a URL and back.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
 
-fn parse(target: &str) -> Result<(Vec<u8>, bool), Refusal> {
-    Target::parse(target.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir))
+fn parse(target: &str) -> Result<(Vec<u8>, bool), PathError> {
+    RequestTarget::parse(target.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir))
 }
 
-fn found(path: &[u8], is_dir: bool) -> Result<(Vec<u8>, bool), Refusal> {
+fn found(path: &[u8], is_dir: bool) -> Result<(Vec<u8>, bool), PathError> {
     Ok((path.to_vec(), is_dir))
 }
 
@@ -29,20 +29,23 @@ fn a_path_is_decoded_once() {
 
 #[test]
 fn a_path_without_percent_is_not_copied() {
-    assert!(matches!(Target::parse(b"/a/b/"), Ok(Target { path: Cow::Borrowed(b"a/b"), is_dir: true })));
+    assert!(matches!(
+        RequestTarget::parse(b"/a/b/"),
+        Ok(RequestTarget { path: Cow::Borrowed(b"a/b"), is_dir: true })
+    ));
 }
 
 #[test]
-fn what_is_no_path_is_a_bad_request() {
+fn a_malformed_target_is_a_bad_request() {
     for target in
         ["", "*", "a", "/%", "/%4", "/%zz", "/%+1", "/a%00b", "/a\0b", "/a?b", "/a#b", "/%00/..", "ftp://h/a"]
     {
-        assert_eq!(parse(target), Err(Refusal::BadRequest), "{target}");
+        assert_eq!(parse(target), Err(PathError::BadRequest), "{target}");
     }
 }
 
 #[test]
-fn what_no_file_can_be_called_is_not_found() {
+fn an_impossible_file_name_is_not_found() {
     let targets = [
         "//",
         "//x",
@@ -66,7 +69,7 @@ fn what_no_file_can_be_called_is_not_found() {
         "/%2F",
     ];
     for target in targets {
-        assert_eq!(parse(target), Err(Refusal::NotFound), "{target}");
+        assert_eq!(parse(target), Err(PathError::NotFound), "{target}");
     }
 }
 
@@ -74,19 +77,19 @@ fn what_no_file_can_be_called_is_not_found() {
 fn lengths_are_those_of_the_kernel() {
     let name = |bytes| format!("/{}", "%61".repeat(bytes));
     assert_eq!(parse(&name(NAME_BYTES)), found(&[b'a'; NAME_BYTES], false));
-    assert_eq!(parse(&name(NAME_BYTES + 1)), Err(Refusal::NotFound));
+    assert_eq!(parse(&name(NAME_BYTES + 1)), Err(PathError::NotFound));
     let path = |bytes: usize| format!("/{}", "a/".repeat(PATH_BYTES)).get(..=bytes).map(str::to_owned);
     assert!(parse(&path(PATH_BYTES).unwrap()).is_ok());
-    assert_eq!(parse(&path(PATH_BYTES + 2).unwrap()), Err(Refusal::NotFound));
+    assert_eq!(parse(&path(PATH_BYTES + 2).unwrap()), Err(PathError::NotFound));
 }
 
 #[test]
 fn an_absolute_target_has_a_path() {
     assert_eq!(parse("http://example.org/a/%62"), found(b"a/b", false));
     assert_eq!(parse("HTTPS://[::1]:8080"), found(b"", true));
-    assert_eq!(parse("http://example.org//x"), Err(Refusal::NotFound));
-    assert_eq!(parse("http://example.org?/a"), Err(Refusal::BadRequest));
-    assert_eq!(parse("http:/a"), Err(Refusal::BadRequest));
+    assert_eq!(parse("http://example.org//x"), Err(PathError::NotFound));
+    assert_eq!(parse("http://example.org?/a"), Err(PathError::BadRequest));
+    assert_eq!(parse("http:/a"), Err(PathError::BadRequest));
 }
 
 #[test]
@@ -101,10 +104,10 @@ fn dotfiles_are_hidden_but_for_well_known() {
         ".well-known2",
         "...",
     ] {
-        assert!(hidden(path.as_bytes()), "{path}");
+        assert!(is_hidden(path.as_bytes()), "{path}");
     }
     for path in ["", "a", "a.b/c.", ".well-known", ".well-known/acme-challenge/x"] {
-        assert!(!hidden(path.as_bytes()), "{path}");
+        assert!(!is_hidden(path.as_bytes()), "{path}");
     }
 }
 
@@ -138,7 +141,7 @@ fn a_url_never_names_another_host() {
     assert_eq!(query, "a/?x=%20&y=%0D%0ASet-Cookie:%20z");
 }
 
-/// Bytes as they were meant, and whether `%` was in front of them; `None` for what is malformed.
+/// Decodes bytes, each with whether it was percent-encoded; `None` for a malformed target.
 fn naive(target: &[u8]) -> Option<Vec<(u8, bool)>> {
     match target {
         [] => Some(Vec::new()),
@@ -152,12 +155,12 @@ fn naive(target: &[u8]) -> Option<Vec<(u8, bool)>> {
     }
 }
 
-fn model(target: &[u8]) -> Result<(Vec<u8>, bool), Refusal> {
-    let bytes = naive(target).ok_or(Refusal::BadRequest)?;
+fn model(target: &[u8]) -> Result<(Vec<u8>, bool), PathError> {
+    let bytes = naive(target).ok_or(PathError::BadRequest)?;
     if bytes.first() != Some(&(b'/', false))
         || bytes.iter().any(|&(byte, encoded)| byte == 0 || (!encoded && matches!(byte, b'?' | b'#')))
     {
-        return Err(Refusal::BadRequest);
+        return Err(PathError::BadRequest);
     }
     let is_dir = bytes.last() == Some(&(b'/', false));
     let end = if is_dir && bytes.len() > 1 { bytes.len() - 1 } else { bytes.len() };
@@ -168,7 +171,7 @@ fn model(target: &[u8]) -> Result<(Vec<u8>, bool), Refusal> {
     let impossible =
         |name: &Vec<u8>| name.is_empty() || name == b"." || name == b".." || name.contains(&b'/');
     if target != b"/" && names.iter().any(impossible) {
-        return Err(Refusal::NotFound);
+        return Err(PathError::NotFound);
     }
     Ok((names.join(&b'/'), is_dir))
 }
@@ -178,8 +181,8 @@ proptest! {
 
     #[test]
     fn parsing_is_what_a_naive_decoder_says(target in "/(%2[ef]|%00|%[0-9a-g]{2}|%|[./a?#]|[.]{2}|/){0,8}") {
-        let found = Target::parse(target.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir));
-        // Which of several faults is named is not promised.
+        let found = RequestTarget::parse(target.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir));
+        // A target with several faults may get the error of any of them.
         prop_assert_eq!(found.ok(), model(target.as_bytes()).ok());
     }
 
@@ -190,13 +193,13 @@ proptest! {
         let slash = if is_dir && !path.is_empty() { "/" } else { "" };
         let url = encode(&path) + slash;
         prop_assert!(url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%".contains(&byte)));
-        let target = Target::parse(url.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir));
+        let target = RequestTarget::parse(url.as_bytes()).map(|target| (target.path.into_owned(), target.is_dir));
         prop_assert_eq!(target, Ok((path, is_dir)));
     }
 
     #[test]
     fn any_bytes_are_a_path_or_refused(target in any::<Vec<u8>>()) {
-        if let Ok(Target { path, .. }) = Target::parse(&target) {
+        if let Ok(RequestTarget { path, .. }) = RequestTarget::parse(&target) {
             prop_assert!(path.is_empty() || path.split(|byte| *byte == b'/').all(is_name));
             prop_assert!(!path.contains(&0));
         }

@@ -1,17 +1,17 @@
-//! Addresses in the headers of proxies, in the order in which they stand; none where there should
-//! be one and is not.
+//! Parsers for the headers of proxies: the addresses in their order, `None` for an entry without an
+//! address.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The addresses of a value of `X-Forwarded-For`: a list of addresses, with or without ports.
+/// Parses a value of `X-Forwarded-For`: a list of addresses, with or without ports.
 #[must_use]
 pub fn x_forwarded_for(value: &[u8]) -> Vec<Option<IpAddr>> {
     value.split(|byte| *byte == b',').map(|element| address(element.trim_ascii())).collect()
 }
 
-/// The addresses of a value of `Forwarded` (RFC 7239): the parameter `for` of each element. An
-/// element without it, or with a name instead of an address, has none. A value that breaks the
-/// grammar has one element, and no address.
+/// Parses a value of `Forwarded` (RFC 7239): the parameter `for` of each element. An element
+/// without it, or with a name instead of an address, has no address. A value that breaks the
+/// grammar yields one element without an address.
 #[must_use]
 pub fn forwarded(value: &[u8]) -> Vec<Option<IpAddr>> {
     let (mut all, mut rest) = (Vec::new(), value);
@@ -25,7 +25,7 @@ pub fn forwarded(value: &[u8]) -> Vec<Option<IpAddr>> {
     }
 }
 
-/// The address of the first element of `text`, and what follows that, from its comma on.
+/// Parses the first element of `text`. Returns its address, and the rest from the comma on.
 fn element(mut text: &[u8]) -> Option<(Option<IpAddr>, &[u8])> {
     let mut found = None;
     loop {
@@ -42,11 +42,10 @@ fn element(mut text: &[u8]) -> Option<(Option<IpAddr>, &[u8])> {
     }
 }
 
-/// A name and its value without quotes, or nothing, and what follows from the next semicolon or
-/// comma on.
-type Pair<'a> = (Option<(&'a [u8], Vec<u8>)>, &'a [u8]);
+/// A name and its unquoted value, if any, and the rest from the next semicolon or comma on.
+type ForwardedPair<'a> = (Option<(&'a [u8], Vec<u8>)>, &'a [u8]);
 
-fn pair(text: &[u8]) -> Option<Pair<'_>> {
+fn pair(text: &[u8]) -> Option<ForwardedPair<'_>> {
     let end = text.iter().position(|byte| matches!(byte, b'=' | b';' | b',')).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
     if !after.starts_with(b"=") {
@@ -59,7 +58,7 @@ fn pair(text: &[u8]) -> Option<Pair<'_>> {
     ends.then_some((Some((name, value)), after))
 }
 
-/// A token or a quoted string, and what follows it.
+/// Parses a token or a quoted string. Returns it and the rest.
 fn value(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end =
@@ -77,7 +76,7 @@ fn value(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// An address, with or without a port.
+/// Parses an address, with or without a port.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_grammar_has_no_address() {
+    fn a_malformed_value_has_no_address() {
         for value in [
             "for=\"1.1.1.1",
             "for=1.1.1.1 2.2.2.2",

@@ -1,60 +1,61 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): with what a connection of
-//! a proxy begins.
+//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): the header at the start
+//! of a proxy's connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// With what version 2 begins.
+/// The signature of version 2.
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const VERSION_1: &[u8] = b"PROXY ";
-/// The longest line of version 1, with its end.
+/// The longest line of version 1, with its line end, in bytes.
 const LINE_BYTES: usize = 107;
-/// Signature, command, family and length of version 2.
+/// The bytes of the fixed part of version 2: signature, command, family, length.
 const FIXED_BYTES: usize = 16;
-/// No header is longer: addresses, and what proxies tell of encryption and names.
+/// The longest accepted header, in bytes: addresses, and the extensions for encryption and host
+/// names.
 pub const HEADER_BYTES_MAX: usize = 4 << 10;
 
 /// The result of parsing the first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed {
-    /// More bytes have to come.
-    Short,
-    /// They are no header, or a longer one than [`HEADER_BYTES_MAX`].
+pub enum ProxyHeader {
+    /// More bytes are needed.
+    Incomplete,
+    /// The bytes are no header, or the header is longer than [`HEADER_BYTES_MAX`].
     Malformed,
-    /// A header.
-    Header {
-        /// Its bytes.
+    /// A complete header.
+    Complete {
+        /// The length of the header in bytes.
         len: usize,
-        /// The client; none if the proxy speaks for itself, or for a client without an address.
+        /// The client; `None` if the proxy speaks for itself, or for a client without an address.
         client: Option<SocketAddr>,
     },
 }
 
-/// The header that `bytes` begin with.
+/// Parses the header at the start of `bytes`.
 #[must_use]
-pub fn parse(bytes: &[u8]) -> Parsed {
+pub fn parse(bytes: &[u8]) -> ProxyHeader {
     let begins = |with: &[u8]| bytes.starts_with(with) || with.starts_with(bytes);
     if begins(SIGNATURE) {
         binary(bytes)
     } else if begins(VERSION_1) {
         line(bytes)
     } else {
-        Parsed::Malformed
+        ProxyHeader::Malformed
     }
 }
 
-fn line(bytes: &[u8]) -> Parsed {
+fn line(bytes: &[u8]) -> ProxyHeader {
     let most = bytes.get(..LINE_BYTES).unwrap_or(bytes);
     let Some(end) = most.windows(2).position(|two| two == b"\r\n") else {
-        return if bytes.len() < LINE_BYTES { Parsed::Short } else { Parsed::Malformed };
+        return if bytes.len() < LINE_BYTES { ProxyHeader::Incomplete } else { ProxyHeader::Malformed };
     };
     let text = most.get(VERSION_1.len()..end).and_then(|text| std::str::from_utf8(text).ok());
     match text.and_then(client) {
-        Some(client) => Parsed::Header { len: end + 2, client },
-        None => Parsed::Malformed,
+        Some(client) => ProxyHeader::Complete { len: end + 2, client },
+        None => ProxyHeader::Malformed,
     }
 }
 
-/// The client in the words after `PROXY`; none if they make no sense.
+/// Parses the words after `PROXY`; `None` if they are malformed.
 fn client(text: &str) -> Option<Option<SocketAddr>> {
     let mut words = text.split(' ');
     let family = words.next()?;
@@ -74,17 +75,17 @@ fn client(text: &str) -> Option<Option<SocketAddr>> {
     (fits(from) && fits(to) && words.next().is_none()).then(|| Some(SocketAddr::new(from, from_port)))
 }
 
-fn binary(bytes: &[u8]) -> Parsed {
+fn binary(bytes: &[u8]) -> ProxyHeader {
     let Some([command, family, high, low]) = bytes.get(SIGNATURE.len()..FIXED_BYTES) else {
-        return Parsed::Short;
+        return ProxyHeader::Incomplete;
     };
     let len = FIXED_BYTES + usize::from(u16::from_be_bytes([*high, *low]));
     if len > HEADER_BYTES_MAX {
-        return Parsed::Malformed;
+        return ProxyHeader::Malformed;
     }
-    let Some(body) = bytes.get(FIXED_BYTES..len) else { return Parsed::Short };
+    let Some(body) = bytes.get(FIXED_BYTES..len) else { return ProxyHeader::Incomplete };
     let client = match (command, family) {
-        // LOCAL: the proxy speaks for itself.
+        // LOCAL: the proxy speaks for itself, as in a health check.
         (0x20, _) => Ok(None),
         (0x21, 0x11) => {
             source::<4>(body, 12).map(|(address, port)| Some((Ipv4Addr::from(address).into(), port)))
@@ -92,19 +93,21 @@ fn binary(bytes: &[u8]) -> Parsed {
         (0x21, 0x21) => {
             source::<16>(body, 36).map(|(address, port)| Some((Ipv6Addr::from(address).into(), port)))
         }
-        // Datagrams, Unix sockets, and what is not specified.
+        // Unspecified protocols, datagrams and Unix sockets: no client address.
         (0x21, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => Ok(None),
         _ => Err(()),
     };
     match client {
-        Ok(client) => {
-            Parsed::Header { len, client: client.map(|(address, port)| SocketAddr::new(address, port)) }
-        }
-        Err(()) => Parsed::Malformed,
+        Ok(client) => ProxyHeader::Complete {
+            len,
+            client: client.map(|(address, port)| SocketAddr::new(address, port)),
+        },
+        Err(()) => ProxyHeader::Malformed,
     }
 }
 
-/// The source's address of `N` bytes and port, where both addresses and ports take `all` bytes.
+/// Parses the source address of `N` bytes and the source port, where the addresses and ports take
+/// `all` bytes.
 fn source<const N: usize>(body: &[u8], all: usize) -> Result<([u8; N], u16), ()> {
     let body = body.get(..all).ok_or(())?;
     let address = body.first_chunk::<N>().ok_or(())?;
@@ -116,8 +119,8 @@ fn source<const N: usize>(body: &[u8], all: usize) -> Result<([u8; N], u16), ()>
 mod tests {
     use super::*;
 
-    fn header(len: usize, client: Option<&str>) -> Parsed {
-        Parsed::Header { len, client: client.map(|client| client.parse().unwrap()) }
+    fn header(len: usize, client: Option<&str>) -> ProxyHeader {
+        ProxyHeader::Complete { len, client: client.map(|client| client.parse().unwrap()) }
     }
 
     fn second(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
@@ -125,15 +128,15 @@ mod tests {
         [SIGNATURE, &[command, family], &len, body].concat()
     }
 
-    /// That `bytes` are a header of their own length, none of them being too many, and that more
-    /// bytes change nothing.
+    /// Checks that `bytes` are a complete header, that no shorter prefix is, and that further bytes
+    /// do not change the result.
     #[track_caller]
     fn check(bytes: &[u8], client: Option<&str>) {
         let expected = header(bytes.len(), client);
         assert_eq!(parse(bytes), expected);
         assert_eq!(parse(&[bytes, b"GET / HTTP/1.1"].concat()), expected);
         for end in 0..bytes.len() {
-            assert_eq!(parse(&bytes[..end]), Parsed::Short, "{end} bytes");
+            assert_eq!(parse(&bytes[..end]), ProxyHeader::Incomplete, "{end} bytes");
         }
     }
 
@@ -181,7 +184,7 @@ mod tests {
             &second(0x21, 0x13, &[0; 12]),
             &second(0x21, 0x11, &[0; HEADER_BYTES_MAX]),
         ] {
-            assert_eq!(parse(bytes), Parsed::Malformed, "{}", bytes.escape_ascii());
+            assert_eq!(parse(bytes), ProxyHeader::Malformed, "{}", bytes.escape_ascii());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What headers ask for, against sets of byte positions.
+//! Selected ranges, compared with sets of byte positions.
 
 use std::collections::BTreeSet;
 
@@ -107,17 +107,19 @@ fn content_range_names_the_last_byte() {
     assert_eq!(unsatisfied(10), "bytes */10");
 }
 
-type Asked = (Option<u128>, Option<u128>);
+/// The first and the last number of a `range-spec`.
+type Bounds = (Option<u128>, Option<u128>);
 
-fn asked() -> impl Strategy<Value = Vec<Asked>> {
+fn asked() -> impl Strategy<Value = Vec<Bounds>> {
     let number = || {
         prop::option::of(prop_oneof![8 => 0..12u128, 1 => u128::from(u64::MAX) - 2..u128::from(u64::MAX) + 3])
     };
     prop::collection::vec((number(), number()), 1..6)
 }
 
-/// Positions of a file of `size` bytes that one range has; `None` if it is no range.
-fn positions((first, last): Asked, size: u128) -> Option<BTreeSet<u128>> {
+/// Returns the positions that one range selects of a file of `size` bytes; `None` for a malformed
+/// range.
+fn positions((first, last): Bounds, size: u128) -> Option<BTreeSet<u128>> {
     let has = |position: &u128| match (first, last) {
         (Some(first), Some(last)) => first <= *position && *position <= last,
         (Some(first), None) => first <= *position,
@@ -125,14 +127,14 @@ fn positions((first, last): Asked, size: u128) -> Option<BTreeSet<u128>> {
         (None, None) => false,
     };
     let is_range = match (first, last) {
-        // Of numbers that are too large none is larger than another.
+        // Numbers above `u64::MAX` saturate, so they compare as equal.
         (Some(first), Some(last)) => first.min(u64::MAX.into()) <= last,
         (first, last) => first.or(last).is_some(),
     };
     is_range.then(|| (0..size).filter(has).collect())
 }
 
-fn model(asked: &[Asked], size: u64) -> Vec<BTreeSet<u128>> {
+fn model(asked: &[Bounds], size: u64) -> Vec<BTreeSet<u128>> {
     let whole = vec![(0..u128::from(size)).collect()];
     let sets: Option<Vec<_>> = asked.iter().map(|asked| positions(*asked, size.into())).collect();
     let Some(sets) = sets else { return whole };

@@ -1,6 +1,6 @@
-//! What the kernel and a site's filesystem do when they are asked the way the server asks them.
+//! Tries the system calls of the server on a site's filesystem.
 //!
-//! Owns: the questions. Does not own: what the answers mean for a model.
+//! Owns: the calls and their results. Does not own: what a result means for a model.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,28 +15,29 @@ use fathom_io::sys::{cached, send_file};
 use fathom_io::uring::FileRing;
 use fathom_io::{Errno, FileType};
 
-use super::{Calls, Finding};
-use crate::files::Opened;
+use super::{CallStatus, CallStatuses};
+use crate::files::OpenFile;
 use crate::server::RING_DEPTH;
 
-/// Names that are looked at for a file to try calls on.
+/// The maximum names that are examined to find a file for the calls.
 const NAMES_MAX: usize = 1000;
 
-/// A file that calls are tried on.
-pub(super) struct Sample {
-    /// Below the root.
+/// The file that calls are tried on.
+pub(super) struct SampleFile {
+    /// The path below the root.
     pub(super) path: PathBuf,
-    opened: Opened,
+    opened: OpenFile,
 }
 
-/// Tries everything below `root`, which is open as `beneath`; on which file, if there is one.
-pub(super) fn calls(root: &Path, beneath: &Beneath) -> Result<(Calls, Option<Sample>), Errno> {
+/// Tries all calls below `root`, which is open as `beneath`. Returns the results, and the file that
+/// was used if there is one.
+pub(super) fn calls(root: &Path, beneath: &Beneath) -> Result<(CallStatuses, Option<SampleFile>), Errno> {
     let sample = sample(root, beneath)?;
     let file = sample.as_ref().and_then(|sample| sample.opened.fd().ok());
-    let tried = |call: fn(BorrowedFd<'_>) -> Finding| file.map_or(Finding::Untried, call);
+    let tried = |call: fn(BorrowedFd<'_>) -> CallStatus| file.map_or(CallStatus::Untested, call);
     let path = sample.as_ref().map_or(&b"."[..], |sample| sample.path.as_os_str().as_bytes());
-    let calls = Calls {
-        openat2: Finding::Works,
+    let calls = CallStatuses {
+        openat2: CallStatus::Works,
         resolve_cached: resolve_cached(beneath, path),
         nowait: tried(nowait),
         cachestat: tried(cachestat),
@@ -46,8 +47,8 @@ pub(super) fn calls(root: &Path, beneath: &Beneath) -> Result<(Calls, Option<Sam
     Ok((calls, sample))
 }
 
-/// The first regular file with something in it, of the site's own filesystem.
-fn sample(root: &Path, beneath: &Beneath) -> Result<Option<Sample>, Errno> {
+/// Returns the first regular file with content, on the same filesystem as the root.
+fn sample(root: &Path, beneath: &Beneath) -> Result<Option<SampleFile>, Errno> {
     let dev = beneath.stat(b".", Patience::Wait)?.ok_or(Errno::AGAIN)?.dev;
     let mut dirs = VecDeque::from([PathBuf::new()]);
     let mut left = NAMES_MAX;
@@ -61,7 +62,7 @@ fn sample(root: &Path, beneath: &Beneath) -> Result<Option<Sample>, Errno> {
                 Ok(kind) if kind.is_dir() => dirs.push_back(path),
                 Ok(kind) if kind.is_file() => {
                     if let Some(opened) = open(beneath, &path).filter(|opened| opened.meta.dev == dev) {
-                        return Ok(Some(Sample { path, opened }));
+                        return Ok(Some(SampleFile { path, opened }));
                     }
                 }
                 _ => {}
@@ -71,19 +72,19 @@ fn sample(root: &Path, beneath: &Beneath) -> Result<Option<Sample>, Errno> {
     Ok(None)
 }
 
-fn open(beneath: &Beneath, path: &Path) -> Option<Opened> {
+fn open(beneath: &Beneath, path: &Path) -> Option<OpenFile> {
     let file = beneath.open(path.as_os_str().as_bytes(), Patience::Wait).ok()??;
-    let opened = Opened::new(file, None).ok()?;
+    let opened = OpenFile::new(file, None).ok()?;
     (opened.kind() == FileType::Regular && opened.len() > 0).then_some(opened)
 }
 
-/// Whether a path that was looked up a moment ago is found without waiting.
-fn resolve_cached(beneath: &Beneath, path: &[u8]) -> Finding {
+/// Checks that a path that was just looked up is found without waiting.
+fn resolve_cached(beneath: &Beneath, path: &[u8]) -> CallStatus {
     let again = beneath.open(path, Patience::Wait).and_then(|_| beneath.open(path, Patience::AtOnce));
     match again {
-        Ok(Some(_)) => Finding::Works,
-        Ok(None) => Finding::Fails("a path that was just looked up is not found at once".to_owned()),
-        Err(errno) => Finding::failed(errno),
+        Ok(Some(_)) => CallStatus::Works,
+        Ok(None) => CallStatus::Fails("a path that was just looked up is not found at once".to_owned()),
+        Err(errno) => CallStatus::failed(errno),
     }
 }
 
@@ -92,41 +93,41 @@ fn touch(file: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut [0_u8; 1][..], 0)).map(drop)
 }
 
-/// Whether a read that must not wait is answered with what is in memory.
-fn nowait(file: BorrowedFd<'_>) -> Finding {
+/// Checks that a nowait read returns cached data.
+fn nowait(file: BorrowedFd<'_>) -> CallStatus {
     match touch(file).and_then(|()| read_at_once(file, &mut [0], 0)) {
-        Ok(AtOnce::Read(1..)) => Finding::Works,
+        Ok(AtOnce::Read(1..)) => CallStatus::Works,
         Ok(AtOnce::Read(0) | AtOnce::Waits) => {
-            Finding::Fails("what was just read is not read at once".to_owned())
+            CallStatus::Fails("what was just read is not read at once".to_owned())
         }
-        Ok(AtOnce::Unknown) => Finding::Fails("the filesystem does not know it".to_owned()),
-        Err(errno) => Finding::failed(errno),
+        Ok(AtOnce::Unknown) => CallStatus::Fails("the filesystem does not know it".to_owned()),
+        Err(errno) => CallStatus::failed(errno),
     }
 }
 
-/// Whether the kernel tells what is in memory.
-fn cachestat(file: BorrowedFd<'_>) -> Finding {
+/// Checks that cachestat(2) sees cached data.
+fn cachestat(file: BorrowedFd<'_>) -> CallStatus {
     match touch(file).and_then(|()| cached(file, 0, 1)) {
-        Ok(cached) if cached.pages > 0 => Finding::Works,
-        Ok(_) => Finding::Fails("what was just read does not show".to_owned()),
-        Err(Errno::NOSYS) => Finding::Fails("it takes Linux 6.5".to_owned()),
-        Err(errno) => Finding::failed(errno),
+        Ok(cached) if cached.pages > 0 => CallStatus::Works,
+        Ok(_) => CallStatus::Fails("what was just read does not show".to_owned()),
+        Err(Errno::NOSYS) => CallStatus::Fails("it takes Linux 6.5".to_owned()),
+        Err(errno) => CallStatus::failed(errno),
     }
 }
 
-/// Whether the kernel sends from a file to a socket.
-fn sendfile(file: BorrowedFd<'_>) -> Finding {
+/// Checks that sendfile(2) sends from the file to a socket.
+fn sendfile(file: BorrowedFd<'_>) -> CallStatus {
     let pair = UnixStream::pair().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
     match pair.and_then(|(to, _from)| send_file(to.as_fd(), file, 0, 1)) {
-        Ok(_) => Finding::Works,
-        Err(errno) => Finding::failed(errno),
+        Ok(_) => CallStatus::Works,
+        Err(errno) => CallStatus::failed(errno),
     }
 }
 
-/// Whether a worker could have its ring.
-fn uring() -> Finding {
+/// Checks that a worker can set up its ring.
+fn uring() -> CallStatus {
     match FileRing::new(RING_DEPTH) {
-        Ok(_) => Finding::Works,
-        Err(unavailable) => Finding::Fails(unavailable.to_string()),
+        Ok(_) => CallStatus::Works,
+        Err(unavailable) => CallStatus::Fails(unavailable.to_string()),
     }
 }

@@ -1,19 +1,20 @@
-//! What is found on a real directory, and what answers come to that no filesystem here gives.
+//! The report on a real directory, and on call results that no filesystem of the test machine
+//! gives.
 
 use fathom_io::offer::Filesystem;
 
 use super::*;
 
-fn site(root: &Path) -> Site {
-    Site { root: root.to_owned(), ..Site::default() }
+fn site(root: &Path) -> SiteConfig {
+    SiteConfig { root: root.to_owned(), ..SiteConfig::default() }
 }
 
 fn reported(root: &Path) -> Report {
     Report::new(&site(root), &Config::default()).unwrap()
 }
 
-/// As if `calls` had answered so on a filesystem called `name` with the number `magic`.
-fn found(calls: Calls, magic: i64, name: &'static str) -> Report {
+/// Returns the report for `calls` on a filesystem called `name` with the magic number `magic`.
+fn found(calls: CallStatuses, magic: i64, name: &'static str) -> Report {
     let filesystem = Filesystem { magic: Some(magic), name: Some(name), device: (8, 1), rotational: None };
     let offer = Offer {
         kernel: "Linux 6.1".to_owned(),
@@ -26,9 +27,9 @@ fn found(calls: Calls, magic: i64, name: &'static str) -> Report {
     Report::of(Path::new("/srv"), offer, calls, Some("a".into()), &Config::default())
 }
 
-fn all_work() -> Calls {
-    let works = || Finding::Works;
-    Calls {
+fn all_work() -> CallStatuses {
+    let works = || CallStatus::Works;
+    CallStatuses {
         openat2: works(),
         resolve_cached: works(),
         nowait: works(),
@@ -38,11 +39,11 @@ fn all_work() -> Calls {
     }
 }
 
-fn no(why: &str) -> Finding {
-    Finding::Fails(why.to_owned())
+fn no(why: &str) -> CallStatus {
+    CallStatus::Fails(why.to_owned())
 }
 
-/// What `auto` does in the case whose name begins with `case`.
+/// Returns what `auto` does in the case whose name begins with `case`.
 fn plan<'r>(report: &'r Report, case: &str) -> &'r str {
     &report.plan.iter().find(|(name, _)| name.starts_with(case)).unwrap().1
 }
@@ -51,8 +52,8 @@ fn plan<'r>(report: &'r Report, case: &str) -> &'r str {
 fn the_first_file_below_is_what_calls_are_tried_on() {
     let dir = tempfile::tempdir().unwrap();
     let empty = reported(dir.path());
-    assert_eq!((&empty.sample, &empty.calls.nowait), (&None, &Finding::Untried));
-    assert_eq!((&empty.calls.openat2, &empty.calls.resolve_cached), (&Finding::Works, &Finding::Works));
+    assert_eq!((&empty.sample, &empty.calls.nowait), (&None, &CallStatus::Untested));
+    assert_eq!((&empty.calls.openat2, &empty.calls.resolve_cached), (&CallStatus::Works, &CallStatus::Works));
     assert!(empty.notes.iter().any(|note| note.contains("no regular file")), "{:?}", empty.notes);
 
     std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
@@ -61,10 +62,10 @@ fn the_first_file_below_is_what_calls_are_tried_on() {
     std::fs::write(dir.path().join("a/b/file"), "1").unwrap();
     let report = reported(dir.path());
     assert_eq!(report.sample.as_deref(), Some(Path::new("a/b/file")));
-    let untried: Vec<_> =
-        report.calls.all().into_iter().filter(|(_, found)| **found == Finding::Untried).collect();
-    assert!(untried.is_empty(), "{untried:?}");
-    assert_eq!(report.calls.sendfile, Finding::Works);
+    let untested: Vec<_> =
+        report.calls.all().into_iter().filter(|(_, found)| **found == CallStatus::Untested).collect();
+    assert!(untested.is_empty(), "{untested:?}");
+    assert_eq!(report.calls.sendfile, CallStatus::Works);
     assert!(!report.notes.iter().any(|note| note.contains("no regular file")));
 }
 
@@ -83,7 +84,7 @@ fn a_report_has_every_model_and_every_case() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_an_error_with_its_path() {
+fn an_unopenable_root_is_an_error_with_its_path() {
     for (path, cause) in [("/nonexistent/x", "No such file or directory"), ("/dev/null", "Not a directory")] {
         let error = Report::new(&site(Path::new(path)), &Config::default()).unwrap_err();
         assert_eq!(error.to_string(), format!("cannot open '{path}': {cause}"));
@@ -107,26 +108,26 @@ fn the_plan_follows_the_calls() {
         "reads of 16 KiB by the pool, at most 72 at once for the device"
     );
 
-    let asked = found(Calls { nowait: no("x"), ..all_work() }, EXT4, "ext4");
+    let asked = found(CallStatuses { nowait: no("x"), ..all_work() }, EXT4, "ext4");
     assert!(plan(&asked, "small").contains("cachestat"));
 
-    let calls = Calls { nowait: no("x"), cachestat: no("x"), ..all_work() };
+    let calls = CallStatuses { nowait: no("x"), cachestat: no("x"), ..all_work() };
     let blind = found(calls, OVERLAY, "overlay");
     assert!(plan(&blind, "cached").starts_with("openat2 by the pool"));
     assert!(plan(&blind, "small").starts_with("read by the pool"));
     assert_eq!(plan(&blind, "large body, in"), "reads of 256 KiB by the pool");
     assert!(blind.notes[0].starts_with("overlayfs"));
 
-    let memory = found(Calls { nowait: no("x"), cachestat: no("x"), ..all_work() }, TMPFS, "tmpfs");
+    let memory = found(CallStatuses { nowait: no("x"), cachestat: no("x"), ..all_work() }, TMPFS, "tmpfs");
     assert_eq!(plan(&memory, "small"), "read by the worker; up to 1 MiB it is kept");
     assert!(plan(&memory, "large body, in").contains("sendfile in parts of 1 MiB"));
     assert_eq!(plan(&memory, "large body, not"), "there is none");
 
-    let mute = found(Calls { nowait: no("x"), cachestat: no("x"), ..all_work() }, EXT4, "ext4");
+    let mute = found(CallStatuses { nowait: no("x"), cachestat: no("x"), ..all_work() }, EXT4, "ext4");
     assert_eq!(plan(&mute, "large body, in"), "reads of 64 KiB by the pool");
     assert!(plan(&mute, "large body, not").starts_with("reads of 64 KiB by the pool"));
 
-    let old = found(Calls { cachestat: no("x"), ..all_work() }, EXT4, "ext4");
+    let old = found(CallStatuses { cachestat: no("x"), ..all_work() }, EXT4, "ext4");
     assert_eq!(plan(&old, "large body, in"), "reads of 64 KiB by the worker");
 }
 
@@ -135,13 +136,13 @@ fn a_model_says_why_it_cannot_run() {
     let outlook = |report: &Report, wanted| {
         report.models.iter().find(|(model, _)| *model == wanted).unwrap().1.clone().unwrap_err()
     };
-    let calls = Calls { sendfile: no("refused"), uring: no("cannot set up io_uring"), ..all_work() };
+    let calls = CallStatuses { sendfile: no("refused"), uring: no("cannot set up io_uring"), ..all_work() };
     let report = found(calls, 0x6969, "nfs");
     assert_eq!(outlook(&report, Model::Sendfile), "sendfile: refused");
     assert_eq!(outlook(&report, Model::Uring), "cannot set up io_uring");
     assert!(report.notes[0].contains("may ask a server"));
 
-    let report = found(Calls::none(Errno::NOSYS), 0xEF53, "ext4");
+    let report = found(CallStatuses::none(Errno::NOSYS), 0xEF53, "ext4");
     assert!(report.plan.is_empty());
     for model in Model::ALL {
         assert_eq!(outlook(&report, model), "openat2: Function not implemented");
@@ -151,8 +152,8 @@ fn a_model_says_why_it_cannot_run() {
 #[test]
 fn descriptors_are_those_of_connections_and_kept_files() {
     let report = found(all_work(), 0xEF53, "ext4");
-    assert_eq!((report.sizes.descriptors, report.lacks_descriptors()), (16_384 + 4096, true));
+    assert_eq!((report.limits.descriptors, report.lacks_descriptors()), (16_384 + 4096, true));
     let few =
         Config { limits: config::Limits { connections: 10, ..Default::default() }, ..Config::default() };
-    assert_eq!(Sizes::of(&few).descriptors, 10 + 4096);
+    assert_eq!(ResourceLimits::of(&few).descriptors, 10 + 4096);
 }

@@ -1,52 +1,52 @@
 //! Access to a site by path and by client address: hidden and denied paths, allowed and denied
 //! networks.
 //!
-//! Does not own: users (`auth`), files whose permissions forbid them, names that begin with a dot.
+//! Does not own: users (`auth`), file permissions, and the dotfile policy.
 
 use std::net::IpAddr;
 
-use super::glob::Covers;
-use super::mounts::Mounts;
+use super::glob::SubtreeGlob;
+use super::mounts::MountTable;
 use super::network::Network;
-use crate::config::Site;
+use crate::config::SiteConfig;
 use crate::error::Error;
 
-/// The compiled rules of a site.
+/// The compiled access rules of a site.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
-    hide: Vec<Covers>,
-    deny: Vec<Covers>,
+pub struct AccessRules {
+    hide: Vec<SubtreeGlob>,
+    deny: Vec<SubtreeGlob>,
     allow_from: Vec<Network>,
     deny_from: Vec<Network>,
-    /// The path below the site that paths are below, with a slash at its end.
+    /// The mount path below the site, with a slash at its end.
     at: Vec<u8>,
-    mounts: Mounts,
+    mounts: MountTable,
 }
 
-impl Access {
-    /// Compiles those of `site`, whose key is `key`.
+impl AccessRules {
+    /// Compiles the access rules of `site`, whose key is `key`.
     ///
     /// # Errors
-    /// If a glob or a network is none.
-    pub fn new(site: &Site, key: &str) -> Result<Self, Error> {
+    /// If a glob or a network is invalid.
+    pub fn new(site: &SiteConfig, key: &str) -> Result<Self, Error> {
         Ok(Self {
-            hide: compile(&site.hide, &format!("{key}.hide"), Covers::new)?,
-            deny: compile(&site.deny, &format!("{key}.deny"), Covers::new)?,
+            hide: compile(&site.hide, &format!("{key}.hide"), SubtreeGlob::new)?,
+            deny: compile(&site.deny, &format!("{key}.deny"), SubtreeGlob::new)?,
             allow_from: compile(&site.allow_from, &format!("{key}.allow-from"), str::parse)?,
             deny_from: compile(&site.deny_from, &format!("{key}.deny-from"), str::parse)?,
             at: format!("{}/", site.at).into_bytes(),
-            mounts: Mounts::new(&site.mounts),
+            mounts: MountTable::new(&site.mounts),
         })
     }
 
-    /// Whether no path is hidden or denied.
+    /// Returns whether no path is hidden, denied or mounted over.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.hide.is_empty() && self.deny.is_empty() && self.mounts.is_empty()
     }
 
-    /// Whether the decoded `path` below the root is as if it were not there: it or a directory that
-    /// it is in is hidden, or has a mount in its place.
+    /// Returns whether the decoded `path` below the root is treated as absent: the path or a
+    /// directory above it is hidden, or a mount is in its place.
     #[must_use]
     pub fn hides(&self, path: &[u8]) -> bool {
         self.unlists(path)
@@ -54,8 +54,8 @@ impl Access {
                 && self.mounts.find(self.below_site(path).get(1..).unwrap_or_default()).is_some())
     }
 
-    /// Whether listings leave out the decoded `path` below the root. A directory with a mount in its
-    /// place stays: its link leads to the mount.
+    /// Returns whether listings omit the decoded `path` below the root. A directory with a mount in
+    /// its place is listed: its link leads to the mount.
     #[must_use]
     pub fn unlists(&self, path: &[u8]) -> bool {
         self.covers(&self.hide, path)
@@ -67,22 +67,22 @@ impl Access {
         self.covers(&self.deny, path)
     }
 
-    /// Whether a client with this address may have anything; on a Unix socket there is none.
-    /// `deny-from` goes before `allow-from`.
+    /// Returns whether a client with this address has any access; a client of a Unix socket has no
+    /// address. `deny-from` has priority over `allow-from`.
     #[must_use]
     pub fn admits(&self, address: Option<IpAddr>) -> bool {
         let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
         (self.allow_from.is_empty() || is_in(&self.allow_from)) && !is_in(&self.deny_from)
     }
 
-    fn covers(&self, patterns: &[Covers], path: &[u8]) -> bool {
+    fn covers(&self, patterns: &[SubtreeGlob], path: &[u8]) -> bool {
         !patterns.is_empty() && {
             let path = self.below_site(path);
             patterns.iter().any(|pattern| pattern.matches(&path))
         }
     }
 
-    /// The path below the site, with a slash at its beginning, of `path` below the root.
+    /// Returns `path` below the root as a path below the site, with a slash at its beginning.
     fn below_site(&self, path: &[u8]) -> Vec<u8> {
         let at = if self.at.is_empty() { b"/" } else { &self.at[..] };
         [at, path].concat()
@@ -104,9 +104,9 @@ fn compile<T>(
 mod tests {
     use super::*;
 
-    fn access(text: &str) -> Access {
+    fn access(text: &str) -> AccessRules {
         let config = crate::Config::from_toml(&format!("[site]\n{text}")).unwrap();
-        Access::new(&config.site, "site").unwrap()
+        AccessRules::new(&config.site, "site").unwrap()
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_hidden_directory_is_hidden() {
+    fn paths_below_a_hidden_directory_are_hidden() {
         let access = access("hide = ['node_modules', '*.bak', '/private/**']\ndeny = ['/admin']");
         for path in [
             "node_modules",
@@ -136,12 +136,12 @@ mod tests {
             assert!(!access.hides(path.as_bytes()), "{path}");
         }
         assert!(access.denies(b"admin") && access.denies(b"admin/a") && !access.denies(b"administration"));
-        assert!(!Access::default().hides(b"a") && !Access::default().denies(b""));
+        assert!(!AccessRules::default().hides(b"a") && !AccessRules::default().denies(b""));
     }
 
     #[test]
     fn a_denied_address_is_not_admitted_whatever_is_allowed() {
-        let admits = |access: &Access, address: &str| access.admits(address.parse().ok());
+        let admits = |access: &AccessRules, address: &str| access.admits(address.parse().ok());
         let both = access("allow-from = ['10.0.0.0/8', 'unix']\ndeny-from = ['10.1.0.0/16']");
         for (address, admitted) in [
             ("10.2.0.1", true),
@@ -166,7 +166,7 @@ mod tests {
             ("deny-from = ['localhost']", "site.deny-from[0]"),
         ] {
             let config = crate::Config::from_toml(&format!("[site]\n{text}")).unwrap();
-            assert_eq!(Access::new(&config.site, "site").unwrap_err().thing(), key);
+            assert_eq!(AccessRules::new(&config.site, "site").unwrap_err().thing(), key);
         }
     }
 }

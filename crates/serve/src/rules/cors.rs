@@ -1,6 +1,6 @@
-//! What scripts of other origins may do (Fetch, section 3.2). A pure function of the request's headers.
+//! Cross-origin requests (CORS; Fetch, section 3.2), as a pure function of the request's headers.
 //!
-//! Does not own: what else answers an `OPTIONS` request.
+//! Does not own: the other headers of a response to `OPTIONS`.
 
 use http::Method;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,11 +8,11 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use crate::config;
 use crate::error::Error;
 
-/// What a server of files can be asked for.
+/// The methods of a file server.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
-/// Request headers that scripts may always set: what readers of ranges and of changes need.
-/// Credentials are not among them.
+/// Request headers that scripts may always set: those for ranges and revalidation. Credentials are
+/// not among them.
 const ALLOWED: [&str; 7] = [
     "Cache-Control",
     "If-Match",
@@ -35,10 +35,10 @@ const EXPOSED: [&str; 8] = [
     "Retry-After",
 ];
 
-/// The compiled rules of a site.
+/// The compiled CORS rules of a site.
 #[derive(Clone, Debug)]
-pub struct Cors {
-    /// None for all of them.
+pub struct CorsRules {
+    /// The allowed origins; `None` for all.
     origins: Option<Vec<HeaderValue>>,
     allow_headers: HeaderValue,
     expose_headers: HeaderValue,
@@ -46,12 +46,13 @@ pub struct Cors {
     max_age: Option<HeaderValue>,
 }
 
-impl Cors {
-    /// Compiles those of a site whose key is `key`.
+impl CorsRules {
+    /// Compiles the rules of a site whose key is `key`.
     ///
     /// # Errors
-    /// If an origin or a header's name is none, there are no origins, or credentials are to come with a `*`.
-    pub fn new(cors: &config::Cors, key: &str) -> Result<Self, Error> {
+    /// If an origin or a header name is invalid, there are no origins, or credentials are combined
+    /// with `*`.
+    pub fn new(cors: &config::CorsConfig, key: &str) -> Result<Self, Error> {
         let key = format!("{key}.cors");
         if cors.origins.is_empty() {
             return Err(Error::configure(format!("{key}.origins"), "there are none; '*' is for all"));
@@ -86,9 +87,10 @@ impl Cors {
         })
     }
 
-    /// Puts into `out` what the response to `method` with the headers `request` has of CORS. Whether it is a preflight, which
-    /// is answered with that and no more (204). A `Vary` is added to those that are there, also where the origin was not allowed or
-    /// not said: a cache must not hand that response to another origin.
+    /// Adds the CORS headers of the response to `method` with the headers `request` to `out`.
+    /// Returns whether the request is a preflight, which is answered with these headers alone
+    /// (204). `Vary` is appended even if the origin is absent or not allowed: a cache must not
+    /// reuse that response for another origin.
     pub fn evaluate(&self, method: &Method, request: &HeaderMap, out: &mut HeaderMap) -> bool {
         let wanted = request.get(header::ACCESS_CONTROL_REQUEST_METHOD);
         let preflight = method == Method::OPTIONS && wanted.is_some() && request.contains_key(header::ORIGIN);
@@ -115,7 +117,8 @@ impl Cors {
         put(out, header::ACCESS_CONTROL_MAX_AGE, self.max_age.as_ref());
     }
 
-    /// What `Access-Control-Allow-Origin` says: `*`, or the configured origin that the request names. Never what a client sent.
+    /// Returns the value of `Access-Control-Allow-Origin`: `*`, or the configured origin that the
+    /// request names. Never a string sent by the client.
     fn allowed(&self, request: &HeaderMap) -> Option<HeaderValue> {
         let Some(origins) = &self.origins else { return Some(HeaderValue::from_static("*")) };
         let mut named = request.get_all(header::ORIGIN).iter();
@@ -134,7 +137,8 @@ fn is_star(words: &[String]) -> bool {
     words.iter().any(|word| word == "*")
 }
 
-/// As browsers write it: scheme, host in lower case, and a port unless it is the scheme's own.
+/// Parses an origin into the form that browsers send: scheme, host in lower case, and a port unless
+/// it is the scheme's default.
 fn origin(text: &str) -> Result<HeaderValue, String> {
     let text = text.to_ascii_lowercase();
     let (scheme, host) = text.split_once("://").ok_or("an origin is like https://a.example")?;
@@ -153,7 +157,7 @@ fn origin(text: &str) -> Result<HeaderValue, String> {
     }
 }
 
-/// The value that lists the names `always` and `also`, each once.
+/// Returns the header value that lists the names `always` and `also`, each once.
 fn names(always: &[&str], also: &[String], key: &str, field: &str) -> Result<HeaderValue, Error> {
     for (at, word) in also.iter().enumerate() {
         let refused = |_| Error::configure(format!("{key}.{field}[{at}]"), "this is no name of a header");
@@ -173,8 +177,8 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    fn two() -> config::Cors {
-        config::Cors {
+    fn two() -> config::CorsConfig {
+        config::CorsConfig {
             origins: words(&["https://A.example:443", "http://b.example:8080"]),
             allow_headers: words(&["X-A", "range"]),
             expose_headers: words(&["ETag", "X-B"]),
@@ -183,14 +187,14 @@ mod tests {
         }
     }
 
-    /// Headers as sent, one a line, and what comes of them.
-    fn answer(cors: &config::Cors, method: Method, request: &[(&str, &str)]) -> (bool, String) {
+    /// Returns whether the request is a preflight, and the resulting headers, one a line.
+    fn answer(cors: &config::CorsConfig, method: Method, request: &[(&str, &str)]) -> (bool, String) {
         let mut headers = HeaderMap::new();
         for (name, value) in request {
             headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
         }
         let mut out = HeaderMap::from_iter([(header::VARY, HeaderValue::from_static("accept-encoding"))]);
-        let preflight = Cors::new(cors, "site").unwrap().evaluate(&method, &headers, &mut out);
+        let preflight = CorsRules::new(cors, "site").unwrap().evaluate(&method, &headers, &mut out);
         let mut lines: Vec<_> = out
             .iter()
             .map(|(name, value)| {
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_answer_for_all_depends_on_no_origin() {
-        let cors = config::Cors { origins: words(&["*"]), ..config::Cors::default() };
+        let cors = config::CorsConfig { origins: words(&["*"]), ..config::CorsConfig::default() };
         for request in [&[][..], &[("origin", "https://x.example")], &[("origin", "null")]] {
             assert_eq!(
                 answer(&cors, Method::GET, request),
@@ -274,19 +278,25 @@ mod tests {
 
     #[test]
     fn mistakes_are_refused_with_their_key() {
-        let all = || config::Cors { origins: words(&["*"]), ..config::Cors::default() };
+        let all = || config::CorsConfig { origins: words(&["*"]), ..config::CorsConfig::default() };
         for (cors, expected) in [
-            (config::Cors::default(), "site.cors.origins"),
-            (config::Cors { credentials: true, ..all() }, "site.cors.credentials"),
-            (config::Cors { allow_headers: words(&["*"]), ..two() }, "site.cors.credentials"),
-            (config::Cors { origins: words(&["*", "https://a.example/"]), ..all() }, "site.cors.origins[1]"),
-            (config::Cors { origins: words(&["a.example"]), ..all() }, "site.cors.origins[0]"),
-            (config::Cors { origins: words(&["null"]), ..all() }, "site.cors.origins[0]"),
-            (config::Cors { origins: words(&["https://a\r\nb"]), ..all() }, "site.cors.origins[0]"),
-            (config::Cors { allow_headers: words(&["a", "b c"]), ..all() }, "site.cors.allow-headers[1]"),
-            (config::Cors { expose_headers: words(&["a,b"]), ..all() }, "site.cors.expose-headers[0]"),
+            (config::CorsConfig::default(), "site.cors.origins"),
+            (config::CorsConfig { credentials: true, ..all() }, "site.cors.credentials"),
+            (config::CorsConfig { allow_headers: words(&["*"]), ..two() }, "site.cors.credentials"),
+            (
+                config::CorsConfig { origins: words(&["*", "https://a.example/"]), ..all() },
+                "site.cors.origins[1]",
+            ),
+            (config::CorsConfig { origins: words(&["a.example"]), ..all() }, "site.cors.origins[0]"),
+            (config::CorsConfig { origins: words(&["null"]), ..all() }, "site.cors.origins[0]"),
+            (config::CorsConfig { origins: words(&["https://a\r\nb"]), ..all() }, "site.cors.origins[0]"),
+            (
+                config::CorsConfig { allow_headers: words(&["a", "b c"]), ..all() },
+                "site.cors.allow-headers[1]",
+            ),
+            (config::CorsConfig { expose_headers: words(&["a,b"]), ..all() }, "site.cors.expose-headers[0]"),
         ] {
-            assert_eq!(Cors::new(&cors, "site").unwrap_err().thing(), expected);
+            assert_eq!(CorsRules::new(&cors, "site").unwrap_err().thing(), expected);
         }
     }
 }

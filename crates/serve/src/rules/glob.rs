@@ -1,4 +1,5 @@
-//! Globs of request paths. Becomes a regular expression, so that matching takes time linear in the path whatever the pattern.
+//! Globs of request paths. A glob is compiled to a regular expression, so matching takes linear
+//! time for every pattern.
 //!
 //! | | matches |
 //! |---|---|
@@ -9,35 +10,38 @@
 //! | `{a,b}` | one of these |
 //! | `\x` | x itself |
 //!
-//! A pattern without `/` is matched with what follows the last `/` of the path, any other with all of it. Each of the above except
-//! the last is a wildcard, numbered in the order in which they begin. Does not own: what is done with a match.
+//! A pattern without `/` is matched against the text after the last `/` of the path, any other
+//! against the whole path. Each form above except the last is a wildcard, numbered in the order in
+//! which they begin. Does not own: the use of a match.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use regex::bytes::Regex;
 
-/// Bytes but a slash.
+/// `*`: any bytes but a slash.
 const WITHIN: &str = "((?-u:[^/])*)";
-/// Any bytes.
+/// `**`: any bytes.
 const ACROSS: &str = "((?s-u:.)*)";
-/// Any bytes up to a slash, or nothing.
-const FOLDERS: &str = "(?:((?s-u:.)*)/)?";
+/// `**/`: any bytes up to a slash, or nothing.
+const DIRECTORIES: &str = "(?:((?s-u:.)*)/)?";
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Glob {
     regex: Regex,
-    /// What a match begins with; saves the expression for most paths.
+    /// The literal prefix of each match, which is compared before the expression is evaluated.
     prefix: String,
     is_name: bool,
 }
 
 impl Glob {
-    /// Compiles `pattern`. Unless it is of a name, it begins at the root, with or without a `/` there.
+    /// Compiles `pattern`. A pattern with a `/` is anchored at the root, with or without a leading
+    /// `/`.
     ///
     /// # Errors
-    /// In words, if a bracket or brace is not closed, a range is backwards, or it is empty or too large.
+    /// A sentence, if a bracket or brace is not closed, a range is backwards, or the pattern is
+    /// empty or too large.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
             return Err("an empty pattern fits no path".to_owned());
@@ -51,14 +55,15 @@ impl Glob {
         Ok(Self { regex, prefix, is_name })
     }
 
-    /// Whether it fits `path`, decoded and with a `/` at its beginning.
+    /// Returns whether the glob matches `path`, which is decoded and begins with `/`.
     #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {
         let subject = self.subject(path);
         subject.starts_with(self.prefix.as_bytes()) && self.regex.is_match(subject)
     }
 
-    /// What each wildcard stands for if it fits `path`; nothing for one in an alternative that was not taken.
+    /// Returns the text of each wildcard if the glob matches `path`; empty for a wildcard in an
+    /// alternative that was not taken.
     #[must_use]
     pub fn captures<'p>(&self, path: &'p [u8]) -> Option<Vec<&'p [u8]>> {
         let subject = self.subject(path);
@@ -69,7 +74,7 @@ impl Glob {
         Some(captures.iter().skip(1).map(|group| group.map_or(&b""[..], |group| group.as_bytes())).collect())
     }
 
-    /// How many wildcards there are.
+    /// Returns the number of wildcards.
     #[must_use]
     pub fn wildcards(&self) -> usize {
         self.regex.captures_len() - 1
@@ -83,16 +88,16 @@ impl Glob {
     }
 }
 
-/// A compiled pattern that also fits what is below the paths that it fits: `/private`, `/private/`
-/// and `/private/**` are the same.
+/// A compiled pattern that also matches all paths below a match: `/private`, `/private/` and
+/// `/private/**` are equivalent.
 #[derive(Clone, Debug)]
-pub struct Covers(Regex);
+pub struct SubtreeGlob(Regex);
 
-impl Covers {
-    /// Compiles `pattern`, which is that of a [`Glob`].
+impl SubtreeGlob {
+    /// Compiles `pattern`, which has the syntax of a [`Glob`].
     ///
     /// # Errors
-    /// As for a glob.
+    /// As [`Glob::new`].
     pub fn new(pattern: &str) -> Result<Self, String> {
         Glob::new(pattern)?;
         let is_name = !pattern.contains('/');
@@ -106,24 +111,24 @@ impl Covers {
         Regex::new(&expression).map(Self).map_err(|_| "it is too large".to_owned())
     }
 
-    /// Whether it fits `path`, decoded and with a `/` at its beginning and none at its end, or a
-    /// directory that it is in.
+    /// Returns whether the pattern matches `path`, which is decoded, begins with `/` and does not
+    /// end with one, or a directory above it.
     #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {
         self.0.is_match(path)
     }
 }
 
-/// A pattern on its way to an expression.
+/// The state of translating a pattern to a regular expression.
 #[derive(Default)]
 struct Translation {
     expression: String,
     /// The characters before the first wildcard.
     prefix: String,
     wild: bool,
-    /// Braces that are open.
+    /// The number of open braces.
     depth: usize,
-    /// Whether a slash is the last that was translated.
+    /// Whether the last translated character is a slash.
     after_slash: bool,
 }
 
@@ -133,19 +138,19 @@ impl Translation {
         while let Some(c) = rest.next() {
             match c {
                 '*' => self.stars(&mut rest),
-                '?' => self.part("([^/])"),
+                '?' => self.push_wildcard("([^/])"),
                 '[' => {
                     let class = class(&mut rest)?;
-                    self.part(&class);
+                    self.push_wildcard(&class);
                 }
                 '{' => {
-                    self.part("(");
+                    self.push_wildcard("(");
                     self.depth += 1;
                 }
-                ',' if self.depth > 0 => self.part("|"),
+                ',' if self.depth > 0 => self.push_wildcard("|"),
                 '}' => {
                     self.depth = self.depth.checked_sub(1).ok_or("a '}' closes nothing")?;
-                    self.part(")");
+                    self.push_wildcard(")");
                 }
                 '\\' => self.literal(rest.next().ok_or("nothing follows the last '\\'")?),
                 c => self.literal(c),
@@ -156,15 +161,15 @@ impl Translation {
 
     fn stars(&mut self, rest: &mut Peekable<Chars<'_>>) {
         if rest.next_if_eq(&'*').is_none() {
-            return self.part(WITHIN);
+            return self.push_wildcard(WITHIN);
         }
         while rest.next_if_eq(&'*').is_some() {}
-        let folders = self.after_slash && rest.next_if_eq(&'/').is_some();
-        self.part(if folders { FOLDERS } else { ACROSS });
-        self.after_slash = folders;
+        let directories = self.after_slash && rest.next_if_eq(&'/').is_some();
+        self.push_wildcard(if directories { DIRECTORIES } else { ACROSS });
+        self.after_slash = directories;
     }
 
-    fn part(&mut self, expression: &str) {
+    fn push_wildcard(&mut self, expression: &str) {
         self.wild = true;
         self.after_slash = false;
         self.expression.push_str(expression);
@@ -183,7 +188,7 @@ fn escaped(c: char) -> String {
     format!("\\x{{{:x}}}", u32::from(c))
 }
 
-/// What follows a `[`, up to its `]`, which counts as a member if it comes first.
+/// Translates the class after a `[`, up to its `]`, which is a member if it comes first.
 fn class(rest: &mut Peekable<Chars<'_>>) -> Result<String, String> {
     let not = rest.next_if(|c| matches!(c, '!' | '^')).is_some();
     let mut members = String::new();
@@ -209,7 +214,7 @@ fn member(c: char, rest: &mut Peekable<Chars<'_>>) -> Result<char, String> {
     if c == '\\' { rest.next().ok_or_else(|| "a '[' is not closed".to_owned()) } else { Ok(c) }
 }
 
-/// The end of a range, if one follows; a `-` before the `]` is a member.
+/// Returns the end of a range, if one follows; a `-` before the `]` is a member.
 fn range_end(rest: &mut Peekable<Chars<'_>>) -> Result<Option<char>, String> {
     let mut ahead = rest.clone();
     match (ahead.next(), ahead.next()) {

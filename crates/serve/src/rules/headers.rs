@@ -1,14 +1,15 @@
-//! Headers by path: the preset of security headers, then the `Cache-Control` rules, then the header rules; what comes later wins.
+//! Response headers by path: the preset of security headers, then the `Cache-Control` rules, then
+//! the header rules. A later rule overrides an earlier one.
 //!
-//! Does not own: headers that follow from the file and the request, which no rule may touch.
+//! Does not own: headers that are computed from the file and the request, which no rule may set.
 
 use http::header::{self, HeaderName, HeaderValue};
 
 use super::glob::Glob;
-use crate::config::Site;
+use crate::config::SiteConfig;
 use crate::error::Error;
 
-/// What frames a message, or must agree with the body that is sent.
+/// Headers that no rule may set or remove: they frame the message, or must agree with the body.
 const FIXED: [HeaderName; 14] = [
     header::ALLOW,
     header::CONNECTION,
@@ -25,12 +26,13 @@ const FIXED: [HeaderName; 14] = [
     header::UPGRADE,
     header::VARY,
 ];
-/// What may be taken away, but has only one right value.
+/// Headers that a rule may remove but not set, as only the computed value is correct.
 const COMPUTED: [HeaderName; 4] =
     [header::ACCEPT_RANGES, header::ETAG, header::LAST_MODIFIED, header::WWW_AUTHENTICATE];
 
-/// The preset. Pages go on to load scripts, styles and frames from anywhere; others may not frame them, change what their links
-/// are relative to, or load plugins into them.
+/// The preset of security headers. Pages may still load scripts, styles and frames from anywhere.
+/// Other origins may not frame the pages, and injected markup may not change their base URL or load
+/// plugins.
 const PRESET: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'self'; base-uri 'self'; object-src 'self'"),
     (
@@ -41,19 +43,20 @@ const PRESET: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "SAMEORIGIN"),
 ];
-/// One year, without subdomains, which the site may not speak for (RFC 6797, section 6.1).
+/// HSTS for one year, without subdomains, for which the site may not decide (RFC 6797, section
+/// 6.1).
 const STRICT_TRANSPORT: &str = "max-age=31536000";
 
-/// What is done to the headers of a response.
+/// The changes to the headers of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resolved {
-    /// Headers to set, each once, in place of what is there.
+pub struct HeaderChanges {
+    /// Headers to set, each once, replacing existing values.
     pub set: Vec<(HeaderName, HeaderValue)>,
-    /// Headers to take away.
+    /// Headers to remove.
     pub remove: Vec<HeaderName>,
 }
 
-impl Resolved {
+impl HeaderChanges {
     fn put(&mut self, name: &HeaderName, value: Option<&HeaderValue>) {
         self.set.retain(|(known, _)| known != name);
         self.remove.retain(|known| known != name);
@@ -68,29 +71,30 @@ impl Resolved {
 #[derive(Clone, Debug, Default)]
 pub struct HeaderRules {
     preset: Vec<(HeaderName, HeaderValue)>,
-    rules: Vec<Rule>,
+    rules: Vec<CompiledHeaderRule>,
 }
 
-/// What a path's responses get; no value takes a header away.
+/// The changes for the paths of one glob; a header without a value is removed.
 #[derive(Clone, Debug)]
-struct Rule {
+struct CompiledHeaderRule {
     path: Glob,
     set: Vec<(HeaderName, Option<HeaderValue>)>,
 }
 
 impl HeaderRules {
-    /// Compiles those of `site`, whose key is `key`. `tls` says whether its responses are encrypted: HSTS is only for those.
+    /// Compiles the rules of `site`, whose key is `key`. `tls` says whether its responses are
+    /// encrypted: HSTS is sent only then.
     ///
     /// # Errors
-    /// If a glob, a name or a value is none, or a header may not be set by a rule.
-    pub fn new(site: &Site, key: &str, tls: bool) -> Result<Self, Error> {
+    /// If a glob, a name or a value is invalid, or a rule may not set the header.
+    pub fn new(site: &SiteConfig, key: &str, tls: bool) -> Result<Self, Error> {
         let mut rules = Vec::new();
         for (at, rule) in site.cache_control.iter().enumerate() {
             let key = format!("{key}.cache-control[{at}]");
             let path = glob(&rule.path, &key)?;
             let value =
                 value(&rule.value).map_err(|cause| Error::configure(format!("{key}.value"), cause))?;
-            rules.push(Rule { path, set: vec![(header::CACHE_CONTROL, Some(value))] });
+            rules.push(CompiledHeaderRule { path, set: vec![(header::CACHE_CONTROL, Some(value))] });
         }
         for (at, rule) in site.headers.iter().enumerate() {
             let key = format!("{key}.headers[{at}]");
@@ -98,22 +102,23 @@ impl HeaderRules {
             let set = rule.set.iter().map(|(name, value)| {
                 change(name, value).map_err(|cause| Error::configure(format!("{key}.set.{name}"), cause))
             });
-            rules.push(Rule { path, set: set.collect::<Result<_, _>>()? });
+            rules.push(CompiledHeaderRule { path, set: set.collect::<Result<_, _>>()? });
         }
         Ok(Self { preset: preset(site.security_headers, tls), rules })
     }
 
-    /// Whether no response gets anything.
+    /// Returns whether no rule changes any response.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.preset.is_empty() && self.rules.is_empty()
     }
 
-    /// What the responses for `path`, decoded and with a `/` at its beginning, get. Depends on nothing else, so it can be kept
-    /// with the file. `Content-Type` may be among it: that of the file, not of a multipart response or an error page.
+    /// Returns the changes for responses of `path`, which is decoded and begins with `/`. They
+    /// depend on the path alone, so they can be cached with the file. A `Content-Type` among them
+    /// is for the file, not for a multipart response or an error page.
     #[must_use]
-    pub fn resolve(&self, path: &[u8]) -> Resolved {
-        let mut resolved = Resolved { set: self.preset.clone(), remove: Vec::new() };
+    pub fn resolve(&self, path: &[u8]) -> HeaderChanges {
+        let mut resolved = HeaderChanges { set: self.preset.clone(), remove: Vec::new() };
         for rule in self.rules.iter().filter(|rule| rule.path.matches(path)) {
             rule.set.iter().for_each(|(name, value)| resolved.put(name, value.as_ref()));
         }
@@ -160,18 +165,18 @@ fn value(text: &str) -> Result<HeaderValue, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{CacheRule, HeaderRule};
+    use crate::config::{CacheControlRule, HeaderRule};
 
     fn rule(path: &str, set: &[(&str, &str)]) -> HeaderRule {
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         HeaderRule { path: path.to_owned(), set }
     }
 
-    fn cache(path: &str, value: &str) -> CacheRule {
-        CacheRule { path: path.to_owned(), value: value.to_owned() }
+    fn cache(path: &str, value: &str) -> CacheControlRule {
+        CacheControlRule { path: path.to_owned(), value: value.to_owned() }
     }
 
-    fn shown(resolved: &Resolved) -> String {
+    fn shown(resolved: &HeaderChanges) -> String {
         let set = resolved.set.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
         let removed = resolved.remove.iter().map(|name| format!("-{name}"));
         set.chain(removed).collect::<Vec<_>>().join(" | ")
@@ -179,14 +184,14 @@ mod tests {
 
     #[test]
     fn the_last_rule_that_fits_wins() {
-        let site = Site {
+        let site = SiteConfig {
             cache_control: vec![cache("*", "no-cache"), cache("/assets/**", "max-age=60, immutable")],
             headers: vec![
                 rule("*", &[("X-A", " 1 "), ("Server", "")]),
                 rule("*.js", &[("x-a", "2")]),
                 rule("/raw.js", &[("Cache-Control", ""), ("Server", "x")]),
             ],
-            ..Site::default()
+            ..SiteConfig::default()
         };
         let rules = HeaderRules::new(&site, "site", false).unwrap();
         for (path, expected) in [
@@ -200,15 +205,15 @@ mod tests {
 
     #[test]
     fn a_site_without_rules_has_none() {
-        let rules = HeaderRules::new(&Site::default(), "site", true).unwrap();
+        let rules = HeaderRules::new(&SiteConfig::default(), "site", true).unwrap();
         assert!(rules.is_empty());
-        assert_eq!(rules.resolve(b"/"), Resolved::default());
+        assert_eq!(rules.resolve(b"/"), HeaderChanges::default());
     }
 
     #[test]
     fn the_preset_can_be_overruled_and_is_strict_only_when_encrypted() {
         let headers = vec![rule("/embed/*", &[("X-Frame-Options", "")])];
-        let site = Site { security_headers: true, headers, ..Site::default() };
+        let site = SiteConfig { security_headers: true, headers, ..SiteConfig::default() };
         let rules = HeaderRules::new(&site, "site", true).unwrap();
         let all = rules.resolve(b"/");
         assert_eq!(all.set.len(), 6);
@@ -220,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_with_its_key() {
+    fn invalid_headers_are_refused_with_their_key() {
         for (set, expected) in [
             (("X A", "1"), "cannot use 'host[1].headers[0].set.X A': this is no name of a header"),
             (
@@ -238,13 +243,13 @@ mod tests {
                 "cannot use 'host[1].headers[0].set.ETag': this header follows from the file; it can only be taken away, with an empty value",
             ),
         ] {
-            let site = Site { headers: vec![rule("*", &[set])], ..Site::default() };
+            let site = SiteConfig { headers: vec![rule("*", &[set])], ..SiteConfig::default() };
             assert_eq!(HeaderRules::new(&site, "host[1]", false).unwrap_err().to_string(), expected);
         }
-        let site = Site { cache_control: vec![cache("*", " ")], ..Site::default() };
+        let site = SiteConfig { cache_control: vec![cache("*", " ")], ..SiteConfig::default() };
         let error = HeaderRules::new(&site, "site", false).unwrap_err();
         assert_eq!(error.to_string(), "cannot use 'site.cache-control[0].value': the value is empty");
-        let site = Site { headers: vec![rule("[", &[])], ..Site::default() };
+        let site = SiteConfig { headers: vec![rule("[", &[])], ..SiteConfig::default() };
         let error = HeaderRules::new(&site, "site", false).unwrap_err();
         assert_eq!(error.thing(), "site.headers[0].path");
     }

@@ -1,33 +1,34 @@
-//! Which site a request is for, by its `Host` or `:authority` (RFC 9110, section 7.2; RFC 3986, section 3.2.2).
+//! Selects the site of a request by its `Host` or `:authority` (RFC 9110, section 7.2; RFC 3986,
+//! section 3.2.2).
 //!
 //! Does not own: requests without a host, or with several.
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 
-use crate::config::Site;
+use crate::config::SiteConfig;
 use crate::error::Error;
 
-/// Longest name of DNS, in characters; a longer one can be no site's.
+/// The longest DNS name in bytes; no site can have a longer name.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The sites by name.
+/// The numbers of the sites by host name.
 #[derive(Clone, Debug, Default)]
-pub struct Hosts {
+pub struct HostTable {
     exact: HashMap<Box<[u8]>, usize>,
-    /// By what follows the `*.`.
-    below: HashMap<Box<[u8]>, usize>,
+    /// Sites of wildcard names, by the part after the `*.`.
+    wildcards: HashMap<Box<[u8]>, usize>,
 }
 
-impl Hosts {
-    /// The number of the site of every name that no other site has.
+impl HostTable {
+    /// The number of the default site, which serves all names that no other site has.
     pub const DEFAULT: usize = 0;
 
-    /// Sorts the names of `sites`, which are numbered from 1.
+    /// Indexes the names of `sites`, which are numbered from 1.
     ///
     /// # Errors
-    /// If a name is none or has a port, is that of two sites, or a site has no name.
-    pub fn new(sites: &[Site]) -> Result<Self, Error> {
+    /// If a name is invalid or has a port, two sites share a name, or a site has no name.
+    pub fn new(sites: &[SiteConfig]) -> Result<Self, Error> {
         let mut hosts = Self::default();
         for (at, site) in sites.iter().enumerate() {
             if site.names.is_empty() {
@@ -46,7 +47,7 @@ impl Hosts {
 
     fn add(&mut self, text: &str, site: usize) -> Result<(), String> {
         let (map, text) = match text.strip_prefix("*.") {
-            Some(parent) => (&mut self.below, parent),
+            Some(parent) => (&mut self.wildcards, parent),
             None => (&mut self.exact, text),
         };
         let name = name(text.as_bytes())
@@ -58,26 +59,27 @@ impl Hosts {
         }
     }
 
-    /// The site of `host`, the value of the header or the authority: 0 for the default one, else one more than its place in the
-    /// configuration. A name goes before a wildcard, a longer wildcard before a shorter. `None` if it is malformed, which is
-    /// answered 400 (RFC 9112, section 3.2).
+    /// Returns the number of the site for `host`, the value of the header or the authority: 0 for
+    /// the default site, else the index in the configuration plus one. An exact name has priority
+    /// over a wildcard, and a longer wildcard over a shorter. `None` if `host` is malformed, which
+    /// is answered with 400 (RFC 9112, section 3.2).
     #[must_use]
     pub fn find(&self, host: &[u8]) -> Option<usize> {
         let name = name(host)?;
-        if self.exact.is_empty() && self.below.is_empty() {
+        if self.exact.is_empty() && self.wildcards.is_empty() {
             return Some(Self::DEFAULT);
         }
         let mut lower = [0; NAME_BYTES_MAX];
         let Some(lower) = lower.get_mut(..name.len()) else { return Some(Self::DEFAULT) };
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        Some(self.exact.get(&*lower).copied().or_else(|| self.below(lower)).unwrap_or(Self::DEFAULT))
+        Some(self.exact.get(&*lower).copied().or_else(|| self.wildcards(lower)).unwrap_or(Self::DEFAULT))
     }
 
-    fn below(&self, mut name: &[u8]) -> Option<usize> {
+    fn wildcards(&self, mut name: &[u8]) -> Option<usize> {
         while let Some(dot) = name.iter().position(|byte| *byte == b'.') {
             name = name.get(dot + 1..)?;
-            if let Some(site) = self.below.get(name) {
+            if let Some(site) = self.wildcards.get(name) {
                 return Some(*site);
             }
         }
@@ -85,7 +87,8 @@ impl Hosts {
     }
 }
 
-/// The name in `host`, without a port and a last dot. An IPv6 address keeps its brackets.
+/// Returns the name in `host`, without the port and a trailing dot. An IPv6 address keeps its
+/// brackets.
 fn name(host: &[u8]) -> Option<&[u8]> {
     let end = match host.first() {
         Some(b'[') => host.iter().position(|byte| *byte == b']')? + 1,
@@ -104,7 +107,7 @@ fn is_address(name: &[u8]) -> bool {
         .is_some_and(|inner| inner.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Nothing, or a colon with a number that may be missing.
+/// Returns whether `text` is empty, or a colon and an optional port number.
 fn is_port(text: &[u8]) -> bool {
     let Some(digits) = text.strip_prefix(b":") else { return text.is_empty() };
     let number = digits.iter().try_fold(0u32, |number, digit| {
@@ -114,7 +117,7 @@ fn is_port(text: &[u8]) -> bool {
     number.is_some()
 }
 
-/// Whether a `reg-name` has such a byte.
+/// Returns whether `byte` may occur in a `reg-name`.
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte)
 }
@@ -125,12 +128,12 @@ mod tests {
 
     use super::*;
 
-    fn site(names: &[&str]) -> Site {
-        Site { names: names.iter().map(|name| (*name).to_owned()).collect(), ..Site::default() }
+    fn site(names: &[&str]) -> SiteConfig {
+        SiteConfig { names: names.iter().map(|name| (*name).to_owned()).collect(), ..SiteConfig::default() }
     }
 
-    fn hosts() -> Hosts {
-        Hosts::new(&[
+    fn hosts() -> HostTable {
+        HostTable::new(&[
             site(&["a.example", "[::1]"]),
             site(&["*.example", "B.Example."]),
             site(&["*.deep.example"]),
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn malformed_hosts_are_refused() {
         for host in [
             "a b",
             "a/b",
@@ -187,7 +190,7 @@ mod tests {
             "[::1%eth0]",
         ] {
             assert_eq!(hosts().find(host.as_bytes()), None, "{host}");
-            assert_eq!(Hosts::default().find(host.as_bytes()), None, "{host}");
+            assert_eq!(HostTable::default().find(host.as_bytes()), None, "{host}");
         }
     }
 
@@ -201,7 +204,7 @@ mod tests {
             (vec![site(&["*."])], "host[0].names[0]"),
             (vec![site(&[""])], "host[0].names[0]"),
         ] {
-            assert_eq!(Hosts::new(&sites).unwrap_err().thing(), expected);
+            assert_eq!(HostTable::new(&sites).unwrap_err().thing(), expected);
         }
     }
 

@@ -1,39 +1,40 @@
-//! Which mount of a site has a path: that with the longest path that the path is or is below.
+//! Selects the mount of a path: the mount with the longest path that is the path or a prefix of it.
 //!
-//! Does not own: decoding paths, which happens before, and the rules of mounts.
+//! Does not own: the decoding of paths, which happens before, and the rules of mounts.
 
-use crate::config::Mount;
+use crate::config::MountConfig;
 
-/// The paths of the mounts of a site.
+/// The paths of a site's mounts, the longest first.
 #[derive(Clone, Debug, Default)]
-pub struct Mounts(Vec<(Box<[u8]>, usize)>);
+pub struct MountTable(Vec<(Box<[u8]>, usize)>);
 
-impl Mounts {
-    /// Those of `mounts`, by their numbers.
+impl MountTable {
+    /// Indexes `mounts` by path; their numbers are their positions.
     #[must_use]
-    pub fn new(mounts: &[Mount]) -> Self {
-        let path = |mount: &Mount| Box::from(mount.at().trim_start_matches('/').as_bytes());
+    pub fn new(mounts: &[MountConfig]) -> Self {
+        let path = |mount: &MountConfig| Box::from(mount.at().trim_start_matches('/').as_bytes());
         let mut all: Vec<(Box<[u8]>, usize)> = mounts.iter().map(path).zip(0..).collect();
         all.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         Self(all)
     }
 
-    /// Whether there are none.
+    /// Returns whether the site has no mounts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the number of the mount that has the decoded `path`, which begins with a name, and
-    /// where in `path` the path below the mount begins.
+    /// Returns the number of the mount for the decoded `path`, which has no leading slash, and the
+    /// offset in `path` at which the path below the mount begins.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<(usize, usize)> {
         self.0.iter().find_map(|(mount, number)| Some((*number, skip(path, mount)?)))
     }
 }
 
-/// Returns where in `path` the path below `prefix` begins, if it is that or below it. Names are
-/// compared whole: `docsx` is not below `docs`. Every path is below the empty prefix.
+/// Returns the offset in `path` at which the path below `prefix` begins; `None` if `path` is not
+/// `prefix` or below it. Names are compared whole: `docsx` is not below `docs`. Every path is below
+/// the empty prefix.
 #[must_use]
 pub fn skip(path: &[u8], prefix: &[u8]) -> Option<usize> {
     if prefix.is_empty() {
@@ -52,9 +53,9 @@ mod tests {
 
     use super::*;
 
-    fn mounts(paths: &[&str]) -> Mounts {
-        let mount = |path: &&str| Mount { path: (*path).to_owned(), ..Mount::default() };
-        Mounts::new(&paths.iter().map(mount).collect::<Vec<_>>())
+    fn mounts(paths: &[&str]) -> MountTable {
+        let mount = |path: &&str| MountConfig { path: (*path).to_owned(), ..MountConfig::default() };
+        MountTable::new(&paths.iter().map(mount).collect::<Vec<_>>())
     }
 
     #[test]
@@ -79,8 +80,8 @@ mod tests {
         }
     }
 
-    /// By names, one after the other.
-    fn plainly<'p>(path: &[&'p str], paths: &[Vec<&str>]) -> Option<(usize, Vec<&'p str>)> {
+    /// Finds the mount by comparing lists of names.
+    fn find_by_names<'p>(path: &[&'p str], paths: &[Vec<&str>]) -> Option<(usize, Vec<&'p str>)> {
         let fits = |(_, mount): &(usize, &Vec<&str>)| path.starts_with(mount);
         let best = paths.iter().enumerate().filter(fits).max_by_key(|(_, mount)| mount.len());
         best.map(|(number, mount)| (number, path[mount.len()..].to_vec()))
@@ -90,7 +91,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
         #[test]
-        fn it_is_as_names_say(
+        fn it_matches_a_comparison_of_names(
             path in prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", "aa"]), 0..5),
             paths in prop::collection::btree_set(
                 prop::collection::vec(prop::sample::select(vec!["a", "b", "ab", "aa"]), 1..4),
@@ -102,7 +103,7 @@ mod tests {
             let mounts = mounts(&texts.iter().map(String::as_str).collect::<Vec<_>>());
             let text = path.join("/");
             let found = mounts.find(text.as_bytes()).map(|(number, skip)| (number, text[skip..].to_owned()));
-            let expected = plainly(&path, &paths).map(|(number, rest)| (number, rest.join("/")));
+            let expected = find_by_names(&path, &paths).map(|(number, rest)| (number, rest.join("/")));
             prop_assert_eq!(found, expected);
         }
     }

@@ -1,7 +1,7 @@
-//! Networks: addresses of clients as configurations name them, `192.0.2.0/24`, `2001:db8::/32`,
+//! Networks of client addresses as written in configurations: `192.0.2.0/24`, `2001:db8::/32`,
 //! `::1`, `unix`.
 //!
-//! Does not own: which address a client has.
+//! Does not own: how the client's address is determined.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub enum Network {
     Ip {
         /// The first address, in canonical form (an IPv4-mapped address of IPv6 is one of IPv4).
         base: IpAddr,
-        /// Bits that count: up to 32, or 128 for IPv6.
+        /// The prefix length in bits: up to 32, or 128 for IPv6.
         len: u8,
     },
     /// Clients without an address.
@@ -21,7 +21,8 @@ pub enum Network {
 }
 
 impl Network {
-    /// Whether a client with this address is in it; Unix sockets have none.
+    /// Returns whether the network contains a client with this address; clients of Unix sockets
+    /// have none.
     #[must_use]
     pub fn contains(&self, address: Option<IpAddr>) -> bool {
         match (self, address.map(|address| address.to_canonical())) {
@@ -61,12 +62,12 @@ impl FromStr for Network {
     }
 }
 
-/// Bits of an address of this family.
+/// Returns the number of bits of an address of this family.
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The address as a number, whose first bit is its first.
+/// Returns the address as a number, most significant bit first.
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u128::from(address.to_bits()) << 96,

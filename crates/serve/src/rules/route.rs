@@ -1,7 +1,8 @@
-//! Redirects and rewrites: which other address or file a path stands for.
+//! Redirects and rewrites: the URL or file that replaces a path.
 //!
-//! A redirect never leaves the host that its target names: wildcards stand behind the host, are encoded, and a path never begins with two
-//! slashes. A rewrite is applied once, so none can loop. Does not own: whether the file that a rewrite names may be served.
+//! A redirect never leaves the host that its target names: wildcards stand after the host, are
+//! encoded, and the resulting path never begins with two slashes. A rewrite is applied once, so
+//! none can loop. Does not own: access to the file that a rewrite names.
 
 use http::{HeaderValue, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
@@ -10,7 +11,8 @@ use super::glob::Glob;
 use crate::config;
 use crate::error::Error;
 
-/// What no URL has as it is; `%` begins an escape that its author wrote (RFC 3986, section 2).
+/// Characters that are percent-encoded in the text of a target. `%` is not: it begins an escape
+/// that the author wrote (RFC 3986, section 2).
 const TEXT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -30,26 +32,26 @@ const VALUE: &AsciiSet = &PATH.add(b'&').add(b'+').add(b';').add(b'=');
 /// Characters that are percent-encoded in every query.
 const QUERY: &AsciiSet = &TEXT.add(b'#');
 
-/// A text with places for what wildcards stand for.
+/// A text with placeholders for the matches of wildcards.
 #[derive(Clone, Debug)]
-struct Template(Vec<Piece>);
+struct TargetTemplate(Vec<TemplatePart>);
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     /// The number of a wildcard, from 0.
     Wildcard(usize),
 }
 
-impl Template {
-    /// Reads `text`, in which `$1` is the first of `wildcards`, and `$$` a dollar sign.
+impl TargetTemplate {
+    /// Parses `text`, in which `$1` is the first of `wildcards` wildcards, and `$$` a dollar sign.
     fn new(text: &str, wildcards: usize) -> Result<Self, String> {
         if text.chars().any(char::is_control) {
             return Err("a target has no control characters".to_owned());
         }
         let mut pieces = Vec::new();
         let mut parts = text.split('$');
-        pieces.push(Piece::Text(parts.next().unwrap_or_default().to_owned()));
+        pieces.push(TemplatePart::Text(parts.next().unwrap_or_default().to_owned()));
         while let Some(part) = parts.next() {
             let mut rest = part.chars();
             match rest.next().and_then(|digit| digit.to_digit(10)) {
@@ -58,12 +60,12 @@ impl Template {
                     if at >= wildcards {
                         return Err(format!("${number} is asked for, of {wildcards} wildcards"));
                     }
-                    pieces.push(Piece::Wildcard(at));
-                    pieces.push(Piece::Text(rest.as_str().to_owned()));
+                    pieces.push(TemplatePart::Wildcard(at));
+                    pieces.push(TemplatePart::Text(rest.as_str().to_owned()));
                 }
                 None if part.is_empty() => {
                     let after = parts.next().ok_or("'$' stands for itself only as '$$'")?;
-                    pieces.push(Piece::Text(format!("${after}")));
+                    pieces.push(TemplatePart::Text(format!("${after}")));
                 }
                 _ => return Err("'$' stands for itself only as '$$'".to_owned()),
             }
@@ -72,38 +74,38 @@ impl Template {
     }
 
     fn has_wildcards(&self) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Wildcard(_)))
+        self.0.iter().any(|piece| matches!(piece, TemplatePart::Wildcard(_)))
     }
 
-    /// The text before the first wildcard.
-    fn start(&self) -> String {
+    /// Returns the text before the first wildcard.
+    fn literal_prefix(&self) -> String {
         let texts = self.0.iter().map_while(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
-            Piece::Wildcard(_) => None,
+            TemplatePart::Text(text) => Some(text.as_str()),
+            TemplatePart::Wildcard(_) => None,
         });
         texts.collect()
     }
 
-    /// The text as bytes, with `found` in its places.
-    fn fill(&self, found: &[&[u8]]) -> Vec<u8> {
+    /// Returns the text as bytes, with `found` for the wildcards.
+    fn substitute(&self, found: &[&[u8]]) -> Vec<u8> {
         let pieces = self.0.iter().map(|piece| match piece {
-            Piece::Text(part) => part.as_bytes(),
-            Piece::Wildcard(at) => found.get(*at).copied().unwrap_or_default(),
+            TemplatePart::Text(part) => part.as_bytes(),
+            TemplatePart::Wildcard(at) => found.get(*at).copied().unwrap_or_default(),
         });
         pieces.collect::<Vec<_>>().concat()
     }
 
-    /// The text as a URL, with `found` in its places, encoded so that none of it ends the part that
-    /// it stands in.
-    fn fill_url(&self, found: &[&[u8]]) -> Vec<u8> {
+    /// Returns the text as a URL, with `found` for the wildcards, encoded so that no match ends the
+    /// URL component that it stands in.
+    fn substitute_url(&self, found: &[&[u8]]) -> Vec<u8> {
         let (mut url, mut is_query) = (Vec::new(), false);
         for piece in &self.0 {
             match piece {
-                Piece::Text(part) => {
+                TemplatePart::Text(part) => {
                     is_query |= part.contains('?');
                     encode(part.as_bytes(), TEXT, &mut url);
                 }
-                Piece::Wildcard(at) => {
+                TemplatePart::Wildcard(at) => {
                     let set = if is_query { VALUE } else { PATH };
                     encode(found.get(*at).copied().unwrap_or_default(), set, &mut url);
                 }
@@ -115,43 +117,45 @@ impl Template {
 
 /// The redirects of a site.
 #[derive(Clone, Debug, Default)]
-pub struct Redirects(Vec<Redirect>);
+pub struct Redirects(Vec<CompiledRedirect>);
 
 #[derive(Clone, Debug)]
-struct Redirect {
+struct CompiledRedirect {
     from: Glob,
-    to: Template,
+    to: TargetTemplate,
     /// Whether the target is on the same host.
-    local: bool,
+    same_host: bool,
     status: StatusCode,
 }
 
 impl Redirects {
-    /// Compiles those of a site whose key is `key`.
+    /// Compiles the redirects of a site whose key is `key`.
     ///
     /// # Errors
-    /// If a glob, a target or a status is none, or a wildcard could choose the host.
-    pub fn new(redirects: &[config::Redirect], key: &str) -> Result<Self, Error> {
-        let compile = |(at, redirect): (usize, &config::Redirect)| {
+    /// If a glob, a target or a status is invalid, or a wildcard could choose the host.
+    pub fn new(redirects: &[config::RedirectRule], key: &str) -> Result<Self, Error> {
+        let compile = |(at, redirect): (usize, &config::RedirectRule)| {
             let refused =
                 |field: &str, cause| Error::configure(format!("{key}.redirects[{at}].{field}"), cause);
             let from = Glob::new(&redirect.from).map_err(|cause| refused("from", cause))?;
-            let to = Template::new(&redirect.to, from.wildcards()).map_err(|cause| refused("to", cause))?;
-            let local = is_local(&to).map_err(|cause| refused("to", cause))?;
+            let to =
+                TargetTemplate::new(&redirect.to, from.wildcards()).map_err(|cause| refused("to", cause))?;
+            let same_host = is_same_host(&to).map_err(|cause| refused("to", cause))?;
             let status = status(redirect.status).map_err(|cause| refused("status", cause))?;
-            Ok(Redirect { from, to, local, status })
+            Ok(CompiledRedirect { from, to, same_host, status })
         };
         redirects.iter().enumerate().map(compile).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether there are none.
+    /// Returns whether the site has no redirects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The status and the `Location` for `path`, decoded and with a `/` at its beginning, by the first rule that fits it. The
-    /// request's `query`, as it came, goes on; behind that of the target if it has one.
+    /// Returns the status and the `Location` for `path`, which is decoded and begins with `/`, by
+    /// the first rule that matches. The request's `query` is passed on unchanged, after that of the
+    /// target if it has one.
     #[must_use]
     pub fn find(&self, path: &[u8], query: Option<&str>) -> Option<(StatusCode, HeaderValue)> {
         self.0.iter().find_map(|redirect| {
@@ -162,11 +166,11 @@ impl Redirects {
     }
 }
 
-impl Redirect {
+impl CompiledRedirect {
     fn location(&self, found: &[&[u8]], query: Option<&str>) -> Vec<u8> {
-        let filled = self.to.fill_url(found);
-        let target = match self.local {
-            // Browsers take what follows two slashes for a host.
+        let filled = self.to.substitute_url(found);
+        let target = match self.same_host {
+            // Browsers take the text after two slashes for a host.
             true => &filled[filled.iter().take_while(|byte| **byte == b'/').count().saturating_sub(1)..],
             false => &filled[..],
         };
@@ -186,9 +190,9 @@ fn encode(bytes: &[u8], set: &'static AsciiSet, out: &mut Vec<u8>) {
     out.extend(percent_encode(bytes, set).flat_map(str::bytes));
 }
 
-/// Whether the target is a path, and not an address whose host is settled.
-fn is_local(to: &Template) -> Result<bool, String> {
-    let start = to.start();
+/// Returns whether the target is a path; false for a URL with a fixed host.
+fn is_same_host(to: &TargetTemplate) -> Result<bool, String> {
+    let start = to.literal_prefix();
     let rest = ["https://", "http://", "//"].iter().find_map(|scheme| start.strip_prefix(scheme));
     let Some(rest) = rest else {
         return if start.starts_with('/') {
@@ -219,20 +223,21 @@ fn status(number: Option<u16>) -> Result<StatusCode, String> {
 
 /// The rewrites of a site.
 #[derive(Clone, Debug, Default)]
-pub struct Rewrites(Vec<(Glob, Template)>);
+pub struct Rewrites(Vec<(Glob, TargetTemplate)>);
 
 impl Rewrites {
-    /// Compiles those of a site whose key is `key`.
+    /// Compiles the rewrites of a site whose key is `key`.
     ///
     /// # Errors
-    /// If a glob or a target is none.
-    pub fn new(rewrites: &[config::Rewrite], key: &str) -> Result<Self, Error> {
-        let compile = |(at, rewrite): (usize, &config::Rewrite)| {
+    /// If a glob or a target is invalid.
+    pub fn new(rewrites: &[config::RewriteRule], key: &str) -> Result<Self, Error> {
+        let compile = |(at, rewrite): (usize, &config::RewriteRule)| {
             let refused =
                 |field: &str, cause| Error::configure(format!("{key}.rewrites[{at}].{field}"), cause);
             let from = Glob::new(&rewrite.from).map_err(|cause| refused("from", cause))?;
-            let to = Template::new(&rewrite.to, from.wildcards()).map_err(|cause| refused("to", cause))?;
-            let start = to.start();
+            let to =
+                TargetTemplate::new(&rewrite.to, from.wildcards()).map_err(|cause| refused("to", cause))?;
+            let start = to.literal_prefix();
             if !start.starts_with('/') || rewrite.to.contains('?') {
                 return Err(refused("to", "a file's path begins with '/' and has no '?'".to_owned()));
             }
@@ -241,17 +246,18 @@ impl Rewrites {
         rewrites.iter().enumerate().map(compile).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether there are none.
+    /// Returns whether the site has no rewrites.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The decoded path that the first rule which fits `path`, decoded and with a `/` at its beginning, puts in its place. It may
-    /// have any bytes, and two slashes at its beginning: it has to be checked like one that came with a request.
+    /// Returns the path that replaces `path`, which is decoded and begins with `/`, by the first
+    /// rule that matches. The result may have any bytes, and two slashes at its beginning: check it
+    /// like a request path.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Vec<u8>> {
-        self.0.iter().find_map(|(from, to)| Some(to.fill(&from.captures(path)?)))
+        self.0.iter().find_map(|(from, to)| Some(to.substitute(&from.captures(path)?)))
     }
 }
 

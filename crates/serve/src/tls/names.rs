@@ -1,7 +1,7 @@
-//! Certificates by the names that they are for, and the names of clients in theirs.
+//! Selection of a certificate by host name, and the names in client certificates.
 //!
-//! Does not own: whether a certificate may be trusted. A name is only used to choose one of the
-//! server's own, or was verified before.
+//! Does not own: trust. A host name only selects one of the server's certificates, and a client's
+//! chain was verified before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use webpki::EndEntityCert;
 
-/// The certificates for one name, with different kinds of keys.
-type Keys = Vec<Arc<CertifiedKey>>;
+/// The certificates for one name, with different types of keys.
+type CertifiedKeys = Vec<Arc<CertifiedKey>>;
 
-/// The certificates of a server by name (RFC 6066, section 3). A client that names none, or another
-/// one, gets the first.
+/// The certificates of a server by host name (RFC 6066, section 3). A client that names no host, or
+/// an unknown one, gets the first.
 #[derive(Debug)]
-pub(super) struct ByName {
+pub(super) struct CertificateResolver {
     first: Arc<CertifiedKey>,
-    exact: HashMap<String, Keys>,
-    /// By what follows the `*.`.
-    below: HashMap<String, Keys>,
+    exact: HashMap<String, CertifiedKeys>,
+    /// Certificates of wildcard names, by the part after the `*.`.
+    wildcards: HashMap<String, CertifiedKeys>,
 }
 
-impl ByName {
+impl CertificateResolver {
     /// Indexes the certificates `first` and `others` by name.
     ///
     /// # Errors
-    /// The index in `others` of the first certificate without a name, which could never be
+    /// The index in `others` of the first certificate without a DNS name, which could never be
     /// selected.
     pub(super) fn new(first: Arc<CertifiedKey>, others: &[Arc<CertifiedKey>]) -> Result<Self, usize> {
-        let mut names = Self { first: Arc::clone(&first), exact: HashMap::new(), below: HashMap::new() };
+        let mut names = Self { first: Arc::clone(&first), exact: HashMap::new(), wildcards: HashMap::new() };
         names.add(&first);
         match others.iter().position(|other| names.add(other) == 0) {
             Some(at) => Err(at),
@@ -39,12 +39,12 @@ impl ByName {
         }
     }
 
-    /// The number of its names.
+    /// Indexes a certificate. Returns the number of its names.
     fn add(&mut self, key: &Arc<CertifiedKey>) -> usize {
         let names = key.cert.first().map(dns_names).unwrap_or_default();
         for name in &names {
             let (map, name) = match name.strip_prefix("*.") {
-                Some(parent) => (&mut self.below, parent),
+                Some(parent) => (&mut self.wildcards, parent),
                 None => (&mut self.exact, name.as_str()),
             };
             map.entry(name.to_owned()).or_default().push(Arc::clone(key));
@@ -52,19 +52,20 @@ impl ByName {
         names.len()
     }
 
-    /// The certificates for `name`; a wildcard stands for one label (RFC 9525, section 6.3).
-    fn find(&self, name: &str) -> Option<&Keys> {
+    /// Returns the certificates for `name`; a wildcard stands for one label (RFC 9525, section
+    /// 6.3).
+    fn find(&self, name: &str) -> Option<&CertifiedKeys> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
-        let below = || self.below.get(name.split_once('.')?.1);
-        self.exact.get(&name).or_else(below)
+        let wildcards = || self.wildcards.get(name.split_once('.')?.1);
+        self.exact.get(&name).or_else(wildcards)
     }
 }
 
-impl ResolvesServerCert for ByName {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let keys = hello.server_name().and_then(|name| self.find(name));
         let schemes = hello.signature_schemes();
-        // Prefer a certificate with a kind of key that the client can verify.
+        // Prefer a certificate whose type of key the client can verify.
         let fits = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some();
         let key = keys.and_then(|keys| keys.iter().find(fits).or(keys.first()));
         Some(Arc::clone(key.unwrap_or(&self.first)))
@@ -76,8 +77,8 @@ fn dns_names(certificate: &CertificateDer<'static>) -> Vec<String> {
     parsed.map(|cert| cert.valid_dns_names().map(str::to_ascii_lowercase).collect()).unwrap_or_default()
 }
 
-/// How a client is called whose chain of certificates was verified: the common name of its subject,
-/// or the first DNS name or URI.
+/// Returns the name of a client from its verified certificate chain: the common name of the
+/// subject, or the first DNS name or URI.
 pub(crate) fn client_name(chain: &[CertificateDer<'_>]) -> Option<String> {
     let certificate = EndEntityCert::try_from(chain.first()?).ok()?;
     let other =
@@ -85,8 +86,8 @@ pub(crate) fn client_name(chain: &[CertificateDer<'_>]) -> Option<String> {
     common_name(certificate.subject()).or_else(other)
 }
 
-/// The last common name in a subject: the content of a Name (RFC 5280, section 4.1.2.4; X.690 for
-/// the encoding).
+/// Returns the last common name in a subject, the content of a Name (RFC 5280, section 4.1.2.4;
+/// X.690 for the encoding).
 fn common_name(mut subject: &[u8]) -> Option<String> {
     const SET: u8 = 0x31;
     const SEQUENCE: u8 = 0x30;
@@ -112,7 +113,8 @@ fn common_name(mut subject: &[u8]) -> Option<String> {
     found.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Tag and content of the first element in DER, and what follows it. Names are shorter than 64 KiB.
+/// Parses the first DER element. Returns its tag and content, and the rest. Names are shorter than
+/// 64 KiB.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = bytes.split_first()?;
     let (len, rest) = match *rest {

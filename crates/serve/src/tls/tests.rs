@@ -1,4 +1,4 @@
-//! Handshakes between this configuration and clients, and files that make none.
+//! Handshakes with the server's configuration, and files that cannot be loaded.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,19 +14,19 @@ use rustls::{
 use super::*;
 
 /// A directory with `cert.pem` (the server's, then its issuer's) and `key.pem`.
-struct Files {
+struct TestCertificates {
     dir: tempfile::TempDir,
     roots: RootCertStore,
 }
 
-impl Files {
+impl TestCertificates {
     fn new() -> Self {
         let mut files = Self { dir: tempfile::tempdir().unwrap(), roots: RootCertStore::empty() };
         files.issue();
         files
     }
 
-    /// New ones; the client of the test trusts all issuers so far.
+    /// Issues a new certificate; the client of the test trusts all issuers so far.
     fn issue(&mut self) {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -46,13 +46,17 @@ impl Files {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    fn tls(&self, certificate: &str, key: &str) -> config::Tls {
+    fn tls(&self, certificate: &str, key: &str) -> config::TlsConfig {
         let path = |name| self.dir.path().join(name);
-        config::Tls { certificate: Some(path(certificate)), key: Some(path(key)), ..config::Tls::default() }
+        config::TlsConfig {
+            certificate: Some(path(certificate)),
+            key: Some(path(key)),
+            ..config::TlsConfig::default()
+        }
     }
 
     fn error(&self, certificate: &str, key: &str) -> String {
-        let error = Holder::load(&self.tls(certificate, key)).unwrap_err().to_string();
+        let error = ReloadableTls::load(&self.tls(certificate, key)).unwrap_err().to_string();
         error.replace(self.dir.path().to_str().unwrap(), "DIR")
     }
 
@@ -65,8 +69,11 @@ impl Files {
     }
 }
 
-/// Carries bytes between both ends until neither has any; the client after its handshake.
-fn shake(server: Arc<ServerConfig>, client: &Arc<ClientConfig>) -> Result<ClientConnection, rustls::Error> {
+/// Runs the handshake in memory. Returns the client.
+fn handshake(
+    server: Arc<ServerConfig>,
+    client: &Arc<ClientConfig>,
+) -> Result<ClientConnection, rustls::Error> {
     let mut server = ServerConnection::new(server)?;
     let mut client = ClientConnection::new(client.clone(), ServerName::try_from("localhost").unwrap())?;
     while client.wants_write() || server.wants_write() {
@@ -89,8 +96,8 @@ fn shake(server: Arc<ServerConfig>, client: &Arc<ClientConfig>) -> Result<Client
 
 #[test]
 fn both_versions_and_both_protocols_are_spoken() {
-    let files = Files::new();
-    let (holder, warnings) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
+    let files = TestCertificates::new();
+    let (holder, warnings) = ReloadableTls::load(&files.tls("cert.pem", "key.pem")).unwrap();
     assert!(warnings.is_empty());
     for (version, number) in [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)] {
         for (offered, agreed) in [
@@ -99,32 +106,32 @@ fn both_versions_and_both_protocols_are_spoken() {
             (&["http/1.0"], Some(b"http/1.0")),
             (&[], None),
         ] {
-            let client = shake(holder.current(), &files.client(version, offered)).unwrap();
+            let client = handshake(holder.current(), &files.client(version, offered)).unwrap();
             assert_eq!(client.protocol_version(), Some(number));
             assert_eq!(client.alpn_protocol(), agreed);
         }
     }
-    assert!(shake(holder.current(), &files.client(&TLS13, &["spdy/3"])).is_err());
+    assert!(handshake(holder.current(), &files.client(&TLS13, &["spdy/3"])).is_err());
 }
 
 #[test]
 fn a_client_that_comes_back_resumes() {
-    let files = Files::new();
-    let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
+    let files = TestCertificates::new();
+    let (holder, _) = ReloadableTls::load(&files.tls("cert.pem", "key.pem")).unwrap();
     assert!(holder.current().ticketer.enabled(), "clients keep their sessions, not the server");
     for version in [&TLS12, &TLS13] {
         let client = files.client(version, &["h2"]);
-        let kinds = [(); 2].map(|()| shake(holder.current(), &client).unwrap().handshake_kind().unwrap());
+        let kinds = [(); 2].map(|()| handshake(holder.current(), &client).unwrap().handshake_kind().unwrap());
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed]);
     }
 }
 
 #[test]
 fn a_reload_is_for_the_connections_after_it() {
-    let mut files = Files::new();
-    let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
-    let certificate = |files: &Files| {
-        let client = shake(holder.current(), &files.client(&TLS13, &["h2"])).unwrap();
+    let mut files = TestCertificates::new();
+    let (holder, _) = ReloadableTls::load(&files.tls("cert.pem", "key.pem")).unwrap();
+    let certificate = |files: &TestCertificates| {
+        let client = handshake(holder.current(), &files.client(&TLS13, &["h2"])).unwrap();
         client.peer_certificates().unwrap()[0].to_vec()
     };
     let old = certificate(&files);
@@ -136,18 +143,18 @@ fn a_reload_is_for_the_connections_after_it() {
 
 #[test]
 fn a_reload_that_fails_changes_nothing() {
-    let files = Files::new();
-    let (holder, _) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
+    let files = TestCertificates::new();
+    let (holder, _) = ReloadableTls::load(&files.tls("cert.pem", "key.pem")).unwrap();
     let before = holder.current();
     files.write("cert.pem", "");
     assert!(holder.reload().unwrap_err().to_string().ends_with("the file has no certificate (PEM)"));
     assert!(Arc::ptr_eq(&before, &holder.current()));
-    shake(holder.current(), &files.client(&TLS12, &["h2"])).unwrap();
+    handshake(holder.current(), &files.client(&TLS12, &["h2"])).unwrap();
 }
 
 #[test]
 fn errors_say_which_file_and_why() {
-    let files = Files::new();
+    let files = TestCertificates::new();
     let pem = |kind: &str| format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n");
     files.write("encrypted.pem", &pem("ENCRYPTED PRIVATE KEY"));
     files.write("legacy.pem", &pem("RSA PRIVATE KEY").replace("AAAA", "Proc-Type: 4,ENCRYPTED\n\nAAAA"));
@@ -182,18 +189,19 @@ fn errors_say_which_file_and_why() {
 
 #[test]
 fn a_key_for_everybodys_eyes_is_warned_of() {
-    let files = Files::new();
+    let files = TestCertificates::new();
     let key = files.dir.path().join("key.pem");
     for (mode, count) in [(0o600, 0), (0o640, 0), (0o644, 1)] {
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
-        let (_, warnings) = Holder::load(&files.tls("cert.pem", "key.pem")).unwrap();
+        let (_, warnings) = ReloadableTls::load(&files.tls("cert.pem", "key.pem")).unwrap();
         assert_eq!(warnings.len(), count, "{mode:o}");
     }
 }
 
-/// A certificate for `names`, signed by an authority of its own, in `NAME.pem` and `NAME.key`; the
-/// authority's in `NAME-ca.pem`.
-fn issue(files: &Files, name: &str, names: &[&str], common_name: &str) -> RootCertStore {
+/// Issues a certificate for `names`, signed by an authority of its own, in `NAME.pem` and
+/// `NAME.key`; the authority's certificate is in `NAME-ca.pem`. Returns a root store with the
+/// authority.
+fn issue(files: &TestCertificates, name: &str, names: &[&str], common_name: &str) -> RootCertStore {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -215,9 +223,8 @@ fn client_of(roots: &RootCertStore) -> rustls::ConfigBuilder<ClientConfig, rustl
     builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots.clone())
 }
 
-/// Carries bytes between both ends; the server after its handshake with a client that asks for
-/// `name`.
-fn meet(
+/// Runs the handshake in memory with a client that asks for the host `name`. Returns the server.
+fn handshake_as(
     server: Arc<ServerConfig>,
     client: ClientConfig,
     name: &str,
@@ -249,18 +256,18 @@ fn meet(
 
 #[test]
 fn each_name_gets_its_certificate() {
-    let files = Files::new();
+    let files = TestCertificates::new();
     let one = issue(&files, "one", &["one.example", "*.one.example"], "one");
     let two = issue(&files, "two", &["two.example"], "two");
     let path = |name: &str| files.dir.path().join(name);
-    let pair = |name: &str| config::Pair {
+    let pair = |name: &str| config::CertificateFiles {
         certificate: path(&format!("{name}.pem")),
         key: path(&format!("{name}.key")),
     };
-    let tls = config::Tls { more: vec![pair("one"), pair("two")], ..files.tls("cert.pem", "key.pem") };
-    let (holder, _) = Holder::load(&tls).unwrap();
+    let tls = config::TlsConfig { more: vec![pair("one"), pair("two")], ..files.tls("cert.pem", "key.pem") };
+    let (holder, _) = ReloadableTls::load(&tls).unwrap();
     let is_shown = |roots: &RootCertStore, name: &str| {
-        meet(holder.current(), client_of(roots).with_no_client_auth(), name).is_ok()
+        handshake_as(holder.current(), client_of(roots).with_no_client_auth(), name).is_ok()
     };
     for (roots, name) in [
         (&one, "one.example"),
@@ -272,20 +279,20 @@ fn each_name_gets_its_certificate() {
         assert!(is_shown(roots, name), "{name}");
     }
     assert!(!is_shown(&one, "a.b.one.example") && !is_shown(&one, "two.example"));
-    // All of them are read again.
+    // A reload reads all files again.
     let new = issue(&files, "two", &["two.example"], "two");
     assert!(!is_shown(&new, "two.example"));
     holder.reload().unwrap();
     assert!(is_shown(&new, "two.example") && is_shown(&one, "one.example"));
     issue(&files, "none", &["192.0.2.1"], "none");
-    let tls = config::Tls { more: vec![pair("none")], ..files.tls("cert.pem", "key.pem") };
-    let error = Holder::load(&tls).unwrap_err().to_string();
+    let tls = config::TlsConfig { more: vec![pair("none")], ..files.tls("cert.pem", "key.pem") };
+    let error = ReloadableTls::load(&tls).unwrap_err().to_string();
     assert!(error.contains("none.pem") && error.contains("no DNS name"), "{error}");
 }
 
 #[test]
 fn a_client_shows_a_certificate_of_the_authority() {
-    let files = Files::new();
+    let files = TestCertificates::new();
     issue(&files, "alice", &[], "alice");
     issue(&files, "mallory", &[], "mallory");
     let path = |name: &str| files.dir.path().join(name);
@@ -294,37 +301,43 @@ fn a_client_shows_a_certificate_of_the_authority() {
         (chain, private_key(&path(&format!("{name}.key"))).unwrap().0)
     };
     for (mode, without) in [(None, false), (Some("require"), false), (Some("optional"), true)] {
-        let tls = config::Tls {
+        let tls = config::TlsConfig {
             client_ca: Some(path("alice-ca.pem")),
             client_auth: mode.map(str::to_owned),
             ..files.tls("cert.pem", "key.pem")
         };
-        let (holder, _) = Holder::load(&tls).unwrap();
+        let (holder, _) = ReloadableTls::load(&tls).unwrap();
         let with = |name: &str| {
             let (chain, key) = identity(name);
             let client = client_of(&files.roots).with_client_auth_cert(chain, key).unwrap();
-            meet(holder.current(), client, "localhost")
+            handshake_as(holder.current(), client, "localhost")
         };
         let alice = with("alice").unwrap();
         assert_eq!(client_name(alice.peer_certificates().unwrap()).as_deref(), Some("alice"));
         assert!(with("mallory").is_err(), "{mode:?}");
-        let nobody = meet(holder.current(), client_of(&files.roots).with_no_client_auth(), "localhost");
+        let nobody =
+            handshake_as(holder.current(), client_of(&files.roots).with_no_client_auth(), "localhost");
         assert_eq!(nobody.is_ok(), without, "{mode:?}");
     }
-    let tls = config::Tls { client_ca: Some(path("alice.key")), ..files.tls("cert.pem", "key.pem") };
-    assert!(Holder::load(&tls).unwrap_err().to_string().contains("alice.key': the file has no certificate"));
+    let tls = config::TlsConfig { client_ca: Some(path("alice.key")), ..files.tls("cert.pem", "key.pem") };
+    assert!(
+        ReloadableTls::load(&tls)
+            .unwrap_err()
+            .to_string()
+            .contains("alice.key': the file has no certificate")
+    );
 }
 
 #[test]
 fn a_certificate_of_its_own_is_for_this_machine_and_stays() {
-    let tls = config::Tls { self_signed: true, ..config::Tls::default() };
-    let (holder, notes) = Holder::load(&tls).unwrap();
+    let tls = config::TlsConfig { self_signed: true, ..config::TlsConfig::default() };
+    let (holder, notes) = ReloadableTls::load(&tls).unwrap();
     assert!(notes.len() == 1 && notes[0].contains("self-signed, for localhost, "), "{notes:?}");
     let mut roots = RootCertStore::empty();
-    roots.add(holder.own.as_ref().unwrap().key.cert[0].clone()).unwrap();
+    roots.add(holder.self_signed.as_ref().unwrap().key.cert[0].clone()).unwrap();
     assert!(holder.reload().unwrap().is_empty());
     for name in ["localhost", "127.0.0.1", "::1"] {
-        meet(holder.current(), client_of(&roots).with_no_client_auth(), name).unwrap();
+        handshake_as(holder.current(), client_of(&roots).with_no_client_auth(), name).unwrap();
     }
-    assert!(meet(holder.current(), client_of(&roots).with_no_client_auth(), "a.example").is_err());
+    assert!(handshake_as(holder.current(), client_of(&roots).with_no_client_auth(), "a.example").is_err());
 }

@@ -1,8 +1,7 @@
-//! Tables of media types: by extension where the common table is wrong or lacks it, by name, and
-//! which types shrink.
+//! Tables of media types: corrections by extension, names of text files, and compressible types.
 
-/// Where the common table is older than the registration, or lacks the extension. Those that are
-/// asked for all the time are here too, so that their header is made once.
+/// Types by extension where the common table is older than the registration or lacks the extension.
+/// Frequent types are listed as well, so that their header is made once.
 #[rustfmt::skip]
 pub(super) const CORRECTIONS: &[(&str, &str)] = &[
     ("atom", "application/atom+xml"), ("avif", "image/avif"), ("cjs", "text/javascript"), ("css", "text/css"), ("csv", "text/csv"),
@@ -19,7 +18,7 @@ pub(super) const CORRECTIONS: &[(&str, &str)] = &[
     ("mjs", "text/javascript"),
     ("mp4", "video/mp4"), ("ndjson", "application/x-ndjson"), ("otf", "font/otf"), ("patch", "text/x-diff"), ("pdf", "application/pdf"),
     ("png", "image/png"), ("rpm", "application/x-rpm"), ("svg", "image/svg+xml"), ("toml", "application/toml"),
-    // Segments of streams; TypeScript has no registered type.
+    // MPEG transport streams: TypeScript has no registered type.
     ("ts", "video/mp2t"),
     ("txt", "text/plain"), ("usdz", "model/vnd.usdz+zip"), ("vcf", "text/vcard"), ("wasm", "application/wasm"),
     ("webmanifest", "application/manifest+json"), ("webp", "image/webp"),
@@ -32,22 +31,22 @@ pub(super) const CORRECTIONS: &[(&str, &str)] = &[
     ("zst", "application/zstd"),
     // Archives.
     ("tbz2", "application/x-bzip2"), ("tgz", "application/gzip"), ("txz", "application/x-xz"), ("tzst", "application/zstd"),
-    // Models (the registry of media types, and what the makers of the formats say).
+    // 3D models (the IANA registry, and the documentation of the formats), and notebooks.
     ("3mf", "model/3mf"), ("mtl", "model/mtl"), ("obj", "model/obj"), ("stl", "model/stl"), ("step", "model/step"), ("stp", "model/step"),
     ("ipynb", "application/x-ipynb+json"), ("jsonc", "application/json"),
 ];
 
-/// Extensions of sources and settings that have no registered type: a browser shows them as text
+/// Extensions of source code and settings without a registered type: a browser shows them as text
 /// instead of saving them.
 #[rustfmt::skip]
-pub(super) const TEXTS: &[&str] = &[
+pub(super) const TEXT_EXTENSIONS: &[&str] = &[
     "adoc", "astro", "awk", "bash", "bib", "clj", "cljs", "cmake", "cts", "cue", "dart", "edn", "el", "elm", "env", "erl", "ex", "exs", "f90",
     "fish", "fs", "fsx", "gradle", "graphql", "groovy", "hcl", "hrl", "hs", "jl", "kt", "kts", "lisp", "lock", "lua", "ml", "mli", "nim", "nix",
     "nu", "org", "pl", "pm", "podspec", "properties", "proto", "ps1", "r", "rb", "rkt", "rst", "sbt", "scala", "sed", "sol", "svelte", "sv",
     "swift", "tcl", "tf", "tfvars", "tsx", "v", "vhd", "vim", "vue", "zig", "zsh",
 ];
 
-/// Names, in lower case, of files that are texts by custom and have no extension.
+/// Names of files, in lower case, that are text by convention and have no extension.
 #[rustfmt::skip]
 pub(super) const TEXT_NAMES: &[&str] = &[
     ".bash_profile", ".bashrc", ".dockerignore", ".editorconfig", ".gitattributes", ".gitignore", ".gitmodules", ".mailmap", ".npmignore",
@@ -57,10 +56,10 @@ pub(super) const TEXT_NAMES: &[&str] = &[
     "security", "thanks", "todo", "unlicense", "vagrantfile", "version", "workspace",
 ];
 
-/// Those of them that often have a part behind a dash: `LICENSE-MIT`.
-pub(super) const TEXT_NAMES_WITH_PART: &[&str] = &["copying", "copyright", "licence", "license", "readme"];
+/// Names that often have a suffix after a dash: `LICENSE-MIT`.
+pub(super) const TEXT_NAMES_WITH_SUFFIX: &[&str] = &["copying", "copyright", "licence", "license", "readme"];
 
-/// Types that do not say what they are by their first or last part, and shrink.
+/// Compressible types that neither begin with `text/` nor end with `+json` or `+xml`.
 pub(super) const COMPRESSIBLE: &[&str] = &[
     "application/ecmascript",
     "application/javascript",

@@ -1,4 +1,4 @@
-//! The table against what the web serves, a site's own types, and what is refused.
+//! The table compared with common files of the web, a site's own types, and refused values.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn site(types: &[(&str, &str)], charset: &str, compress: &[&str]) -> Site {
+fn site(types: &[(&str, &str)], charset: &str, compress: &[&str]) -> SiteConfig {
     let owned = |(extension, media_type): &(&str, &str)| ((*extension).to_owned(), (*media_type).to_owned());
-    let mut site = Site { charset: charset.to_owned(), ..Site::default() };
+    let mut site = SiteConfig { charset: charset.to_owned(), ..SiteConfig::default() };
     site.types = types.iter().map(owned).collect::<BTreeMap<_, _>>();
     site.compress.types = compress.iter().map(|&pattern| pattern.to_owned()).collect();
     site
 }
 
-fn types() -> Types {
-    Types::new(&Site::default()).unwrap()
+fn types() -> MediaTypes {
+    MediaTypes::new(&SiteConfig::default()).unwrap()
 }
 
 #[test]
@@ -126,8 +126,10 @@ fn sources_models_and_archives_have_types() {
 #[test]
 fn every_correction_is_a_type() {
     let types = types();
-    assert_eq!(types.known.len(), CORRECTIONS.len() + TEXTS.len(), "no extension is there twice");
-    for (extension, media_type) in CORRECTIONS.iter().copied().chain(TEXTS.iter().map(|text| (*text, TEXT))) {
+    assert_eq!(types.known.len(), CORRECTIONS.len() + TEXT_EXTENSIONS.len(), "no extension is there twice");
+    for (extension, media_type) in
+        CORRECTIONS.iter().copied().chain(TEXT_EXTENSIONS.iter().map(|text| (*text, TEXT)))
+    {
         let value = types.of(format!("a.{extension}").as_bytes());
         assert_eq!(essence(value.to_str().unwrap()), media_type);
     }
@@ -141,7 +143,7 @@ fn a_sites_own_types_come_first() {
         ("x", "Text/X; Charset=latin1"),
         ("y", "a/b; q=1"),
     ];
-    let types = Types::new(&site(&own, "utf-16", &[])).unwrap();
+    let types = MediaTypes::new(&site(&own, "utf-16", &[])).unwrap();
     let table = [
         ("a.md", "text/html; charset=utf-16"),
         ("a.js", "application/javascript; charset=utf-16"),
@@ -157,19 +159,19 @@ fn a_sites_own_types_come_first() {
 
 #[test]
 fn without_a_charset_none_is_told() {
-    let types = Types::new(&site(&[], "", &[])).unwrap();
+    let types = MediaTypes::new(&site(&[], "", &[])).unwrap();
     assert_eq!(types.of(b"a.html"), "text/html");
     assert_eq!(types.of(b"a.rs"), "text/x-rust");
 }
 
 #[test]
-fn what_is_no_type_is_refused() {
+fn invalid_types_are_refused() {
     for value in ["", "text", "text/", "/html", "te xt/html", "text/html; a=\n", "text/ht\u{e9}ml", "a/b/c"] {
-        let refused = Types::new(&site(&[("x", value)], "utf-8", &[])).unwrap_err();
-        assert_eq!(refused, BadType { field: "types.x".to_owned(), value: value.to_owned() });
+        let refused = MediaTypes::new(&site(&[("x", value)], "utf-8", &[])).unwrap_err();
+        assert_eq!(refused, InvalidMediaType { field: "types.x".to_owned(), value: value.to_owned() });
     }
-    assert_eq!(Types::new(&site(&[], "utf 8", &[])).unwrap_err().field, "charset");
-    let refused = Types::new(&site(&[], "utf-8", &["*/*", "text"])).unwrap_err();
+    assert_eq!(MediaTypes::new(&site(&[], "utf 8", &[])).unwrap_err().field, "charset");
+    let refused = MediaTypes::new(&site(&[], "utf-8", &["*/*", "text"])).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "compress.types: \"text\" does not name a media type such as \"text/plain\", or a charset"
@@ -177,8 +179,8 @@ fn what_is_no_type_is_refused() {
 }
 
 #[test]
-fn what_shrinks_is_compressed() {
-    let types = Types::new(&site(&[], "utf-8", &["font/*", "Model/VND.*+zip"])).unwrap();
+fn compressible_types_are_known() {
+    let types = MediaTypes::new(&site(&[], "utf-8", &["font/*", "Model/VND.*+zip"])).unwrap();
     let worth = |path: &str| types.is_compressible(&types.of(path.as_bytes()));
     let yes =
         ["a.html", "a.js", "a.json", "a.svg", "a.wasm", "a.geojson", "a.ttf", "a.woff2", "a.usdz", "a.yaml"];

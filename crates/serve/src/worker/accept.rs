@@ -1,4 +1,5 @@
-//! A worker's life: accepting connections, doing what the server says, ending.
+//! The main loop of a worker: accepting connections, the periodic sweep, following the server's
+//! control state, draining.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -17,120 +18,122 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
 
-use super::connection::{serve, serve_encrypted, unless_ended};
-use super::flags::Flags;
-use super::introduction::introduce;
-use super::load::Load;
-use super::refused::answer_plain;
-use super::{Current, Peer, Worker, http2};
-use crate::conn::chunk::Parts;
-use crate::conn::outbox::Outbox;
-use crate::conn::pulse::{Order, Patience, Pulse, Pulses};
-use crate::conn::transport::{First, Socket, Transport};
-use crate::conn::turns::Turns;
-use crate::conn::way::Way;
-use crate::date::Clock;
+use super::burst::BurstDetector;
+use super::connection::{serve, serve_encrypted, unless_draining};
+use super::flag_files::FlagFiles;
+use super::proxy_header::read_client_address;
+use super::refused::refuse_plaintext;
+use super::{Peer, Worker, WorkerPlan, http2};
+use crate::conn::body_queue::BodyQueue;
+use crate::conn::chunk::SendfileQueue;
+use crate::conn::deadlines::{ConnectionCommand, ConnectionState, ConnectionTable, Timeouts};
+use crate::conn::send_budget::ConnectionSendBudget;
+use crate::conn::send_cost::SendCostEstimator;
+use crate::conn::transport::{InitialProtocol, Socket, Transport};
+use crate::date::DateCache;
 use crate::error::cause;
-use crate::files::Files;
-use crate::files::cache::Cache;
+use crate::files::FileIo;
+use crate::files::cache::FileCache;
 use crate::listen::Listener;
-use crate::log::{Logger, Trouble};
-use crate::server::{Orders, Phase, Sendfile, Shared};
+use crate::log::{ErrorCategory, WorkerLogger};
+use crate::server::{ControlState, SendfilePolicy, ServerPhase, SharedState};
 use crate::tls::client_name;
 
-/// How often connections that take too long are looked for.
-const TICK: Duration = Duration::from_millis(250);
-/// Tasks that are looked after before sockets are asked again: each may send a large part of a file, and others wait for it.
-const EVENTS_EVERY: u32 = 16;
-/// How often what is under way is looked at while the server ends.
-const LOOK: Duration = Duration::from_millis(10);
-/// Connections that are idle for so long are put away, ...
+/// The interval of the sweep over connections, roots and logs.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+/// The tasks that the runtime polls before it polls the sockets again (tokio's default is 61): each
+/// task may send a long piece of a file, and new requests wait meanwhile.
+const EVENT_INTERVAL: u32 = 16;
+/// The interval at which a draining worker checks for open connections.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// Connections are parked after this idle time.
 const PARK_AFTER: Duration = Duration::from_secs(2);
-/// ... and their memory goes back to the system when they are so many: a few MiB.
-const PARKED_MANY: usize = 256;
-/// Streams of HTTP/2 wait for their windows for so long at most when memory for responses is short,
-/// ...
-const STALL_SHORT: Duration = Duration::from_secs(1);
-/// ... and connections that have nothing under way for so long when the server ends: they have been
-/// told.
-const GOODBYE: Duration = Duration::from_secs(1);
-/// How many ticks it has to be quiet after a burst until its memory goes back to the system, too.
-const QUIET_TICKS: usize = 8;
-/// How long nothing is accepted when there is no descriptor or memory for it.
-const NO_ROOM: Duration = Duration::from_millis(50);
+/// Freed memory is returned to the system once this many connections were commanded to park: a few
+/// MiB.
+const PARKED_TRIM_MIN: usize = 256;
+/// The longest time that a stream may wait for flow control while the send budget is exhausted.
+const STALL_TIMEOUT_SHORT: Duration = Duration::from_secs(1);
+/// The idle timeout while the worker drains: idle connections have been commanded to end, and get
+/// this long to close.
+const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The number of sweeps from one check for the end of a burst to the next.
+const BURST_CHECK_TICKS: usize = 8;
+/// The pause in accepting after an accept failed for want of descriptors or memory.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 
-/// What a worker starts with.
-pub(crate) struct Start {
+/// The parameters of a worker.
+pub(crate) struct WorkerParams {
     pub(crate) number: usize,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) orders: watch::Receiver<Orders>,
-    /// With the port of the encrypted site, for those that only lead there.
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) control: watch::Receiver<ControlState>,
+    /// The listeners. A port is the port of the encrypted site to which all requests of the
+    /// listener are redirected.
     pub(crate) listeners: Vec<(Listener, Option<u16>)>,
-    /// UDP sockets of HTTP/3; none for all workers but one.
+    /// The UDP sockets of HTTP/3; empty for all workers but one.
     #[cfg(feature = "http3")]
     pub(crate) sockets: Vec<std::net::UdpSocket>,
-    pub(crate) logger: Option<Logger>,
+    pub(crate) logger: Option<WorkerLogger>,
     pub(crate) ring: Option<FileRing>,
 }
 
-/// A worker's thread, to its end.
+/// Runs a worker on this thread until it has drained.
 ///
 /// # Errors
-/// If it cannot start.
-pub(crate) fn run(start: Start) -> io::Result<()> {
+/// If the runtime, a listener or an endpoint cannot be set up.
+pub(crate) fn run(params: WorkerParams) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(start.shared.pool_threads)
-        .event_interval(EVENTS_EVERY)
+        .max_blocking_threads(params.shared.pool_threads)
+        .event_interval(EVENT_INTERVAL)
         .build_local(LocalOptions::default())?;
-    let ended = runtime.block_on(work(start));
-    // Calls that are under way may never end.
+    let ended = runtime.block_on(work(params));
+    // Do not wait for blocking calls under way: they may never return.
     runtime.shutdown_background();
     ended
 }
 
-async fn work(start: Start) -> io::Result<()> {
-    let Start { number, shared, mut orders, listeners, logger, ring, .. } = start;
+async fn work(params: WorkerParams) -> io::Result<()> {
+    let WorkerParams { number, shared, mut control, listeners, logger, ring, .. } = params;
     #[cfg(feature = "http3")]
-    let sockets = start.sockets;
+    let sockets = params.sockets;
     let ring = ring.map(Rc::new);
     if let Some(ring) = ring.clone() {
         spawn_local(async move { ring.drive().await });
     }
-    let plan = Arc::clone(&orders.borrow_and_update().plan);
+    let plan = Arc::clone(&control.borrow_and_update().plan);
     let worker = Rc::new(Worker {
         number,
-        files: Files::new(
+        files: FileIo::new(
             shared.model,
             shared.pool.clone(),
             ring,
-            Way::new(shared.sendfile == Sendfile::Always),
+            SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always),
         ),
-        turns: Turns::default(),
-        cache: Cache::new(&shared.cache, shared.workers),
+        body_queue: BodyQueue::default(),
+        cache: FileCache::new(&shared.cache, shared.workers),
         shared,
-        plan: RefCell::new(Rc::new(Current(plan))),
-        flags: Flags::default(),
+        plan: RefCell::new(Rc::new(WorkerPlan(plan))),
+        flag_files: FlagFiles::default(),
         roots: Default::default(),
-        pulses: Pulses::default(),
+        connection_table: ConnectionTable::default(),
         connections: Cell::new(0),
-        load: Load::default(),
+        burst: BurstDetector::default(),
         logger: RefCell::new(logger),
-        leaving: Cell::new(false),
-        drains: Cell::new(false),
-        clock: Clock::default(),
-        room: Notify::new(),
+        is_leaving: Cell::new(false),
+        is_draining: Cell::new(false),
+        date: DateCache::default(),
+        connection_closed: Notify::new(),
     });
     let accepting = listeners.into_iter().map(|(listener, redirect)| {
-        Ok(spawn_local(accept(Rc::clone(&worker), Acceptor::new(listener)?, redirect)))
+        Ok(spawn_local(accept(Rc::clone(&worker), AsyncListener::new(listener)?, redirect)))
     });
     let accepting = accepting.collect::<io::Result<Vec<JoinHandle<()>>>>()?;
     #[cfg(feature = "http3")]
     let endpoints = super::http3::Endpoints::open(&worker, sockets)?;
     let ticking = spawn_local(tick(Rc::clone(&worker)));
-    let calls = Rc::clone(&worker);
-    let calling = spawn_local(async move { calls.turns.call().await });
-    worker.obey(orders, &accepting).await;
+    let queue = Rc::clone(&worker);
+    let calling = spawn_local(async move { queue.body_queue.run().await });
+    worker.run_until_drained(control, &accepting).await;
     #[cfg(feature = "http3")]
     endpoints.close().await;
     ticking.abort();
@@ -142,25 +145,27 @@ async fn tick(worker: Rc<Worker>) {
     let mut parked = 0;
     for round in 0.. {
         let start = Instant::now();
-        sleep(TICK).await;
-        // What is over the time, somebody has made the worker wait.
-        if let (Some(counters), Some(away)) = (worker.counters(), start.elapsed().checked_sub(TICK)) {
-            counters.stall(away);
+        sleep(SWEEP_INTERVAL).await;
+        // A sleep longer than the interval means that a task blocked the worker for the difference.
+        if let (Some(counters), Some(delay)) =
+            (worker.counters(), start.elapsed().checked_sub(SWEEP_INTERVAL))
+        {
+            counters.record_stall(delay);
         }
-        // Those that were told to last time have done it by now.
-        let is_burst_over = round % QUIET_TICKS == 0 && worker.load.is_burst_over();
-        if parked >= PARKED_MANY || is_burst_over {
+        // Connections that the previous sweep commanded to park have freed their memory by now.
+        let is_burst_over = round % BURST_CHECK_TICKS == 0 && worker.burst.is_burst_over();
+        if parked >= PARKED_TRIM_MIN || is_burst_over {
             parked = 0;
             worker.files.buffers.sweep();
             release_freed_memory();
         }
         if worker.number == 0 {
-            worker.files.pool.spare().sweep();
+            worker.files.pool.read_buffers().sweep();
             worker.shared.errors.sweep(Instant::now());
             worker.shared.listings.sweep();
         }
         worker.sweep_roots(round);
-        parked += worker.pulses.sweep(&worker.patience(), PARK_AFTER);
+        parked += worker.connection_table.sweep(&worker.timeouts(), PARK_AFTER);
         if let Some(logger) = &mut *worker.logger.borrow_mut() {
             logger.flush_if_due(Instant::now());
         }
@@ -168,82 +173,88 @@ async fn tick(worker: Rc<Worker>) {
 }
 
 impl Worker {
-    /// Does what the server says until that is to end.
-    async fn obey(self: &Rc<Self>, mut orders: watch::Receiver<Orders>, accepting: &[JoinHandle<()>]) {
+    /// Follows the control state of the server until it says to drain, then drains.
+    async fn run_until_drained(
+        self: &Rc<Self>,
+        mut control: watch::Receiver<ControlState>,
+        accepting: &[JoinHandle<()>],
+    ) {
         let end = loop {
-            let now = orders.borrow_and_update().clone();
+            let now = control.borrow_and_update().clone();
             if !Arc::ptr_eq(&self.plan().0, &now.plan) {
-                self.plan.replace(Rc::new(Current(now.plan)));
+                self.plan.replace(Rc::new(WorkerPlan(now.plan)));
                 self.cache.clear();
-                self.flags.clear();
+                self.flag_files.clear();
                 self.forget_roots();
             }
             match now.phase {
-                Phase::Serve => {}
-                Phase::Notice => self.leaving.set(true),
-                Phase::Drain(end) => break end,
+                ServerPhase::Serve => {}
+                ServerPhase::Notice => self.is_leaving.set(true),
+                ServerPhase::Drain(end) => break end,
             }
-            if orders.changed().await.is_err() {
+            if control.changed().await.is_err() {
                 break Instant::now();
             }
         };
-        self.leaving.set(true);
-        self.drains.set(true);
+        self.is_leaving.set(true);
+        self.is_draining.set(true);
         accepting.iter().for_each(JoinHandle::abort);
-        self.pulses.tell(Order::Drain);
+        self.connection_table.send_command(ConnectionCommand::Drain);
         while self.connections.get() > 0 && Instant::now() < end {
-            sleep(LOOK).await;
-            // Another order may bring the end forward.
-            if orders.has_changed().is_err() || orders.borrow_and_update().is_over() {
+            sleep(DRAIN_POLL).await;
+            // A new control state may bring the deadline forward.
+            if control.has_changed().is_err() || control.borrow_and_update().is_over() {
                 break;
             }
         }
         self.close_all().await;
     }
 
-    /// Closes what is left. Clients that have had their time to take something are not cut off:
-    /// their time is over.
+    /// Closes the connections that are left. Clients past a deadline are closed first and do not
+    /// count as cut off.
     async fn close_all(&self) {
-        self.pulses.sweep(&self.patience(), Duration::MAX);
-        // Connections and then their streams see that.
+        self.connection_table.sweep(&self.timeouts(), Duration::MAX);
+        // The first yield runs the connections, the second their streams.
         for _ in 0..2 {
             tokio::task::yield_now().await;
         }
-        if self.pulses.are_busy() {
-            self.shared.has_cut.store(true, Ordering::Relaxed);
+        if self.connection_table.is_any_busy() {
+            self.shared.has_cut_requests.store(true, Ordering::Relaxed);
         }
-        self.pulses.tell(Order::Close);
+        self.connection_table.send_command(ConnectionCommand::Close);
         tokio::task::yield_now().await;
     }
 
-    /// How long connections and streams may take now.
-    fn patience(&self) -> Patience {
-        let mut patience = self.plan().deadlines;
+    /// Returns the timeouts of connections and streams under the present conditions.
+    fn timeouts(&self) -> Timeouts {
+        let mut timeouts = self.plan().deadlines;
         if self.shared.send_budget.is_exhausted() {
-            patience.stall = patience.stall.min(STALL_SHORT);
+            timeouts.stall = timeouts.stall.min(STALL_TIMEOUT_SHORT);
         }
-        if self.drains.get() {
-            patience.idle = patience.idle.min(GOODBYE);
+        if self.is_draining.get() {
+            timeouts.idle = timeouts.idle.min(DRAIN_IDLE_TIMEOUT);
         }
-        patience
+        timeouts
     }
 
-    /// Reports a failed handshake, unless the client just went away.
+    /// Reports a failed TLS handshake, unless the client closed the connection.
     fn report_handshake(&self, peer: &Peer, error: &io::Error) {
         if error.kind() == io::ErrorKind::InvalidData
             && let Some(address) = peer.address
         {
             let client = address.ip().to_canonical();
-            self.report(Trouble::Tls, || format!("TLS handshake with {client} failed: {}", cause(error)));
+            self.report(ErrorCategory::Tls, || {
+                format!("TLS handshake with {client} failed: {}", cause(error))
+            });
         }
     }
 
-    /// Whether this worker has as many connections as it may have, which is reported.
-    pub(super) fn has_no_room(&self) -> bool {
+    /// Returns whether this worker has its maximum of connections, and reports that.
+    pub(super) fn is_full(&self) -> bool {
         let is_full = self.connections.get() >= self.connections_max();
         if is_full {
             let most = self.plan().limits.connections;
-            self.report(Trouble::Connections, || {
+            self.report(ErrorCategory::Connections, || {
                 format!("{most} connections are open, which is the limit: others wait")
             });
         }
@@ -252,9 +263,9 @@ impl Worker {
 
     /// Returns the value of `Alt-Svc` in responses to clients of `acceptor`, if HTTP/3 is served.
     #[cfg(feature = "http3")]
-    fn alt_svc(&self, acceptor: &Acceptor, redirect: Option<u16>) -> Option<http::HeaderValue> {
+    fn alt_svc(&self, acceptor: &AsyncListener, redirect: Option<u16>) -> Option<http::HeaderValue> {
         match acceptor {
-            Acceptor::Tcp(listener) if self.shared.http3 && redirect.is_none() => {
+            AsyncListener::Tcp(listener) if self.shared.http3 && redirect.is_none() => {
                 let port = listener.local_addr().ok()?.port();
                 http::HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok()
             }
@@ -262,18 +273,18 @@ impl Worker {
         }
     }
 
-    /// Connections this worker may have: its part of them.
+    /// Returns this worker's share of the connection limit.
     fn connections_max(&self) -> usize {
         self.plan().limits.connections.div_ceil(self.shared.workers.max(1)).max(1)
     }
 }
 
-enum Acceptor {
+enum AsyncListener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Acceptor {
+impl AsyncListener {
     fn new(listener: Listener) -> io::Result<Self> {
         Ok(match listener {
             Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
@@ -286,12 +297,12 @@ impl Acceptor {
             address,
             client: worker.client(address.map(|address| address.ip())),
             tls: false,
-            name: None,
-            parts: None,
-            outbox: Outbox::new(Arc::clone(&worker.shared.send_budget)),
-            may_share: false,
+            certificate_name: None,
+            sendfile_queue: None,
+            send_budget: ConnectionSendBudget::new(Arc::clone(&worker.shared.send_budget)),
+            may_sendfile_files: false,
             is_proxy: false,
-            redirect: None,
+            redirect_port: None,
             #[cfg(feature = "http3")]
             alt_svc: None,
         };
@@ -309,100 +320,104 @@ impl Acceptor {
     }
 }
 
-async fn accept(worker: Rc<Worker>, acceptor: Acceptor, redirect: Option<u16>) {
+async fn accept(worker: Rc<Worker>, acceptor: AsyncListener, redirect: Option<u16>) {
     #[cfg(feature = "http3")]
     let alt_svc = worker.alt_svc(&acceptor, redirect);
     loop {
-        while worker.has_no_room() {
-            worker.room.notified().await;
+        while worker.is_full() {
+            worker.connection_closed.notified().await;
         }
         match acceptor.accept(&worker).await {
             Ok((socket, mut peer)) => {
-                peer.redirect = redirect;
+                peer.redirect_port = redirect;
                 #[cfg(feature = "http3")]
                 peer.alt_svc.clone_from(&alt_svc);
-                spawn_local(connection(Open::new(&worker), socket, peer));
+                spawn_local(connection(OpenConnection::new(&worker), socket, peer));
             }
-            Err(error) if is_no_room(&error) => {
-                worker.report(Trouble::Accept, || format!("cannot accept connections: {}", cause(&error)));
-                // What is only kept open makes room for who comes.
+            Err(error) if is_out_of_resources(&error) => {
+                worker.report(ErrorCategory::Accept, || {
+                    format!("cannot accept connections: {}", cause(&error))
+                });
+                // The descriptors of cached files make room for connections.
                 worker.cache.clear();
-                sleep(NO_ROOM).await;
+                sleep(ACCEPT_BACKOFF).await;
             }
-            // It was gone before it was accepted.
+            // The client closed the connection before it was accepted.
             Err(_) => tokio::task::yield_now().await,
         }
     }
 }
 
-fn is_no_room(error: &io::Error) -> bool {
+fn is_out_of_resources(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
-/// A connection, counted while it is there.
-pub(super) struct Open(Rc<Worker>);
+/// An open connection, counted until this guard is dropped.
+pub(super) struct OpenConnection(Rc<Worker>);
 
-impl Open {
+impl OpenConnection {
     pub(super) fn new(worker: &Rc<Worker>) -> Self {
         worker.connections.set(worker.connections.get() + 1);
-        worker.load.begin();
-        worker.counters().into_iter().for_each(crate::metrics::Counters::opened);
+        worker.burst.begin();
+        worker.counters().into_iter().for_each(crate::metrics::WorkerCounters::connection_opened);
         Self(Rc::clone(worker))
     }
 
-    /// The worker that has it.
+    /// Returns the worker of the connection.
     #[cfg(feature = "http3")]
     pub(super) fn worker(&self) -> Rc<Worker> {
         Rc::clone(&self.0)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get().saturating_sub(1));
-        self.0.load.end();
-        self.0.counters().into_iter().for_each(crate::metrics::Counters::closed);
-        self.0.room.notify_waiters();
+        self.0.burst.end();
+        self.0.counters().into_iter().for_each(crate::metrics::WorkerCounters::connection_closed);
+        self.0.connection_closed.notify_waiters();
     }
 }
 
-async fn connection(open: Open, socket: Socket, mut peer: Peer) {
-    let (worker, pulse, is_remote) = (Rc::clone(&open.0), Pulse::new(), socket.is_remote());
+async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
+    let (worker, state, is_remote) = (Rc::clone(&open.0), ConnectionState::new(), socket.is_remote());
     if !is_remote {
-        socket.queue_little();
+        socket.limit_unsent();
     }
-    let parts = Parts::new(Rc::clone(&pulse), Rc::clone(&worker.files.way));
-    worker.pulses.add(&pulse);
-    let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&pulse));
-    // A PROXY header gives the peer another address; a Unix socket stays one without TLS.
+    let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.files.send_costs));
+    worker.connection_table.add(&state);
+    let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&state));
+    // Read this before the PROXY header, which gives a Unix socket's peer an address. Unix sockets
+    // have no TLS.
     let is_unix = peer.address.is_none();
-    if !introduce(&worker, &mut transport, &mut peer, &pulse).await {
+    if !read_client_address(&worker, &mut transport, &mut peer, &state).await {
         return;
     }
-    let Some(Ok(first)) = unless_ended(&pulse, transport.first()).await else { return };
-    let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect.is_none() && !is_unix);
-    let tls = tls.map(crate::tls::Holder::current);
-    // On the heap: connections of HTTP/1.1 that are not encrypted need not have room for the
-    // others.
+    let Some(Ok(first)) = unless_draining(&state, transport.detect_protocol()).await else { return };
+    let tls = worker.shared.tls.as_ref().filter(|_| peer.redirect_port.is_none() && !is_unix);
+    let tls = tls.map(crate::tls::ReloadableTls::current);
+    // Box the large futures: a task of plain HTTP/1.1 need not be large enough for them.
     match (tls, first) {
-        (Some(_), First::Http1 | First::Http2) => {
-            Box::pin(answer_plain(worker, transport, &peer, &pulse)).await;
+        (Some(_), InitialProtocol::Http1 | InitialProtocol::Http2) => {
+            Box::pin(refuse_plaintext(worker, transport, &peer, &state)).await;
         }
-        (Some(tls), First::Other) => {
+        (Some(tls), InitialProtocol::Other) => {
             peer.tls = true;
-            Box::pin(secure(worker, tls, transport, peer, pulse)).await;
+            Box::pin(secure(worker, tls, transport, peer, state)).await;
         }
-        (None, First::Http2) => Box::pin(http2::serve(worker, transport, Rc::new(peer), pulse)).await,
-        (None, First::Http1 | First::Other) => {
+        (None, InitialProtocol::Http2) => {
+            Box::pin(http2::serve(worker, transport, Rc::new(peer), state)).await
+        }
+        (None, InitialProtocol::Http1 | InitialProtocol::Other) => {
             let sendfile = worker.shared.sendfile;
-            peer.parts = (sendfile != Sendfile::Never).then_some(parts);
-            peer.may_share = sendfile == Sendfile::Always || is_remote;
-            // A task of its own, so that a connection that waits does not have room for all of
-            // this.
+            peer.sendfile_queue = (sendfile != SendfilePolicy::Never).then_some(parts);
+            peer.may_sendfile_files = sendfile == SendfilePolicy::Always || is_remote;
+            // Spawn a task of its own: this one is as large as the whole handshake and would stay
+            // so while the connection is idle.
             spawn_local(async move {
                 let _open = open;
-                serve(worker, transport, Rc::new(peer), pulse).await;
+                serve(worker, transport, Rc::new(peer), state).await;
             });
         }
     }
@@ -413,18 +428,18 @@ async fn secure(
     tls: Arc<ServerConfig>,
     transport: Transport,
     mut peer: Peer,
-    pulse: Rc<Pulse>,
+    state: Rc<ConnectionState>,
 ) {
     let handshake = tokio_rustls::TlsAcceptor::from(tls).accept(transport);
-    let stream = match unless_ended(&pulse, handshake).await {
+    let stream = match unless_draining(&state, handshake).await {
         Some(Ok(stream)) => stream,
         Some(Err(error)) => return worker.report_handshake(&peer, &error),
         None => return,
     };
-    peer.name = stream.get_ref().1.peer_certificates().and_then(client_name).map(Rc::from);
+    peer.certificate_name = stream.get_ref().1.peer_certificates().and_then(client_name).map(Rc::from);
     let peer = Rc::new(peer);
     match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => http2::serve(worker, stream, peer, pulse).await,
-        _ => serve_encrypted(worker, stream, peer, pulse).await,
+        Some(b"h2") => http2::serve(worker, stream, peer, state).await,
+        _ => serve_encrypted(worker, stream, peer, state).await,
     }
 }

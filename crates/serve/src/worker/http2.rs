@@ -1,8 +1,8 @@
-//! HTTP/2 on a connection: each stream reads as much of its file as its window and the connection
-//! take, and no more. So a stream whose client opens no window holds no buffer, and its wait has an
-//! end.
+//! A connection of HTTP/2: each stream reads no more of its file than its flow-control window and
+//! the send budget of the connection allow. So a stream whose client opens no window holds no
+//! buffer, and its wait is bounded.
 //!
-//! Owns: streams and their windows. Does not own: frames (`h2`), what is answered.
+//! Owns: streams and their windows. Does not own: frames (`h2`), the content of responses.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,22 +18,21 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::connection::{reply, unless_ended};
+use super::connection::{respond, unless_draining};
 use super::{Peer, Worker};
 use crate::body::Body;
 use crate::config::Limits;
 use crate::conn::chunk::Chunk;
-use crate::conn::outbox::Hold;
-use crate::conn::pulse::{Busy, Order, Pulse};
-use crate::conn::stall::Stall;
-use crate::files::POOL_BYTES;
-use crate::log::Trouble;
+use crate::conn::deadlines::{ConnectionCommand, ConnectionState, RequestGuard};
+use crate::conn::send_budget::StreamCharge;
+use crate::conn::stall::StreamStall;
+use crate::files::POOL_READ_BYTES;
+use crate::log::ErrorCategory;
 
-/// Most bytes that a stream reads ahead of the socket.
-const AHEAD_BYTES: usize = POOL_BYTES as usize;
-/// Headers about the connection, which a response of HTTP/2 must not have (RFC 9113, section
-/// 8.2.2).
-const OF_CONNECTIONS: [HeaderName; 6] = [
+/// The most bytes that a stream reads ahead of the socket.
+const AHEAD_BYTES: usize = POOL_READ_BYTES as usize;
+/// Connection-specific headers, which a response of HTTP/2 must not have (RFC 9113, section 8.2.2).
+const CONNECTION_HEADERS: [HeaderName; 6] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -43,29 +42,29 @@ const OF_CONNECTIONS: [HeaderName; 6] = [
 ];
 
 /// Serves a connection of HTTP/2 to its end.
-pub(super) async fn serve<I>(worker: Rc<Worker>, io: I, peer: Rc<Peer>, pulse: Rc<Pulse>)
+pub(super) async fn serve<I>(worker: Rc<Worker>, io: I, peer: Rc<Peer>, state: Rc<ConnectionState>)
 where
     I: AsyncRead + AsyncWrite + Unpin,
 {
     let handshake = builder(&worker.plan().limits).handshake::<_, Chunk>(io);
-    let Some(Ok(mut connection)) = unless_ended(&pulse, handshake).await else { return };
-    pulse.multiplexes();
-    let mut drains = false;
+    let Some(Ok(mut connection)) = unless_draining(&state, handshake).await else { return };
+    state.set_multiplexed();
+    let mut is_draining = false;
     poll_fn(|cx| {
-        match pulse.order(cx.waker()) {
-            Order::Serve => {}
-            Order::Park => pulse.parked(),
-            Order::Drain if drains => {}
-            Order::Drain => {
-                drains = true;
+        match state.command(cx.waker()) {
+            ConnectionCommand::Serve => {}
+            ConnectionCommand::Park => state.set_parked(),
+            ConnectionCommand::Drain if is_draining => {}
+            ConnectionCommand::Drain => {
+                is_draining = true;
                 connection.graceful_shutdown();
             }
-            Order::Close => return Poll::Ready(()),
+            ConnectionCommand::Close => return Poll::Ready(()),
         }
         // A connection error comes from the client and ends the loop without a report.
-        while let Some(Ok((request, reply))) = ready!(connection.poll_accept(cx)) {
-            let (worker, peer, busy) = (Rc::clone(&worker), Rc::clone(&peer), pulse.request());
-            spawn_local(stream(worker, peer, Rc::clone(&pulse), busy, request, reply));
+        while let Some(Ok((request, responder))) = ready!(connection.poll_accept(cx)) {
+            let (worker, peer, request_guard) = (Rc::clone(&worker), Rc::clone(&peer), state.begin_request());
+            spawn_local(serve_stream(worker, peer, Rc::clone(&state), request_guard, request, responder));
         }
         Poll::Ready(())
     })
@@ -80,43 +79,42 @@ fn builder(limits: &Limits) -> Builder {
     builder
 }
 
-/// One request and its response.
-async fn stream(
+/// Serves one request.
+async fn serve_stream(
     worker: Rc<Worker>,
     peer: Rc<Peer>,
-    pulse: Rc<Pulse>,
-    busy: Busy,
+    state: Rc<ConnectionState>,
+    request_guard: RequestGuard,
     request: Request<RecvStream>,
-    mut respond: SendResponse<Chunk>,
+    mut responder: SendResponse<Chunk>,
 ) {
     let (request, unread) = request.into_parts();
-    // On the heap, and given back before the body is sent: it is much larger than what sending
-    // takes.
-    let response = Box::pin(reply(Rc::clone(&worker), peer, busy, request, false));
-    let Some(Ok(response)) = unless_reset(|cx| respond.poll_reset(cx), response).await else { return };
+    // Boxed and freed before the body is sent: it is much larger than the state that sending needs.
+    let response = Box::pin(respond(Rc::clone(&worker), peer, request_guard, request, false));
+    let Some(Ok(response)) = unless_reset(|cx| responder.poll_reset(cx), response).await else { return };
     let (mut head, mut body) = response.into_parts();
-    dress(&mut head.headers, &body, &worker);
+    complete_headers(&mut head.headers, &body, &worker);
     let ends = body.is_end_stream();
-    match respond.send_response(Response::from_parts(head, ()), ends) {
+    match responder.send_response(Response::from_parts(head, ()), ends) {
         Ok(send) if ends => finish(send, unread, &worker).await,
         Ok(mut send) => {
-            let mut window = Window { pulse, stall: None, hold: None };
+            let mut window = StreamWindow { state, stall: None, charge: None };
             match send_body(&mut send, &mut body, &mut window, &worker).await {
                 Ok(()) => {
-                    // The request has ended, as the log and the connection's clock see it.
+                    // End the request for the access log and the connection state.
                     drop((body, window));
                     finish(send, unread, &worker).await;
                 }
                 Err(reason) => send.send_reset(reason),
             }
         }
-        Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+        Err(_) => responder.send_reset(Reason::INTERNAL_ERROR),
     }
 }
 
-/// Throws away what the client still sends with its request, until it ends or has had its time: a
-/// stream that is given up before that is reset, which some clients take for a failure though they
-/// have the response.
+/// Discards the rest of the request body until it ends or the deadline passes. A stream that ends
+/// before that is reset, and some clients take a reset for a failure although they have the
+/// response.
 async fn finish(_send: SendStream<Chunk>, unread: RecvStream, worker: &Worker) {
     if !unread.is_end_stream() {
         let time = worker.plan().deadlines.headers;
@@ -127,18 +125,18 @@ async fn finish(_send: SendStream<Chunk>, unread: RecvStream, worker: &Worker) {
 
 async fn discard(mut body: RecvStream) {
     while let Some(Ok(bytes)) = body.data().await {
-        // A connection that is gone has no window.
+        // A closed connection has no window to release.
         let _gone = body.flow_control().release_capacity(bytes.len());
     }
 }
 
-/// Adds the headers that HTTP/2 and HTTP/3 leave to the server, and removes those that they do not
-/// have.
-pub(super) fn dress(fields: &mut HeaderMap, body: &Body, worker: &Worker) {
-    for name in OF_CONNECTIONS {
+/// Adds the headers that the HTTP/2 and HTTP/3 libraries leave to the server, and removes
+/// connection-specific ones.
+pub(super) fn complete_headers(fields: &mut HeaderMap, body: &Body, worker: &Worker) {
+    for name in CONNECTION_HEADERS {
         fields.remove(name);
     }
-    if let Some(date) = worker.clock.now() {
+    if let Some(date) = worker.date.now() {
         fields.entry(header::DATE).or_insert(date);
     }
     if let Some(len) = body.size_hint().exact().filter(|_| !body.is_end_stream()) {
@@ -159,15 +157,18 @@ async fn unless_reset<F: Future>(
     .await
 }
 
-/// Sends all of `body`, or fails with the reason that is to be told.
+/// Sends all of `body`.
+///
+/// # Errors
+/// The reason with which the stream is to be reset.
 async fn send_body(
     send: &mut SendStream<Chunk>,
     body: &mut Body,
-    window: &mut Window,
+    window: &mut StreamWindow,
     worker: &Worker,
 ) -> Result<(), Reason> {
     loop {
-        let left = usize::try_from(body.left()).unwrap_or(usize::MAX);
+        let left = usize::try_from(body.remaining_bytes()).unwrap_or(usize::MAX);
         send.reserve_capacity(left.min(AHEAD_BYTES));
         let open = window.open(send, body, worker).await?;
         let piece = poll_fn(|cx| body.poll_piece(open, cx));
@@ -175,7 +176,7 @@ async fn send_body(
         let chunk = match piece {
             Some(Ok(chunk)) => chunk,
             // A body of unknown length has ended: an empty DATA frame carries END_STREAM.
-            None if body.is_end_stream() => Chunk::Bytes { bytes: Bytes::new(), _load: None },
+            None if body.is_end_stream() => Chunk::Bytes { bytes: Bytes::new(), _charge: None },
             Some(Err(_)) | None => return Err(Reason::INTERNAL_ERROR),
         };
         let ends = body.is_end_stream();
@@ -186,17 +187,18 @@ async fn send_body(
     }
 }
 
-/// The state of a stream that sends within its flow-control window.
-struct Window {
-    pulse: Rc<Pulse>,
-    /// From the first wait on.
-    stall: Option<Rc<Stall>>,
-    /// While it waits.
-    hold: Option<Hold>,
+/// The flow control of one response.
+struct StreamWindow {
+    state: Rc<ConnectionState>,
+    /// The stall clock, from the first wait on.
+    stall: Option<Rc<StreamStall>>,
+    /// The charge of the stalled stream while it waits.
+    charge: Option<StreamCharge>,
 }
 
-impl Window {
-    /// Bytes that the windows of stream and connection take now.
+impl StreamWindow {
+    /// Waits until the windows of stream and connection are open, and returns the bytes that they
+    /// take.
     async fn open(
         &mut self,
         send: &mut SendStream<Chunk>,
@@ -204,9 +206,9 @@ impl Window {
         worker: &Worker,
     ) -> Result<usize, Reason> {
         let open = poll_fn(|cx| self.poll(send, body, worker, cx)).await;
-        self.hold = None;
+        self.charge = None;
         if let (Ok(bytes), Some(stall)) = (&open, &self.stall) {
-            stall.opened(*bytes);
+            stall.record_opened(*bytes);
         }
         open
     }
@@ -218,7 +220,7 @@ impl Window {
         worker: &Worker,
         cx: &mut Context<'_>,
     ) -> Poll<Result<usize, Reason>> {
-        if send.poll_reset(cx).is_ready() || self.stall.as_ref().is_some_and(|stall| stall.is_over()) {
+        if send.poll_reset(cx).is_ready() || self.stall.as_ref().is_some_and(|stall| stall.is_expired()) {
             return Poll::Ready(Err(Reason::CANCEL));
         }
         // `poll_capacity` reports only new capacity, not capacity that is already assigned.
@@ -234,14 +236,14 @@ impl Window {
     }
 
     fn wait(&mut self, body: &Body, worker: &Worker, cx: &mut Context<'_>) -> Poll<Result<usize, Reason>> {
-        self.stall.get_or_insert_with(|| self.pulse.stall()).waits(cx.waker());
-        if self.hold.is_none() {
-            self.hold = body.outbox().hold(body.own_bytes());
+        self.stall.get_or_insert_with(|| self.state.new_stall()).begin_wait(cx.waker());
+        if self.charge.is_none() {
+            self.charge = body.send_budget().charge_stalled(body.own_bytes());
         }
-        match self.hold {
+        match self.charge {
             Some(_) => Poll::Pending,
             None => {
-                worker.report(Trouble::Buffers, || {
+                worker.report(ErrorCategory::Buffers, || {
                     "more responses wait for their clients than buffers hold".to_owned()
                 });
                 Poll::Ready(Err(Reason::ENHANCE_YOUR_CALM))

@@ -1,19 +1,20 @@
-//! A worker: one thread with a runtime of its own, its listeners, its connections, its files.
+//! A worker: one thread with its own runtime, listeners, connections and open files.
 //!
-//! Owns: what all requests of a thread share. Does not own: what is answered, what the threads share ([`crate::server`]).
+//! Owns: the state that all requests of a thread share. Does not own: the content of responses, the
+//! state that all threads share ([`crate::server`]).
 
 mod accept;
+mod accounting;
+mod burst;
 mod connection;
-mod flags;
+mod flag_files;
 mod http2;
 #[cfg(feature = "http3")]
 mod http3;
-mod introduction;
-mod load;
+mod proxy_header;
 mod redirect;
 mod refused;
 mod roots;
-mod tally;
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -25,53 +26,54 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use crate::answer::Made;
-use crate::conn::chunk::Parts;
-use crate::conn::outbox::Outbox;
-use crate::conn::pulse::Pulses;
-use crate::conn::turns::Turns;
-use crate::date::Clock;
-use crate::files::cache::{Cache, Entry};
-use crate::files::{Failure, Files};
-use crate::log::{Logger, Trouble};
-use crate::metrics::Counters;
-use crate::plan::{Plan, Site};
-use crate::server::Shared;
-use flags::Flags;
-use load::Load;
-use roots::Roots;
+use crate::answer::FileRepresentations;
+use crate::conn::body_queue::BodyQueue;
+use crate::conn::chunk::SendfileQueue;
+use crate::conn::deadlines::ConnectionTable;
+use crate::conn::send_budget::ConnectionSendBudget;
+use crate::date::DateCache;
+use crate::files::cache::{CacheEntry, FileCache};
+use crate::files::{FileError, FileIo};
+use crate::log::{ErrorCategory, WorkerLogger};
+use crate::metrics::WorkerCounters;
+use crate::plan::{Plan, SitePlan};
+use crate::server::SharedState;
+use burst::BurstDetector;
+use flag_files::FlagFiles;
+use roots::RootViews;
 
-pub(crate) use accept::{Start, run};
-pub(crate) use tally::Tally;
+pub(crate) use accept::{WorkerParams, run};
+pub(crate) use accounting::RequestAccount;
 
-/// What all requests of a thread share.
+/// The state that all requests of a thread share.
 pub(crate) struct Worker {
     number: usize,
-    pub(crate) shared: Arc<Shared>,
-    plan: RefCell<Rc<Current>>,
-    pub(crate) files: Rc<Files>,
-    pub(crate) turns: Turns,
-    pub(crate) cache: Cache<Made>,
-    pub(crate) flags: Flags,
-    roots: Roots,
-    pulses: Pulses,
+    pub(crate) shared: Arc<SharedState>,
+    plan: RefCell<Rc<WorkerPlan>>,
+    pub(crate) files: Rc<FileIo>,
+    pub(crate) body_queue: BodyQueue,
+    pub(crate) cache: FileCache<FileRepresentations>,
+    pub(crate) flag_files: FlagFiles,
+    roots: RootViews,
+    connection_table: ConnectionTable,
     connections: Cell<usize>,
-    load: Load,
-    logger: RefCell<Option<Logger>>,
-    /// It has given notice, or ends.
-    leaving: Cell<bool>,
-    /// It accepts no more, and ends.
-    drains: Cell<bool>,
-    /// The header `Date`, where hyper does not write it.
-    clock: Clock,
-    /// A connection has ended.
-    room: Notify,
+    burst: BurstDetector,
+    logger: RefCell<Option<WorkerLogger>>,
+    /// Whether the server has given notice of its end, or the worker drains.
+    is_leaving: Cell<bool>,
+    /// Whether the worker accepts no more connections and drains.
+    is_draining: Cell<bool>,
+    /// The value of the header `Date`, for connections on which hyper does not write it.
+    date: DateCache,
+    /// Notified when a connection has closed.
+    connection_closed: Notify,
 }
 
-/// The plan of all threads, counted by this one alone: they would fight for one counter, request by request.
-struct Current(Arc<Plan>);
+/// The plan of all threads behind this worker's own reference count: a count that all workers
+/// change for each request would be a contended cache line.
+struct WorkerPlan(Arc<Plan>);
 
-impl Deref for Current {
+impl Deref for WorkerPlan {
     type Target = Plan;
 
     fn deref(&self) -> &Plan {
@@ -79,77 +81,79 @@ impl Deref for Current {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// None on a Unix socket.
+    /// The address; `None` on a Unix socket.
     pub(crate) address: Option<SocketAddr>,
-    /// In whose turn the pool does things: the same for all connections from one address.
+    /// The client's key in the fair queue of the pool: the same for all connections from one
+    /// address.
     pub(crate) client: u64,
     pub(crate) tls: bool,
     /// The name in the client's certificate.
-    pub(crate) name: Option<Rc<str>>,
-    /// Where the connection sends parts of files and of bodies itself.
-    pub(crate) parts: Option<Parts>,
-    /// The count of unsent bytes of the connection.
-    pub(crate) outbox: Outbox,
-    /// Whether `parts` may hold parts of files, whose unsent bytes change with the file.
-    pub(crate) may_share: bool,
-    /// Whether its requests tell whom they are sent for.
+    pub(crate) certificate_name: Option<Rc<str>>,
+    /// The queue of sendfile segments; `None` if the connection cannot use sendfile(2).
+    pub(crate) sendfile_queue: Option<SendfileQueue>,
+    /// The unsent bytes of the connection.
+    pub(crate) send_budget: ConnectionSendBudget,
+    /// Whether `sendfile_queue` may hold segments of files, whose unsent bytes change with the
+    /// file.
+    pub(crate) may_sendfile_files: bool,
+    /// Whether requests name the client they are sent for.
     is_proxy: bool,
-    /// Where only the way to the encrypted site is told: its port.
-    redirect: Option<u16>,
+    /// The port of the encrypted site, if the connection only redirects there.
+    redirect_port: Option<u16>,
     /// The value of `Alt-Svc` (RFC 7838) in responses, if HTTP/3 is served.
     #[cfg(feature = "http3")]
     alt_svc: Option<http::HeaderValue>,
 }
 
 impl Worker {
-    /// What is known of `path` below the root of `site`.
+    /// Looks up `path` below the root of `site`, in the cache first.
     pub(crate) async fn look_up(
         &self,
-        site: &Site,
+        site: &SitePlan,
         path: &[u8],
         client: u64,
-    ) -> Result<Rc<Entry<Made>>, Failure> {
+    ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
         let now = Instant::now();
         let root = self.root(&site.root, client, now).await?;
         self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
-    /// The same, whatever is known.
-    pub(crate) async fn look_up_anew(
+    /// Removes `path` from the cache and looks it up.
+    pub(crate) async fn look_up_uncached(
         &self,
-        site: &Site,
+        site: &SitePlan,
         path: &[u8],
         client: u64,
-    ) -> Result<Rc<Entry<Made>>, Failure> {
+    ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
         let now = Instant::now();
         let root = self.root(&site.root, client, now).await?;
         self.cache.remove(root.number, path);
         self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
-    /// Whether the server is about to end, or ends.
+    /// Returns whether the server has given notice of its end or drains.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.leaving.get()
+        self.is_leaving.get()
     }
 
-    /// The metrics of all workers, as Prometheus reads them.
+    /// Returns the metrics of all workers in Prometheus text format.
     pub(crate) fn metrics(&self) -> Bytes {
-        self.shared.render_metrics(self.files.mute_devices()).into()
+        self.shared.render_metrics(self.files.devices_without_nowait()).into()
     }
 
-    /// Tells the error log of `trouble`.
-    pub(crate) fn report(&self, trouble: Trouble, message: impl FnOnce() -> String) {
+    /// Reports `trouble` in the error log.
+    pub(crate) fn report(&self, trouble: ErrorCategory, message: impl FnOnce() -> String) {
         self.shared.errors.report(trouble, message);
     }
 
-    fn plan(&self) -> Rc<Current> {
+    fn plan(&self) -> Rc<WorkerPlan> {
         Rc::clone(&self.plan.borrow())
     }
 
-    fn counters(&self) -> Option<&Counters> {
+    fn counters(&self) -> Option<&WorkerCounters> {
         self.shared.metrics.worker(self.number)
     }
 }

@@ -1,15 +1,16 @@
-//! Plain requests where only encrypted ones are served: each is sent to the same address with `https`.
+//! Redirects of unencrypted requests to the same address with `https`.
 
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 use crate::answer::Answer;
-use crate::rules::hosts::Hosts;
+use crate::rules::hosts::HostTable;
 
-/// The way from `uri` and the `Host` in `fields` to the encrypted site on `port`; 400 where the request does not say which site.
+/// Returns the redirect from `uri` and the `Host` in `fields` to the encrypted site on `port`, or
+/// 400 if the request names no valid host.
 pub(super) fn to_https(uri: &Uri, fields: &HeaderMap, port: u16) -> Answer {
     let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
     let host = authority.or(fields.get(header::HOST).map(HeaderValue::as_bytes));
-    let host = host.filter(|host| Hosts::default().find(host).is_some());
+    let host = host.filter(|host| HostTable::default().find(host).is_some());
     match host.and_then(|host| location(std::str::from_utf8(host).ok()?, uri, port)) {
         Some(location) => {
             let mut answer = Answer::empty(StatusCode::PERMANENT_REDIRECT);
@@ -21,7 +22,7 @@ pub(super) fn to_https(uri: &Uri, fields: &HeaderMap, port: u16) -> Answer {
 }
 
 fn location(host: &str, uri: &Uri, port: u16) -> Option<HeaderValue> {
-    // The colons of an IPv6 address are in brackets.
+    // A colon of an IPv6 address is inside brackets.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => name,
         _ => host,

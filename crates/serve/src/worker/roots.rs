@@ -1,7 +1,7 @@
-//! The sites' directories as one worker knows them.
+//! The root directories of the sites, as one worker sees them.
 //!
-//! Owns: when a directory's path is looked at again, and that nothing kept of a directory outlives
-//! it. Does not own: the look, which is [`Followed`]'s.
+//! Owns: when the path of a root is looked up again, and that no cache entry outlives its root.
+//! Does not own: the lookup itself ([`SiteRoot`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,29 +13,28 @@ use fathom_io::Errno;
 
 use super::Worker;
 use crate::files::pool::Resource;
-use crate::files::{Failure, Followed, Root};
+use crate::files::{FileError, Root, SiteRoot};
 
-/// Directories that are looked at each time without a request: more would keep an idle machine
-/// busy.
-const LOOKS_MAX: usize = 16;
+/// The most roots that one sweep checks without a request: more would keep an idle machine busy.
+const CHECKS_MAX: usize = 16;
 
-/// By the number of [`Followed`], what this worker knows of it. Every request asks, mostly for the
-/// only one: that takes one comparison, and no hash.
-pub(super) type Roots = RefCell<BTreeMap<usize, Rc<View>>>;
+/// The views by [`SiteRoot::number`]. Every request looks one up, usually the only one: that takes
+/// one comparison and no hash.
+pub(super) type RootViews = RefCell<BTreeMap<usize, Rc<RootView>>>;
 
-/// A site's directory as this worker knows it.
+/// A root directory as this worker last saw it.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct RootView {
     root: RefCell<Result<Rc<Root>, Errno>>,
-    changes: Cell<usize>,
-    looked: Cell<Instant>,
+    generation: Cell<usize>,
+    checked: Cell<Instant>,
 }
 
-impl View {
-    fn new(followed: &Followed) -> Rc<Self> {
-        let (root, changes) = followed.current();
-        let (root, changes) = (RefCell::new(root.map(Rc::new)), Cell::new(changes));
-        Rc::new(Self { root, changes, looked: Cell::new(Instant::now()) })
+impl RootView {
+    fn new(followed: &SiteRoot) -> Rc<Self> {
+        let (root, generation) = followed.current();
+        let (root, generation) = (RefCell::new(root.map(Rc::new)), Cell::new(generation));
+        Rc::new(Self { root, generation, checked: Cell::new(Instant::now()) })
     }
 
     fn root(&self) -> Result<Rc<Root>, Errno> {
@@ -44,70 +43,72 @@ impl View {
 }
 
 impl Worker {
-    /// The directory of `followed`, as it was at most the cache's age before `now`.
+    /// Returns the root of `followed`, checked no longer ago than the age limit of the cache before
+    /// `now`.
     pub(crate) async fn root(
         &self,
-        followed: &Arc<Followed>,
+        followed: &Arc<SiteRoot>,
         client: u64,
         now: Instant,
-    ) -> Result<Rc<Root>, Failure> {
+    ) -> Result<Rc<Root>, FileError> {
         let view = self.view(followed);
-        if now.duration_since(view.looked.get()) >= self.cache.age_limit() {
-            // Requests that come meanwhile do not look as well.
-            view.looked.set(now);
-            if !self.is_known_same(followed, &view) {
-                Box::pin(self.look(followed, client)).await?;
+        if now.duration_since(view.checked.get()) >= self.cache.age_limit() {
+            // Set the time first, so that requests that arrive during the check do not check as
+            // well.
+            view.checked.set(now);
+            if !self.is_unchanged(followed, &view) {
+                Box::pin(self.check_root(followed, client)).await?;
             }
         }
-        self.adopt(followed, &view);
-        view.root().map_err(|_errno| Failure::NoRoot)
+        self.update_view(followed, &view);
+        view.root().map_err(|_errno| FileError::NoRoot)
     }
 
-    fn view(&self, followed: &Followed) -> Rc<View> {
+    fn view(&self, followed: &SiteRoot) -> Rc<RootView> {
         let mut roots = self.roots.borrow_mut();
-        Rc::clone(roots.entry(followed.number()).or_insert_with(|| View::new(followed)))
+        Rc::clone(roots.entry(followed.number()).or_insert_with(|| RootView::new(followed)))
     }
 
-    fn is_known_same(&self, followed: &Followed, view: &View) -> bool {
-        view.root().is_ok_and(|root| followed.is_known_same(&root))
+    fn is_unchanged(&self, followed: &SiteRoot, view: &RootView) -> bool {
+        view.root().is_ok_and(|root| followed.is_unchanged_nowait(&root))
     }
 
-    async fn look(&self, followed: &Arc<Followed>, client: u64) -> Result<(), Failure> {
-        let on = Resource::Device(followed.current().0.map_or(0, |root| root.dev));
+    async fn check_root(&self, followed: &Arc<SiteRoot>, client: u64) -> Result<(), FileError> {
+        let resource = Resource::Device(followed.current().0.map_or(0, |root| root.dev));
         let followed = Arc::clone(followed);
-        Ok(self.files.pool.run(client, on, move || followed.look()).await?)
+        Ok(self.files.pool.run(client, resource, move || followed.refresh()).await?)
     }
 
-    /// Takes over what others have found out about `followed`. What was kept of the directory
-    /// before is dropped.
-    fn adopt(&self, followed: &Followed, view: &View) {
-        if followed.changes() == view.changes.get() {
+    /// Updates `view` from `followed` if another worker or the pool has found a change, and drops
+    /// the cache entries of the old root.
+    fn update_view(&self, followed: &SiteRoot, view: &RootView) {
+        if followed.generation() == view.generation.get() {
             return;
         }
-        let (root, changes) = followed.current();
-        view.changes.set(changes);
+        let (root, generation) = followed.current();
+        view.generation.set(generation);
         if let Ok(old) = view.root.replace(root.map(Rc::new)) {
             self.cache.forget_root(old.number);
         }
     }
 
-    /// Forgets what is known of directories that the plan no longer has.
+    /// Forgets all views, for a new plan.
     pub(super) fn forget_roots(&self) {
         self.roots.borrow_mut().clear();
     }
 
-    /// Gives up what is kept of directories that are gone. One worker also looks for those on this
-    /// machine's disks, whether or not there are requests, and says what has become of them.
+    /// Updates all views. One worker also checks the roots on local disks, whether or not there are
+    /// requests, and reports roots that disappeared or returned.
     pub(super) fn sweep_roots(&self, round: usize) {
         let plan = self.plan();
         let roots = plan.roots();
-        roots.iter().for_each(|followed| self.adopt(followed, &self.view(followed)));
+        roots.iter().for_each(|followed| self.update_view(followed, &self.view(followed)));
         if self.number != 0 {
             return;
         }
-        let start = round.wrapping_mul(LOOKS_MAX) % roots.len().max(1);
-        for followed in roots.iter().cycle().skip(start).take(LOOKS_MAX.min(roots.len())) {
-            self.look_unasked(followed);
+        let start = round.wrapping_mul(CHECKS_MAX) % roots.len().max(1);
+        for followed in roots.iter().cycle().skip(start).take(CHECKS_MAX.min(roots.len())) {
+            self.check_root_in_background(followed);
         }
         let now = Instant::now();
         for line in roots.iter().filter_map(|followed| followed.report(now)) {
@@ -115,13 +116,13 @@ impl Worker {
         }
     }
 
-    /// Has the pool look, unless that is known to be of no use, or a server would be asked for it
-    /// without end.
-    fn look_unasked(&self, followed: &Arc<Followed>) {
-        if !followed.is_local() || self.is_known_same(followed, &self.view(followed)) {
+    /// Makes the pool check a root, unless the root is known to be unchanged or is on a file
+    /// server, which would be asked without end.
+    fn check_root_in_background(&self, followed: &Arc<SiteRoot>) {
+        if !followed.is_local() || self.is_unchanged(followed, &self.view(followed)) {
             return;
         }
-        if let Some(look) = followed.look_unasked() {
+        if let Some(look) = followed.begin_background_refresh() {
             self.files.pool.spawn(Resource::Device(0), || look.run());
         }
     }

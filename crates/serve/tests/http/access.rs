@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::support::{Client, Served, Tree, config};
+use crate::support::{Client, TestServer, Tree, config};
 
 fn tree() -> Tree {
     Tree::new(&[
@@ -20,11 +20,11 @@ fn tree() -> Tree {
 }
 
 #[test]
-fn what_is_hidden_is_not_there() {
+fn hidden_paths_are_not_found() {
     let tree = tree();
     let site = "hide = ['*.bak', 'node_modules', '/admin/index.html']\nlisting = true\nerror-pages = { 404 = '/404.html' }\n\
                 rewrites = [{ from = '/old/*', to = '/$1.bak' }]\ntry = ['.bak']\n";
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     for target in [
         "/a.bak",
         "/sub/node_modules",
@@ -38,7 +38,7 @@ fn what_is_hidden_is_not_there() {
         served.get(target).is(404, b"none");
     }
     served.get("/a.txt").is(200, b"a");
-    // An index that is hidden does not stand for its directory.
+    // A hidden index file is not the index of its directory.
     let listing = served.get("/admin/");
     assert!(listing.text().contains("log") && !listing.text().contains("index.html"), "{listing:?}");
     let sub = served.get("/sub/");
@@ -46,11 +46,11 @@ fn what_is_hidden_is_not_there() {
 }
 
 #[test]
-fn what_is_denied_is_forbidden_whatever_leads_there() {
+fn denied_paths_are_forbidden_by_every_route() {
     let tree = tree();
     let site = "deny = ['/admin/**', '/secret.html']\ntry = ['.html']\n\
                 rewrites = [{ from = '/r/**', to = '/$1' }]\nredirects = [{ from = '/admin/old', to = '/a.txt' }]";
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     for target in [
         "/admin",
         "/admin/",
@@ -80,7 +80,7 @@ fn addresses_are_admitted_or_not() {
         ("allow-from = ['127.0.0.0/8']\ndeny-from = ['127.0.0.0/30']", 403),
         ("allow-from = ['unix']", 403),
     ] {
-        let served = Served::new(&tree, "health = '/health'\nmetrics = '/metrics'\n", site);
+        let served = TestServer::new(&tree, "health = '/health'\nmetrics = '/metrics'\n", site);
         for (method, target) in [("GET", "/a.txt"), ("HEAD", "/a.txt"), ("GET", "/metrics")] {
             assert_eq!(served.ask(method, target, &[]).status, status, "{site} {target}");
         }
@@ -90,7 +90,7 @@ fn addresses_are_admitted_or_not() {
     let socket = tree.at("../socket");
     let mut all = config(&tree, "", "allow-from = ['unix']");
     all.listen.push(format!("unix:{}", socket.display()));
-    let _served = Served::start(&all);
+    let _served = TestServer::start(&all);
     Client::connect_unix(&socket).get("/a.txt").is(200, b"a");
 }
 
@@ -107,7 +107,7 @@ fn users_have_their_paths() {
          paths = [{{ path = '/**', public = true }}, {{ path = '/admin', users = ['anna'] }}, {{ path = '/sub', users = ['*'] }},\n\
          {{ path = '/secret.html', users = ['anna'] }}]"
     );
-    let served = Served::new(&tree, "metrics = '/metrics'\n", &site);
+    let served = TestServer::new(&tree, "metrics = '/metrics'\n", &site);
     for (target, without, anna, bob) in [
         ("/a.txt", 200, 200, 200),
         ("/", 200, 200, 200),
@@ -121,7 +121,7 @@ fn users_have_their_paths() {
         ("/r/admin/log", 401, 200, 403),
         ("/secret", 401, 200, 403),
         ("/r/secret", 401, 200, 403),
-        // Metrics are of all sites and need a user, whatever is public.
+        // Metrics cover all sites and need a user, whatever paths are public.
         ("/metrics", 401, 200, 200),
     ] {
         let statuses = [None, Some("anna"), Some("bob")].map(|user| {
@@ -139,12 +139,12 @@ fn users_have_their_paths() {
 #[test]
 fn a_client_that_asks_too_fast_is_told_when_to_come_back() {
     let tree = tree();
-    // None comes back within the time of this test.
+    // No token is refilled during this test.
     let served =
-        Served::new(&tree, "health = '/health'\nlimits.requests-per-s = 0.001\nlimits.burst = 3\n", "");
+        TestServer::new(&tree, "health = '/health'\nlimits.requests-per-s = 0.001\nlimits.burst = 3\n", "");
     let mut client = served.connect();
     (0..2).for_each(|_| client.get("/a.txt").is(200, b"a"));
-    // Each connection of an address counts, and so does each answer.
+    // All connections of an address share the limit, and every response counts.
     assert_eq!(served.get("/none").status, 404);
     for _ in 0..2 {
         let refused = client.get("/a.txt");
@@ -153,6 +153,6 @@ fn a_client_that_asks_too_fast_is_told_when_to_come_back() {
         assert!((1..=1000).contains(&after), "{after}");
         assert_eq!(client.get("/health").status, 200);
     }
-    let unlimited = Served::site(&tree, "");
+    let unlimited = TestServer::site(&tree, "");
     (0..50).for_each(|_| unlimited.get("/a.txt").is(200, b"a"));
 }

@@ -1,11 +1,11 @@
-//! Directories as archives: only where the site makes them, as many as there may be at once, with
-//! what requests could get.
+//! Directories as archives: only where the site allows them, limited in number, with the files that
+//! requests could get.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 
-use crate::support::{Client, Served, Tree, eventually, noise, request};
+use crate::support::{Client, TestServer, Tree, eventually, noise, request};
 
 const SITE: &str = "listing = true\narchives = ['tar.gz', 'zip']\nheaders = [{ path = 'f', set = { Content-Disposition = 'attachment' } }]";
 
@@ -24,9 +24,9 @@ fn tree() -> Tree {
     tree
 }
 
-/// Names in the archive that `target` gives a client of HTTP/1.0, for which the end of the
-/// connection is the end of the body.
-pub(crate) fn names(served: &Served, target: &str) -> BTreeSet<String> {
+/// Returns the names in the archive at `target`, requested with HTTP/1.0, where the end of the
+/// connection ends the body.
+pub(crate) fn names(served: &TestServer, target: &str) -> BTreeSet<String> {
     let mut client = served.connect();
     client.send(format!("GET {target} HTTP/1.0\r\nHost: site.example\r\n\r\n"));
     let head = client.head();
@@ -46,7 +46,7 @@ pub(crate) fn names(served: &Served, target: &str) -> BTreeSet<String> {
 #[test]
 fn a_directory_comes_as_one_file() {
     let tree = tree();
-    let served = Served::site(&tree, SITE);
+    let served = TestServer::site(&tree, SITE);
     let expected = ["d/", "d/a", "d/index.html", "d/leads-in", "d/sub/", "d/sub/x"];
     assert_eq!(names(&served, "/d/?archive=tar.gz"), expected.map(str::to_owned).into());
     let below_root = names(&served, "/?archive=tar.gz");
@@ -72,7 +72,7 @@ fn a_directory_comes_as_one_file() {
         assert_eq!(served.get(target).status, 404, "{target}");
     }
 
-    let off = Served::site(&tree, "listing = true");
+    let off = TestServer::site(&tree, "listing = true");
     off.get("/d/?archive=zip").is(200, b"index");
     assert!(!off.get("/d/sub/").text().contains("archive="));
 }
@@ -83,7 +83,7 @@ fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
     fs::create_dir(tree.at("large")).unwrap();
     tree.write("large/x", &noise(24 << 20, 1));
     let top = "metrics = '/metrics'\nlimits = { archives = 1 }";
-    let served = Served::new(&tree, top, SITE);
+    let served = TestServer::new(&tree, top, SITE);
     let mut slow = Client::connect_narrow(served.address());
     slow.send(request("GET", "/large/?archive=tar.gz", &[]));
     let head = slow.head();
@@ -99,13 +99,13 @@ fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
     });
 }
 
-/// The rest of what was promised cannot be kept, so the connection ends without the last chunk.
+/// An archive that cannot be completed ends with the connection, without the last chunk.
 #[test]
 fn an_archive_that_cannot_be_finished_is_not_ended() {
     let tree = tree();
     fs::create_dir(tree.at("large")).unwrap();
     tree.write("large/x", &noise(24 << 20, 1));
-    let served = Served::site(&tree, SITE);
+    let served = TestServer::site(&tree, SITE);
     let mut client = Client::connect_narrow(served.address());
     client.send(request("GET", "/large/?archive=tar.gz", &[]));
     client.head();
@@ -113,10 +113,10 @@ fn an_archive_that_cannot_be_finished_is_not_ended() {
     assert!(!client.rest().ends_with(b"0\r\n\r\n"));
 }
 
-/// An archive has what its client would get by asking for each file, and the list of a directory
-/// names nothing that is hidden.
+/// An archive contains the files that its client could request, and the listing of a directory
+/// names no hidden file.
 #[test]
-fn an_archive_has_nothing_that_rules_keep_from_its_client() {
+fn an_archive_has_only_files_that_its_client_may_access() {
     let files: [(&str, &[u8]); 5] = [
         ("d/a", b"a"),
         ("d/x.bak", b"secret"),
@@ -130,7 +130,7 @@ fn an_archive_has_nothing_that_rules_keep_from_its_client() {
         "hide = ['*.bak']\ndeny = ['/d/deny/**']\nauth = {{ users = {{ anna = '{hash}' }}, paths = \
          [{{ path = '/**', public = true }}, {{ path = '/d/users', users = ['anna'] }}] }}"
     );
-    let served = Served::site(&tree, &format!("listing = true\narchives = ['tar.gz']\n{rules}"));
+    let served = TestServer::site(&tree, &format!("listing = true\narchives = ['tar.gz']\n{rules}"));
     assert_eq!(names(&served, "/d/?archive=tar.gz"), ["d/", "d/a", "d/sub/"].map(str::to_owned).into());
     let list = served.get("/d/");
     assert!(list.text().contains("./a") && !list.text().contains("x.bak"), "{list:?}");

@@ -1,11 +1,11 @@
-//! Names of headers as they stand in responses of HTTP/1.1: in the usual case, for clients that
-//! take notice of it although they must not (RFC 9110, section 5.1).
+//! The case of header names in HTTP/1.1 responses: the customary one, for clients that compare
+//! names case-sensitively although they must not (RFC 9110, section 5.1).
 
-use fathom_serve::config::Tls;
+use fathom_serve::config::TlsConfig;
 
-use crate::support::{Served, Tree, config, request};
+use crate::support::{TestServer, Tree, config, request};
 
-/// The status and the names of the headers in all of `response`, which is one.
+/// Parses the status and the header names of `response`, which is one response.
 fn names(response: &[u8]) -> (u16, Vec<String>) {
     let text = String::from_utf8_lossy(response);
     let (head, _) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text:?}"));
@@ -15,7 +15,8 @@ fn names(response: &[u8]) -> (u16, Vec<String>) {
     (status.unwrap_or_else(|| panic!("no status: {line:?}")), names.collect())
 }
 
-/// `name` with a capital letter at the beginning and after each hyphen, and no others.
+/// Returns `name` with a capital letter at the beginning and after each hyphen, and others in lower
+/// case.
 fn usual(name: &str) -> String {
     let word = |word: &str| {
         let (first, rest) = word.split_at(1);
@@ -44,7 +45,7 @@ fn names_of_headers_begin_with_capital_letters() {
         "security-headers = true\ncors = {{ origins = ['*'] }}\nheaders = [{{ path = '/**', set = {{ X-XSS-Protection = '0' }} }}]\n\
          auth = {{ users = {{ anna = '{hash}' }}, paths = [{{ path = '/**', public = true }}, {{ path = '/team', users = ['*'] }}] }}"
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     let etag = served.get("/a.txt").etag().to_owned();
     let ask = |target: &str, fields: &[(&str, &str)]| {
         served.raw(&request(
@@ -68,12 +69,12 @@ fn names_of_headers_begin_with_capital_letters() {
     check(&served.raw(b"GET / HTTP/1.1\r\nHost: a\r\nA\0: b\r\n\r\n"), 400, &["Content-Length"]);
 }
 
-/// A request that is not encrypted where it has to be is answered without the parser.
+/// A plain request on an encrypted port is answered without the parser.
 #[test]
 fn so_do_those_of_a_plain_request_on_an_encrypted_port() {
     let tree = Tree::new(&[("a.txt", b"a")]);
     let mut all = config(&tree, "", "");
-    all.tls = Some(Tls { self_signed: true, ..Tls::default() });
-    let response = Served::start(&all).raw(&request("GET", "/a.txt", &[]));
+    all.tls = Some(TlsConfig { self_signed: true, ..TlsConfig::default() });
+    let response = TestServer::start(&all).raw(&request("GET", "/a.txt", &[]));
     check(&response, 400, &["Content-Type", "Content-Length", "Connection"]);
 }

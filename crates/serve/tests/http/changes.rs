@@ -1,4 +1,5 @@
-//! Files that change while they are served: a response is one state of its file, with that state's length and tag, or it ends early.
+//! Files that change while they are served: a response has one state of its file, with that state's
+//! length and tag, or it ends early.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -10,19 +11,20 @@ use std::time::{Duration, Instant};
 use fathom_serve::Model;
 
 use crate::support::{
-    Client, LONG, Response, Served, Tree, eventually, io, meanwhile, models, noise, request,
+    Client, LONG, Response, TestServer, Tree, eventually, io, meanwhile, models, noise, request,
 };
 
-/// How long a few states of a file may take: each of them goes to a disk, which others may keep busy for a while.
+/// The maximum time for a few states of a file: each is written to a disk, which other programs may
+/// keep busy.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// State `number` of a file: it says its number all over, and no other is as long.
+/// Returns state `number` of a file: it repeats its number, and its length is unique.
 fn state(number: usize, base: usize) -> Vec<u8> {
     let line = format!("{number:08}\n").into_bytes();
     line.iter().copied().cycle().take(base + number).collect()
 }
 
-/// Makes states of a file with `change` while `act` runs; how many.
+/// Makes states of a file with `change` while `act` runs.
 fn changing(change: impl Fn(usize) + Send, act: impl FnOnce()) -> usize {
     let paced = move |number| {
         change(number);
@@ -47,7 +49,7 @@ fn plain(response: &Response) -> Vec<u8> {
     body
 }
 
-/// The number of the state that a body is, all of it.
+/// Returns the number of the state that a body holds, after checking all bytes.
 #[track_caller]
 fn number(body: &[u8], base: usize) -> usize {
     let number = std::str::from_utf8(&body[..8]).unwrap().parse().unwrap();
@@ -55,13 +57,14 @@ fn number(body: &[u8], base: usize) -> usize {
     number
 }
 
-/// Whether so many states were seen that it is enough; a disk that others use may take a while for each.
+/// Returns whether enough states were seen; a busy disk may need a while for each.
 fn is_enough(seen: usize, start: Instant) -> bool {
     seen >= 20 || (seen >= 3 && start.elapsed() > LONG / 4)
 }
 
-/// Asks until enough states were `seen`, each whole, none older than one before, each with a tag of its own.
-fn ask_for_states(served: &Served, base: usize, context: &str) {
+/// Requests the file until enough states were seen. Each is complete, none is older than the one
+/// before, and each has its own tag.
+fn ask_for_states(served: &TestServer, base: usize, context: &str) {
     let (mut client, mut last, mut seen) = (served.connect(), 0, 0);
     let mut tags: HashMap<String, usize> = HashMap::new();
     let start = Instant::now();
@@ -73,14 +76,14 @@ fn ask_for_states(served: &Served, base: usize, context: &str) {
         let accept = if asked % 2 == 0 { "gzip" } else { "identity" };
         client.send(request("GET", "/file.txt", &[("Accept-Encoding", accept)]));
         let Ok(response) = client.try_receive() else {
-            // It was replaced while it was sent.
+            // The file was replaced while it was sent.
             client = served.connect();
             continue;
         };
         assert!(matches!(response.status, 200 | 404 | 503), "{context}: {response:?}");
         assert!(accept == "gzip" || response.field("content-encoding").is_none(), "{context}");
         let body = plain(&response);
-        // Between being made and being written a file is empty.
+        // A file is empty between its creation and its first write.
         if response.status != 200 || body.is_empty() {
             continue;
         }
@@ -100,7 +103,7 @@ fn a_file_that_is_replaced_is_one_or_the_other() {
         for base in [2000, 150_000] {
             let path = tree.at("file.txt");
             replace(&path, &state(0, base));
-            let served = Served::new(
+            let served = TestServer::new(
                 &tree,
                 &format!("{}cache = {{ age-ms = 1 }}\n", io(model)),
                 "compress = { codings = ['gzip'] }",
@@ -109,7 +112,7 @@ fn a_file_that_is_replaced_is_one_or_the_other() {
                 |number| replace(&path, &state(number, base)),
                 || ask_for_states(&served, base, model.name()),
             );
-            // Away, and back with other contents.
+            // Removed, and back with other contents.
             let away = |number| {
                 fs::remove_file(&path).unwrap();
                 replace(&path, &state(10_000 + number, base));
@@ -119,7 +122,7 @@ fn a_file_that_is_replaced_is_one_or_the_other() {
     }
 }
 
-/// A write of a few bytes to an empty file is one step for whoever reads it.
+/// A write of a few bytes to an empty file is atomic for readers.
 #[test]
 fn a_file_that_is_written_anew_is_one_or_the_other() {
     let tree = Tree::new(&[]);
@@ -127,15 +130,15 @@ fn a_file_that_is_written_anew_is_one_or_the_other() {
         let path = tree.at("file.txt");
         fs::write(&path, state(3000, 100)).unwrap();
         let top = format!("{}cache = {{ age-ms = 1 }}\n", io(model));
-        let served = Served::new(&tree, &top, "compress = { codings = ['gzip'] }");
-        // What is longer than before could be the same file with something added: these are shorter, or empty.
+        let served = TestServer::new(&tree, &top, "compress = { codings = ['gzip'] }");
+        // A longer state could be taken for an append: these are shorter, or empty.
         let write = |number: usize| fs::write(&path, state(3000 - number.min(2999), 100)).unwrap();
         changing(write, || ask_for_any_states(&served, model.name()));
     }
 }
 
-/// Asks until several states were seen, each whole.
-fn ask_for_any_states(served: &Served, context: &str) {
+/// Requests the file until several states were seen, each complete.
+fn ask_for_any_states(served: &TestServer, context: &str) {
     let (mut client, mut seen, start) = (served.connect(), HashSet::new(), Instant::now());
     while !is_enough(seen.len(), start) {
         assert!(start.elapsed() < PATIENCE, "{context}: {seen:?}");
@@ -151,7 +154,7 @@ fn ask_for_any_states(served: &Served, context: &str) {
 }
 
 #[test]
-fn a_file_that_grows_is_what_it_was_when_it_was_asked_for() {
+fn a_file_that_grows_is_sent_with_its_length_at_the_request() {
     let line = |number: usize| format!("line {number:08}\n");
     let tree = Tree::new(&[]);
     for model in models() {
@@ -161,7 +164,7 @@ fn a_file_that_grows_is_what_it_was_when_it_was_asked_for() {
             fs::write(&path, lines).unwrap();
             let mut file = File::options().append(true).open(&path).unwrap();
             file.flush().unwrap();
-            let served = Served::new(&tree, &io(model), "");
+            let served = TestServer::new(&tree, &io(model), "");
             changing(
                 |number| (&file).write_all(line(before + number - 1).as_bytes()).unwrap(),
                 || {
@@ -192,10 +195,10 @@ fn a_file_that_grows_is_what_it_was_when_it_was_asked_for() {
     }
 }
 
-type Deed = (&'static str, fn(&Path, &[u8]));
+type FileOperation = (&'static str, fn(&Path, &[u8]));
 
-/// What is done to a file of which a part has been sent. The bytes are others, and as many.
-const DEEDS: [Deed; 7] = [
+/// Changes of a file after a part of it has been sent. The bytes differ, their number does not.
+const DEEDS: [FileOperation; 7] = [
     ("replaced", |path, bytes| replace(path, bytes)),
     ("deleted", |path, _| fs::remove_file(path).unwrap()),
     ("deleted and made again", |path, bytes| {
@@ -218,7 +221,7 @@ const DEEDS: [Deed; 7] = [
 
 /// Operations on a file's names and inode after a part of the file has been sent. The content does
 /// not change, and an open descriptor still reads all of it.
-const HARMLESS: [Deed; 11] = [
+const HARMLESS: [FileOperation; 11] = [
     ("replaced", |path, bytes| replace(path, bytes)),
     ("deleted", |path, _| fs::remove_file(path).unwrap()),
     ("deleted and made again", |path, bytes| {
@@ -237,7 +240,7 @@ const HARMLESS: [Deed; 11] = [
         std::os::unix::fs::chown(path, Some(meta.uid()), Some(meta.gid())).unwrap();
     }),
     ("given an attribute", |path, _| {
-        // Not every filesystem has them.
+        // Not every filesystem has extended attributes.
         let _ = rustix::fs::setxattr(path, "user.fathom", b"1", rustix::fs::XattrFlags::empty());
     }),
     ("given another access time", |path, _| {
@@ -255,7 +258,7 @@ fn a_response_goes_on_while_only_names_and_the_inode_change() {
     let (old, new) = (noise(3 << 20, 1), noise(3 << 20, 2));
     let tree = Tree::new(&[]);
     for model in models() {
-        let served = Served::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
+        let served = TestServer::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
         for (deed, change) in HARMLESS {
             let path = tree.at("large");
             let _links = ["link", "moved"].map(|name| fs::remove_file(path.with_extension(name)));
@@ -270,19 +273,20 @@ fn a_response_goes_on_while_only_names_and_the_inode_change() {
     }
 }
 
-/// What sendfile(2) has taken is the file's own pages: whoever writes to them, or cuts them off, changes what is under way. Nobody can
-/// see to that but by not using it, which is why `auto` does not for files that have just changed. What can be seen to is that a file
-/// that has become shorter is never sent to its end.
+/// Returns whether the model sends pages that the deed changes. sendfile(2) queues the file's own
+/// pages: a write to them, or a truncation, changes unsent bytes. Only avoiding sendfile(2)
+/// prevents that, so `auto` does not use it for files that have just changed. The server can only
+/// ensure that a truncated file is never sent to its end.
 fn shares_pages(model: Model, deed: &str) -> bool {
     model == Model::Sendfile && !HARMLESS.iter().any(|(harmless, _)| *harmless == deed)
 }
 
 #[test]
-fn what_has_begun_is_never_ended_with_other_bytes() {
+fn a_response_never_ends_with_bytes_of_another_content() {
     let (old, new) = (noise(6 << 20, 1), noise(6 << 20, 2));
     let tree = Tree::new(&[]);
     for model in models() {
-        let served = Served::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
+        let served = TestServer::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
         for (deed, change) in DEEDS {
             let path = tree.at("large");
             let _old = fs::remove_file(&path);
@@ -291,7 +295,7 @@ fn what_has_begun_is_never_ended_with_other_bytes() {
             client.send(request("GET", "/large", &[("Connection", "close")]));
             let head = client.head();
             assert_eq!((head.status, head.field("content-length")), (200, Some("6291456")));
-            // Others are answered: the worker has done what it can for this one.
+            // Other requests are answered: the worker has done its part for this one.
             (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
             change(&path, &new);
             let body = client.rest();
@@ -308,21 +312,21 @@ fn what_has_begun_is_never_ended_with_other_bytes() {
     }
 }
 
-/// How many responses were of what is kept.
+/// Returns the number of responses from the file cache.
 fn kept(client: &mut Client) -> u64 {
     let metrics = client.get("/metrics");
     let is_kept = |line: &&str| line.starts_with("fathom_sources_total{source=\"cache\"}");
     metrics.text().lines().find(is_kept).unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Many files that are asked for once do not take the place of those that are asked for again.
+/// Files that are requested once do not evict files that are requested again.
 #[test]
-fn what_is_asked_for_once_is_not_kept() {
+fn a_file_that_is_requested_once_is_not_cached() {
     let (content, tree) = (noise(3000, 1), Tree::new(&[]));
     let names: Vec<String> = (0..100).map(|number| format!("/{number}.bin")).collect();
     names.iter().for_each(|name| tree.write(&name[1..], &content));
     tree.write("often.bin", &content);
-    let served = Served::new(&tree, "cache = { files = 8, age-ms = 60000 }\nmetrics = '/metrics'\n", "");
+    let served = TestServer::new(&tree, "cache = { files = 8, age-ms = 60000 }\nmetrics = '/metrics'\n", "");
     let mut client = served.connect();
     eventually("it is not kept", || {
         let before = kept(&mut client);
@@ -336,9 +340,10 @@ fn what_is_asked_for_once_is_not_kept() {
     assert_eq!(kept(&mut client), before + 1, "it had to go");
 }
 
-/// A long body that is kept is sent without a copy, also to this machine: what is under way is not the file's.
+/// A long cached body is sent without a copy, also to the local host: the unsent pages are not the
+/// file's.
 #[test]
-fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
+fn a_cached_body_is_sent_whole_after_its_file_changes() {
     const AGE: Duration = Duration::from_millis(100);
     let (old, new) = (noise(1 << 20, 1), noise(1 << 20, 2));
     let tree = Tree::new(&[]);
@@ -348,7 +353,7 @@ fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
     }
     for sendfile in ["remote", "always", "never"] {
         let top = format!("cache = {{ age-ms = 100 }}\nmetrics = '/metrics'\nsendfile = '{sendfile}'\n");
-        let served = Served::new(&tree, &top, "");
+        let served = TestServer::new(&tree, &top, "");
         for (deed, change) in DEEDS {
             let (path, target) = (tree.at(&name(sendfile, deed)), format!("/{}", name(sendfile, deed)));
             let mut client = served.connect();
@@ -361,7 +366,7 @@ fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
             part.is(206, &old[100_000..=1_000_000]);
             client.ask("GET", &target, &[("Range", "bytes=5-9")]).is(206, &old[5..10]);
             let mut slow = Client::connect_narrow(served.address());
-            // The second one is asked for before the first one is out.
+            // The second request is sent before the first response is complete.
             slow.send([request("GET", &target, &[]), request("HEAD", "/none", &[])].concat());
             assert_eq!(slow.head().status, 200);
             change(&path, &new);
@@ -377,14 +382,15 @@ fn what_is_kept_is_sent_whole_whatever_becomes_of_its_file() {
     }
 }
 
-/// Whether the bytes of a body that is kept are copied or not is decided anew for each response; nobody can tell from what comes.
+/// The server decides for each response whether the bytes of a cached body are copied; the client
+/// cannot tell from the response.
 #[test]
-fn what_is_kept_is_the_same_either_way() {
+fn a_cached_body_is_the_same_copied_or_sent_from_memory() {
     let lengths = [(32 << 10) - 1, 32 << 10, 50_000, 64 << 10, (64 << 10) + 1];
     let contents = lengths.map(|length| (format!("/{length}.bin"), noise(length, 3)));
     let tree = Tree::new(&[]);
     contents.iter().for_each(|(name, content)| tree.write(&name[1..], content));
-    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let served = TestServer::new(&tree, "metrics = '/metrics'\n", "");
     let mut client = served.connect();
     for (name, content) in &contents {
         eventually("it is not kept", || {
@@ -405,9 +411,9 @@ fn what_is_kept_is_the_same_either_way() {
     assert_eq!(kept(&mut client), before + requests);
 }
 
-/// What is kept in memory is looked at again when it is older than it may be: then whatever was done to the file shows.
+/// A cached file is revalidated when it is older than its maximum age: then every change shows.
 #[test]
-fn what_is_kept_is_not_kept_for_longer_than_it_may_be() {
+fn a_cached_file_is_revalidated_after_its_maximum_age() {
     const AGE: Duration = Duration::from_millis(100);
     let (old, new) = (noise(3000, 1), noise(3000, 2));
     let tree = Tree::new(&[]);
@@ -415,7 +421,7 @@ fn what_is_kept_is_not_kept_for_longer_than_it_may_be() {
     DEEDS.iter().for_each(|(deed, _)| tree.write(&name(deed), &old));
     tree.write("same-times.bin", &old);
     let served =
-        Served::new(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
+        TestServer::new(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
     let mut client = served.connect();
     let all: Vec<String> =
         DEEDS.iter().map(|(deed, _)| name(deed)).chain(["same-times.bin".to_owned()]).collect();
@@ -427,7 +433,7 @@ fn what_is_kept_is_not_kept_for_longer_than_it_may_be() {
     for (deed, change) in DEEDS {
         change(&tree.at(&name(deed)), &new);
     }
-    // With the time, the length and the place of what was there before.
+    // With the mtime, the length and the path of the file before it.
     fs::write(tree.at("same-times.bin"), &new).unwrap();
     crate::support::set_mtime(
         &tree.at("same-times.bin"),
@@ -441,7 +447,7 @@ fn what_is_kept_is_not_kept_for_longer_than_it_may_be() {
             Err(_) => assert_eq!(response.status, 404, "{name}"),
         }
     }
-    // What was not there is looked for again, too.
+    // A path that did not exist is looked up again as well.
     assert_eq!(client.get("/later.bin").status, 404);
     tree.write("later.bin", b"later");
     tree.write("replaced.bin.gz", b"coded");

@@ -1,15 +1,15 @@
-//! `Server::check` refuses whatever `Server::start` refuses, with the same words, and leaves
-//! nothing behind.
+//! `Server::check` refuses every configuration that `Server::start` refuses, with the same message,
+//! and leaves no file behind.
 
 use std::fs;
 
 use fathom_serve::Config;
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::support::{Tree, config};
 
-/// `cert.pem` and `key.pem`, which belong together, and `other.pem`, the key of another
+/// Writes `cert.pem` and `key.pem`, which belong together, and `other.pem`, the key of another
 /// certificate.
 fn write_certificate(tree: &Tree) {
     let key = KeyPair::generate().unwrap();
@@ -22,7 +22,7 @@ fn write_certificate(tree: &Tree) {
 
 fn refusals(config: &Config) -> [Option<String>; 2] {
     let checked = Server::check(config).err();
-    let started = Server::start(config, Outfit::default()).err();
+    let started = Server::start(config, StartOptions::default()).err();
     [checked, started].map(|refusal| refusal.map(|error| error.to_string()))
 }
 
@@ -36,7 +36,7 @@ fn a_program_without_http_3_says_how_to_get_one_with_it() {
 }
 
 #[test]
-fn what_does_not_start_does_not_pass() {
+fn a_configuration_that_cannot_start_fails_the_check() {
     let tree = Tree::new(&[("users", b"anna:hunter2\n"), ("a", b"a")]);
     write_certificate(&tree);
     let tls = |certificate: &str, key: &str| {

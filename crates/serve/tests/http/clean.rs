@@ -1,6 +1,6 @@
-//! Clean URLs: files without the end of their names.
+//! Clean URLs: files are found without the suffix of their names.
 
-use crate::support::{Served, Tree};
+use crate::support::{TestServer, Tree};
 
 fn tree() -> Tree {
     Tree::new(&[
@@ -20,7 +20,7 @@ fn tree() -> Tree {
 #[test]
 fn a_path_without_a_file_finds_one() {
     let tree = tree();
-    let served = Served::site(&tree, "clean-urls = 'yes'");
+    let served = TestServer::site(&tree, "clean-urls = 'yes'");
     for (target, body) in [
         ("/about", "about"),
         ("/about.html", "about"),
@@ -41,7 +41,7 @@ fn a_path_without_a_file_finds_one() {
         assert_eq!(served.get(target).status, 404, "{target}");
     }
     assert_eq!(served.get("/bare").status, 301, "a directory without an index is a directory");
-    let without = Served::site(&tree, "");
+    let without = TestServer::site(&tree, "");
     assert_eq!((without.get("/about").status, without.get("/dir").status), (404, 301));
 }
 
@@ -49,7 +49,7 @@ fn a_path_without_a_file_finds_one() {
 fn other_addresses_lead_to_the_clean_one() {
     let tree = tree();
     let served =
-        Served::site(&tree, "clean-urls = 'redirect'\nrewrites = [{ from = '/app/**', to = '/$1' }]");
+        TestServer::site(&tree, "clean-urls = 'redirect'\nrewrites = [{ from = '/app/**', to = '/$1' }]");
     for (target, location) in [
         ("/about.html", "about"),
         ("/about.html?q=1", "about?q=1"),
@@ -64,7 +64,7 @@ fn other_addresses_lead_to_the_clean_one() {
         let response = served.get(target);
         assert_eq!((response.status, response.field("location")), (301, Some(location)), "{target}");
     }
-    // A clean address that is another file's is none, and no way goes in a circle.
+    // A clean address that is the name of another file is not redirected to, and no redirect loops.
     for (target, body) in [
         ("/about", "about"),
         ("/", "home"),
@@ -82,7 +82,7 @@ fn other_addresses_lead_to_the_clean_one() {
 #[test]
 fn suffixes_are_tried_in_their_order_and_before_the_fallback() {
     let tree = tree();
-    let served = Served::site(&tree, "try = ['/index.html', '.html']\nfallback = '/404.html'");
+    let served = TestServer::site(&tree, "try = ['/index.html', '.html']\nfallback = '/404.html'");
     served.get("/both").is(200, b"index");
     served.get("/about").is(200, b"about");
     served.get("/none").is(200, b"none");

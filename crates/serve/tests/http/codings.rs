@@ -1,11 +1,11 @@
-//! Content codings: files compressed before, files compressed now, and who gets which.
+//! Content codings: precompressed files, files compressed while serving, and their selection.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 
-use crate::support::{LONG, Lines, Response, Served, Tree, config, eventually, noise, prose};
+use crate::support::{LONG, MemoryLog, Response, TestServer, Tree, config, eventually, noise, prose};
 
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
@@ -21,7 +21,7 @@ fn decoded(response: &Response) -> Vec<u8> {
     body
 }
 
-/// A page with siblings in all codings, and one with some.
+/// Creates a page with precompressed siblings in all codings, and one with some.
 fn siblings() -> (Tree, Vec<u8>) {
     let page = prose(20_000);
     let tree = Tree::new(&[
@@ -42,7 +42,7 @@ fn siblings() -> (Tree, Vec<u8>) {
 #[test]
 fn a_sibling_stands_for_its_file_when_the_client_takes_it() {
     let (tree, page) = siblings();
-    let served = Served::site(&tree, "precompressed = true");
+    let served = TestServer::site(&tree, "precompressed = true");
     let mut client = served.connect();
     for (target, accept, coding) in [
         ("/a.html", BROWSER, Some("br")),
@@ -75,7 +75,7 @@ fn a_sibling_stands_for_its_file_when_the_client_takes_it() {
 #[test]
 fn a_sibling_without_its_file_is_only_itself() {
     let (tree, _) = siblings();
-    let served = Served::site(&tree, "precompressed = true");
+    let served = TestServer::site(&tree, "precompressed = true");
     assert_eq!(served.get_with("/orphan.html", "Accept-Encoding", "gzip").status, 404);
     let response = served.get("/orphan.html.gz");
     response.is(200, b"x");
@@ -89,7 +89,7 @@ fn a_sibling_without_its_file_is_only_itself() {
 #[test]
 fn each_coding_has_its_own_tag() {
     let (tree, page) = siblings();
-    let served = Served::site(&tree, "precompressed = true\ncompress = { codings = ['gzip', 'zstd'] }");
+    let served = TestServer::site(&tree, "precompressed = true\ncompress = { codings = ['gzip', 'zstd'] }");
     let mut client = served.connect();
     for target in ["/a.html", "/none.html"] {
         let mut tags = Vec::new();
@@ -99,7 +99,7 @@ fn each_coding_has_its_own_tag() {
             let same = client.ask("GET", target, &[encoding, ("If-None-Match", whole.etag())]);
             assert_eq!((same.status, same.etag()), (304, whole.etag()));
             assert_eq!(same.list("vary"), ["accept-encoding"]);
-            // A part of the coded file, or of the plain one: never a part of what the tag does not name.
+            // A part of the encoded or of the plain file, according to the tag.
             let part =
                 client.ask("GET", target, &[encoding, ("Range", "bytes=1-9"), ("If-Range", whole.etag())]);
             match part.status {
@@ -126,7 +126,7 @@ fn each_coding_has_its_own_tag() {
 }
 
 #[test]
-fn what_is_compressed_now_is_what_the_file_is() {
+fn a_body_compressed_while_serving_is_the_file() {
     let page = prose(50_000);
     let (short, long) = (prose(1023), prose(100_001));
     let tree = Tree::new(&[
@@ -142,7 +142,7 @@ fn what_is_compressed_now_is_what_the_file_is() {
     ]);
     let site = "types = { own = 'application/x-own' }\n\
                 compress = { codings = ['zstd', 'br', 'gzip'], max-bytes = 100000, types = ['application/x-o*'] }";
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     let mut client = served.connect();
     for (target, coding, plain) in [
         ("/a.html", Some("zstd"), &page),
@@ -169,11 +169,12 @@ fn what_is_compressed_now_is_what_the_file_is() {
     client.get("/a.html").is(200, &page);
 }
 
-/// What was compressed for one client is kept, and no other that did not ask for it gets it.
+/// A body that was compressed for one client is cached, and sent only to clients that accept the
+/// coding.
 #[test]
-fn a_coded_body_is_never_sent_to_who_did_not_ask() {
+fn an_encoded_body_is_never_sent_without_its_coding_being_accepted() {
     let (tree, page) = siblings();
-    let served = Served::new(
+    let served = TestServer::new(
         &tree,
         "metrics = '/metrics'",
         "precompressed = true\ncompress = { codings = ['gzip', 'br'] }",
@@ -194,7 +195,7 @@ fn a_coded_body_is_never_sent_to_who_did_not_ask() {
         }
         client.get("/metrics").text().contains("fathom_sources_total{source=\"cache\"} 0\n")
     };
-    // Once before anything is kept, then until something is, and once more.
+    // Once before a body is cached, then until one is, and once more.
     round();
     eventually("nothing is kept", || !round());
     round();
@@ -208,9 +209,12 @@ fn the_first_file_that_is_too_large_to_be_compressed_is_named() {
         ("small.html", &prose(2000)),
         ("c.bin", &noise(5000, 1)),
     ]);
-    let lines = Lines::default();
+    let lines = MemoryLog::default();
     let all = config(&tree, "", "compress = { codings = ['br'], max-bytes = 4096 }");
-    let served = Served::with(&all, Outfit { errors: Some(Box::new(lines.clone())), ..Outfit::default() });
+    let served = TestServer::with(
+        &all,
+        StartOptions { errors: Some(Box::new(lines.clone())), ..StartOptions::default() },
+    );
     for (target, coding) in [
         ("/c.bin", None),
         ("/small.html", Some("br")),

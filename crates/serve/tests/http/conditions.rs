@@ -1,8 +1,8 @@
-//! Conditions (RFC 9110, section 13) from the request to the status, and the validators they are about.
+//! Conditional requests (RFC 9110, section 13) from the request to the status, and the validators.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::support::{DATE, Served, Tree, eventually, set_mtime};
+use crate::support::{DATE, TestServer, Tree, eventually, set_mtime};
 
 const BEFORE: &str = "Fri, 13 Feb 2009 23:31:29 GMT";
 const AFTER: &str = "Fri, 13 Feb 2009 23:31:31 GMT";
@@ -10,7 +10,7 @@ const AFTER: &str = "Fri, 13 Feb 2009 23:31:31 GMT";
 #[test]
 fn conditions_decide_in_the_order_of_the_rfc() {
     let tree = Tree::new(&[("a.txt", b"text")]);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     let etag = client.get("/a.txt").etag().to_owned();
     assert!(etag.starts_with('"'), "{etag}");
@@ -40,7 +40,7 @@ fn conditions_decide_in_the_order_of_the_rfc() {
         (vec![("If-Modified-Since", BEFORE)], 200),
         (vec![("If-Modified-Since", "never")], 200),
         (vec![("If-Modified-Since", DATE), ("If-Modified-Since", DATE)], 200),
-        // What comes first decides, and what it replaces is not looked at.
+        // The condition with the higher precedence decides, and the one it replaces is ignored.
         (vec![("If-Match", same), ("If-Unmodified-Since", BEFORE)], 200),
         (vec![("If-Match", other), ("If-Unmodified-Since", DATE)], 412),
         (vec![("If-None-Match", other), ("If-Modified-Since", DATE)], 200),
@@ -48,7 +48,7 @@ fn conditions_decide_in_the_order_of_the_rfc() {
         (vec![("If-Match", other), ("If-None-Match", same)], 412),
         (vec![("If-Match", same), ("If-None-Match", same)], 304),
         (vec![("If-Unmodified-Since", BEFORE), ("If-None-Match", same)], 412),
-        // All of them before ranges.
+        // All conditions are evaluated before ranges.
         (vec![("If-None-Match", same), ("Range", "bytes=0-0")], 304),
         (vec![("If-None-Match", other), ("Range", "bytes=0-0")], 206),
         (vec![("If-Match", other), ("Range", "bytes=9-")], 412),
@@ -61,9 +61,9 @@ fn conditions_decide_in_the_order_of_the_rfc() {
 }
 
 #[test]
-fn not_modified_has_what_a_cache_has_to_know_and_no_more() {
+fn not_modified_has_the_headers_for_a_cache_and_no_others() {
     let tree = Tree::new(&[("a.html", b"<p>")]);
-    let served = Served::site(
+    let served = TestServer::site(
         &tree,
         "precompressed = true\ncache-control = [{ path = '*.html', value = 'max-age=60' }]\nheaders = [{ path = '*', set = { X-A = 'b' } }]",
     );
@@ -85,7 +85,7 @@ fn last_modified_is_the_files_and_never_in_the_future() {
     let tree = Tree::new(&[("a", b"a"), ("old", b"b"), ("future", b"c")]);
     set_mtime(&tree.at("old"), UNIX_EPOCH + Duration::from_millis(1500));
     set_mtime(&tree.at("future"), SystemTime::now() + Duration::from_secs(1000));
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     assert_eq!(served.get("/a").field("last-modified"), Some(DATE));
     assert_eq!(served.get("/old").field("last-modified"), Some("Thu, 01 Jan 1970 00:00:01 GMT"));
     let response = served.get("/future");
@@ -93,11 +93,11 @@ fn last_modified_is_the_files_and_never_in_the_future() {
     assert!(response.etag().starts_with("W/"), "a clock that is not ours");
 }
 
-/// Within the time in which a file can change without another modification time its tag is weak, and another one later.
+/// A tag is weak while the file can still change without another mtime, and strong later.
 #[test]
 fn a_tag_becomes_strong_when_its_file_has_settled() {
     let tree = Tree::new(&[("a", b"aaaa")]);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     let now = SystemTime::now();
     set_mtime(&tree.at("a"), now);
@@ -130,7 +130,7 @@ fn copies_have_the_same_tag_unless_the_inode_counts() {
     let tree = Tree::new(&[("a", b"same"), ("b", b"same"), ("c", b"same"), ("d", b"same!")]);
     set_mtime(&tree.at("c"), UNIX_EPOCH + Duration::new(1_234_567_890, 1));
     for (site, different) in [("", 3), ("etag = 'mtime'", 3), ("etag = 'inode'", 4)] {
-        let served = Served::site(&tree, site);
+        let served = TestServer::site(&tree, site);
         let tags = ["/a", "/b", "/c", "/d"].map(|target| served.get(target).etag().to_owned());
         assert_eq!(tags[0] == tags[1], different == 3, "{site}");
         assert!(tags.iter().all(|tag| tag.starts_with('"')), "{site}: {tags:?}");
@@ -138,23 +138,23 @@ fn copies_have_the_same_tag_unless_the_inode_counts() {
     }
 }
 
-/// As long as a time may be that of two states, files that take each other's place have tags of
-/// their own.
+/// While two states can share an mtime, files that replace each other have different tags.
 #[test]
 fn new_files_of_the_same_time_have_other_tags() {
     let tree = Tree::new(&[("a", b"one"), ("b", b"two")]);
     let later = std::time::SystemTime::now() + Duration::from_secs(3600);
     ["a", "b"].iter().for_each(|name| set_mtime(&tree.at(name), later));
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let [a, b] = ["/a", "/b"].map(|target| served.get(target).etag().to_owned());
     assert!(a.starts_with("W/") && a != b, "{a} {b}");
 }
 
-/// Builds that give all files one time: nothing is told by it, so it is no validator.
+/// Reproducible builds give all files one mtime: it says nothing about the content, so it is no
+/// validator.
 #[test]
 fn a_time_that_builds_give_to_all_files_tells_nothing() {
     let tree = Tree::new(&[("a", b"one")]);
-    let served = Served::new(&tree, "cache = { age-ms = 0 }\n", "");
+    let served = TestServer::new(&tree, "cache = { age-ms = 0 }\n", "");
     for seconds in [0, 1, 315_532_800, 318_211_200] {
         let mut tags = Vec::new();
         for body in [b"one", b"two"] {
@@ -171,13 +171,13 @@ fn a_time_that_builds_give_to_all_files_tells_nothing() {
     }
 }
 
-/// Another version of this program may compress the same content to other bytes; what was
-/// compressed before is a file as any other.
+/// Another version of this program may compress the same content to other bytes. A precompressed
+/// file is an ordinary file.
 #[test]
-fn what_is_compressed_while_serving_has_a_weak_tag() {
+fn a_body_compressed_while_serving_has_a_weak_tag() {
     let text = crate::support::prose(5000);
     let tree = Tree::new(&[("a.txt", &text), ("b.txt", &text), ("b.txt.gz", b"packed")]);
-    let served = Served::site(&tree, "precompressed = true\ncompress = { codings = ['gzip'] }");
+    let served = TestServer::site(&tree, "precompressed = true\ncompress = { codings = ['gzip'] }");
     let [made, stored] =
         ["/a.txt", "/b.txt"].map(|target| served.get_with(target, "Accept-Encoding", "gzip"));
     assert_eq!([&made, &stored].map(|response| response.field("content-encoding")), [Some("gzip"); 2]);

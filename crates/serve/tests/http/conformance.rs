@@ -1,12 +1,13 @@
-//! All models answer alike, to the byte: whichever way the bytes were read, and however the file lies on the disk.
+//! All models give the same responses, to the byte, however the bytes were read and the file is
+//! stored.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::support::{Client, MTIME_S, Response, Served, Tree, io, models, noise};
+use crate::support::{Client, MTIME_S, Response, TestServer, Tree, io, models, noise};
 
-/// Around pages, around what is read at once, around what one part is sent by.
+/// File lengths around the sizes of pages, of reads, and of sendfile windows.
 const LENGTHS: [usize; 12] =
     [0, 1, 4095, 4096, 4097, 65_535, 65_536, 65_537, 262_145, 1 << 20, (1 << 20) + 1, (5 << 20) + 3];
 const SPARSE: usize = 3 << 20;
@@ -25,7 +26,7 @@ fn tree() -> (Tree, Vec<(String, Vec<u8>)>) {
     (tree, files)
 }
 
-/// The ranges that are asked for of a file of `len` bytes, and what they are.
+/// Returns the `Range` headers for a file of `len` bytes, and the ranges they select.
 fn ranges(len: usize) -> Vec<(String, std::ops::Range<usize>)> {
     if len == 0 {
         return Vec::new();
@@ -36,7 +37,7 @@ fn ranges(len: usize) -> Vec<(String, std::ops::Range<usize>)> {
     all.into_iter().map(|range| (format!("bytes={}-{}", range.start, range.end - 1), range)).collect()
 }
 
-/// Status, fields and body, but for the clock, and for the boundary that is another each time.
+/// Returns a response without its date, and with a constant boundary.
 fn comparable(mut response: Response) -> Response {
     response = response.without_date();
     let boundary = response
@@ -75,7 +76,7 @@ fn all_models_answer_alike() {
     let (tree, files) = tree();
     let mut first: Option<Vec<Response>> = None;
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
+        let served = TestServer::new(&tree, &io(model), "");
         let mut client = served.connect();
         let answers = answers(&mut client, &files);
         match &first {
@@ -87,12 +88,12 @@ fn all_models_answer_alike() {
     }
 }
 
-/// Several clients at once on one worker, who all take their time: nobody gets what is another's.
+/// Several slow clients at once on one worker: none receives the bytes of another.
 #[test]
-fn clients_side_by_side_get_what_they_asked_for() {
+fn concurrent_clients_get_their_own_responses() {
     let (tree, files) = tree();
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
+        let served = TestServer::new(&tree, &io(model), "");
         std::thread::scope(|scope| {
             for start in 0..4 {
                 let (served, files) = (&served, &files);

@@ -1,6 +1,6 @@
-//! Connections: kept alive, pipelined, ended; HTTP/1.0; bodies of requests.
+//! Connections: persistent, pipelined, closed; HTTP/1.0; bodies of requests.
 
-use crate::support::{Client, Served, Tree, io, models, noise, request};
+use crate::support::{Client, TestServer, Tree, io, models, noise, request};
 
 fn tree() -> Tree {
     Tree::new(&[("a", b"aa"), ("b", b"bbb"), ("empty", b"")])
@@ -9,7 +9,7 @@ fn tree() -> Tree {
 #[test]
 fn a_connection_serves_many_requests() {
     let (tree, mut last) = (tree(), None);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     for _ in 0..50 {
         client.get("/a").is(200, b"aa");
@@ -21,9 +21,9 @@ fn a_connection_serves_many_requests() {
 }
 
 #[test]
-fn a_client_that_says_close_is_left() {
+fn a_connection_with_close_is_closed() {
     let served_tree = tree();
-    let served = Served::site(&served_tree, "");
+    let served = TestServer::site(&served_tree, "");
     let mut client = served.connect();
     let response = client.ask("GET", "/a", &[("Connection", "close")]);
     assert_eq!(response.field("connection"), Some("close"));
@@ -39,7 +39,7 @@ fn many_requests_in_one_write_are_answered_in_order() {
     let targets: [(&str, &[u8]); 5] =
         [("/a", b"aa"), ("/large", &a), ("/empty", b""), ("/middle", &b), ("/b", b"bbb")];
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
+        let served = TestServer::new(&tree, &io(model), "");
         let mut client = served.connect();
         let order = |number: usize| targets[(number * number + number / 3) % targets.len()];
         let requests: Vec<u8> = (0..60).flat_map(|number| request("GET", order(number).0, &[])).collect();
@@ -49,13 +49,14 @@ fn many_requests_in_one_write_are_answered_in_order() {
     }
 }
 
-/// A worker that has to wait for a body, or has others that are due before it, would otherwise send the head by itself.
+/// A worker that waits for the body, or serves other connections first, would otherwise send the
+/// header by itself.
 #[test]
 fn the_head_of_a_long_body_comes_with_it() {
     let (tree, body) = (tree(), noise(300_000, 3));
     tree.write("long", &body);
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
+        let served = TestServer::new(&tree, &io(model), "");
         let ask = || {
             let mut client = served.connect();
             for _ in 0..50 {
@@ -63,7 +64,7 @@ fn the_head_of_a_long_body_comes_with_it() {
                 client.more().unwrap();
                 let came = client.pending();
                 client.receive("GET").is(200, &body);
-                // A head has some 200 bytes.
+                // A header has some 200 bytes.
                 assert!(came > 1000, "{model}: the first packet had {came} bytes");
             }
         };
@@ -74,7 +75,7 @@ fn the_head_of_a_long_body_comes_with_it() {
 #[test]
 fn methods_and_errors_in_one_write_are_answered_in_order() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     let methods = [("GET", 200), ("HEAD", 200), ("OPTIONS", 204), ("POST", 405)];
     client.send(methods.iter().flat_map(|(method, _)| request(method, "/b", &[])).collect::<Vec<u8>>());
@@ -86,7 +87,7 @@ fn methods_and_errors_in_one_write_are_answered_in_order() {
 #[test]
 fn a_request_may_come_byte_by_byte() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     for byte in request("GET", "/b", &[]) {
         client.send([byte]);
@@ -98,7 +99,7 @@ fn a_request_may_come_byte_by_byte() {
 fn a_client_that_sends_no_more_gets_its_responses() {
     let tree = tree();
     tree.write("large", &noise(2 << 20, 3));
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     client.send([request("GET", "/large", &[]), request("GET", "/b", &[])].concat());
     client.end();
@@ -110,7 +111,7 @@ fn a_client_that_sends_no_more_gets_its_responses() {
 #[test]
 fn http_1_0_needs_no_host_and_ends_unless_asked_not_to() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     client.send("GET /a HTTP/1.0\r\n\r\n");
     let response = client.receive("GET");
@@ -129,7 +130,7 @@ fn http_1_0_needs_no_host_and_ends_unless_asked_not_to() {
 #[test]
 fn a_host_has_to_be_said_once() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     for (fields, status) in [
         ("", 400),
         ("Host: a\r\nHost: a\r\n", 400),
@@ -147,9 +148,9 @@ fn a_host_has_to_be_said_once() {
 }
 
 #[test]
-fn versions_there_are_not_are_refused() {
+fn unknown_versions_are_refused() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     for line in [
         "GET /a HTTP/1.2",
         "GET /a HTTP/2.0",
@@ -166,9 +167,9 @@ fn versions_there_are_not_are_refused() {
 
 /// The body of a request is no request.
 #[test]
-fn a_body_is_thrown_away() {
+fn a_body_is_discarded() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let body = String::from_utf8(request("GET", "/b", &[])).unwrap();
     let length = body.len().to_string();
     for method in ["GET", "POST"] {
@@ -187,7 +188,7 @@ fn a_body_is_thrown_away() {
     no_second(&mut client);
 }
 
-/// That what comes next is the response to the next request, or the end.
+/// Checks that the next bytes are the response to the next request, or the end.
 #[track_caller]
 fn no_second(client: &mut Client) {
     let _sent = client.try_send(&request("GET", "/none", &[]));

@@ -1,20 +1,20 @@
-//! Files that `auto` sends with sendfile(2): their pages are on the way until the client has acknowledged them, and what is written to the
-//! file meanwhile must not make a whole response.
+//! Files that `auto` sends with sendfile(2): their pages are referenced until the client has
+//! acknowledged them. A response must not be complete if the file was written to meanwhile.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use crate::support::{Client, Served, Tree, noise, request};
+use crate::support::{Client, TestServer, Tree, noise, request};
 
-/// What has been as it is for longer is sent that way.
+/// Files that have been unchanged for longer are sent with sendfile(2).
 const SETTLED: Duration = Duration::from_secs(7);
-/// More than a worker keeps.
+/// More than a worker caches.
 const BYTES: usize = 9 << 20;
 const CONFIG: &str = "sendfile = 'always'\nmetrics = '/metrics'\n[cache]\nbody-bytes = 65536";
 
-/// Responses of which the first bytes went by sendfile.
-fn sent(served: &Served) -> u64 {
+/// Returns the number of responses whose first bytes were sent with sendfile(2).
+fn sent(served: &TestServer) -> u64 {
     let metrics = served.get("/metrics");
     let line = metrics
         .text()
@@ -24,11 +24,11 @@ fn sent(served: &Served) -> u64 {
 }
 
 #[test]
-fn what_is_sent_while_the_file_changes_is_never_whole() {
+fn a_response_is_incomplete_if_its_file_changes_meanwhile() {
     let body = noise(BYTES, 1);
     let tree = Tree::new(&[("quiet", &body), ("moved", &body), ("written", &body), ("cut", &body)]);
     std::thread::sleep(SETTLED);
-    let served = Served::new(&tree, CONFIG, "");
+    let served = TestServer::new(&tree, CONFIG, "");
 
     let mut client = served.connect();
     client.get("/quiet").is(200, &body);

@@ -3,11 +3,13 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::frames::{DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, RST_STREAM};
-use crate::support::{LONG, Served, Tree, io, models, noise};
+use crate::support::frames::{
+    DATA, END_STREAM, GOAWAY, HEADERS, Http2Client, INITIAL_WINDOW_SIZE, RST_STREAM,
+};
+use crate::support::{LONG, TestServer, Tree, io, models, noise};
 
-/// The body of the response on `stream`.
-fn body(client: &mut Frames, stream: u32) -> Vec<u8> {
+/// Returns the body of the response on `stream`.
+fn body(client: &mut Http2Client, stream: u32) -> Vec<u8> {
     let ends =
         |frame: &crate::support::frames::Frame| frame.stream == stream && frame.flags & END_STREAM != 0;
     let frames = client.read_until(1, ends);
@@ -25,8 +27,8 @@ fn both_versions_are_spoken_on_one_port() {
         tree.write(name, &noise(len, seed));
     }
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
-        let mut client = Frames::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 8 << 20)]);
+        let served = TestServer::new(&tree, &io(model), "");
+        let mut client = Http2Client::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 8 << 20)]);
         client.open([0].into_iter(), 8 << 20);
         for (stream, path, expected) in
             [(1, "/a", b"aa".to_vec()), (3, "/large", noise(3_000_000, 1)), (5, "/middle", noise(60_000, 2))]
@@ -41,7 +43,7 @@ fn both_versions_are_spoken_on_one_port() {
 #[test]
 fn the_preface_may_come_byte_by_byte() {
     let tree = Tree::new(&[("a", b"aa")]);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut stream = TcpStream::connect(served.address()).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
@@ -53,12 +55,12 @@ fn the_preface_may_come_byte_by_byte() {
     assert_eq!(head[3], 4, "the server's settings come first");
 }
 
-/// A stream that waits for its window is no reason to keep others waiting.
+/// A stream that waits for its window does not delay other streams.
 #[test]
 fn a_stream_that_waits_holds_up_no_other() {
     let tree = Tree::new(&[("large", &noise(3_000_000, 1)), ("a", b"aa")]);
-    let served = Served::site(&tree, "");
-    let mut client = Frames::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let served = TestServer::site(&tree, "");
+    let mut client = Http2Client::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
     client.get((0..50).map(|stream| 2 * stream + 1), "/large");
     client.read_until(50, |frame| frame.kind == HEADERS);
     client.get([101].into_iter(), "/a");
@@ -70,10 +72,10 @@ fn a_stream_that_waits_holds_up_no_other() {
 }
 
 #[test]
-fn a_server_that_ends_finishes_its_streams() {
+fn a_stopping_server_completes_its_streams() {
     let tree = Tree::new(&[("large", &noise(3_000_000, 1))]);
-    let served = Served::site(&tree, "");
-    let mut client = Frames::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    let served = TestServer::site(&tree, "");
+    let mut client = Http2Client::connect(served.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
     client.get([1].into_iter(), "/large");
     client.read_until(1, |frame| frame.kind == HEADERS);
     let ending = std::thread::spawn(move || served.drain(LONG));

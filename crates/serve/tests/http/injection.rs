@@ -1,15 +1,15 @@
-//! What a client or a file's name says stays what it is: no header, no line of a log, no markup comes of it.
+//! Data of clients and file names stay data: they cannot inject headers, log lines or markup.
 
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 use serde_json::Value;
 
-use crate::support::{LONG, Lines, Response, Served, Tree, config, request};
+use crate::support::{LONG, MemoryLog, Response, TestServer, Tree, config, request};
 
 #[test]
-fn no_header_comes_of_what_a_client_says() {
+fn a_client_cannot_inject_headers() {
     let tree = Tree::new(&[("dir/x", b"x"), ("a\r\nX-Injected: 1/x", b"x")]);
     let site = "redirects = [{ from = '/r/**', to = '/$1' }]\ncors = { origins = ['https://a.example'] }";
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     for (target, fields) in [
         ("/dir?%0d%0aX-Injected:%201", vec![]),
         ("/r/x%0d%0aX-Injected:%201", vec![]),
@@ -27,14 +27,17 @@ fn no_header_comes_of_what_a_client_says() {
     assert_eq!(location.field("location"), Some("a%0D%0AX-Injected%3A%201/"));
 }
 
-/// Control characters are escaped in every field, so a line stays a line and a terminal shows what is there.
+/// Control characters are escaped in every field, so a line stays a line and a terminal displays
+/// the text.
 #[test]
-fn no_line_of_the_log_comes_of_what_a_client_says() {
+fn a_client_cannot_inject_log_lines() {
     for format in ["combined", "json"] {
-        let (tree, lines) = (Tree::new(&[("a", b"a")]), Lines::default());
+        let (tree, lines) = (Tree::new(&[("a", b"a")]), MemoryLog::default());
         let all = config(&tree, &format!("access-log = {{ format = '{format}' }}\n"), "");
-        let served =
-            Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+        let served = TestServer::with(
+            &all,
+            StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() },
+        );
         let hostile = "\" 200 1\t\\\u{e9}\u{202e}\u{9b}31m";
         served.ask("GET", "/a%0a%1b[31m%22", &[("Referer", hostile), ("User-Agent", hostile)]);
         served.ask("GET", "/\"quoted\"\\", &[]);
@@ -65,15 +68,15 @@ const HOSTILE: [&str; 9] = [
     "</title></script><!--",
 ];
 
-/// CVE-2024-32966 and the like.
+/// CVE-2024-32966 and similar.
 #[test]
-fn no_markup_comes_of_names() {
+fn names_cannot_inject_markup() {
     let tree = Tree::new(&[]);
-    // A name has no slash.
+    // A name cannot contain a slash.
     let names = HOSTILE.map(|name| name.replace('/', "\u{2215}"));
     names.iter().for_each(|name| tree.write(&format!("d/{name}"), b"x"));
     names.iter().for_each(|name| tree.write(&format!("d{name}/x"), b"x"));
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     let page = served.get("/d/");
     harmless(&page);
     let json: Value =
@@ -97,7 +100,8 @@ fn no_markup_comes_of_names() {
     harmless(&served.get("/d/?sort=\"><script>alert(1)&order=<script>"));
 }
 
-/// No element, attribute or address of the page is a name's; and were it, its policy would not let it do anything.
+/// Checks that no element, attribute or address of the page comes from a name, and that the policy
+/// would forbid it to act.
 #[track_caller]
 fn harmless(page: &Response) {
     let text = page.text();
@@ -124,7 +128,7 @@ fn harmless(page: &Response) {
 #[test]
 fn a_listing_under_the_preset_is_as_harmless() {
     let tree = Tree::new(&[("x", b"x")]);
-    let served = Served::site(&tree, "listing = true\nsecurity-headers = true");
+    let served = TestServer::site(&tree, "listing = true\nsecurity-headers = true");
     harmless(&served.get("/"));
     harmless(&served.get_with("/none", "Accept", "text/html"));
     assert_eq!(

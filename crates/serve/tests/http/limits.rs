@@ -1,21 +1,22 @@
-//! What a client may take: time, connections, bytes.
+//! Limits of clients: time, connections, bytes.
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Served, Tree, eventually, io, models, noise, request};
+use crate::support::{Client, TestServer, Tree, eventually, io, models, noise, request};
 
-/// Does not fit into the buffers of both sides.
+/// Larger than the socket buffers of both sides.
 const MANY: usize = 24 << 20;
 
 fn tree() -> Tree {
     Tree::new(&[("a", b"aa")])
 }
 
-/// That a server with a short `limit` ends a connection on which `bytes` were sent, and no other limit does.
+/// Checks that a short `limit` ends a connection on which `bytes` were sent, and no other limit
+/// does.
 #[track_caller]
 fn ends(limit: &str, bytes: &[u8], answer: &str) {
     let tree = tree();
-    let served = Served::new(&tree, &format!("limits = {{ {limit} = 300 }}\n"), "");
+    let served = TestServer::new(&tree, &format!("limits = {{ {limit} = 300 }}\n"), "");
     let start = Instant::now();
     let text = served.raw(bytes);
     assert!(start.elapsed() >= Duration::from_millis(300), "{limit}: it had so long");
@@ -25,25 +26,25 @@ fn ends(limit: &str, bytes: &[u8], answer: &str) {
 }
 
 #[test]
-fn who_says_nothing_is_left() {
+fn a_silent_client_is_disconnected() {
     ends("header-timeout-ms", b"", "");
 }
 
 #[test]
-fn who_does_not_finish_a_request_is_left() {
+fn an_unfinished_request_is_disconnected() {
     ends("header-timeout-ms", b"GET /a HTTP/1.1\r\nHost: a\r\nX-A:", "");
 }
 
 #[test]
-fn who_does_not_ask_again_is_left() {
+fn an_idle_client_is_disconnected() {
     ends("idle-timeout-ms", &request("GET", "/a", &[]), "HTTP/1.1 200 OK\r\n");
 }
 
-/// A byte now and then does not make more time.
+/// Single bytes do not restart the timeout.
 #[test]
-fn slow_headers_have_one_time_for_all_of_them() {
+fn all_headers_share_one_timeout() {
     let tree = tree();
-    let served = Served::new(&tree, "limits = { header-timeout-ms = 400 }\n", "");
+    let served = TestServer::new(&tree, "limits = { header-timeout-ms = 400 }\n", "");
     let mut client = served.connect();
     client.send(request("GET", "/a", &[]));
     client.receive("GET").is(200, b"aa");
@@ -57,11 +58,11 @@ fn slow_headers_have_one_time_for_all_of_them() {
 }
 
 #[test]
-fn who_takes_nothing_is_left_with_what_was_sent() {
+fn a_client_that_reads_nothing_is_disconnected() {
     let tree = tree();
     tree.write("large", &noise(MANY, 1));
     for model in models() {
-        let served = Served::new(
+        let served = TestServer::new(
             &tree,
             &format!("{}metrics = '/metrics'\nlimits = {{ write-timeout-ms = 300 }}\n", io(model)),
             "",
@@ -74,14 +75,14 @@ fn who_takes_nothing_is_left_with_what_was_sent() {
     }
 }
 
-/// A client that takes something in time gets all of it, however long that is after the server had the last byte ready.
+/// A client that reads slowly but within each timeout gets the whole body, however late.
 #[test]
-fn who_takes_little_gets_everything() {
+fn a_slow_reader_gets_the_whole_body() {
     let tree = tree();
     let large = noise(1 << 20, 2);
     tree.write("large", &large);
     for model in models() {
-        let served = Served::new(
+        let served = TestServer::new(
             &tree,
             &format!("{}limits = {{ idle-timeout-ms = 250, header-timeout-ms = 250 }}\n", io(model)),
             "",
@@ -97,9 +98,9 @@ fn who_takes_little_gets_everything() {
 }
 
 #[test]
-fn connections_beyond_the_cap_wait_for_their_turn() {
+fn connections_beyond_the_limit_wait() {
     let tree = tree();
-    let served = Served::new(&tree, "limits = { connections = 2 }\n", "");
+    let served = TestServer::new(&tree, "limits = { connections = 2 }\n", "");
     let (mut first, mut second, mut third) = (served.connect(), served.connect(), served.connect());
     first.get("/a").is(200, b"aa");
     second.get("/a").is(200, b"aa");
@@ -115,7 +116,7 @@ fn connections_beyond_the_cap_wait_for_their_turn() {
 #[test]
 fn requests_have_a_size() {
     let tree = tree();
-    let served = Served::new(
+    let served = TestServer::new(
         &tree,
         "limits = { header-bytes = 4096, headers = 10, target-bytes = 100, body-bytes = 1000 }\n",
         "",
@@ -143,11 +144,11 @@ fn requests_have_a_size() {
     assert_eq!(client.receive("POST").status, 405);
 }
 
-/// A response that says why a body was refused has to arrive, also while the client is still sending.
+/// A response that explains why a body was refused has to arrive while the client is still sending.
 #[test]
 fn a_client_learns_that_its_body_is_too_long() {
     let tree = tree();
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     for len in [100_000, 3_000_000] {
         let mut client = served.connect();
         client.send(request("POST", "/a", &[("Content-Length", &len.to_string())]));

@@ -1,18 +1,17 @@
-//! Listings of large directories: what others notice of them, how they are cut, compressed and
-//! limited.
+//! Listings of large directories: their effect on other requests, paging, compression and limits.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::time::Instant;
 
-use crate::support::{Client, LONG, Response, Served, Tree, request};
+use crate::support::{Client, LONG, Response, TestServer, Tree, request};
 
-/// As many as a listing has at most.
+/// The maximum entries of a listing.
 const ENTRIES: usize = 100_000;
 const PAGE: usize = 10_000;
 const CLIENTS: usize = 32;
 
-/// A directory `large` with so many empty files, beside a file `hot`.
+/// Creates a directory `large` with `entries` empty files, beside a file `hot`.
 fn tree(entries: usize) -> Tree {
     let tree = Tree::new(&[("hot", b"hot")]);
     fs::create_dir(tree.at("large")).unwrap();
@@ -20,22 +19,22 @@ fn tree(entries: usize) -> Tree {
     tree
 }
 
-/// The value of a metric.
+/// Returns the value of a metric.
 fn metric(client: &mut Client, name: &str) -> u64 {
     let metrics = client.get("/metrics");
     let line = metrics.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// One worker: were directories read, sorted or formatted there, no request would be answered
-/// meanwhile. That one is being read is asked before and after a hot request, so neither of the
-/// three was held up by it.
+/// One worker: if it read, sorted or formatted directories itself, it would answer no request
+/// meanwhile. The test queries the metrics before and after a hot request, so none of the three
+/// requests was delayed by a listing.
 #[test]
 fn hot_requests_are_answered_while_large_directories_are_read() {
     let tree = tree(ENTRIES);
-    // On a machine with a high load the pool, which gives way to everybody, takes long for a page.
+    // On a loaded machine the low-priority pool takes long for a page.
     let top = "metrics = '/metrics'\nlimits = { idle-timeout-ms = 3_600_000, write-timeout-ms = 3_600_000 }";
-    let served = Served::new(&tree, top, "listing = true");
+    let served = TestServer::new(&tree, top, "listing = true");
     let mut hot = served.connect();
     let (start, mut during, mut round) = (Instant::now(), 0, 0);
     while during < 20 {
@@ -61,7 +60,7 @@ fn hot_requests_are_answered_while_large_directories_are_read() {
 #[test]
 fn a_page_has_ten_thousand_entries_and_programs_find_the_next() {
     let tree = tree(PAGE + 1);
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     let mut client = served.connect();
     let json = |response: Response| serde_json::from_slice::<serde_json::Value>(&response.body).unwrap();
     let first = json(client.ask("GET", "/large/?order=desc", &[("Accept", "application/json")]));
@@ -78,7 +77,7 @@ fn a_page_has_ten_thousand_entries_and_programs_find_the_next() {
     );
     assert_eq!(client.get("/large/?page=3").status, 404);
 
-    // A page longer than one piece, with the length that HEAD says.
+    // A page that is longer than one piece, with the length that HEAD announces.
     let page = client.get("/large/");
     assert!(page.body.len() > 10 * (64 << 10));
     let head = client.ask("HEAD", "/large/", &[]);
@@ -89,7 +88,7 @@ fn a_page_has_ten_thousand_entries_and_programs_find_the_next() {
 
 /// A listing shows a README only if a request for the file would return it.
 #[test]
-fn a_readme_is_shown_as_text_if_it_could_be_had() {
+fn a_readme_is_shown_as_text_if_its_client_may_request_it() {
     let tree = Tree::new(&[
         ("d/README.md", b"# <script>alert(1)</script>\n\tcode"),
         ("../README", b"outside"),
@@ -99,7 +98,7 @@ fn a_readme_is_shown_as_text_if_it_could_be_had() {
     tree.link("../d/README.md", "e/readme.txt");
     rustix::fs::mkfifoat(rustix::fs::CWD, tree.at("f/README"), rustix::fs::Mode::from_raw_mode(0o600))
         .unwrap();
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     let shown = "<pre>\n# &lt;script&gt;alert(1)&lt;/script&gt;\n\tcode</pre>";
     for (target, is_shown) in
         [("/d/", true), ("/e/", true), ("/", false), ("/f/", false), ("/d/?filter=r", false)]
@@ -108,14 +107,15 @@ fn a_readme_is_shown_as_text_if_it_could_be_had() {
         assert_eq!((page.status, page.text().contains(shown)), (200, is_shown), "{target}");
         assert!(!page.text().contains("outside"));
     }
-    let never = Served::site(&tree, "listing = true\nsymlinks = 'never'");
+    let never = TestServer::site(&tree, "listing = true\nsymlinks = 'never'");
     assert!(!never.get("/e/").text().contains("<pre>"));
 }
 
 #[test]
 fn a_listing_is_compressed_as_other_bodies_are() {
     let tree = tree(2000);
-    let served = Served::site(&tree, "listing = true\ncompress = { codings = ['gzip'], max-bytes = 4096 }");
+    let served =
+        TestServer::site(&tree, "listing = true\ncompress = { codings = ['gzip'], max-bytes = 4096 }");
     let plain = served.get("/large/");
     assert_eq!(
         (plain.field("content-encoding"), plain.list("vary")),
@@ -128,11 +128,11 @@ fn a_listing_is_compressed_as_other_bodies_are() {
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(&coded.body[..]).read_to_end(&mut text).unwrap();
     assert!(text == plain.body);
-    // Too short to be worth it, and not asked for.
+    // Too short to be compressed, and without an accepted coding.
     let short = served.get_with("/large/?filter=none", "Accept-Encoding", "br");
     assert_eq!(short.field("content-encoding"), None);
     assert_eq!(
-        Served::site(&tree, "listing = true")
+        TestServer::site(&tree, "listing = true")
             .get_with("/large/", "Accept-Encoding", "gzip")
             .field("content-encoding"),
         None
@@ -140,10 +140,10 @@ fn a_listing_is_compressed_as_other_bodies_are() {
 }
 
 #[test]
-fn what_does_not_fit_into_the_memory_for_listings_is_answered_503() {
+fn a_listing_beyond_the_memory_limit_is_answered_503() {
     let tree = tree(5000);
     let top = "metrics = '/metrics'\nlimits = { listing-bytes = 200_000 }";
-    let served = Served::new(&tree, top, "listing = true");
+    let served = TestServer::new(&tree, top, "listing = true");
     let mut client = served.connect();
     let refused = client.get("/large/");
     assert_eq!((refused.status, refused.field("retry-after")), (503, Some("1")));

@@ -1,4 +1,5 @@
-//! The server as its clients meet it: started in this process, asked over real sockets, judged by what comes back.
+//! The server from the client's side: started in this process, queried over real sockets, judged by
+//! its responses.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

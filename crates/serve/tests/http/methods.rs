@@ -1,8 +1,8 @@
-//! GET, HEAD, OPTIONS and the methods there are not.
+//! GET, HEAD, OPTIONS and unsupported methods.
 
-use crate::support::{DATE, Served, Tree, prose};
+use crate::support::{DATE, TestServer, Tree, prose};
 
-fn served() -> (Tree, Served) {
+fn served() -> (Tree, TestServer) {
     let tree = Tree::new(&[
         ("index.html", b"<p>index</p>"),
         ("a.txt", b"text"),
@@ -15,7 +15,7 @@ fn served() -> (Tree, Served) {
     let site = "listing = true\nprecompressed = true\ncompress = { codings = ['gzip'] }\n\
                 error-pages = { 410 = '/error.html', 416 = '/error.html' }\n\
                 redirects = [{ from = '/old', to = '/new' }]\ncors = { origins = ['*'] }\n";
-    let served = Served::new(&tree, "health = '/health'\n", site);
+    let served = TestServer::new(&tree, "health = '/health'\n", site);
     (tree, served)
 }
 
@@ -75,7 +75,7 @@ fn a_range_counts_with_get_alone() {
 }
 
 #[test]
-fn options_are_told_of_any_target_and_of_all() {
+fn options_works_for_any_target_and_for_all() {
     let (_tree, served) = served();
     let mut client = served.connect();
     for target in ["/", "/a.txt", "/none", "*"] {
@@ -90,7 +90,7 @@ fn options_are_told_of_any_target_and_of_all() {
 }
 
 #[test]
-fn other_methods_are_refused_and_told_which_there_are() {
+fn other_methods_are_refused_with_the_allowed_ones() {
     let (_tree, served) = served();
     for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "get", "X"] {
         let mut client = served.connect();

@@ -1,14 +1,14 @@
-//! A site below a base, and other directories at paths of it, each with rules of its own.
+//! A site below a base path, and other directories mounted at paths of it, each with its own rules.
 
 use std::fs;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use fathom_serve::Config;
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 
 use crate::archives::names;
-use crate::support::{Lines, Served, Tree, config, eventually, io, models, noise, request};
+use crate::support::{MemoryLog, TestServer, Tree, config, eventually, io, models, noise, request};
 
 fn tree() -> Tree {
     Tree::new(&[
@@ -27,28 +27,29 @@ fn tree() -> Tree {
     ])
 }
 
-/// The table of a mount of the directory `dir` beside the site at `path`, with the lines `settings`.
+/// Returns the table of a mount at `path` of the directory `dir` beside the site, with the lines
+/// `settings`.
 fn mount(tree: &Tree, path: &str, dir: &str, settings: &str) -> String {
     let root = tree.at("..").join(dir);
     format!("[[site.mounts]]\npath = '{path}'\nroot = '{}'\n{settings}\n", root.display())
 }
 
-/// Two mounts, one of them below the other.
+/// Returns the tables of two mounts, one below the other.
 fn both(tree: &Tree, settings: &str) -> String {
     mount(tree, "/docs", "docs", settings) + &mount(tree, "/docs/api/", "api", "")
 }
 
 #[track_caller]
-fn leads(served: &Served, target: &str, status: u16, location: &str) {
+fn leads(served: &TestServer, target: &str, status: u16, location: &str) {
     let response = served.get(target);
     assert_eq!((response.status, response.field("location")), (status, Some(location)), "{target}");
 }
 
 #[test]
-fn the_longest_path_has_the_request() {
+fn the_mount_with_the_longest_path_serves_the_request() {
     for model in models() {
         let tree = tree();
-        let served = Served::new(&tree, &io(model), &both(&tree, ""));
+        let served = TestServer::new(&tree, &io(model), &both(&tree, ""));
         let mut client = served.connect();
         for _ in 0..3 {
             for (target, body) in [
@@ -75,7 +76,7 @@ fn the_longest_path_has_the_request() {
 #[test]
 fn a_path_has_one_form() {
     let tree = tree();
-    let served = Served::site(&tree, &both(&tree, "deny = ['/private']\n"));
+    let served = TestServer::site(&tree, &both(&tree, "deny = ['/private']\n"));
     for target in [
         "//docs/private/key",
         "/docs//private/key",
@@ -106,7 +107,7 @@ fn a_path_has_one_form() {
 }
 
 #[test]
-fn ways_are_relative_to_the_mount_and_the_base() {
+fn redirects_are_relative_to_the_mount_and_the_base() {
     let tree = tree();
     for base in ["", "/app", "/a b/c/"] {
         let prefix = base.trim_end_matches('/').replace(' ', "%20");
@@ -115,7 +116,7 @@ fn ways_are_relative_to_the_mount_and_the_base() {
             "base = '{base}'\nclean-urls = 'redirect'\nlisting = true\n{rules}{}",
             both(&tree, &format!("index = ['none']\n{rules}"))
         );
-        let served = Served::site(&tree, &site);
+        let served = TestServer::site(&tree, &site);
         let at = |path: &str| format!("{prefix}{path}");
         for (target, location) in [
             ("/docs?q=1", "docs/?q=1"),
@@ -148,11 +149,11 @@ fn ways_are_relative_to_the_mount_and_the_base() {
     }
 }
 
-/// The root of a site has no link to above its base.
+/// The listing of a base has no link above it.
 #[test]
-fn a_list_of_the_base_does_not_lead_out_of_it() {
+fn a_listing_of_the_base_has_no_link_out_of_it() {
     let tree = Tree::new(&[("sub/b", b"b")]);
-    let served = Served::site(&tree, "base = '/app'\nlisting = true");
+    let served = TestServer::site(&tree, "base = '/app'\nlisting = true");
     let list = served.get("/app/");
     assert!(list.text().contains("Index of /<") && !list.text().contains("href=\"../\""), "{}", list.text());
     let below = served.get("/app/sub/");
@@ -168,7 +169,7 @@ fn the_base_is_for_everything_but_health_and_metrics() {
     let tree = Tree::new(&[("index.html", b"home"), ("404.html", b"none"), ("x.html", b"x")]);
     let site = "base = '/app'\nfallback = '/index.html'\nerror-pages = { 404 = '/404.html' }\n\
                 rewrites = [{ from = '/r/*', to = '/$1.html' }]\ndeny = ['/d']\n";
-    let served = Served::new(&tree, "health = '/health'\nmetrics = '/metrics'\n", site);
+    let served = TestServer::new(&tree, "health = '/health'\nmetrics = '/metrics'\n", site);
     served.get("/app/").is(200, b"home");
     served.get("/app/route").is(200, b"home");
     served.get("/app/r/x").is(200, b"x");
@@ -179,7 +180,7 @@ fn the_base_is_for_everything_but_health_and_metrics() {
     assert_eq!((served.get("/health").status, served.get("/metrics").status), (200, 200));
     let mut all = config(&tree, "", site);
     all.listen = vec!["127.0.0.1:0".to_owned()];
-    assert!(Served::start(&all).server().addresses()[0].ends_with("/app/"));
+    assert!(TestServer::start(&all).server().addresses()[0].ends_with("/app/"));
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn settings_are_inherited_unless_a_mount_has_its_own() {
              headers = [{ path = '/a.*', set = { X-A = 'own' } }]\ncache-control = []\ncors = { origins = ['https://a.example'] }"
         )
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     let fields = |target: &str| {
         let response = served.get_with(target, "Origin", "https://b.example");
         let field = |name: &str| response.field(name).map(str::to_owned);
@@ -208,11 +209,11 @@ fn settings_are_inherited_unless_a_mount_has_its_own() {
     assert_eq!(fields("/docs/a.txt"), (200, some("site"), some("no-store"), some("*")));
     assert_eq!(fields("/own/a.txt"), (200, some("own"), None, None));
     assert_eq!(fields("/a.txt"), (200, None, some("no-store"), some("*")));
-    // Globs of the site are of its paths, those of a mount of the mount's.
+    // Globs of the site match paths of the site, those of a mount paths of the mount.
     assert_eq!(served.get("/docs/list/z").status, 404);
     served.get("/own/list/z").is(200, b"z");
     served.get("/docs/private/key").is(200, b"key");
-    // Pages are files below the root that they are said for.
+    // Pages are files below the root of the site or mount that names them.
     served.get("/none").is(200, b"home");
     served.get("/own/none").is(200, b"about");
     served.get("/own/private/key").is(200, b"about");
@@ -232,8 +233,8 @@ fn users(names: &[&str]) -> String {
     format!("users = {{ {} }}", names.iter().map(hash).collect::<Vec<_>>().join(", "))
 }
 
-/// The statuses without a user, and for anna, bob and carl.
-fn statuses(served: &Served, target: &str) -> [u16; 4] {
+/// Returns the statuses without a user, and for anna, bob and carl.
+fn statuses(served: &TestServer, target: &str) -> [u16; 4] {
     [None, Some("anna"), Some("bob"), Some("carl")].map(|user| {
         let authorization = user.map(basic);
         let fields: Vec<_> = authorization.iter().map(|value| ("Authorization", value.as_str())).collect();
@@ -244,7 +245,7 @@ fn statuses(served: &Served, target: &str) -> [u16; 4] {
 }
 
 #[test]
-fn a_mount_has_its_users_whatever_leads_there() {
+fn a_mount_requires_its_users_by_every_route() {
     let tree = tree();
     tree.link(tree.at("../docs"), "link");
     let rewrites = "rewrites = [{ from = '/r/**', to = '/$1' }, { from = '/team/r/**', to = '/docs/$1' }]\n\
@@ -256,7 +257,7 @@ fn a_mount_has_its_users_whatever_leads_there() {
         users(&["anna", "carl"]),
         mount(&tree, "/docs", "docs", &own)
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     for (target, expected) in [
         ("/a.txt", [200; 4]),
         ("/docs/a.txt", [401, 200, 200, 401]),
@@ -268,18 +269,18 @@ fn a_mount_has_its_users_whatever_leads_there() {
         ("/r/docs/list/z", [401, 403, 200, 401]),
         ("/r/docs", [401, 301, 301, 401]),
         ("/to/docs/a.txt", [308; 4]),
-        // Users of the site: that one of them is called as one of the mount's does not count.
+        // Users of the site: a user of the mount with the same name is another user.
         ("/team/x", [401, 404, 401, 404]),
         ("/team/r/a.txt", [401, 200, 401, 401]),
         ("/team/r/list/z", [401, 403, 401, 401]),
-        // A link that leads out of the root leads nowhere.
+        // A symbolic link out of the root is not followed.
         ("/link/a.txt", [404; 4]),
     ] {
         assert_eq!(statuses(&served, target), expected, "{target}");
     }
 }
 
-/// Two users of one name with different passwords.
+/// Two users with one name and different passwords.
 #[test]
 fn a_user_of_the_site_is_no_user_of_a_mount_by_name() {
     let tree = tree();
@@ -290,7 +291,7 @@ fn a_user_of_the_site_is_no_user_of_a_mount_by_name() {
         hash("secret"),
         mount(&tree, "/docs", "docs", &format!("auth = {{ users = {{ anna = '{}' }} }}", hash("other")))
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     let status = |target: &str, password: &str| {
         let authorization = format!("Basic {}", BASE64_STANDARD.encode(format!("anna:{password}")));
         served.get_with(target, "Authorization", &authorization).status
@@ -309,7 +310,7 @@ fn inherited_users_and_their_paths_are_those_of_the_site() {
         users(&["anna", "bob"]),
         both(&tree, "")
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     for (target, expected) in [
         ("/", [401, 200, 200, 401]),
         ("/docs/", [401, 200, 200, 401]),
@@ -332,7 +333,7 @@ fn a_mount_has_its_addresses_and_its_maintenance() {
         ("maintenance = { enabled = true, page = '/about.html' }", 503),
     ] {
         let site = format!("{rewrites}{}", both(&tree, settings));
-        let served = Served::site(&tree, &site);
+        let served = TestServer::site(&tree, &site);
         for target in ["/docs/a.txt", "/docs/none", "/docs", "/r/docs/a.txt"] {
             let response = served.get(target);
             assert_eq!(response.status, status, "{settings} {target}");
@@ -342,14 +343,14 @@ fn a_mount_has_its_addresses_and_its_maintenance() {
         served.get("/docs/api/a.txt").is(200, b"api a");
         served.get("/r/docs/api/a.txt").is(200, b"api a");
     }
-    // And the other way round: what the site does not admit, a mount may.
+    // Conversely, a mount may admit a client that the site does not.
     let site = format!("deny-from = ['127.0.0.1']\n{}", mount(&tree, "/docs", "docs", "deny-from = []"));
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     assert_eq!((served.get("/a.txt").status, served.get("/docs/a.txt").status), (403, 200));
 }
 
 #[test]
-fn a_directory_below_a_mount_is_reached_by_no_other_way() {
+fn a_directory_below_a_mount_is_reached_through_the_mount_only() {
     let tree = tree();
     tree.write("docs/index.html", b"shadowed index");
     let site = format!(
@@ -358,7 +359,7 @@ fn a_directory_below_a_mount_is_reached_by_no_other_way() {
     );
     tree.write("sub/b.txt", b"shadowed b");
     fs::remove_file(tree.at("sub/b")).unwrap();
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     for target in ["/docs", "/docs/", "/docs/shadowed", "/docs/index.html", "/r/docs/", "/r/docs/shadowed"] {
         assert_eq!(served.get(target).status, 403, "{target}");
     }
@@ -370,9 +371,9 @@ fn a_directory_below_a_mount_is_reached_by_no_other_way() {
     assert!(!names.iter().any(|name| name.contains("docs/") || name.contains("b.txt")), "{names:?}");
 }
 
-/// One directory at two paths, with and without compression and under other rules.
+/// One directory at two paths, with and without compression, and under different rules.
 #[test]
-fn nothing_kept_of_one_mount_is_of_another() {
+fn cached_files_of_one_mount_are_not_used_for_another() {
     let tree = tree();
     let text = b"a text that is long enough to be worth a coding, or it would be sent as it is".repeat(40);
     tree.write("../docs/long.txt", &text);
@@ -389,7 +390,7 @@ fn nothing_kept_of_one_mount_is_of_another() {
     let site = settings(1, "compress = { codings = ['gzip'] }\nhide = ['list']")
         + &settings(2, "deny = ['/private']");
     for model in models() {
-        let served = Served::new(&tree, &io(model), &site);
+        let served = TestServer::new(&tree, &io(model), &site);
         let mut client = served.connect();
         for _ in 0..4 {
             for number in ["1", "2"] {
@@ -412,7 +413,7 @@ fn nothing_kept_of_one_mount_is_of_another() {
 #[test]
 fn a_mount_can_be_one_file() {
     let tree = tree();
-    let served = Served::site(&tree, &mount(&tree, "/one", "docs/a.txt", ""));
+    let served = TestServer::site(&tree, &mount(&tree, "/one", "docs/a.txt", ""));
     leads(&served, "/one", 307, "one/a.txt");
     leads(&served, "/one/", 307, "a.txt");
     served.get("/one/a.txt").is(200, b"docs a");
@@ -423,7 +424,7 @@ fn a_mount_can_be_one_file() {
 fn a_rewrite_of_a_mount_stays_in_it() {
     let tree = tree();
     let rules = "rewrites = [{ from = '/x/**', to = '/$1' }, { from = '/s', to = '/a.txt' }]\n";
-    let served = Served::site(&tree, &mount(&tree, "/docs", "docs", rules));
+    let served = TestServer::site(&tree, &mount(&tree, "/docs", "docs", rules));
     served.get("/docs/x/a.txt").is(200, b"docs a");
     served.get("/docs/s").is(200, b"docs a");
     for target in ["/docs/x/../a.txt", "/x/a.txt", "/docs/x/%2e%2e/a.txt", "/docs/x//a.txt"] {
@@ -432,13 +433,13 @@ fn a_rewrite_of_a_mount_stays_in_it() {
 }
 
 #[test]
-fn a_root_that_goes_and_comes_is_that_of_its_mount_alone() {
+fn a_missing_root_affects_its_mount_alone() {
     for model in models() {
         let tree = tree();
-        let lines = Lines::default();
+        let lines = MemoryLog::default();
         let config = config(&tree, &format!("cache = {{ age-ms = 0 }}\n{}", io(model)), &both(&tree, ""));
-        let outfit = Outfit { errors: Some(Box::new(lines.clone())), ..Outfit::default() };
-        let served = Served::with(&config, outfit);
+        let outfit = StartOptions { errors: Some(Box::new(lines.clone())), ..StartOptions::default() };
+        let served = TestServer::with(&config, outfit);
         let mut client = served.connect();
         (0..3).for_each(|_| client.get("/docs/a.txt").is(200, b"docs a"));
         fs::rename(tree.at("../docs"), tree.at("../away")).unwrap();
@@ -455,7 +456,7 @@ fn a_root_that_goes_and_comes_is_that_of_its_mount_alone() {
 #[test]
 fn a_reload_changes_mounts() {
     let tree = tree();
-    let mut served = Served::site(&tree, &both(&tree, ""));
+    let mut served = TestServer::site(&tree, &both(&tree, ""));
     let mut client = served.connect();
     (0..3).for_each(|_| client.get("/docs/a.txt").is(200, b"docs a"));
     let other = config(&tree, "", &mount(&tree, "/docs", "api", "deny = ['/private']"));
@@ -476,7 +477,7 @@ fn a_download_from_a_mount_has_all_its_bytes() {
     for model in models() {
         let tree = tree();
         tree.write("../docs/large", &large);
-        let served = Served::new(&tree, &io(model), &both(&tree, ""));
+        let served = TestServer::new(&tree, &io(model), &both(&tree, ""));
         served.get("/docs/large").is(200, &large);
         let part = served.get_with("/docs/large", "Range", "bytes=1000000-1000099");
         assert!(part.status == 206 && part.body == large[1_000_000..1_000_100], "{model}");
@@ -484,7 +485,7 @@ fn a_download_from_a_mount_has_all_its_bytes() {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_said() {
+fn invalid_mounts_are_refused() {
     let tree = tree();
     for (path, dir, settings, said) in [
         ("docs", "docs", "", "'site.mounts[0].path': a path begins with '/'"),
@@ -500,7 +501,7 @@ fn what_cannot_be_mounted_is_said() {
         let config: Config = config(&tree, "", &mount(&tree, path, dir, settings));
         let refused = Server::check(&config).unwrap_err().to_string();
         assert!(refused.contains(said), "{refused}");
-        let started = Server::start(&config, Outfit::default()).err().map(|error| error.to_string());
+        let started = Server::start(&config, StartOptions::default()).err().map(|error| error.to_string());
         assert_eq!(started, Some(refused));
     }
     let twice = mount(&tree, "/a", "docs", "") + &mount(&tree, "/a/", "api", "");

@@ -1,34 +1,35 @@
-//! Requests nobody would send: each gets a well formed response or the end of its connection, and the server stays.
+//! Random requests: each gets a well-formed response or the end of its connection, and the server
+//! keeps running.
 
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use crate::support::{Response, Served, Tree, prose};
+use crate::support::{Response, TestServer, Tree, prose};
 
-/// The server's limits on time: far more than any answer takes on a machine however loaded.
+/// The timeouts of the server, longer than any response takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
 
-fn served() -> (Tree, Served) {
+fn served() -> (Tree, TestServer) {
     let tree = Tree::new(&[("a.html", &prose(5000)), ("a.html.gz", b"x"), ("d/x", b"x"), ("empty", b"")]);
     let site = "listing = true\nprecompressed = true\ncompress = { codings = ['br', 'gzip'] }\nfallback = '/a.html'\n\
                 rewrites = [{ from = '/w/**', to = '/$1' }]\nredirects = [{ from = '/r/**', to = '/$1' }]\ncors = { origins = ['*'] }";
     let ms = LIMIT.as_millis();
     let limits = ["header", "idle", "write"].map(|name| format!("{name}-timeout-ms = {ms}")).join(", ");
     let served =
-        Served::new(&tree, &format!("health = '/h'\nmetrics = '/m'\nlimits = {{ {limits} }}\n"), site);
+        TestServer::new(&tree, &format!("health = '/h'\nmetrics = '/m'\nlimits = {{ {limits} }}\n"), site);
     (tree, served)
 }
 
-/// What comes back for `bytes` is responses, whole ones.
-fn sound(served: &Served, bytes: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that the reply to `bytes` consists of complete responses.
+fn sound(served: &TestServer, bytes: &[u8]) -> Result<(), TestCaseError> {
     let mut client = served.connect();
     let start = Instant::now();
     let _sent = client.try_send(bytes);
     client.end_quietly();
     let answer = client.rest();
-    // Responses to HEAD have no body: what follows its head is another response, or nothing.
+    // Responses to HEAD have no body: another response or the end follows the header.
     if !bytes.windows(4).any(|word| word == b"HEAD") {
         for response in Response::all(&answer) {
             prop_assert!((200..600).contains(&response.status) && response.status != 500, "{:?}", response);
@@ -39,7 +40,11 @@ fn sound(served: &Served, bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn run<S: Strategy>(cases: u32, strategy: S, test: impl Fn(&Served, S::Value) -> Result<(), TestCaseError>) {
+fn run<S: Strategy>(
+    cases: u32,
+    strategy: S,
+    test: impl Fn(&TestServer, S::Value) -> Result<(), TestCaseError>,
+) {
     let (_tree, served) = served();
     let config =
         Config { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..Config::with_cases(cases) };

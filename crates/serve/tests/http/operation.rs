@@ -1,28 +1,30 @@
-//! What whoever runs a server sees of it: health, metrics, the log, maintenance, sockets, new configurations, the end.
+//! The operator's view of a server: health, metrics, logs, maintenance, sockets, reloads, shutdown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 use serde_json::Value;
 
-use crate::support::{Client, LONG, Lines, Served, Tree, config, eventually, io, models, noise, request};
+use crate::support::{
+    Client, LONG, MemoryLog, TestServer, Tree, config, eventually, io, models, noise, request,
+};
 
 fn tree() -> Tree {
     Tree::new(&[("a", b"one"), ("b", b"two"), ("../other/a", b"three")])
 }
 
-/// The value of a sample, 0 if it is not there.
+/// Returns the value of a sample, 0 if it is absent.
 fn sample(metrics: &str, name: &str) -> f64 {
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.map_or(0.0, |value| value.parse().unwrap())
 }
 
 #[test]
-fn a_server_that_is_up_says_so() {
+fn a_running_server_reports_health() {
     let tree = tree();
-    let served = Served::new(&tree, "health = '/health'\n", "maintenance = { enabled = true }");
+    let served = TestServer::new(&tree, "health = '/health'\n", "maintenance = { enabled = true }");
     let response = served.get("/health");
     response.is(200, b"OK\n");
     assert_eq!(response.field("cache-control"), Some("no-store"));
@@ -30,9 +32,9 @@ fn a_server_that_is_up_says_so() {
 }
 
 #[test]
-fn metrics_count_what_was_answered() {
+fn metrics_count_responses() {
     let tree = tree();
-    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let served = TestServer::new(&tree, "metrics = '/metrics'\n", "");
     let mut client = served.connect();
     (0..3).for_each(|_| client.get("/a").is(200, b"one"));
     client.get("/none");
@@ -56,11 +58,11 @@ fn metrics_count_what_was_answered() {
     assert_eq!(sample(metrics, "fathom_response_bytes_total"), bytes as f64);
 }
 
-/// No client can make a label: as many names as it likes are counted in the same few.
+/// A client cannot create labels: unknown methods and statuses are counted under fixed ones.
 #[test]
-fn metrics_do_not_grow_with_what_clients_say() {
+fn clients_cannot_add_metrics() {
     let tree = tree();
-    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let served = TestServer::new(&tree, "metrics = '/metrics'\n", "");
     let mut client = served.connect();
     let before = client.get("/metrics").text().lines().count();
     for number in 0..300 {
@@ -70,11 +72,12 @@ fn metrics_do_not_grow_with_what_clients_say() {
     assert!(after <= before + 3, "{before} lines, and then {after}");
 }
 
-fn logged(format: &str, ask: impl Fn(&Served)) -> Vec<String> {
-    let (tree, lines) = (tree(), Lines::default());
+fn logged(format: &str, ask: impl Fn(&TestServer)) -> Vec<String> {
+    let (tree, lines) = (tree(), MemoryLog::default());
     tree.write("large", &noise(200_000, 4));
     let all = config(&tree, &format!("access-log = {{ format = '{format}' }}\n"), "");
-    let served = Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+    let served =
+        TestServer::with(&all, StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() });
     ask(&served);
     assert!(served.drain(LONG));
     lines.text().lines().map(str::to_owned).collect()
@@ -113,11 +116,13 @@ fn the_combined_log_has_a_line_for_each_request() {
 #[test]
 fn the_json_log_says_what_each_model_does() {
     for (model, source) in [("sync", "hit"), ("pool", "pool"), ("sendfile", "sendfile")] {
-        let (tree, lines) = (tree(), Lines::default());
+        let (tree, lines) = (tree(), MemoryLog::default());
         tree.write("large", &noise(200_000, 4));
         let all = config(&tree, &format!("io = '{model}'\naccess-log = {{ format = 'json' }}\n"), "");
-        let served =
-            Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+        let served = TestServer::with(
+            &all,
+            StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() },
+        );
         served.get_with("/large", "Host", "A.example");
         assert!(served.drain(LONG));
         let line: Value = serde_json::from_str(&lines.text()).unwrap();
@@ -134,7 +139,7 @@ fn the_json_log_says_what_each_model_does() {
     }
 }
 
-/// A client that leaves in the middle is logged with what it got.
+/// A client that disconnects in the middle is logged with the bytes it received.
 #[test]
 fn the_log_says_how_much_was_sent() {
     let lines = logged("json", |served| {
@@ -164,7 +169,7 @@ fn maintenance_is_on_while_its_file_is_there() {
         "maintenance = {{ flag-file = '{}', page = '/sorry.html', retry-after-s = 120 }}",
         flag.display()
     );
-    let served = Served::site(&tree, &site);
+    let served = TestServer::site(&tree, &site);
     served.get("/a").is(200, b"one");
     fs::write(&flag, b"").unwrap();
     eventually("it is not on", || served.get("/a").status == 503);
@@ -178,7 +183,7 @@ fn maintenance_is_on_while_its_file_is_there() {
     assert_eq!(served.ask("OPTIONS", "/a", &[]).status, 204);
     fs::remove_file(&flag).unwrap();
     eventually("it is not off", || served.get("/a").status == 200);
-    let plain = Served::site(&tree, "maintenance = { enabled = true }");
+    let plain = TestServer::site(&tree, "maintenance = { enabled = true }");
     plain.get("/a").is(503, b"503 Service Unavailable\n");
 }
 
@@ -189,12 +194,14 @@ fn a_unix_socket_serves_like_any_other() {
     let mut all = config(&tree, "socket-mode = '600'\n", "");
     all.listen.push(format!("unix:{}", socket.display()));
     for model in models() {
-        let (large, lines) = (noise(3 << 20, 5), Lines::default());
+        let (large, lines) = (noise(3 << 20, 5), MemoryLog::default());
         tree.write("large", &large);
         all.io = Some(model.name().to_owned());
         all.access_log.format = Some("combined".to_owned());
-        let served =
-            Served::with(&all, Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() });
+        let served = TestServer::with(
+            &all,
+            StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() },
+        );
         assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
         let mut client = Client::connect_unix(&socket);
         client.get("/a").is(200, b"one");
@@ -215,7 +222,7 @@ fn a_unix_socket_serves_like_any_other() {
 #[test]
 fn a_new_configuration_counts_for_the_next_request() {
     let tree = tree();
-    let mut served = Served::site(&tree, "headers = [{ path = '*', set = { X-A = 'old' } }]");
+    let mut served = TestServer::site(&tree, "headers = [{ path = '*', set = { X-A = 'old' } }]");
     let mut client = served.connect();
     client.get("/a").is(200, b"one");
     let mut all = config(&tree, "", "headers = [{ path = '*', set = { X-A = 'new' } }]");
@@ -235,15 +242,15 @@ fn a_new_configuration_counts_for_the_next_request() {
     assert_eq!(served.server().reload(&fixed).unwrap(), ["'workers' has changed, which takes a new start"]);
 }
 
-/// Big enough that it does not fit into the buffers of both sides.
+/// Larger than the socket buffers of both sides.
 const MANY: usize = 16 << 20;
 
 #[test]
-fn what_is_under_way_survives_a_new_configuration() {
+fn a_response_in_progress_survives_a_reload() {
     let tree = tree();
     let large = noise(MANY, 6);
     tree.write("large", &large);
-    let mut served = Served::site(&tree, "");
+    let mut served = TestServer::site(&tree, "");
     let mut client = served.connect();
     client.send(request("GET", "/large", &[]));
     client.more().unwrap();
@@ -256,12 +263,12 @@ fn what_is_under_way_survives_a_new_configuration() {
 }
 
 #[test]
-fn a_server_that_ends_finishes_what_it_has_begun() {
+fn a_stopping_server_completes_its_responses() {
     let tree = tree();
     let large = noise(MANY, 6);
     tree.write("large", &large);
     for model in models() {
-        let served = Served::new(&tree, &io(model), "");
+        let served = TestServer::new(&tree, &io(model), "");
         let (mut busy, mut idle, mut new) = (served.connect(), served.connect(), served.connect());
         idle.get("/a").is(200, b"one");
         busy.send(request("GET", "/large", &[]));
@@ -279,9 +286,9 @@ fn a_server_that_ends_finishes_what_it_has_begun() {
 }
 
 #[test]
-fn a_server_that_is_to_end_gives_notice() {
+fn a_stopping_server_announces_it() {
     let tree = tree();
-    let served = Served::new(&tree, "health = '/health'\nlimits = { drain-notice-ms = 1000 }\n", "");
+    let served = TestServer::new(&tree, "health = '/health'\nlimits = { drain-notice-ms = 1000 }\n", "");
     let address = served.address().to_owned();
     let mut old = served.connect();
     assert_eq!(old.get("/health").status, 200);
@@ -296,10 +303,10 @@ fn a_server_that_is_to_end_gives_notice() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_does_not_hold_up_the_end() {
+fn a_client_that_reads_nothing_does_not_delay_the_stop() {
     let tree = tree();
     tree.write("large", &noise(MANY, 6));
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     let mut client = served.connect();
     client.send(request("GET", "/large", &[]));
     client.more().unwrap();
@@ -309,7 +316,7 @@ fn a_client_that_takes_nothing_does_not_hold_up_the_end() {
 
 /// Requests that the parser rejects appear in the access log like all other requests.
 #[test]
-fn requests_that_are_none_are_logged_and_counted() {
+fn malformed_requests_are_logged_and_counted() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(200_000));
     let lines = logged("combined", |served| {
         for bytes in [
@@ -335,7 +342,7 @@ fn requests_that_are_none_are_logged_and_counted() {
     assert!(lines[3].len() < 1500, "a word is shortened");
 
     let tree = tree();
-    let served = Served::new(&tree, "metrics = '/metrics'\n", "");
+    let served = TestServer::new(&tree, "metrics = '/metrics'\n", "");
     served.raw(b"GET /a HTTP/1.2\r\n\r\n");
     let metrics = served.get("/metrics");
     assert_eq!(sample(metrics.text(), "fathom_requests_total{method=\"GET\",status=\"400\"}"), 1.0);

@@ -1,8 +1,8 @@
-//! Directories, programs that route in the browser, error pages, hidden names, links.
+//! Directories, single-page applications, error pages, hidden names, symbolic links.
 
 use std::os::unix::net::UnixListener;
 
-use crate::support::{Served, Tree};
+use crate::support::{TestServer, Tree};
 
 #[test]
 fn an_index_stands_for_its_directory() {
@@ -15,7 +15,7 @@ fn an_index_stands_for_its_directory() {
         ("dir/index.htm", b"after the directory"),
         ("none/x", b"x"),
     ]);
-    let served = Served::site(&tree, "index = ['index.html', 'index.htm']");
+    let served = TestServer::site(&tree, "index = ['index.html', 'index.htm']");
     for (target, body) in [
         ("/", "top"),
         ("/?q", "top"),
@@ -30,13 +30,13 @@ fn an_index_stands_for_its_directory() {
     for target in ["/none/", "/index.html/", "/a/index.htm/", "/missing/"] {
         assert_eq!(served.get(target).status, 404, "{target}");
     }
-    assert_eq!(Served::site(&tree, "index = []").get("/").status, 404);
+    assert_eq!(TestServer::site(&tree, "index = []").get("/").status, 404);
 }
 
 #[test]
 fn a_directory_without_its_slash_is_elsewhere() {
     let tree = Tree::new(&[("a/b/x", b"x"), ("odd %?#\\\"<é/x", b"x"), ("file", b"x")]);
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     for (target, location) in [
         ("/a", "a/"),
         ("/a/b", "b/"),
@@ -50,7 +50,8 @@ fn a_directory_without_its_slash_is_elsewhere() {
         let parent = target.split('?').next().unwrap().rsplit_once('/').unwrap().0;
         assert_eq!(served.get(&format!("{parent}/{location}")).status, 200, "{location}");
     }
-    // CVE-2026-39406 and the like: no place that starts with two slashes, which is another host.
+    // CVE-2026-39406 and similar: no location begins with two slashes, which would name another
+    // host.
     for target in ["//a", "//evil.example/a", "///a", "/%2fa", "/\\evil.example", "//evil.example/%2e%2e/a"] {
         let response = served.get(target);
         assert!(matches!(response.status, 400 | 404), "{target}: {response:?}");
@@ -58,13 +59,12 @@ fn a_directory_without_its_slash_is_elsewhere() {
     }
 }
 
-/// A proxy that serves this under `/app/`, and a rewrite that takes a prefix away, both have the
-/// client come back under their prefix.
+/// Redirects keep a prefix that a proxy (`/app/`) or a rewrite has removed.
 #[test]
-fn the_way_to_a_directory_keeps_what_is_before_it() {
+fn a_redirect_to_a_directory_keeps_the_prefix() {
     let tree = Tree::new(&[("dir/sub/index.html", b"index")]);
     let rewrites = "rewrites = [{ from = '/app/**', to = '/$1' }, { from = '/short', to = '/dir/sub' }]";
-    let served = Served::site(&tree, rewrites);
+    let served = TestServer::site(&tree, rewrites);
     for (target, location) in
         [("/dir", "dir/"), ("/app/dir", "dir/"), ("/app/dir/sub?q", "sub/?q"), ("/short", "dir/sub/")]
     {
@@ -77,7 +77,7 @@ fn the_way_to_a_directory_keeps_what_is_before_it() {
 #[test]
 fn a_listing_comes_as_a_page_or_as_json() {
     let tree = Tree::new(&[("d/b10", b"1234567"), ("d/b2", b"12"), ("d/.hidden", b"x"), ("d/sub/x", b"x")]);
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     let page = served.get_with("/d/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8");
     assert_eq!((page.status, page.field("content-type")), (200, Some("text/html; charset=utf-8")));
     assert!(page.field("content-security-policy").unwrap().starts_with("default-src 'none'"), "{page:?}");
@@ -107,7 +107,7 @@ fn a_listing_comes_as_a_page_or_as_json() {
     assert_eq!(entries, [("sub", None), ("b2", Some(2)), ("b10", Some(7))]);
     assert_eq!(value["entries"][1]["modified"], "2009-02-13T23:31:30Z");
 
-    let unlisted = Served::site(&tree, "");
+    let unlisted = TestServer::site(&tree, "");
     unlisted.get("/d/").is(404, b"404 Not Found\n");
     let page = unlisted.get_with("/d/", "Accept", "text/html");
     assert_eq!((page.status, page.list("vary")), (404, vec!["accept".to_owned()]));
@@ -115,10 +115,14 @@ fn a_listing_comes_as_a_page_or_as_json() {
         page.text().contains("fathom serve --listing") && page.field("content-security-policy").is_some()
     );
     assert!(!unlisted.get_with("/none/", "Accept", "text/html").text().contains("--listing"));
-    let own = Served::site(&tree, "error-pages = { 4xx = '/d/b2' }");
+    let own = TestServer::site(&tree, "error-pages = { 4xx = '/d/b2' }");
     own.get_with("/d/", "Accept", "text/html").is(404, b"12");
     assert_eq!(
-        Served::site(&tree, "listing = true\ndotfiles = true").get("/d/").text().matches("./.hidden").count(),
+        TestServer::site(&tree, "listing = true\ndotfiles = true")
+            .get("/d/")
+            .text()
+            .matches("./.hidden")
+            .count(),
         1
     );
 }
@@ -126,7 +130,7 @@ fn a_listing_comes_as_a_page_or_as_json() {
 #[test]
 fn a_program_that_routes_in_the_browser_gets_its_page() {
     let tree = Tree::new(&[("app.html", b"app"), ("a.js", b"js"), ("dir/x", b"x")]);
-    let served = Served::site(&tree, "fallback = '/app.html'");
+    let served = TestServer::site(&tree, "fallback = '/app.html'");
     let browser = [("Accept", "text/html,*/*;q=0.8")];
     for target in ["/", "/users/1", "/dir/", "/users/1?x"] {
         let response = served.get(target);
@@ -148,7 +152,7 @@ fn a_program_that_routes_in_the_browser_gets_its_page() {
         );
     }
     assert_eq!(served.ask("POST", "/users/1", &[]).status, 405);
-    assert_eq!(Served::site(&tree, "fallback = '/missing.html'").get("/users").status, 404);
+    assert_eq!(TestServer::site(&tree, "fallback = '/missing.html'").get("/users").status, 404);
 }
 
 #[test]
@@ -160,7 +164,7 @@ fn errors_have_the_sites_pages_or_our_own() {
         ("dir/x", b"x"),
     ]);
     let served =
-        Served::site(&tree, "error-pages = { 404 = '/404.html', 4xx = '/other.txt', 5xx = '/missing' }");
+        TestServer::site(&tree, "error-pages = { 404 = '/404.html', 4xx = '/other.txt', 5xx = '/missing' }");
     let response = served.get("/none");
     response.is(404, b"<h1>nothing</h1>");
     assert_eq!(response.field("content-type"), Some("text/html; charset=utf-8"));
@@ -172,7 +176,7 @@ fn errors_have_the_sites_pages_or_our_own() {
     served.get_with("/a", "Range", "bytes=9-").is(416, b"some error");
     served.get("/%zz").is(400, b"some error");
 
-    let plain = Served::site(&tree, "");
+    let plain = TestServer::site(&tree, "");
     plain.get("/none").is(404, b"404 Not Found\n");
     assert_eq!(plain.get("/none").field("content-type"), Some("text/plain; charset=utf-8"));
     let page = plain.get_with("/none", "Accept", "text/html");
@@ -185,8 +189,8 @@ fn errors_have_the_sites_pages_or_our_own() {
     assert!(
         page.text().contains("<h1>404 Not Found</h1>") && page.field("content-security-policy").is_some()
     );
-    // A page that is not there any more is no error of its own.
-    let served = Served::site(&tree, "error-pages = { 404 = '/gone.html' }");
+    // An error page that no longer exists causes no further error.
+    let served = TestServer::site(&tree, "error-pages = { 404 = '/gone.html' }");
     served.get("/none").is(404, b"404 Not Found\n");
 }
 
@@ -201,7 +205,7 @@ fn names_that_begin_with_a_dot_are_hidden() {
         ("a/.well-known/x", b"secret"),
     ];
     let tree = Tree::new(&files);
-    let served = Served::site(
+    let served = TestServer::site(
         &tree,
         "listing = true\nprecompressed = true\nrewrites = [{ from = '/r', to = '/.env' }]",
     );
@@ -226,13 +230,13 @@ fn names_that_begin_with_a_dot_are_hidden() {
         );
     }
     served.get("/.well-known/security.txt").is(200, b"public");
-    let open = Served::site(&tree, "dotfiles = true");
+    let open = TestServer::site(&tree, "dotfiles = true");
     for (path, bytes) in files {
         open.get(&format!("/{path}")).is(200, bytes);
     }
 }
 
-/// The policies by each place that a link may have in a path.
+/// Each policy with a symbolic link at each position of a path.
 #[test]
 fn links_are_followed_as_the_site_has_it() {
     let tree = Tree::new(&[
@@ -269,7 +273,7 @@ fn links_are_followed_as_the_site_has_it() {
     for (policy, inside_status, outside_status) in
         [("within", 200, 404), ("never", 404, 404), ("follow", 200, 200)]
     {
-        let served = Served::site(&tree, &format!("symlinks = '{policy}'"));
+        let served = TestServer::site(&tree, &format!("symlinks = '{policy}'"));
         served.get("/file").is(200, b"inside");
         for (targets, status, body) in
             [(&inside[..], inside_status, "inside"), (&outside[..], outside_status, "outside")]
@@ -284,10 +288,11 @@ fn links_are_followed_as_the_site_has_it() {
             assert_eq!(served.get(target).status, 404, "{policy}: {target}");
         }
     }
-    assert_eq!(Served::site(&tree, "").get("/out").status, 404, "'within' is the default");
+    assert_eq!(TestServer::site(&tree, "").get("/out").status, 404, "'within' is the default");
 }
 
-/// Each entry of a listing can be had, and what can be had by a link is in it.
+/// Each entry of a listing can be requested, and the listing includes each link that can be
+/// followed.
 #[test]
 fn a_listing_has_the_links_that_can_be_opened() {
     let tree = Tree::new(&[("file", b"1234"), ("dir/x", b"x"), ("../out/file", b"outside")]);
@@ -302,7 +307,7 @@ fn a_listing_has_the_links_that_can_be_opened() {
     for model in crate::support::models() {
         for (policy, links) in [("within", true), ("never", false)] {
             let site = format!("listing = true\nsymlinks = '{policy}'");
-            let served = Served::new(&tree, &crate::support::io(model), &site);
+            let served = TestServer::new(&tree, &crate::support::io(model), &site);
             let json = served.ask("GET", "/", &[("Accept", "application/json")]);
             let json: serde_json::Value = serde_json::from_slice(&json.body).unwrap();
             let entries = json["entries"].as_array().unwrap();
@@ -321,10 +326,10 @@ fn a_listing_has_the_links_that_can_be_opened() {
     }
 }
 
-/// Reading a fifo waits for a writer, opening a socket fails with an error of its own, and root may
+/// Reading a fifo waits for a writer, opening a socket fails with a specific error, and root may
 /// open a device: all three are refused alike.
 #[test]
-fn what_is_no_file_is_refused() {
+fn special_files_are_refused() {
     use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
     let tree = Tree::new(&[("dir/x", b"x"), ("index/x", b"x")]);
     let _socket = UnixListener::bind(tree.at("socket")).unwrap();
@@ -340,11 +345,11 @@ fn what_is_no_file_is_refused() {
         Err(errno) => eprintln!("skipped: devices: {errno}"),
     }
     for model in crate::support::models() {
-        let served = Served::new(&tree, &crate::support::io(model), "listing = true");
+        let served = TestServer::new(&tree, &crate::support::io(model), "listing = true");
         for target in &special {
             (0..3).for_each(|_| assert_eq!(served.get(target).status, 403, "{model}: {target}"));
         }
-        let clean = Served::new(&tree, &crate::support::io(model), "clean-urls = 'yes'");
+        let clean = TestServer::new(&tree, &crate::support::io(model), "clean-urls = 'yes'");
         for target in ["/clean", "/plug"] {
             assert_eq!(clean.get(target).status, 403, "{model}: {target}");
         }

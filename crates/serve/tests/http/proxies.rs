@@ -1,33 +1,33 @@
-//! Clients behind proxies: who is logged, and who is believed.
+//! Clients behind proxies: the logged address, and the proxies that are trusted.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 
-use crate::support::{LONG, Lines, Served, Tree, config, request};
+use crate::support::{LONG, MemoryLog, TestServer, Tree, config, request};
 
-/// The addresses that are logged for what `ask` asks of a server that believes `addresses` in
-/// `source`; and its error log.
-fn logged(addresses: &str, source: &str, ask: impl FnOnce(&Served)) -> (Vec<String>, String) {
-    let (tree, lines, errors) = (Tree::new(&[("a", b"aa")]), Lines::default(), Lines::default());
+/// Returns the logged client addresses of the requests that `ask` sends to a server that trusts
+/// `addresses` in `source`, and its error log.
+fn logged(addresses: &str, source: &str, ask: impl FnOnce(&TestServer)) -> (Vec<String>, String) {
+    let (tree, lines, errors) = (Tree::new(&[("a", b"aa")]), MemoryLog::default(), MemoryLog::default());
     let top = format!(
         "access-log = {{ format = 'combined' }}\nproxies = {{ addresses = ['{addresses}'], source = '{source}' }}\n"
     );
-    let outfit = Outfit {
+    let outfit = StartOptions {
         stream: Some(Box::new(lines.clone())),
         errors: Some(Box::new(errors.clone())),
-        ..Outfit::default()
+        ..StartOptions::default()
     };
-    let served = Served::with(&config(&tree, &top, ""), outfit);
+    let served = TestServer::with(&config(&tree, &top, ""), outfit);
     ask(&served);
     assert!(served.drain(LONG));
     let peers = lines.text().lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
     (peers, errors.text())
 }
 
-/// All that comes back for `bytes`.
-fn exchange(served: &Served, bytes: &[u8]) -> String {
+/// Sends `bytes`, and reads to the end of the connection.
+fn exchange(served: &TestServer, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(served.address()).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     stream.write_all(bytes).unwrap();
@@ -37,7 +37,7 @@ fn exchange(served: &Served, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn headers_of_believed_proxies_say_who_asks() {
+fn headers_of_trusted_proxies_name_the_client() {
     let spoofed = "198.51.100.9, 192.0.2.1, 127.0.0.9";
     for (source, name, value, expected) in [
         ("x-forwarded-for", "X-Forwarded-For", spoofed, "192.0.2.1"),
@@ -56,7 +56,7 @@ fn headers_of_believed_proxies_say_who_asks() {
 }
 
 #[test]
-fn nobody_else_is_believed() {
+fn other_neighbours_are_not_trusted() {
     for source in ["x-forwarded-for", "forwarded"] {
         let (peers, _) = logged("10.0.0.0/8", source, |served| {
             served.get_with("/a", "X-Forwarded-For", "192.0.2.1").is(200, b"aa");
@@ -74,7 +74,7 @@ fn nobody_else_is_believed() {
 }
 
 #[test]
-fn a_header_of_the_protocol_says_it_for_the_connection() {
+fn a_proxy_protocol_header_names_the_client_of_the_connection() {
     let get = [request("GET", "/a", &[]), request("GET", "/a", &[("Connection", "close")])].concat();
     let second = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x01\x0a\0\0\x01\xdc\x04\x01\xbb";
     for (header, expected) in [
@@ -91,9 +91,9 @@ fn a_header_of_the_protocol_says_it_for_the_connection() {
     }
 }
 
-/// Without its header, a proxy's connection could be anybody's.
+/// Without the header, the client of a proxy's connection is unknown.
 #[test]
-fn a_proxy_that_does_not_say_it_is_refused() {
+fn a_proxy_without_the_header_is_refused() {
     let (peers, errors) = logged("127.0.0.1", "proxy-protocol", |served| {
         assert_eq!(exchange(served, &request("GET", "/a", &[])), "");
         assert_eq!(exchange(served, b"PROXY TCP4 nonsense\r\n"), "");

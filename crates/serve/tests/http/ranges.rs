@@ -1,13 +1,13 @@
-//! Parts of files: one, several, none, and what is too much.
+//! Byte ranges: one, several, none, and too many.
 
-use crate::support::{DATE, Response, Served, Tree, noise};
+use crate::support::{DATE, Response, TestServer, Tree, noise};
 
 const LEN: usize = 100_000;
 
-fn served() -> (Tree, Served, Vec<u8>) {
+fn served() -> (Tree, TestServer, Vec<u8>) {
     let bytes = noise(LEN, 7);
     let tree = Tree::new(&[("a.bin", &bytes), ("empty.bin", b""), ("one.bin", b"x")]);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     (tree, served, bytes)
 }
 
@@ -41,7 +41,7 @@ fn one_range_is_a_part_with_its_place() {
 }
 
 #[test]
-fn what_is_no_range_is_the_whole() {
+fn a_malformed_range_selects_the_whole_file() {
     let (_tree, served, bytes) = served();
     let mut client = served.connect();
     for range in [
@@ -75,7 +75,7 @@ fn what_is_no_range_is_the_whole() {
 }
 
 #[test]
-fn what_is_not_there_is_416_with_the_length() {
+fn an_unsatisfiable_range_is_416_with_the_length() {
     let (_tree, served, _) = served();
     let mut client = served.connect();
     for (target, range, len) in [
@@ -102,7 +102,8 @@ fn an_empty_file_has_no_parts() {
     }
 }
 
-/// The parts of a `multipart/byteranges`, taken apart at the boundary (RFC 2046, section 5.1): `Content-Range` and bytes.
+/// Splits a `multipart/byteranges` body at its boundary (RFC 2046, section 5.1) into
+/// `Content-Range` and bytes.
 fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
     let boundary =
         response.field("content-type").unwrap().strip_prefix("multipart/byteranges; boundary=").unwrap();
@@ -143,14 +144,14 @@ fn several_ranges_come_in_the_order_they_were_asked_for() {
 }
 
 #[test]
-fn a_boundary_is_another_each_time() {
+fn each_response_has_a_new_boundary() {
     let (_tree, served, _) = served();
     let boundary =
         || served.get_with("/a.bin", "Range", "bytes=0-0,2-2").field("content-type").unwrap().to_owned();
     assert_ne!(boundary(), boundary());
 }
 
-/// CVE-2011-3192: what a client asks for many times it gets once.
+/// CVE-2011-3192: overlapping ranges must not multiply the response.
 #[test]
 fn ranges_never_add_up_to_more_than_the_file() {
     let (_tree, served, bytes) = served();
@@ -160,13 +161,13 @@ fn ranges_never_add_up_to_more_than_the_file() {
         client.ask("GET", "/a.bin", &[("Range", &range)]).is(200, &bytes);
     }
     assert_eq!(client.ask("GET", "/a.bin", &[("Range", &many("0-0", 16))]).status, 206);
-    let few = Served::new(&_tree, "limits = { ranges = 2 }\n", "");
+    let few = TestServer::new(&_tree, "limits = { ranges = 2 }\n", "");
     assert_eq!(few.get_with("/a.bin", "Range", &many("0-0", 2)).status, 206);
     few.get_with("/a.bin", "Range", &many("0-0", 3)).is(200, &bytes);
 }
 
 #[test]
-fn if_range_has_to_name_exactly_what_is_there() {
+fn if_range_needs_an_exact_match() {
     let (_tree, served, bytes) = served();
     let mut client = served.connect();
     let etag = client.get("/a.bin").etag().to_owned();
@@ -187,7 +188,7 @@ fn if_range_has_to_name_exactly_what_is_there() {
             true => response.is(206, &bytes[3..6]),
             false => response.is(200, &bytes),
         }
-        // Ranges that are not there are, for this condition, like the others.
+        // Unsatisfiable ranges are handled like others under this condition.
         let response = client.ask("GET", "/a.bin", &[("Range", "bytes=100000-"), ("If-Range", value)]);
         assert_eq!(response.status, if applies { 416 } else { 200 }, "{value}");
     }

@@ -1,5 +1,5 @@
-//! The directory that is served is the one that its path leads to now: deployments remove it and
-//! make it again, or point a link elsewhere.
+//! The served directory is the one that its path resolves to now: deployments remove it and make it
+//! again, or point a symbolic link elsewhere.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -8,24 +8,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_serve::Config;
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 
-use crate::support::{Client, Lines, Served, Tree, config, eventually, io, models, noise, request};
+use crate::support::{Client, MemoryLog, TestServer, Tree, config, eventually, io, models, noise, request};
 
-/// Has the link at `path` lead to `target`, in one step.
+/// Points the symbolic link at `path` to `target`, atomically.
 fn point(path: &Path, target: impl AsRef<Path>) {
     let new = path.with_extension("new");
     symlink(target, &new).unwrap();
     fs::rename(new, path).unwrap();
 }
 
-/// Serves `dist`, looking at everything anew for each request, with its errors to be read.
-fn served(tree: &Tree, dist: &Path, top: &str) -> (Served, Lines) {
-    let lines = Lines::default();
+/// Serves `dist` without a cache, and returns the error log as well.
+fn served(tree: &Tree, dist: &Path, top: &str) -> (TestServer, MemoryLog) {
+    let lines = MemoryLog::default();
     let mut config = config(tree, &format!("cache = {{ age-ms = 0 }}\n{top}"), "listing = true");
     config.site.root = dist.to_owned();
-    let outfit = Outfit { errors: Some(Box::new(lines.clone())), ..Outfit::default() };
-    (Served::with(&config, outfit), lines)
+    let outfit = StartOptions { errors: Some(Box::new(lines.clone())), ..StartOptions::default() };
+    (TestServer::with(&config, outfit), lines)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_directory_that_is_made_again_is_served() {
         client.get("/a").is(200, b"new");
         assert_eq!(client.get("/only-old").status, 404, "{model}");
         assert!(!client.get("/").text().contains("only-old"), "{model}");
-        // Without a moment between.
+        // The directory is replaced atomically.
         fs::rename(tree.at("dist"), tree.at("old")).unwrap();
         tree.write("dist/a", b"newer");
         client.get("/a").is(200, b"newer");
@@ -86,20 +86,20 @@ fn a_download_goes_on_when_its_directory_goes() {
 }
 
 #[test]
-fn nothing_kept_outlives_the_directory_by_more_than_the_caches_age() {
+fn cached_files_outlive_their_directory_by_at_most_the_maximum_age() {
     const AGE: Duration = Duration::from_millis(50);
     let tree = Tree::new(&[("1/a", b"one"), ("2/a", b"two"), ("1/gone", b"one")]);
     symlink("1", tree.at("current")).unwrap();
     let mut config = config(&tree, "cache = { age-ms = 50 }\n", "");
     (config.site.root, config.workers) = (tree.at("current"), NonZeroUsize::new(2));
-    let served = Served::start(&config);
+    let served = TestServer::start(&config);
     let mut clients: Vec<_> = (0..8).map(|_| served.connect()).collect();
     for client in &mut clients {
         (0..3).for_each(|_| client.get("/a").is(200, b"one"));
         (0..3).for_each(|_| client.get("/gone").is(200, b"one"));
     }
     point(&tree.at("current"), "2");
-    // Not a wait for something to happen: what is older than this must not be answered with.
+    // A fixed sleep, not a wait for an event: entries that are older must not be used.
     std::thread::sleep(AGE);
     for client in &mut clients {
         client.get("/a").is(200, b"two");
@@ -107,18 +107,18 @@ fn nothing_kept_outlives_the_directory_by_more_than_the_caches_age() {
     }
 }
 
-/// The operator reads it, whether or not anybody asks for a file, and of each site.
+/// The error log reports it for each site, even without requests.
 #[test]
-fn a_directory_that_is_gone_and_back_is_said() {
+fn a_directory_that_is_gone_and_back_is_reported() {
     let tree = Tree::new(&[("dist/a", b"a"), ("other/a", b"a")]);
     let text = format!(
         "listen = ['127.0.0.1:0']\nworkers = 2\n[site]\nroot = '{}'\n[[host]]\nnames = ['other.example']\nroot = '{}'\n",
         tree.at("dist").display(),
         tree.at("other").display()
     );
-    let lines = Lines::default();
-    let outfit = Outfit { errors: Some(Box::new(lines.clone())), ..Outfit::default() };
-    let served = Served::with(&Config::from_toml(&text).unwrap(), outfit);
+    let lines = MemoryLog::default();
+    let outfit = StartOptions { errors: Some(Box::new(lines.clone())), ..StartOptions::default() };
+    let served = TestServer::with(&Config::from_toml(&text).unwrap(), outfit);
     for name in ["dist", "other"] {
         let said = |what: &str| {
             let path = tree.at(name).display().to_string();

@@ -1,6 +1,6 @@
-//! What a site's configuration says of its responses: headers, other origins, other addresses, other sites.
+//! The rules of a site: headers, CORS, redirects and rewrites, virtual hosts.
 
-use crate::support::{Response, Served, Tree, config};
+use crate::support::{Response, TestServer, Tree, config};
 
 #[test]
 fn headers_follow_the_rules_for_their_path() {
@@ -8,7 +8,7 @@ fn headers_follow_the_rules_for_their_path() {
     let site = "cache-control = [{ path = '/**', value = 'no-cache' }, { path = '/assets/**', value = 'max-age=31536000, immutable' }]\n\
                 headers = [{ path = '*.js', set = { X-A = 'one', ETag = '' } }, { path = '/assets/sub/*', set = { X-A = 'two', X-B = 'b' } }]\n\
                 redirects = [{ from = '/assets/old', to = '/assets/a.js' }]";
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     for (target, cache, a, b, has_etag) in [
         ("/a.html", "no-cache", None, None, true),
         ("/assets/a.js", "max-age=31536000, immutable", Some("one"), None, false),
@@ -29,7 +29,7 @@ fn headers_follow_the_rules_for_their_path() {
 #[test]
 fn the_preset_of_security_headers_is_on_all_pages() {
     let tree = Tree::new(&[("a.html", b"<p>")]);
-    let served = Served::site(
+    let served = TestServer::site(
         &tree,
         "security-headers = true\nlisting = true\nheaders = [{ path = '*', set = { Referrer-Policy = 'no-referrer' } }]",
     );
@@ -41,10 +41,10 @@ fn the_preset_of_security_headers_is_on_all_pages() {
         assert!(response.field("content-security-policy").is_some(), "{target}");
         assert_eq!(response.field("strict-transport-security"), None, "not without encryption");
     }
-    assert_eq!(Served::site(&tree, "").get("/a.html").field("x-frame-options"), None);
+    assert_eq!(TestServer::site(&tree, "").get("/a.html").field("x-frame-options"), None);
 }
 
-fn from(served: &Served, method: &str, origin: &str, fields: &[(&str, &str)]) -> Response {
+fn from(served: &TestServer, method: &str, origin: &str, fields: &[(&str, &str)]) -> Response {
     served.ask(method, "/a", &[&[("Origin", origin)], fields].concat())
 }
 
@@ -53,7 +53,7 @@ fn other_origins_are_told_what_they_may_do() {
     let tree = Tree::new(&[("a", b"a")]);
     let cors = "[site.cors]\norigins = ['https://a.example', 'https://b.example:444']\nallow-headers = ['X-Token', 'Range']\n\
                 expose-headers = ['X-Served']\ncredentials = true\nmax-age-s = 600";
-    let served = Served::site(&tree, cors);
+    let served = TestServer::site(&tree, cors);
     let allowed = from(&served, "GET", "https://a.example", &[]);
     allowed.is(200, b"a");
     assert_eq!(allowed.field("access-control-allow-origin"), Some("https://a.example"));
@@ -84,7 +84,7 @@ fn other_origins_are_told_what_they_may_do() {
         None
     );
 
-    let open = Served::site(&tree, "cors = { origins = ['*'] }");
+    let open = TestServer::site(&tree, "cors = { origins = ['*'] }");
     let response = from(&open, "GET", "https://any.example", &[]);
     assert_eq!((response.field("access-control-allow-origin"), response.list("vary").len()), (Some("*"), 0));
     assert_eq!(from(&open, "GET", "https://any.example", &[("Range", "bytes=0-0")]).status, 206);
@@ -92,14 +92,14 @@ fn other_origins_are_told_what_they_may_do() {
     assert_eq!((missing.status, missing.field("access-control-allow-origin")), (404, Some("*")));
 }
 
-/// Not only files: whatever the site answers has the headers that its rules set.
+/// Every response of the site has the headers that its rules set, not only files.
 #[test]
 fn headers_of_the_site_are_on_every_response() {
     let tree = Tree::new(&[("a", b"a")]);
     let site = "security-headers = true\nheaders = [{ path = '/**', set = { X-Site = 'one' } }]\n\
                 cache-control = [{ path = '/**', value = 'max-age=60' }]\ncors = { origins = ['*'] }";
     let served =
-        Served::new(&tree, "health = '/health'\nmetrics = '/metrics'\nlimits.target-bytes = 100\n", site);
+        TestServer::new(&tree, "health = '/health'\nmetrics = '/metrics'\nlimits.target-bytes = 100\n", site);
     let preflight = [("Origin", "https://a.example"), ("Access-Control-Request-Method", "GET")];
     let long = format!("/{}", "x".repeat(200));
     for (method, target, fields, status) in [
@@ -127,7 +127,7 @@ fn redirects_keep_to_their_host_and_rewrites_to_the_root() {
                  { from = '/raw**', to = '/$1' }]\n\
                  rewrites = [{ from = '/page/*', to = '/$1.html' }, { from = '/any**', to = '/$1' }, { from = '/dot**', to = '/.$1' }]\n\
                  dotfiles = true\n";
-    let served = Served::site(&tree, rules);
+    let served = TestServer::site(&tree, rules);
     for (target, status, location) in [
         ("/old/a", 301, "/new/a"),
         ("/old/a?x=1", 301, "/new/a?x=1"),
@@ -144,10 +144,10 @@ fn redirects_keep_to_their_host_and_rewrites_to_the_root() {
     served.get("/page/b").is(200, b"page");
     assert_eq!(served.get("/page/b").field("content-type"), Some("text/html; charset=utf-8"));
     served.get("/anynew/a").is(200, b"moved");
-    // A rewritten path is checked like one that was asked for, whatever links may do.
+    // A rewritten path is checked like a request path, whatever the policy for symbolic links.
     let outside = tree.at("../secret").canonicalize().unwrap().display().to_string();
     for policy in ["within", "never", "follow"] {
-        let served = Served::site(&tree, &format!("symlinks = '{policy}'\n{rules}"));
+        let served = TestServer::site(&tree, &format!("symlinks = '{policy}'\n{rules}"));
         for target in [
             format!("/any{outside}"),
             "/dot./secret".to_owned(),
@@ -166,9 +166,9 @@ fn each_name_has_its_site() {
     let mut all = config(&tree, "", "");
     for (names, root) in [(&["a.example", "[::1]"][..], "../a"), (&["*.example"], "../b")] {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        all.host.push(fathom_serve::config::Site { names, root: tree.at(root), ..Default::default() });
+        all.host.push(fathom_serve::config::SiteConfig { names, root: tree.at(root), ..Default::default() });
     }
-    let served = Served::start(&all);
+    let served = TestServer::start(&all);
     for (host, body) in [
         ("a.example", "a"),
         ("A.Example:8080", "a"),
@@ -184,9 +184,9 @@ fn each_name_has_its_site() {
     }
     assert_eq!(served.get_with("/only", "Host", "b.example").status, 404);
     assert!(served.raw(b"GET /x HTTP/1.0\r\n\r\n").ends_with(b"default"));
-    // The target goes before the header (RFC 9112, section 3.2.2).
+    // The host in the target has priority over the header (RFC 9112, section 3.2.2).
     served.ask("GET", "http://a.example/x", &[("Host", "b.example")]).is(200, b"a");
-    // One connection may ask for several.
+    // One connection may request several sites.
     let mut client = served.connect();
     for (host, body) in [("a.example", "a"), ("b.example", "b"), ("other", "default")] {
         client.ask("GET", "/x", &[("Host", host)]).is(200, body.as_bytes());

@@ -1,22 +1,22 @@
-//! Encrypted connections, and refusals that have to arrive: a client that is still sending when its
-//! connection is reset never reads why.
+//! TLS connections, and refusals that have to arrive: a client that is still sending when its
+//! connection is reset never reads the response.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use fathom_serve::config::Tls;
-use fathom_serve::server::Outfit;
+use fathom_serve::config::TlsConfig;
+use fathom_serve::server::StartOptions;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::support::{LONG, Lines, Served, Tree, config, noise, request};
+use crate::support::{LONG, MemoryLog, TestServer, Tree, config, noise, request};
 
-/// A certificate for `localhost`, in files beside what `tree` serves; and what a client has to know
-/// to trust it.
-fn certify(tree: &Tree) -> (Tls, RootCertStore) {
+/// Writes a certificate for `localhost` beside the served directory. Returns the configuration, and
+/// the roots of a client that trusts it.
+fn certify(tree: &Tree) -> (TlsConfig, RootCertStore) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -28,20 +28,22 @@ fn certify(tree: &Tree) -> (Tls, RootCertStore) {
     let mut roots = RootCertStore::empty();
     roots.add(issuer.der().clone()).unwrap();
     let path = |name: &str| Some(tree.at(name));
-    let files = Tls { certificate: path("../cert.pem"), key: path("../key.pem"), ..Tls::default() };
+    let files =
+        TlsConfig { certificate: path("../cert.pem"), key: path("../key.pem"), ..TlsConfig::default() };
     (files, roots)
 }
 
-/// A server over TLS, and how to connect to it. The access log goes to `lines`.
+/// Starts a server with TLS. Returns it with a function that connects to it. The access log goes to
+/// `lines`.
 fn encrypted(
     tree: &Tree,
-    lines: &Lines,
-) -> (Served, impl Fn(&str) -> StreamOwned<ClientConnection, TcpStream> + use<>) {
+    lines: &MemoryLog,
+) -> (TestServer, impl Fn(&str) -> StreamOwned<ClientConnection, TcpStream> + use<>) {
     let (files, roots) = certify(tree);
     let mut all = config(tree, "access-log = { format = 'combined' }\nmetrics = '/metrics'\n", "");
     all.tls = Some(files);
-    let outfit = Outfit { stream: Some(Box::new(lines.clone())), ..Outfit::default() };
-    let served = Served::with(&all, outfit);
+    let outfit = StartOptions { stream: Some(Box::new(lines.clone())), ..StartOptions::default() };
+    let served = TestServer::with(&all, outfit);
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let client = Arc::new(builder.with_root_certificates(roots).with_no_client_auth());
@@ -55,7 +57,7 @@ fn encrypted(
     (served, connect)
 }
 
-/// Sends `head` and `body` and reads to the end, as far as that goes.
+/// Sends `head` and `body`, and reads to the end of the connection; errors are ignored.
 fn exchange(mut stream: impl Read + Write, head: &[u8], body: &[u8]) -> String {
     let _sent = stream.write_all(&[head, body].concat());
     let mut answer = Vec::new();
@@ -66,8 +68,8 @@ fn exchange(mut stream: impl Read + Write, head: &[u8], body: &[u8]) -> String {
 #[test]
 fn a_refusal_arrives_while_the_client_still_sends() {
     let tree = Tree::new(&[("a", b"aa")]);
-    let (served, connect) = encrypted(&tree, &Lines::default());
-    let plain = Served::site(&tree, "");
+    let (served, connect) = encrypted(&tree, &MemoryLog::default());
+    let plain = TestServer::site(&tree, "");
     for (len, status) in [(60_000, "405"), (3_000_000, "413")] {
         let (head, body) = (request("POST", "/a", &[("Content-Length", &len.to_string())]), noise(len, 1));
         for round in 0..15 {
@@ -91,7 +93,7 @@ fn a_refusal_arrives_while_the_client_still_sends() {
 
 #[test]
 fn a_plain_request_is_told_that_the_port_is_encrypted() {
-    let (tree, lines) = (Tree::new(&[("a", b"aa")]), Lines::default());
+    let (tree, lines) = (Tree::new(&[("a", b"aa")]), MemoryLog::default());
     let (served, connect) = encrypted(&tree, &lines);
     let answer = exchange(TcpStream::connect(served.address()).unwrap(), &request("GET", "/a?b", &[]), b"");
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");

@@ -1,19 +1,20 @@
-//! Requests that two servers could see differently: refused, or answered so that nothing behind them is taken for another request.
+//! Request smuggling: requests that two servers could parse differently are refused, or answered so
+//! that no byte after them is taken for another request.
 
-use crate::support::{Response, Served, Tree};
+use crate::support::{Response, TestServer, Tree};
 
-/// What is to be taken for a request of its own by nobody.
+/// A request that must never be parsed as a request of its own.
 const SECOND: &str = "GET /second HTTP/1.1\r\nHost: a\r\n\r\n";
 
-fn served() -> (Tree, Served) {
+fn served() -> (Tree, TestServer) {
     let tree = Tree::new(&[("first", b"first"), ("second", b"second")]);
-    let served = Served::site(&tree, "");
+    let served = TestServer::site(&tree, "");
     (tree, served)
 }
 
-/// The statuses that come back for `bytes`, and that none of the responses is the second file.
+/// Returns the statuses of the responses to `bytes`, and checks that none has the second file.
 #[track_caller]
-fn statuses(served: &Served, bytes: &str) -> Vec<u16> {
+fn statuses(served: &TestServer, bytes: &str) -> Vec<u16> {
     let mut client = served.connect();
     let _sent = client.try_send(bytes.as_bytes());
     client.end_quietly();
@@ -28,7 +29,7 @@ fn get(fields: &str, rest: &str) -> String {
 }
 
 #[test]
-fn a_request_with_two_lengths_has_none() {
+fn a_request_with_two_lengths_is_refused() {
     let (_tree, served) = served();
     let length = SECOND.len();
     for fields in [
@@ -47,7 +48,7 @@ fn a_request_with_two_lengths_has_none() {
         let seen = statuses(&served, &get(fields, &format!("{SECOND}{SECOND}")));
         assert!(seen.iter().all(|status| *status == 400) && seen.len() <= 1, "{fields:?}: {seen:?}");
     }
-    // The same length twice is that length (RFC 9110, section 8.6).
+    // A repeated equal length is valid (RFC 9110, section 8.6).
     let same = format!("Content-Length: {length}\r\nContent-Length: {length}\r\n");
     assert!(statuses(&served, &get(&same, SECOND)).len() <= 1);
 }
@@ -73,7 +74,7 @@ fn a_transfer_coding_goes_before_a_length_and_ends_the_connection() {
 }
 
 #[test]
-fn a_transfer_coding_nobody_knows_is_refused() {
+fn an_unknown_transfer_coding_is_refused() {
     let (_tree, served) = served();
     for fields in [
         "Transfer-Encoding: identity\r\n",
@@ -96,7 +97,7 @@ fn a_transfer_coding_nobody_knows_is_refused() {
 }
 
 #[test]
-fn chunks_that_are_none_hide_nothing() {
+fn malformed_chunks_hide_no_request() {
     let (_tree, served) = served();
     for rest in [
         "x\r\n",
@@ -124,7 +125,7 @@ fn chunks_that_are_none_hide_nothing() {
 }
 
 #[test]
-fn lines_that_are_none_are_refused() {
+fn malformed_lines_are_refused() {
     let (_tree, served) = served();
     for fields in [
         "X-A : b\r\n",
@@ -143,13 +144,14 @@ fn lines_that_are_none_are_refused() {
         "Host: b\r\n",
     ] {
         let seen = statuses(&served, &get(fields, SECOND.replace("/second", "/none").as_str()));
-        // What two hosts say is refused, but where the request ends is plain.
+        // A request with two hosts is refused, but its end is unambiguous.
         let expected = if fields.starts_with("Host") { &[400, 404][..] } else { &[400] };
         assert_eq!(seen, expected, "{fields:?}");
     }
 }
 
-/// A bare LF may end a line (RFC 9112, section 2.2); what it ends is one request, also for who does not take it for an end.
+/// A bare LF may end a line (RFC 9112, section 2.2). The request stays one request for a server
+/// that does not accept it.
 #[test]
 fn a_bare_newline_makes_no_second_request() {
     let (_tree, served) = served();
@@ -166,7 +168,7 @@ fn a_bare_newline_makes_no_second_request() {
 }
 
 #[test]
-fn targets_that_are_none_are_refused() {
+fn malformed_targets_are_refused() {
     let (_tree, served) = served();
     for target in [
         "first",

@@ -1,4 +1,5 @@
-//! Nothing beside the root is served, however a request spells the way there, and whatever somebody swaps meanwhile.
+//! Path traversal: no file outside the root is served, in any spelling of the path, and while files
+//! are swapped.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::support::{Response, Served, Tree, io, meanwhile, models, request};
+use crate::support::{Response, TestServer, Tree, io, meanwhile, models, request};
 
 const SECRET: &str = "the outside";
 
@@ -29,7 +30,7 @@ fn tells_nothing(response: &Response, context: &str) {
     );
 }
 
-/// All ways of writing a part of the way up that a server has ever taken for one.
+/// All spellings of a parent directory that any server has ever accepted.
 const UPS: [&str; 19] = [
     "..",
     "%2e%2e",
@@ -56,7 +57,7 @@ const UPS: [&str; 19] = [
 fn no_spelling_leads_up() {
     let tree = tree();
     for policy in ["within", "follow"] {
-        let served = Served::site(
+        let served = TestServer::site(
             &tree,
             &format!("symlinks = '{policy}'\nlisting = true\nprecompressed = true\ndotfiles = true"),
         );
@@ -83,9 +84,9 @@ fn no_spelling_leads_up() {
 }
 
 #[test]
-fn what_is_no_name_of_a_file_is_refused() {
+fn impossible_file_names_are_refused() {
     let tree = tree();
-    let served = Served::site(&tree, "symlinks = 'follow'\nlisting = true");
+    let served = TestServer::site(&tree, "symlinks = 'follow'\nlisting = true");
     let absolute = tree.at("../secret").canonicalize().unwrap().display().to_string();
     let long = "x".repeat(256);
     for (target, status) in [
@@ -125,9 +126,9 @@ fn what_is_no_name_of_a_file_is_refused() {
     }
 }
 
-/// The same file under each spelling of its own name: decoded once, and no more.
+/// The same file under each spelling of its name: decoded exactly once.
 #[test]
-fn odd_names_can_be_asked_for() {
+fn unusual_names_can_be_requested() {
     let names = [
         "a b",
         "100%",
@@ -148,7 +149,7 @@ fn odd_names_can_be_asked_for() {
     ];
     let tree = Tree::new(&[]);
     names.iter().for_each(|name| tree.write(name, name.as_bytes()));
-    let served = Served::site(&tree, "listing = true\ndotfiles = true");
+    let served = TestServer::site(&tree, "listing = true\ndotfiles = true");
     for name in names {
         let encoded: String = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
         served.get(&format!("/{encoded}")).is(200, name.as_bytes());
@@ -163,7 +164,8 @@ fn odd_names_can_be_asked_for() {
     }
 }
 
-/// A link at each place of a path, at the index, at a sibling, at pages of the configuration.
+/// A symbolic link at each position of a path, at the index, at a sibling, and at pages of the
+/// configuration.
 #[test]
 fn no_link_leads_out() {
     let tree = tree();
@@ -187,7 +189,7 @@ fn no_link_leads_out() {
     tree.link("../secret", "404.html");
     for model in models() {
         let site = "listing = true\nprecompressed = true\nfallback = '/404.html'\nerror-pages = { 4xx = '/404.html' }\nmaintenance = { page = '/404.html' }";
-        let served = Served::new(&tree, &io(model), site);
+        let served = TestServer::new(&tree, &io(model), site);
         let mut client = served.connect();
         for target in [
             "/first/inside.html",
@@ -217,7 +219,7 @@ fn no_link_leads_out() {
     }
 }
 
-/// That a link leads out of the root is nobody's business, nor what is there.
+/// A listing discloses neither that a link leads out of the root nor its target.
 #[test]
 fn a_listing_does_not_show_where_links_lead_out() {
     let tree = tree();
@@ -226,7 +228,7 @@ fn a_listing_does_not_show_where_links_lead_out() {
     tree.link("a", "leads-in");
     tree.link("../..", "leads-up");
     tree.link("missing", "broken");
-    let served = Served::site(&tree, "listing = true");
+    let served = TestServer::site(&tree, "listing = true");
     for accept in ["text/html", "application/json"] {
         let text = String::from_utf8(served.get_with("/", "Accept", accept).body).unwrap();
         assert!(text.contains("leads-in") && text.contains("inside.html"));
@@ -234,18 +236,18 @@ fn a_listing_does_not_show_where_links_lead_out() {
             assert!(!text.contains(word), "{word}: {text}");
         }
     }
-    let never = Served::site(&tree, "listing = true\nsymlinks = 'never'");
+    let never = TestServer::site(&tree, "listing = true\nsymlinks = 'never'");
     assert!(!never.get("/").text().contains("leads"));
 }
 
-/// Exchanges two names again and again while `act` runs; how often.
+/// Exchanges two names repeatedly while `act` runs. Returns the result and the number of exchanges.
 fn swap_while<T>(a: &Path, b: &Path, act: impl FnOnce() -> T) -> (T, usize) {
     meanwhile(|_| renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap(), act)
 }
 
-/// Between a check and the open there would be a moment; there is no check but the open.
+/// A check before the open would leave a race; the open itself is the check.
 #[test]
-fn no_swap_lets_anything_out() {
+fn swaps_disclose_no_file() {
     let tree = tree();
     tree.write("../out/inside.html", SECRET.as_bytes());
     tree.write("../out/index.html", SECRET.as_bytes());
@@ -261,7 +263,7 @@ fn no_swap_lets_anything_out() {
     tree.link("../../out/inside.html", "../links/gz");
     let swaps = [("real", "../links/dir"), ("file", "file-link"), ("packed.html.gz", "../links/gz")];
     for model in models() {
-        let served = Served::new(
+        let served = TestServer::new(
             &tree,
             &format!("{}cache = {{ age-ms = 1 }}\n", io(model)),
             "listing = true\nprecompressed = true",
@@ -279,14 +281,14 @@ fn no_swap_lets_anything_out() {
     }
 }
 
-/// How many responses had a file, and how many none.
-fn ask_while_swapped(served: &Served) -> (u32, u32) {
+/// Returns the number of responses with the file, and of those without.
+fn ask_while_swapped(served: &TestServer) -> (u32, u32) {
     let mut client = served.connect();
     let (start, mut seen, mut refused) = (Instant::now(), 0, 0);
     while start.elapsed() < Duration::from_millis(150) || seen == 0 {
         for target in ["/real/inside.html", "/real/", "/file", "/packed.html", "/"] {
             client.send(request("GET", target, &[("Accept-Encoding", "gzip")]));
-            // A file that is renamed while it is sent is one that has changed.
+            // A file that is renamed while it is sent counts as changed.
             let Ok(response) = client.try_receive() else {
                 client = served.connect();
                 refused += 1;

@@ -1,11 +1,11 @@
 //! Media types and charsets.
 
-use crate::support::{Served, Tree};
+use crate::support::{TestServer, Tree};
 
 fn types(site: &str, expected: &[(&str, &str)]) {
     let tree = Tree::new(&[]);
     expected.iter().for_each(|(name, _)| tree.write(name, b"x"));
-    let served = Served::site(&tree, site);
+    let served = TestServer::site(&tree, site);
     let mut client = served.connect();
     for (name, expected) in expected {
         assert_eq!(client.get(&format!("/{name}")).field("content-type"), Some(*expected), "{name}");
@@ -40,7 +40,7 @@ fn a_type_follows_from_the_name() {
 }
 
 #[test]
-fn a_site_may_say_otherwise() {
+fn a_site_can_override_types() {
     types(
         "charset = 'iso-8859-1'\ntypes = { md = 'text/x-markdown', unknown = 'text/plain; charset=utf-16' }",
         &[

@@ -1,11 +1,11 @@
-//! Basic authentication: who gets in, and where one need not.
+//! Basic authentication: valid and invalid credentials, and the paths that need none.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::support::{Lines, Served, Tree, config};
+use crate::support::{MemoryLog, TestServer, Tree, config};
 
-/// Of `secret`, at the least cost there is.
+/// Returns a bcrypt hash of `password` at the lowest cost.
 fn hash(password: &str) -> String {
     bcrypt::hash_with_salt(password, 4, *b"0123456789abcdef").unwrap().to_string()
 }
@@ -26,9 +26,9 @@ fn auth() -> String {
 }
 
 #[test]
-fn who_knows_the_password_gets_in() {
+fn valid_credentials_are_accepted() {
     let tree = tree();
-    let served = Served::site(&tree, &auth());
+    let served = TestServer::site(&tree, &auth());
     let mut client = served.connect();
     for (authorization, status) in [
         (basic("anna", "secret"), 200),
@@ -62,19 +62,20 @@ fn who_knows_the_password_gets_in() {
     assert_eq!(client.ask("GET", "/a", &twice).status, 401);
 }
 
-/// bcrypt looks at 72 bytes: what is longer must not get in because it begins alike.
+/// bcrypt uses only 72 bytes: a longer password must not match by its beginning.
 #[test]
 fn a_password_is_compared_to_its_end() {
     let tree = tree();
     let (full, long) = ("x".repeat(72), "x".repeat(73));
-    let served = Served::site(&tree, &format!("auth = {{ users = {{ anna = '{}' }} }}", hash(&full)));
+    let served = TestServer::site(&tree, &format!("auth = {{ users = {{ anna = '{}' }} }}", hash(&full)));
     assert_eq!(served.get_with("/a", "Authorization", &basic("anna", &full)).status, 200);
     assert_eq!(served.get_with("/a", "Authorization", &basic("anna", &long)).status, 401);
 }
 
-/// What can be asked for, with and without a password, at a site that wants one and at one that does not.
+/// The paths that are accessible with and without a password, at a site that requires one and one
+/// that does not.
 #[test]
-fn only_the_health_check_and_what_tells_nothing_are_open() {
+fn only_the_health_check_and_options_are_public() {
     let tree = tree();
     for (default_auth, host_auth) in [(true, false), (false, true), (true, true)] {
         let mut all = config(
@@ -86,7 +87,7 @@ fn only_the_health_check_and_what_tells_nothing_are_open() {
         host.names = vec!["b.example".to_owned()];
         host.root = tree.at("../open");
         all.host.push(host);
-        let served = Served::start(&all);
+        let served = TestServer::start(&all);
         let right = basic("anna", "secret");
         for (host, target, closed) in [
             ("a.example", "/a", default_auth),
@@ -109,7 +110,7 @@ fn only_the_health_check_and_what_tells_nothing_are_open() {
             }
             assert_eq!(served.ask("OPTIONS", target, &[("Host", host)]).status, 204);
         }
-        // A target that names the other site is for that one, whatever the header says.
+        // A target that names the other site selects that site, whatever the header says.
         let crossed = served.ask("GET", "http://b.example/metrics", &[("Host", "c.example")]);
         assert_eq!(crossed.status == 401, default_auth);
     }
@@ -118,11 +119,11 @@ fn only_the_health_check_and_what_tells_nothing_are_open() {
 #[test]
 fn the_log_has_the_user_and_never_the_password() {
     let tree = tree();
-    let lines = Lines::default();
+    let lines = MemoryLog::default();
     let all = config(&tree, "access-log = { format = 'json' }\n", &auth());
-    let served = Served::with(
+    let served = TestServer::with(
         &all,
-        fathom_serve::server::Outfit { stream: Some(Box::new(lines.clone())), ..Default::default() },
+        fathom_serve::server::StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() },
     );
     served.get_with("/a", "Authorization", &basic("anna", "secret")).is(200, b"private");
     served.get_with("/a", "Authorization", &basic("anna", "wrong-one"));

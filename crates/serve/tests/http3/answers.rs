@@ -1,4 +1,4 @@
-//! Responses: the same as over the other versions.
+//! Responses are the same as over the other HTTP versions.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,9 +10,9 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::client::run;
 use crate::support::{DATE, LONG, Tree, eventually, noise, prose, request};
-use crate::{Dial, Site};
+use crate::{Connector, Http3Site};
 
-fn site() -> Site {
+fn site() -> Http3Site {
     let tree = Tree::new(&[
         ("a.txt", b"0123456789"),
         ("page.html", &prose(20_000)),
@@ -21,22 +21,22 @@ fn site() -> Site {
         ("secret/c", b"cc"),
         ("kept/d", b"dd"),
     ]);
-    Site::new(
+    Http3Site::new(
         tree,
         "limits.body-bytes = 100\n",
         "listing = true\narchives = ['tar.zst']\ndeny = ['/secret/**']\ncompress = { codings = ['gzip'] }\n",
     )
 }
 
-/// Status, headers and length of body that a request has to get.
-type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a [(&'a str, &'a str)], Option<&'a [u8]>);
+/// Method, path and headers of a request; status, headers and body of the expected response.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a [(&'a str, &'a str)], Option<&'a [u8]>);
 
 #[test]
 fn requests_are_answered_as_over_the_other_versions() {
     let site = site();
     let mut client = site.connect();
     let large = noise(3_000_000, 1);
-    let rows: &[Row<'_>] = &[
+    let rows: &[Case<'_>] = &[
         (
             "GET",
             "/a.txt",
@@ -109,8 +109,8 @@ fn requests_are_counted_and_logged_with_their_version() {
     assert!(log.starts_with("127.0.0.1 "), "{log}");
 }
 
-/// The head of the response to a request over TLS on TCP.
-fn over_tcp(site: &Site, path: &str) -> String {
+/// Returns the response to a request over TLS on TCP, in lower case.
+fn over_tcp(site: &Http3Site, path: &str) -> String {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let tls = builder.with_root_certificates(site.authority.trust()).with_no_client_auth();
@@ -125,9 +125,9 @@ fn over_tcp(site: &Site, path: &str) -> String {
 }
 
 #[test]
-fn responses_over_tcp_tell_where_it_is() {
+fn responses_over_tcp_advertise_http3() {
     let tree = Tree::new(&[("a", b"aa"), ("kept/d", b"dd")]);
-    let site = Site::new(tree, "", "headers = [{ path = '/kept/**', set = { Alt-Svc = 'clear' } }]\n");
+    let site = Http3Site::new(tree, "", "headers = [{ path = '/kept/**', set = { Alt-Svc = 'clear' } }]\n");
     let port = site.served.address().rsplit(':').next().unwrap().to_owned();
     let answer = over_tcp(&site, "/a");
     assert!(answer.contains(&format!("\r\nalt-svc: h3=\":{port}\"; ma=86400\r\n")), "{answer}");
@@ -138,7 +138,7 @@ fn responses_over_tcp_tell_where_it_is() {
 #[test]
 fn rates_are_those_of_the_address() {
     let tree = Tree::new(&[("a", b"aa")]);
-    let site = Site::new(tree, "limits = { requests-per-s = 0.001, burst = 3 }\n", "");
+    let site = Http3Site::new(tree, "limits = { requests-per-s = 0.001, burst = 3 }\n", "");
     let mut client = site.connect();
     let statuses: Vec<_> = (0..4).map(|_| run(client.get("/a")).status.as_u16()).collect();
     assert_eq!(statuses, [200, 200, 200, 429]);
@@ -148,18 +148,19 @@ fn rates_are_those_of_the_address() {
 #[test]
 fn clients_certificates_are_asked_for_as_over_tcp() {
     let tree = Tree::new(&[("a", b"aa")]);
-    let site = Site::with(tree, "", "", |config, authority| {
+    let site = Http3Site::with(tree, "", "", |config, authority| {
         let path = config.tls.as_ref().unwrap().certificate.as_ref().unwrap().with_file_name("ca.pem");
         std::fs::write(&path, authority.pem()).unwrap();
         config.tls.as_mut().unwrap().client_ca = Some(path);
     });
-    let mut with = Dial::new(&site.authority);
+    let mut with = Connector::new(&site.authority);
     with.identity = Some(site.authority.identity("ann"));
     assert_eq!(run(run(with.connect(site.served.address())).unwrap().get("/a")).body, b"aa");
     let without = run(async {
-        let quic = site.dial().quic(site.served.address()).await;
+        let quic = site.connector().quic(site.served.address()).await;
         match quic {
-            // In TLS 1.3 the client may be told after its own half of the handshake.
+            // In TLS 1.3 the client may complete its half of the handshake before it receives the
+            // alert.
             Ok(quic) => quic.connection.closed().await.to_string(),
             Err(error) => error.to_string(),
         }

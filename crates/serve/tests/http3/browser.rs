@@ -1,5 +1,4 @@
-//! A browser, headless Chromium, which `tools/setup-test.sh` installs: the implementation that most
-//! clients have.
+//! A headless Chromium, the most widely used implementation, which `tools/setup-test.sh` installs.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use rcgen::PublicKeyData;
 use ring::digest::{SHA256, digest};
 
-use crate::Site;
+use crate::Http3Site;
 use crate::support::{LONG, Tree};
 
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -35,7 +34,7 @@ fn a_browser_gets_pages_over_it() {
     let page = b"<!doctype html><title>t</title><body><script src=s.js></script>".as_slice();
     let tree = Tree::new(&[("index.html", page), ("s.js", script)]);
     let mut known = String::new();
-    let site = Site::with(tree, "", "", |config, _| {
+    let site = Http3Site::with(tree, "", "", |config, _| {
         let key = config.tls.as_ref().unwrap().key.as_ref().unwrap();
         let key = rcgen::KeyPair::from_pem(&std::fs::read_to_string(key).unwrap()).unwrap();
         known = BASE64_STANDARD.encode(digest(&SHA256, &key.subject_public_key_info()));

@@ -1,12 +1,11 @@
-//! A client of HTTP/3, made of the libraries' own; and one of QUIC alone, for what they would not
-//! send.
+//! An HTTP/3 client of the same libraries, and a QUIC client for bytes that those would not send.
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes, BytesMut};
-use fathom_serve::config::Tls;
+use fathom_serve::config::TlsConfig;
 use h3::client::SendRequest;
 use h3::error::{ConnectionError, StreamError};
 use http::{HeaderMap, Request, StatusCode};
@@ -22,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, Tree};
 
-/// Runs `future`, beside a thread that serves sockets and timers of all tests.
+/// Runs `future`, beside a thread that drives the sockets and timers of all tests.
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
     static RUNTIME: OnceLock<Handle> = OnceLock::new();
     let handle = RUNTIME.get_or_init(|| {
@@ -34,7 +33,7 @@ pub(crate) fn run<F: Future>(future: F) -> F::Output {
     handle.block_on(async { timeout(LONG, future).await.expect("it takes too long") })
 }
 
-/// An authority, and what it has signed.
+/// A certificate authority.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -46,16 +45,20 @@ impl Authority {
         Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
     }
 
-    /// Writes a certificate of `name` and its key beside what `tree` serves.
-    pub(crate) fn certify(&self, tree: &Tree, name: &str) -> (Tls, KeyPair) {
+    /// Writes a certificate for `name` and its key beside the served directory.
+    pub(crate) fn certify(&self, tree: &Tree, name: &str) -> (TlsConfig, KeyPair) {
         let (certificate, key) = self.sign(name);
         tree.write("../cert.pem", certificate.pem().as_bytes());
         tree.write("../key.pem", key.serialize_pem().as_bytes());
         let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(tree.at("../key.pem"), owner).unwrap();
         let path = |name: &str| Some(tree.at(name));
-        let tls =
-            Tls { certificate: path("../cert.pem"), key: path("../key.pem"), http3: true, ..Tls::default() };
+        let tls = TlsConfig {
+            certificate: path("../cert.pem"),
+            key: path("../key.pem"),
+            http3: true,
+            ..TlsConfig::default()
+        };
         (tls, key)
     }
 
@@ -66,18 +69,18 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    /// The authority itself, for clients' certificates.
+    /// Returns the authority's certificate, for the verification of clients.
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A client's certificate and key.
+    /// Issues a client certificate with its key.
     pub(crate) fn identity(&self, name: &str) -> Identity {
         let (certificate, key) = self.sign(name);
         (certificate.der().clone(), PrivateKeyDer::try_from(key.serialize_der()).unwrap())
     }
 
-    /// The roots of a client that trusts it.
+    /// Returns the root store of a client that trusts the authority.
     pub(crate) fn trust(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).unwrap();
@@ -87,15 +90,15 @@ impl Authority {
 
 pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
-/// How a client connects.
-pub(crate) struct Dial {
+/// The parameters of a client's connection.
+pub(crate) struct Connector {
     pub(crate) roots: RootCertStore,
     pub(crate) name: &'static str,
     pub(crate) identity: Option<Identity>,
     pub(crate) transport: TransportConfig,
 }
 
-impl Dial {
+impl Connector {
     pub(crate) fn new(authority: &Authority) -> Self {
         Self {
             roots: authority.trust(),
@@ -105,7 +108,7 @@ impl Dial {
         }
     }
 
-    /// Its streams may get so many bytes before they are read.
+    /// Limits the unread bytes of each stream.
     pub(crate) fn window(mut self, bytes: u32) -> Self {
         self.transport.stream_receive_window(bytes.into());
         self
@@ -125,7 +128,7 @@ impl Dial {
         config
     }
 
-    /// Makes a connection without HTTP on it.
+    /// Opens a QUIC connection without HTTP.
     pub(crate) async fn quic(self, address: &str) -> Result<Quic, quinn::ConnectionError> {
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let (name, address) = (self.name, address.parse::<SocketAddr>().unwrap());
@@ -133,7 +136,7 @@ impl Dial {
         Ok(Quic { connection, _endpoint: endpoint })
     }
 
-    /// Begins a handshake, which goes on as long as the value is there.
+    /// Starts a handshake, which continues until the value is dropped.
     pub(crate) fn start(self, address: &str) -> impl Sized {
         run(async {
             let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -152,17 +155,17 @@ impl Dial {
     }
 }
 
-/// A connection of QUIC.
+/// A QUIC connection.
 pub(crate) struct Quic {
     pub(crate) connection: quinn::Connection,
     _endpoint: Endpoint,
 }
 
-/// A connection of HTTP/3.
+/// An HTTP/3 connection.
 pub(crate) struct Client {
     pub(crate) quic: Quic,
     pub(crate) requests: SendRequest<h3_quinn::OpenStreams, Bytes>,
-    /// Ends with the connection.
+    /// The task that drives the connection; it ends with the connection.
     pub(crate) driver: JoinHandle<ConnectionError>,
 }
 

@@ -1,5 +1,5 @@
-//! Bytes that no client of HTTP/3 would send: the server ends a stream or a connection for them, and
-//! serves the others.
+//! Bytes that no HTTP/3 client would send: the server closes the stream or the connection, and
+//! serves others.
 
 use std::net::UdpSocket;
 
@@ -7,15 +7,15 @@ use quinn::VarInt;
 
 use crate::client::{Client, Quic, run};
 use crate::support::{LONG, Tree, noise};
-use crate::{Dial, Site};
+use crate::{Connector, Http3Site};
 
-fn site() -> Site {
-    Site::new(Tree::new(&[("a", b"aa")]), "", "")
+fn site() -> Http3Site {
+    Http3Site::new(Tree::new(&[("a", b"aa")]), "", "")
 }
 
-impl Site {
+impl Http3Site {
     async fn quic(&self) -> Quic {
-        self.dial().quic(self.served.address()).await.unwrap()
+        self.connector().quic(self.served.address()).await.unwrap()
     }
 
     #[track_caller]
@@ -24,7 +24,7 @@ impl Site {
     }
 }
 
-/// An integer of QUIC (RFC 9000, section 16) in its widest form.
+/// Encodes an integer of QUIC (RFC 9000, section 16) in its longest form.
 fn integer(value: u64) -> [u8; 8] {
     (value | 0b11 << 62).to_be_bytes()
 }
@@ -33,38 +33,38 @@ fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
     [&integer(kind)[..], &integer(payload.len() as u64), payload].concat()
 }
 
-/// How a client sends bytes.
+/// The kind of stream for sent bytes.
 #[derive(Clone, Copy, Debug)]
-enum On {
-    /// A stream of a request.
+enum StreamKind {
+    /// A request stream.
     Request,
-    /// A stream in one direction, after the type of a control stream and its settings.
+    /// A unidirectional stream, after the type of a control stream and empty settings.
     Control,
-    /// A stream in one direction.
+    /// A unidirectional stream.
     Raw,
 }
 
-/// Sends `bytes`, on a connection of their own.
-async fn send(site: &Site, on: On, bytes: &[u8], ends: bool) -> Quic {
+/// Sends `bytes` on a new connection.
+async fn send(site: &Http3Site, on: StreamKind, bytes: &[u8], ends: bool) -> Quic {
     let quic = site.quic().await;
     let mut send = match on {
-        On::Request => quic.connection.open_bi().await.unwrap().0,
-        On::Control | On::Raw => quic.connection.open_uni().await.unwrap(),
+        StreamKind::Request => quic.connection.open_bi().await.unwrap().0,
+        StreamKind::Control | StreamKind::Raw => quic.connection.open_uni().await.unwrap(),
     };
     let head = match on {
-        On::Control => [&[0][..], &frame(4, b"")].concat(),
-        On::Request | On::Raw => Vec::new(),
+        StreamKind::Control => [&[0][..], &frame(4, b"")].concat(),
+        StreamKind::Request | StreamKind::Raw => Vec::new(),
     };
-    // The server may have seen enough before all of it is written.
+    // The server may close the stream before all bytes are written.
     let _sent = send.write_all(&[&head, bytes].concat()).await;
     if !ends {
-        // Dropped, it would end.
+        // Dropping the stream would finish it.
         std::mem::forget(send);
     }
     quic
 }
 
-/// The code with which the server closes the connection.
+/// Returns the error code with which the server closes the connection.
 async fn code(quic: &Quic) -> u64 {
     match quic.connection.closed().await {
         quinn::ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
@@ -72,7 +72,7 @@ async fn code(quic: &Quic) -> u64 {
     }
 }
 
-/// Whether another request is answered on the connection.
+/// Returns whether another request on the connection is answered.
 async fn is_served(quic: &Quic) -> bool {
     let answer = async {
         let (mut send, mut receive) = quic.connection.open_bi().await.ok()?;
@@ -83,7 +83,7 @@ async fn is_served(quic: &Quic) -> bool {
     answer.await.is_some_and(|answer| answer.ends_with(b"aa"))
 }
 
-/// A request for the file.
+/// Encodes a request for the file.
 fn request() -> Vec<u8> {
     // Static fields :method GET, :scheme https and :path, and a literal :authority (RFC 9204).
     frame(1, b"\0\0\xd1\xd7\x51\x02/a\x50\x09localhost")
@@ -93,39 +93,41 @@ fn request() -> Vec<u8> {
 fn malformed_frames_end_the_connection_with_their_code() {
     let site = site();
     let settings = frame(4, b"");
-    let cases: &[(On, Vec<u8>, bool, Option<u64>)] = &[
-        (On::Request, request(), true, None),
-        // Unknown frames are skipped, also before the headers.
-        (On::Request, [frame(0x21, b"grease"), request()].concat(), true, None),
-        // Neither DATA nor settings come first: H3_FRAME_UNEXPECTED.
-        (On::Request, frame(0, b"x"), true, Some(0x105)),
-        (On::Request, settings.clone(), true, Some(0x105)),
-        (On::Request, frame(5, b"\0x"), true, Some(0x105)),
+    let cases: &[(StreamKind, Vec<u8>, bool, Option<u64>)] = &[
+        (StreamKind::Request, request(), true, None),
+        // Unknown frames are skipped, even before the headers.
+        (StreamKind::Request, [frame(0x21, b"grease"), request()].concat(), true, None),
+        // A request stream cannot begin with DATA or SETTINGS: H3_FRAME_UNEXPECTED.
+        (StreamKind::Request, frame(0, b"x"), true, Some(0x105)),
+        (StreamKind::Request, settings.clone(), true, Some(0x105)),
+        (StreamKind::Request, frame(5, b"\0x"), true, Some(0x105)),
         // Frames of HTTP/2.
-        (On::Request, frame(2, b"12345"), true, Some(0x105)),
-        (On::Request, frame(9, b""), true, Some(0x105)),
-        // H3_FRAME_ERROR: half a frame.
-        (On::Request, b"\x01\x40".to_vec(), true, Some(0x106)),
-        // QPACK_DECOMPRESSION_FAILED: an index of no table, a table that there is none of, half a field.
-        (On::Request, frame(1, b"\0\0\xff\xff\x7f"), true, Some(0x200)),
-        (On::Request, frame(1, b"\0\0\x80"), true, Some(0x200)),
-        (On::Request, frame(1, b"\0\0\x51\x7f"), true, Some(0x200)),
-        (On::Request, frame(1, b""), true, Some(0x200)),
-        // Malformed requests end their stream alone.
-        (On::Request, frame(1, b"\0\0"), true, None),
-        (On::Request, frame(1, b"\0\0\xd1\xd7\xc1"), true, None),
-        (On::Request, frame(1, b"\0\0\xd1\xd7\x51\x02/a\x50\x09localhost\x23Abc\x01x"), true, None),
-        (On::Request, b"".to_vec(), true, None),
-        // A control stream that ends, or has a second SETTINGS, a DATA frame, a setting of HTTP/2.
-        (On::Control, b"".to_vec(), true, Some(0x104)),
-        (On::Control, settings.clone(), false, Some(0x105)),
-        (On::Control, frame(0, b"x"), false, Some(0x105)),
-        (On::Raw, [&[0][..], &frame(4, b"\x02\x00")].concat(), false, Some(0x109)),
-        (On::Raw, [&[0][..], &frame(7, b"\0")].concat(), false, Some(0x10a)),
-        // Streams of unknown types are nothing; neither are they when they end early.
-        (On::Raw, noise(100, 3), true, None),
-        (On::Raw, b"\x40".to_vec(), true, None),
-        (On::Raw, b"\x02\xff\xff\xff\xff".to_vec(), false, None),
+        (StreamKind::Request, frame(2, b"12345"), true, Some(0x105)),
+        (StreamKind::Request, frame(9, b""), true, Some(0x105)),
+        // H3_FRAME_ERROR: an incomplete frame.
+        (StreamKind::Request, b"\x01\x40".to_vec(), true, Some(0x106)),
+        // QPACK_DECOMPRESSION_FAILED: an invalid index, an empty dynamic table, an incomplete
+        // field.
+        (StreamKind::Request, frame(1, b"\0\0\xff\xff\x7f"), true, Some(0x200)),
+        (StreamKind::Request, frame(1, b"\0\0\x80"), true, Some(0x200)),
+        (StreamKind::Request, frame(1, b"\0\0\x51\x7f"), true, Some(0x200)),
+        (StreamKind::Request, frame(1, b""), true, Some(0x200)),
+        // Malformed requests reset only their stream.
+        (StreamKind::Request, frame(1, b"\0\0"), true, None),
+        (StreamKind::Request, frame(1, b"\0\0\xd1\xd7\xc1"), true, None),
+        (StreamKind::Request, frame(1, b"\0\0\xd1\xd7\x51\x02/a\x50\x09localhost\x23Abc\x01x"), true, None),
+        (StreamKind::Request, b"".to_vec(), true, None),
+        // A control stream that ends, or has a second SETTINGS, a DATA frame, or a setting of
+        // HTTP/2.
+        (StreamKind::Control, b"".to_vec(), true, Some(0x104)),
+        (StreamKind::Control, settings.clone(), false, Some(0x105)),
+        (StreamKind::Control, frame(0, b"x"), false, Some(0x105)),
+        (StreamKind::Raw, [&[0][..], &frame(4, b"\x02\x00")].concat(), false, Some(0x109)),
+        (StreamKind::Raw, [&[0][..], &frame(7, b"\0")].concat(), false, Some(0x10a)),
+        // Streams of unknown types are ignored, and so are streams that end before their type.
+        (StreamKind::Raw, noise(100, 3), true, None),
+        (StreamKind::Raw, b"\x40".to_vec(), true, None),
+        (StreamKind::Raw, b"\x02\xff\xff\xff\xff".to_vec(), false, None),
     ];
     for (on, bytes, ends, expected) in cases {
         let quic = run(send(&site, *on, bytes, *ends));
@@ -142,20 +144,20 @@ fn noise_is_refused_and_others_are_served() {
     let site = site();
     for seed in 0..120 {
         let bytes = noise(1 + seed as usize * 7 % 600, seed + 100);
-        let on = [On::Request, On::Control, On::Raw][seed as usize % 3];
+        let on = [StreamKind::Request, StreamKind::Control, StreamKind::Raw][seed as usize % 3];
         let first = run(send(&site, on, &bytes, seed % 2 == 0));
-        // As headers, whose frame is right.
+        // The noise as the payload of a valid HEADERS frame.
         let fields = [b"\0\0", &bytes[..]].concat();
-        let second = run(send(&site, On::Request, &frame(1, &fields), true));
-        // The answer says that the server has seen them.
+        let second = run(send(&site, StreamKind::Request, &frame(1, &fields), true));
+        // The response proves that the server has processed the bytes.
         run(async { (is_served(&first).await, is_served(&second).await) });
     }
     site.still_serves();
 }
 
-/// A frame says that it is long, and is sent: the server does not collect it.
+/// A frame announces a huge length, and the payload is sent: the server does not buffer it.
 #[test]
-fn a_frame_that_is_too_long_is_not_collected() {
+fn a_frame_that_is_too_long_is_not_buffered() {
     let site = site();
     let filler = vec![0; 4 << 20];
     for kind in [1, 0x21] {
@@ -167,7 +169,7 @@ fn a_frame_that_is_too_long_is_not_collected() {
         });
         assert_eq!(stopped, quinn::WriteError::Stopped(VarInt::from_u32(0x107)), "type {kind}");
     }
-    // On a control stream it is the connection's end.
+    // On a control stream it closes the connection.
     let lost = run(async {
         let quic = site.quic().await;
         let mut send = quic.connection.open_uni().await.unwrap();
@@ -179,9 +181,9 @@ fn a_frame_that_is_too_long_is_not_collected() {
     site.still_serves();
 }
 
-/// So are frames that come in many small pieces, each of which would keep a packet.
+/// A frame in many small pieces, each of which would hold a packet, is not buffered either.
 #[test]
-fn a_frame_in_many_pieces_is_not_collected() {
+fn a_frame_in_many_pieces_is_not_buffered() {
     let site = site();
     let stopped = run(async {
         let quic = site.quic().await;
@@ -191,7 +193,7 @@ fn a_frame_in_many_pieces_is_not_collected() {
             if let Err(error) = send.write_all(b"x").await {
                 return error;
             }
-            // As a packet of its own.
+            // Send each piece as a packet of its own.
             while quic.connection.stats().frame_tx.stream == 0 {
                 tokio::task::yield_now().await;
             }
@@ -213,7 +215,7 @@ fn headers_that_are_too_long_are_answered_431() {
         http::Request::get("https://localhost/a").header("x-a", &long[..16 << 10]).body(()).unwrap(),
     ));
     assert!(answer.is_err(), "the limit is among the settings");
-    // Without regard to that: the name is repeated until it is too long.
+    // A client that ignores the limit: the name is repeated until the headers are too long.
     let fields = [&b"\0\0\xd1\xd7\x51\x02/a\x50\x09localhost"[..], &b"\xd9".repeat(2000)].concat();
     let (head, metrics) = run(async {
         let quic = site.quic().await;
@@ -223,22 +225,23 @@ fn headers_that_are_too_long_are_answered_431() {
         let head = receive.read_to_end(1 << 20).await.unwrap();
         (head, site.connect_async().await.get("/metrics").await)
     });
-    // As a literal: Huffman's code of 431 in the value of :status.
+    // The status 431 is Huffman-coded in the literal of :status, so check only that a response
+    // came.
     assert!(!head.is_empty());
     let metrics = String::from_utf8(metrics.body).unwrap();
     assert!(metrics.contains("status=\"431\"} 1\n"), "{metrics}");
     assert!(site.lines.text().is_empty() || site.lines.text().contains(" 431 "));
 }
 
-impl Site {
+impl Http3Site {
     async fn connect_async(&self) -> Client {
-        self.dial().connect(self.served.address()).await.unwrap()
+        self.connector().connect(self.served.address()).await.unwrap()
     }
 }
 
-/// Streams that end before they are requests leave nothing that keeps the server from its end.
+/// Streams that are reset before their request is complete do not delay the stop of the server.
 #[test]
-fn streams_that_are_given_up_leave_nothing() {
+fn reset_streams_leave_nothing() {
     let site = site();
     run(async {
         let quic = site.quic().await;
@@ -254,18 +257,18 @@ fn streams_that_are_given_up_leave_nothing() {
     assert!(site.served.drain(LONG));
 }
 
-/// The first packets of clients that never go on: from some number on they are told to prove their
-/// address, which costs the server nothing.
+/// First packets of clients that never continue: from some number on the server answers with a
+/// Retry, which costs it no state.
 #[test]
 fn with_many_handshakes_under_way_addresses_are_proven() {
-    let site = Site::new(Tree::new(&[("a", b"aa")]), "limits = { header-timeout-ms = 3600000 }\n", "");
+    let site = Http3Site::new(Tree::new(&[("a", b"aa")]), "limits = { header-timeout-ms = 3600000 }\n", "");
     let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
     relay.set_read_timeout(Some(LONG)).unwrap();
-    let (address, dial) = (relay.local_addr().unwrap().to_string(), || Dial::new(&site.authority));
+    let (address, connector) = (relay.local_addr().unwrap().to_string(), || Connector::new(&site.authority));
     let (mut sent_back, mut clients) = (Vec::new(), Vec::new());
     for _ in 0..40 {
-        // Its first packet, and no more.
-        let connecting = dial().start(&address);
+        // Forward only the first packet.
+        let connecting = connector().start(&address);
         let mut packet = [0; 2048];
         let bytes = loop {
             let (bytes, from) = relay.recv_from(&mut packet).unwrap();
@@ -284,6 +287,6 @@ fn with_many_handshakes_under_way_addresses_are_proven() {
     }
     let expected: Vec<_> = (0..40).map(|at| at >= 32).collect();
     assert_eq!(sent_back, expected);
-    // A client that proves it is served.
+    // A client that proves its address is served.
     site.still_serves();
 }

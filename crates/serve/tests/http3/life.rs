@@ -1,14 +1,14 @@
-//! How connections begin and end: certificates, limits, and servers that change or stop.
+//! The start and end of connections: certificates, limits, and servers that reload or stop.
 
 use h3::error::ConnectionError;
 
 use crate::client::{Authority, finish, run};
 use crate::support::{LONG, Tree, noise};
-use crate::{Dial, Site};
+use crate::{Connector, Http3Site};
 
 #[test]
-fn certificates_are_exchanged_while_connections_go_on() {
-    let mut site = Site::new(Tree::new(&[("a", b"aa")]), "", "");
+fn certificates_are_replaced_while_connections_continue() {
+    let mut site = Http3Site::new(Tree::new(&[("a", b"aa")]), "", "");
     let mut old = site.connect();
     assert_eq!(run(old.get("/a")).body, b"aa");
     let other = Authority::new();
@@ -16,43 +16,45 @@ fn certificates_are_exchanged_while_connections_go_on() {
     let config = site.config.clone();
     assert_eq!(site.served.server().reload(&config).unwrap(), Vec::<String>::new());
     assert_eq!(run(old.get("/a")).body, b"aa");
-    let mut new = run(Dial::new(&other).connect(site.served.address())).unwrap();
+    let mut new = run(Connector::new(&other).connect(site.served.address())).unwrap();
     assert_eq!(run(new.get("/a")).body, b"aa");
-    let error = run(site.dial().quic(site.served.address())).err().unwrap();
+    let error = run(site.connector().quic(site.served.address())).err().unwrap();
     assert!(error.to_string().contains("certificate"), "{error}");
 }
 
 #[test]
 fn names_have_their_certificates() {
     let mut others = None;
-    let site = Site::with(Tree::new(&[("a", b"aa")]), "", "", |config, _| {
+    let site = Http3Site::with(Tree::new(&[("a", b"aa")]), "", "", |config, _| {
         let (tree, authority) = (Tree::new(&[]), Authority::new());
         let (tls, _) = authority.certify(&tree, "other.example");
-        let pair =
-            fathom_serve::config::Pair { certificate: tls.certificate.unwrap(), key: tls.key.unwrap() };
+        let pair = fathom_serve::config::CertificateFiles {
+            certificate: tls.certificate.unwrap(),
+            key: tls.key.unwrap(),
+        };
         config.tls.as_mut().unwrap().more.push(pair);
         others = Some((tree, authority));
     });
     let (_tree, authority) = others.unwrap();
-    let mut dial = Dial::new(&authority);
-    dial.name = "other.example";
-    assert_eq!(run(run(dial.connect(site.served.address())).unwrap().get("/a")).body, b"aa");
+    let mut connector = Connector::new(&authority);
+    connector.name = "other.example";
+    assert_eq!(run(run(connector.connect(site.served.address())).unwrap().get("/a")).body, b"aa");
     assert_eq!(run(site.connect().get("/a")).body, b"aa");
 }
 
 #[test]
-fn a_server_that_ends_sends_what_is_under_way_and_then_leaves() {
+fn a_stopping_server_completes_responses_and_closes_connections() {
     let tree = Tree::new(&[("large", &noise(5_000_000, 1)), ("a", b"aa")]);
-    let site = Site::new(tree, "limits = { idle-timeout-ms = 3600000 }\n", "");
+    let site = Http3Site::new(tree, "limits = { idle-timeout-ms = 3600000 }\n", "");
     let mut idle = site.connect();
     assert_eq!(run(idle.get("/a")).body, b"aa");
-    let mut client = run(site.dial().window(100_000).connect(site.served.address())).unwrap();
+    let mut client = run(site.connector().window(100_000).connect(site.served.address())).unwrap();
     let mut stream = run(client.begin("GET", "/large", &[])).unwrap();
-    // It has begun, and waits for the window.
+    // The response has begun, and waits for the window.
     run(stream.recv_response()).unwrap();
     let served = site.served;
     let draining = std::thread::spawn(move || served.drain(LONG));
-    // An idle connection is told, and closed.
+    // An idle connection receives GOAWAY, and is closed.
     let end = run(&mut idle.driver).unwrap();
     assert!(end.is_h3_no_error(), "{end}");
     let mut bytes = 0;
@@ -66,18 +68,18 @@ fn a_server_that_ends_sends_what_is_under_way_and_then_leaves() {
 }
 
 #[test]
-fn a_server_that_ends_takes_no_more_connections() {
+fn a_stopping_server_accepts_no_connections() {
     let tree = Tree::new(&[("large", &noise(5_000_000, 1)), ("a", b"aa")]);
-    let site = Site::new(tree, "limits = { write-timeout-ms = 3600000 }\n", "");
-    let mut client = run(site.dial().window(1000).connect(site.served.address())).unwrap();
+    let site = Http3Site::new(tree, "limits = { write-timeout-ms = 3600000 }\n", "");
+    let mut client = run(site.connector().window(1000).connect(site.served.address())).unwrap();
     let mut stream = run(client.begin("GET", "/large", &[])).unwrap();
     run(stream.recv_response()).unwrap();
-    let (address, dial) = (site.served.address().to_owned(), site.dial());
+    let (address, connector) = (site.served.address().to_owned(), site.connector());
     let served = site.served;
     let draining = std::thread::spawn(move || served.drain(LONG));
-    // Requests are refused when it has begun to end.
+    // Requests are refused once the stop has begun.
     run(async { while client.ask("GET", "/a", &[]).await.is_ok() {} });
-    let refused = run(dial.quic(&address)).err().unwrap();
+    let refused = run(connector.quic(&address)).err().unwrap();
     assert!(matches!(refused, quinn::ConnectionError::ConnectionClosed(_)), "{refused}");
     drop((stream, client));
     draining.join().unwrap();
@@ -85,24 +87,24 @@ fn a_server_that_ends_takes_no_more_connections() {
 
 #[test]
 fn connections_have_a_limit() {
-    let site = Site::new(Tree::new(&[("a", b"aa")]), "limits = { connections = 2 }\n", "");
+    let site = Http3Site::new(Tree::new(&[("a", b"aa")]), "limits = { connections = 2 }\n", "");
     let (mut first, second) = (site.connect(), site.connect());
-    let refused = run(site.dial().quic(site.served.address())).err().unwrap();
+    let refused = run(site.connector().quic(site.served.address())).err().unwrap();
     assert!(matches!(refused, quinn::ConnectionError::ConnectionClosed(_)), "{refused}");
     second.quic.connection.close(0x100u32.into(), b"");
     run(async {
-        while site.dial().quic(site.served.address()).await.is_err() {
+        while site.connector().quic(site.served.address()).await.is_err() {
             tokio::task::yield_now().await;
         }
     });
     assert_eq!(run(first.get("/a")).body, b"aa");
 }
 
-/// After its last request a connection takes no more, and none is lost: those beyond it are refused
-/// in a way that says that they may be made again.
+/// After its last request a connection accepts no more, and no request is lost: further ones are
+/// refused with a code that allows a retry.
 #[test]
-fn a_connection_has_so_many_requests() {
-    let site = Site::new(Tree::new(&[("a", b"aa")]), "", "");
+fn the_requests_of_a_connection_are_limited() {
+    let site = Http3Site::new(Tree::new(&[("a", b"aa")]), "", "");
     let mut client = site.connect();
     let answered = run(async {
         let mut answered = 0;
@@ -121,9 +123,9 @@ fn many_streams_at_once_have_their_own_bodies() {
     let files: Vec<_> = (0..40).map(|at| (format!("{at}"), noise(100_000 + at, at as u64))).collect();
     let tree = Tree::new(&[]);
     files.iter().for_each(|(name, bytes)| tree.write(name, bytes));
-    let site = Site::new(tree, "", "");
+    let site = Http3Site::new(tree, "", "");
     for window in [2000, 100_000] {
-        let mut client = run(site.dial().window(window).connect(site.served.address())).unwrap();
+        let mut client = run(site.connector().window(window).connect(site.served.address())).unwrap();
         run(async {
             let mut reading = Vec::new();
             for (name, bytes) in files.clone() {

@@ -1,4 +1,4 @@
-//! HTTP/3, as clients have it that keep to it and clients that do not. Built by `make http3-test`.
+//! HTTP/3 with conforming and hostile clients. Built by `make http3-test`.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 #![allow(dead_code, unused_imports, reason = "this binary uses its own part of the support")]
@@ -13,46 +13,47 @@ mod starved;
 mod support;
 
 use fathom_serve::config::Config;
-use fathom_serve::server::Outfit;
+use fathom_serve::server::StartOptions;
 
-use client::{Authority, Client, Dial, run};
-use support::{Lines, Served, Tree, config};
+use client::{Authority, Client, Connector, run};
+use support::{MemoryLog, TestServer, Tree, config};
 
-/// A server of HTTP/3, and who has signed its certificate.
-struct Site {
+/// An HTTP/3 server, and the authority that has signed its certificate.
+struct Http3Site {
     tree: Tree,
-    served: Served,
+    served: TestServer,
     config: Config,
     authority: Authority,
-    lines: Lines,
+    lines: MemoryLog,
 }
 
-impl Site {
-    /// Serves `tree` with the lines `top` and those of the site.
+impl Http3Site {
+    /// Serves `tree` with the lines `top`, and the lines `site` in the table of the site.
     fn new(tree: Tree, top: &str, site: &str) -> Self {
         Self::with(tree, top, site, |_, _| {})
     }
 
     fn with(tree: Tree, top: &str, site: &str, change: impl FnOnce(&mut Config, &Authority)) -> Self {
-        let (authority, lines) = (Authority::new(), Lines::default());
+        let (authority, lines) = (Authority::new(), MemoryLog::default());
         let top = format!("access-log = {{ format = 'combined' }}\nmetrics = '/metrics'\n{top}");
         let mut config = config(&tree, &top, site);
         config.tls = Some(authority.certify(&tree, "localhost").0);
         change(&mut config, &authority);
         let start = || {
-            let outfit = Outfit { stream: Some(Box::new(lines.clone())), ..Outfit::default() };
-            Served::try_with(&config, outfit)
+            let outfit = StartOptions { stream: Some(Box::new(lines.clone())), ..StartOptions::default() };
+            TestServer::try_with(&config, outfit)
         };
-        // The port that the kernel chose for TCP may be another program's for UDP: then another.
+        // Another program may use the same UDP port as the TCP port that the kernel chose: then try
+        // again.
         let served = (0..8).find_map(|_| start().ok()).unwrap_or_else(|| start().unwrap());
         Self { tree, served, config, authority, lines }
     }
 
-    fn dial(&self) -> Dial {
-        Dial::new(&self.authority)
+    fn connector(&self) -> Connector {
+        Connector::new(&self.authority)
     }
 
     fn connect(&self) -> Client {
-        run(self.dial().connect(self.served.address())).unwrap()
+        run(self.connector().connect(self.served.address())).unwrap()
     }
 }

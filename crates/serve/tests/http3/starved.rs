@@ -1,42 +1,43 @@
-//! Clients that take nothing, or next to nothing: what they make the server keep, in counts, and
-//! that it ends.
+//! Clients that read nothing, or next to nothing: the bytes that the server holds for them, and
+//! their timeouts.
 
 use h3::error::StreamError;
 
-use crate::Site;
+use crate::Http3Site;
 use crate::client::{Client, Stream, run};
 use crate::support::{LONG, Tree, eventually};
 
 const CONNECTIONS: usize = 8;
 const STREAMS: usize = 120;
-/// A connection with so many bytes on their way reads no more, but for a piece of each stream.
+/// A connection with this many unsent bytes reads no more, except for a piece of each stream.
 const CONNECTION_BYTES: u64 = 1 << 20;
-/// Bytes that a waiting stream counts for.
+/// The bytes that a waiting stream counts for.
 const STREAM_BYTES: u64 = 4 << 10;
 
-/// A server of a file that is longer than any buffer.
-fn site(limits: &str) -> Site {
+/// Serves a file that is longer than any buffer.
+fn site(limits: &str) -> Http3Site {
     let tree = Tree::new(&[("short", b"here")]);
     std::fs::File::create(tree.at("large")).unwrap().set_len(1 << 30).unwrap();
-    Site::new(tree, &format!("limits = {{ write-timeout-ms = 3600000, {limits} }}\n"), "")
+    Http3Site::new(tree, &format!("limits = {{ write-timeout-ms = 3600000, {limits} }}\n"), "")
 }
 
-fn buffered(site: &Site) -> u64 {
+fn buffered(site: &Http3Site) -> u64 {
     sample(site, "fathom_buffered_bytes")
 }
 
-fn sample(site: &Site, name: &str) -> u64 {
+fn sample(site: &Http3Site, name: &str) -> u64 {
     let metrics = String::from_utf8(run(site.connect().get("/metrics")).body).unwrap();
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap().parse().unwrap()
 }
 
-/// Clients that have each got the heads of their responses, and read no more than `window` bytes.
-fn ask(site: &Site, window: u32) -> Vec<(Client, Vec<Stream>)> {
+/// Opens clients that have received the headers of their responses, and read no more than `window`
+/// bytes.
+fn ask(site: &Http3Site, window: u32) -> Vec<(Client, Vec<Stream>)> {
     let connect = |_| {
         run(async {
-            let dial = site.dial().window(window);
-            let mut client = dial.connect(site.served.address()).await.unwrap();
+            let connector = site.connector().window(window);
+            let mut client = connector.connect(site.served.address()).await.unwrap();
             let mut streams = Vec::new();
             for _ in 0..STREAMS {
                 let mut stream = client.begin("GET", "/large", &[]).await.unwrap();
@@ -49,7 +50,7 @@ fn ask(site: &Site, window: u32) -> Vec<(Client, Vec<Stream>)> {
     (0..CONNECTIONS).map(connect).collect()
 }
 
-fn lose_patience(site: &mut Site) {
+fn shorten_write_timeout(site: &mut Http3Site) {
     site.config.limits.write_timeout_ms = 1;
     let config = site.config.clone();
     site.served.server().reload(&config).unwrap();
@@ -63,7 +64,7 @@ fn streams_with_closed_windows_hold_little_and_end() {
     let now = buffered(&site);
     assert!(now > 0 && now <= most, "{now} bytes of {most}");
     assert_eq!(run(site.connect().get("/short")).body, b"here");
-    lose_patience(&mut site);
+    shorten_write_timeout(&mut site);
     for (_client, streams) in clients {
         for mut stream in streams {
             let end = run(async {
@@ -77,7 +78,7 @@ fn streams_with_closed_windows_hold_little_and_end() {
     assert!(site.served.drain(LONG), "streams that had ended were cut off");
 }
 
-/// Windows are open, and the clients read nothing: the bytes on their way are bounded.
+/// The windows are open, but the clients read nothing: unsent bytes are bounded.
 #[test]
 fn clients_that_never_read_hold_no_more_than_the_limit() {
     let limit = 2 << 20;
@@ -89,17 +90,17 @@ fn clients_that_never_read_hold_no_more_than_the_limit() {
         assert!(now <= most, "{now} bytes of {most}");
     }
     assert_eq!(run(site.connect().get("/short")).body, b"here");
-    lose_patience(&mut site);
+    shorten_write_timeout(&mut site);
     eventually("they are still counted", || buffered(&site) == 0);
     drop(clients);
     assert!(site.served.drain(LONG));
 }
 
-fn ask_open(site: &Site) -> Vec<(Client, Vec<Stream>)> {
+fn ask_open(site: &Http3Site) -> Vec<(Client, Vec<Stream>)> {
     let connect = |_| {
         run(async {
-            let dial = site.dial().window(1 << 20);
-            let mut client = dial.connect(site.served.address()).await.unwrap();
+            let connector = site.connector().window(1 << 20);
+            let mut client = connector.connect(site.served.address()).await.unwrap();
             let mut streams = Vec::new();
             for _ in 0..STREAMS {
                 streams.push(client.begin("GET", "/large", &[]).await.unwrap());
@@ -110,12 +111,12 @@ fn ask_open(site: &Site) -> Vec<(Client, Vec<Stream>)> {
     (0..CONNECTIONS).map(connect).collect()
 }
 
-/// A slow client is served as long as it takes something.
+/// A slow client is served as long as it keeps reading.
 #[test]
 fn a_client_that_reads_now_and_then_gets_everything() {
     let tree = Tree::new(&[("file", &crate::support::noise(300_000, 1))]);
-    let site = Site::new(tree, "limits = { write-timeout-ms = 60000 }\n", "");
-    let mut client = run(site.dial().window(1000).connect(site.served.address())).unwrap();
+    let site = Http3Site::new(tree, "limits = { write-timeout-ms = 60000 }\n", "");
+    let mut client = run(site.connector().window(1000).connect(site.served.address())).unwrap();
     let mut stream = run(client.begin("GET", "/file", &[])).unwrap();
     let response = run(crate::client::finish(&mut stream)).unwrap();
     assert!(response.body == crate::support::noise(300_000, 1));

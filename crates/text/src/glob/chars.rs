@@ -1,6 +1,8 @@
-//! UTF-8 as glibc decodes it, which goes beyond Unicode and differs from the standard library's for that reason.
+//! The UTF-8 decoder of glibc, which accepts code points beyond Unicode and so differs from the
+//! standard library's.
 
-/// The characters of UTF-8 text as glibc decodes it, up to 31 bits; `None` in place of a byte that starts none.
+/// An iterator over the characters of UTF-8 text as glibc decodes it, up to 31 bits. Yields `None`
+/// for each byte that does not start a valid sequence.
 #[derive(Clone)]
 pub(super) struct Chars<'a>(pub(super) &'a [u8]);
 

@@ -1,9 +1,10 @@
-//! Character classes by name (`[:alpha:]`), as glibc's locales define them from Unicode's properties. The standard
-//! library's tables answer for letters and their case; what they leave out is written down here.
+//! Named character classes (`[:alpha:]`) as glibc's locales define them from Unicode properties.
+//! The standard library's tables cover letters and their case; the other properties are listed
+//! here.
 
 /// A named class of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum CharClass {
     Alnum,
     Alpha,
     Blank,
@@ -18,70 +19,70 @@ pub(super) enum Class {
     Xdigit,
 }
 
-impl Class {
-    /// The class called `name`.
-    pub(super) fn named(name: &str) -> Option<Class> {
+impl CharClass {
+    /// Returns the class with this name.
+    pub(super) fn named(name: &str) -> Option<CharClass> {
         Some(match name {
-            "alnum" => Class::Alnum,
-            "alpha" => Class::Alpha,
-            "blank" => Class::Blank,
-            "cntrl" => Class::Cntrl,
-            "digit" => Class::Digit,
-            "graph" => Class::Graph,
-            "lower" => Class::Lower,
-            "print" => Class::Print,
-            "punct" => Class::Punct,
-            "space" => Class::Space,
-            "upper" => Class::Upper,
-            "xdigit" => Class::Xdigit,
+            "alnum" => CharClass::Alnum,
+            "alpha" => CharClass::Alpha,
+            "blank" => CharClass::Blank,
+            "cntrl" => CharClass::Cntrl,
+            "digit" => CharClass::Digit,
+            "graph" => CharClass::Graph,
+            "lower" => CharClass::Lower,
+            "print" => CharClass::Print,
+            "punct" => CharClass::Punct,
+            "space" => CharClass::Space,
+            "upper" => CharClass::Upper,
+            "xdigit" => CharClass::Xdigit,
             _ => return None,
         })
     }
 
-    /// Whether `c` belongs to the class in a UTF-8 locale.
+    /// Returns whether `c` belongs to the class in a UTF-8 locale.
     pub(super) fn contains(self, c: char) -> bool {
         if c.is_ascii() {
             return self.contains_byte(c as u8);
         }
         match self {
-            Class::Alnum | Class::Alpha => is_alpha(c),
-            Class::Blank => is_space(c) && !matches!(c, '\u{2028}' | '\u{2029}'),
-            Class::Cntrl => c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'),
-            Class::Digit | Class::Xdigit => false,
-            Class::Graph => is_graph(c),
-            Class::Lower => c.is_lowercase() || is_changed(c, c.to_uppercase()),
-            Class::Print => crate::quote::is_printable(c),
-            Class::Punct => is_graph(c) && !is_alpha(c),
-            Class::Space => is_space(c),
-            Class::Upper => c.is_uppercase() || is_changed(c, c.to_lowercase()),
+            CharClass::Alnum | CharClass::Alpha => is_alpha(c),
+            CharClass::Blank => is_space(c) && !matches!(c, '\u{2028}' | '\u{2029}'),
+            CharClass::Cntrl => c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'),
+            CharClass::Digit | CharClass::Xdigit => false,
+            CharClass::Graph => is_graph(c),
+            CharClass::Lower => c.is_lowercase() || is_changed(c, c.to_uppercase()),
+            CharClass::Print => crate::quote::is_printable(c),
+            CharClass::Punct => is_graph(c) && !is_alpha(c),
+            CharClass::Space => is_space(c),
+            CharClass::Upper => c.is_uppercase() || is_changed(c, c.to_lowercase()),
         }
     }
 
-    /// Whether a byte belongs to the class by itself: none above 0x7f does.
+    /// Returns whether a single byte belongs to the class. Bytes above 0x7f belong to none.
     pub(super) fn contains_byte(self, byte: u8) -> bool {
         match self {
-            Class::Alnum => byte.is_ascii_alphanumeric(),
-            Class::Alpha => byte.is_ascii_alphabetic(),
-            Class::Blank => matches!(byte, b' ' | b'\t'),
-            Class::Cntrl => byte.is_ascii_control(),
-            Class::Digit => byte.is_ascii_digit(),
-            Class::Graph => byte.is_ascii_graphic(),
-            Class::Lower => byte.is_ascii_lowercase(),
-            Class::Print => byte.is_ascii_graphic() || byte == b' ',
-            Class::Punct => byte.is_ascii_punctuation(),
-            Class::Space => super::is_ascii_space(byte),
-            Class::Upper => byte.is_ascii_uppercase(),
-            Class::Xdigit => byte.is_ascii_hexdigit(),
+            CharClass::Alnum => byte.is_ascii_alphanumeric(),
+            CharClass::Alpha => byte.is_ascii_alphabetic(),
+            CharClass::Blank => matches!(byte, b' ' | b'\t'),
+            CharClass::Cntrl => byte.is_ascii_control(),
+            CharClass::Digit => byte.is_ascii_digit(),
+            CharClass::Graph => byte.is_ascii_graphic(),
+            CharClass::Lower => byte.is_ascii_lowercase(),
+            CharClass::Print => byte.is_ascii_graphic() || byte == b' ',
+            CharClass::Punct => byte.is_ascii_punctuation(),
+            CharClass::Space => super::is_ascii_space(byte),
+            CharClass::Upper => byte.is_ascii_uppercase(),
+            CharClass::Xdigit => byte.is_ascii_hexdigit(),
         }
     }
 }
 
-/// Digits of other scripts count as letters: C reserves the class of digits for 0 to 9.
+/// Digits of other scripts count as letters: C reserves the digit class for 0 to 9.
 fn is_alpha(c: char) -> bool {
     c.is_alphabetic() || is_decimal_digit(c)
 }
 
-/// White space at which a line may be broken.
+/// White space that permits a line break; no-break spaces are excluded.
 fn is_space(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}')
 }
@@ -90,7 +91,7 @@ fn is_graph(c: char) -> bool {
     crate::quote::is_printable(c) && !is_space(c)
 }
 
-/// Whether the other case is one other character.
+/// Returns whether the case mapping of `c` is a single other character.
 fn is_changed(c: char, mut other: impl Iterator<Item = char>) -> bool {
     other.next() != Some(c) && other.next().is_none()
 }
@@ -101,7 +102,7 @@ fn is_decimal_digit(c: char) -> bool {
     run > 0 && c - ZEROS[run - 1] < 10
 }
 
-/// The zeros of general category Nd outside ASCII; nine more digits follow each.
+/// The zero digits of general category Nd outside ASCII, sorted. Nine more digits follow each.
 const ZEROS: [u32; 76] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
     0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
@@ -121,9 +122,9 @@ mod tests {
         "xdigit",
     ];
 
-    /// The names of the classes `c` is in.
+    /// The names of the classes that contain `c`.
     fn classes(c: char) -> String {
-        let names = ALL.iter().filter(|name| Class::named(name).unwrap().contains(c));
+        let names = ALL.iter().filter(|name| CharClass::named(name).unwrap().contains(c));
         names.copied().collect::<Vec<_>>().join(" ")
     }
 

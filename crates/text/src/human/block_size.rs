@@ -1,28 +1,29 @@
-//! The unit sizes are printed in: its grammar on the command line, its place in the environment.
+//! The unit in which sizes are printed: its syntax on the command line and its environment
+//! variables.
 
 use crate::keyword::{self, Keyword};
 pub use crate::number::NumberError as BlockSizeError;
 use crate::number::{self, NumberError};
 
-/// The unit of printed sizes, and what follows the number.
+/// The unit of printed sizes, and the suffix behind the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {
     pub(super) unit: Unit,
     pub(super) suffix: Suffix,
 }
 
-/// What one unit is worth.
+/// The value of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// A power of two, which spares the usual units a division.
+    /// A power of two, as its exponent. Avoids a division for the usual units.
     Shift(u8),
-    /// Any other number of bytes; never 0.
+    /// Any other number of bytes. Never 0.
     Bytes(u64),
-    /// The largest power of this base that leaves a whole unit.
+    /// The largest power of this base that is not above the size.
     Scaled(u16),
 }
 
-/// What follows the number: nothing, or a unit such as `K`, `kB` or `MiB`.
+/// The suffix behind a number: empty, or a unit such as `K`, `kB` or `MiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Suffix {
     text: [u8; 3],
@@ -32,7 +33,8 @@ pub(super) struct Suffix {
 impl Suffix {
     const NONE: Suffix = Suffix { text: [0; 3], len: 0 };
 
-    /// The letter of a base's power; only a thousand has a small one.
+    /// Returns the letter of a power of the base. Only the first power of 1000 has a lower-case
+    /// letter.
     pub(super) fn letter(power: usize, binary: bool) -> u8 {
         if power == 1 && !binary { b'k' } else { b"BKMGTPEZYRQ"[power] }
     }
@@ -41,17 +43,19 @@ impl Suffix {
         &self.text[..self.len.into()]
     }
 
-    /// What is left of the suffix behind a count, which has no unit.
+    /// Returns the part of the suffix that follows a count, which has no unit.
     pub(super) fn of_counts(&self) -> &[u8] {
         if self.as_bytes().ends_with(b"B") { b"B" } else { b"" }
     }
 
-    /// The suffix that repeats `typed`, a unit given without a number and worth `bytes`.
+    /// Returns the suffix that repeats `typed`, a unit given without a number, with the value
+    /// `bytes`.
     fn of_unit(typed: &[u8], bytes: u64) -> Suffix {
         let with_b = typed.ends_with(b"B");
         let binary = !with_b || typed.ends_with(b"iB");
         let base: u64 = if binary { 1024 } else { 1000 };
-        // Not simply the typed letter's power: `ED` is worth 1000^6, yet counts as binary.
+        // Compute the power from the value instead of the letter: `ED` is worth 1000^6 but counts
+        // as binary.
         let power =
             (1..).take_while(|&power| base.checked_pow(power - 1).is_some_and(|unit| unit < bytes)).count();
         let letter = Suffix::letter(power, binary);
@@ -77,9 +81,9 @@ impl BlockSize {
     pub const KIBIBYTES: BlockSize = BlockSize::plain(1 << 10);
     /// 1024 * 1024 bytes (`-m`).
     pub const MEBIBYTES: BlockSize = BlockSize::plain(1 << 20);
-    /// What fits each size, by powers of 1024 (`--human-readable`).
+    /// A unit chosen for each size, by powers of 1024 (`--human-readable`).
     pub const HUMAN: BlockSize = BlockSize::scaled(1024);
-    /// What fits each size, by powers of 1000 (`--si`).
+    /// A unit chosen for each size, by powers of 1000 (`--si`).
     pub const SI: BlockSize = BlockSize::scaled(1000);
 
     const fn plain(bytes: u64) -> BlockSize {
@@ -92,8 +96,8 @@ impl BlockSize {
         BlockSize { unit: Unit::Scaled(base), suffix: Suffix::NONE }
     }
 
-    /// Reads the argument of `--block-size`: `human-readable`, `si`, a number with an optional unit, or a unit alone,
-    /// which is then shown behind every size. A leading `'` is accepted.
+    /// Parses the argument of `--block-size`: `human-readable`, `si`, a number with an optional
+    /// unit, or a unit alone, which is then printed behind every size. A leading `'` is accepted.
     pub fn parse(spec: &[u8]) -> Result<BlockSize, BlockSizeError> {
         match read(spec) {
             (block_size, None) => Ok(block_size),
@@ -101,9 +105,9 @@ impl BlockSize {
         }
     }
 
-    /// The unit the environment asks for, by the first of `DU_BLOCK_SIZE`, `BLOCK_SIZE` and `BLOCKSIZE` that is set.
-    /// Nothing is said about a bad one; it leaves what could be read of it, if that is a number, else the default:
-    /// 512 bytes under `POSIXLY_CORRECT`, 1024 otherwise.
+    /// Returns the unit set by the first of `DU_BLOCK_SIZE`, `BLOCK_SIZE` and `BLOCKSIZE` that
+    /// exists. Invalid values are not reported. If a value starts with a valid number, that number
+    /// is the unit; otherwise the default applies: 512 bytes under `POSIXLY_CORRECT`, else 1024.
     pub fn from_env(get: impl Fn(&str) -> Option<Vec<u8>>) -> BlockSize {
         let spec = ["DU_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE"].iter().find_map(|name| get(name));
         match spec.map(|spec| read(&spec)) {
@@ -118,7 +122,7 @@ impl BlockSize {
 
 const KEYWORDS: [Keyword<BlockSize>; 2] = [("human-readable", BlockSize::HUMAN), ("si", BlockSize::SI)];
 
-/// The unit as far as it could be read, and what is wrong with its text.
+/// Parses `spec`. Returns the unit as far as it could be parsed, and the error.
 fn read(spec: &[u8]) -> (BlockSize, Option<NumberError>) {
     let spec = spec.strip_prefix(b"'").unwrap_or(spec);
     if let Ok(block_size) = keyword::lookup(spec, &KEYWORDS) {

@@ -1,10 +1,11 @@
-//! Which characters a UTF-8 locale prints, by glibc's rule: all that Unicode assigns or leaves to private use,
-//! except controls and the line and paragraph separators.
+//! Printable characters of UTF-8 locales by glibc's rule: all characters that Unicode assigns or
+//! leaves to private use, except controls and the line and paragraph separators.
 //!
-//! The standard library's tables answer for what is assigned, so the answer is that of the compiler's Unicode
-//! version, where GNU's is that of the C library's. They differ for characters added in between.
+//! Assignment comes from the standard library's tables, so it follows the Unicode version of the
+//! compiler, where GNU du follows that of the C library. The two differ for characters added
+//! between the versions.
 
-/// Whether a UTF-8 locale prints `c`.
+/// Returns whether a UTF-8 locale prints `c`.
 pub(crate) fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
@@ -13,11 +14,12 @@ pub(crate) fn is_printable(c: char) -> bool {
     }
 }
 
-/// `str`'s debug form escapes what is not assigned, and also the three other kinds the caller asks for.
+/// The debug form of `str` escapes unassigned characters, and also the three other kinds that the
+/// caller tests separately.
 fn is_shown_by_debug(c: char) -> bool {
     let mut buffer = *b"x\0\0\0\0";
     c.encode_utf8(&mut buffer[1..]);
-    // Behind another character: at the start, combining marks are escaped as well.
+    // Not at the start of the text: there, combining marks are escaped too.
     let text = std::str::from_utf8(&buffer[..1 + c.len_utf8()]).expect("ASCII and one encoded character");
     text.escape_debug().nth(1) == Some(c)
 }

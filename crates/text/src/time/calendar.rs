@@ -1,13 +1,14 @@
-//! The proleptic Gregorian calendar, for any year C's `struct tm` holds. Knows no zones.
+//! The proleptic Gregorian calendar, for every year that C's `struct tm` holds. Does not know time
+//! zones.
 
 const DAY_SEC: i64 = 86_400;
-/// Days of 400 years, after which the calendar repeats itself.
+/// Days of 400 years, the period of the calendar.
 const ERA_DAYS: i64 = 146_097;
 
-/// A date and a time of day, with what follows from the date alone.
+/// A broken-down time: date, time of day, and the fields derived from the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Civil {
-    /// Years since 1900, which is what has to fit 32 bits.
+pub(super) struct CivilTime {
+    /// Years since 1900, which must fit into 32 bits.
     pub(super) years_since_1900: i32,
     /// 1 for January.
     pub(super) month: u8,
@@ -21,12 +22,12 @@ pub(super) struct Civil {
     pub(super) yearday: u16,
 }
 
-impl Civil {
-    /// The local time that is `sec` seconds after the epoch's midnight; none if its year does not fit.
-    pub(super) fn new(sec: i64) -> Option<Civil> {
+impl CivilTime {
+    /// Converts `sec`, local seconds since 1970-01-01 00:00. `None` if the year does not fit.
+    pub(super) fn new(sec: i64) -> Option<CivilTime> {
         let days = sec.div_euclid(DAY_SEC);
         let of_day = sec.rem_euclid(DAY_SEC) as u32;
-        // Years start in March here, so that the leap day is the last of its year.
+        // Years start in March here, so that the leap day is the last day of its year.
         let since_march_0 = days + 719_468;
         let (era, of_era) = (since_march_0.div_euclid(ERA_DAYS), since_march_0.rem_euclid(ERA_DAYS));
         let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / (ERA_DAYS - 1)) / 365;
@@ -34,9 +35,9 @@ impl Civil {
         let months_since_march = (5 * of_year + 2) / 153;
         let month = if months_since_march < 10 { months_since_march + 3 } else { months_since_march - 9 };
         let year = era * 400 + year_of_era + i64::from(month <= 2);
-        // 1 March is day 59, or 60 of a leap year; January and February belong to the next year.
+        // 1 March is day 59, or 60 in a leap year; January and February belong to the next year.
         let yearday = if month <= 2 { of_year - 306 } else { of_year + 59 + i64::from(is_leap(year)) };
-        Some(Civil {
+        Some(CivilTime {
             years_since_1900: i32::try_from(year - 1900).ok()?,
             month: month as u8,
             day: (of_year - (153 * months_since_march + 2) / 5 + 1) as u8,
@@ -52,8 +53,8 @@ impl Civil {
         i64::from(self.years_since_1900) + 1900
     }
 
-    /// The week's number and the year it belongs to by ISO 8601: weeks start on Monday, and a year's first one has
-    /// its first Thursday.
+    /// Returns the ISO 8601 year and week number. Weeks start on Monday, and the first week of a
+    /// year contains its first Thursday.
     pub(super) fn iso_week(&self) -> (i64, u8) {
         let monday_based = i64::from((self.weekday + 6) % 7);
         let thursday = i64::from(self.yearday) - monday_based + 3;
@@ -66,7 +67,8 @@ impl Civil {
         (year, (thursday / 7 + 1) as u8)
     }
 
-    /// The number of the year's weeks so far, which start on `weekday`.
+    /// Returns the week number of the year, where weeks start on `weekday` and days before the
+    /// first one are in week 0.
     pub(super) fn week_from(&self, weekday: u8) -> u16 {
         (self.yearday + 7 - u16::from((self.weekday + 7 - weekday) % 7)) / 7
     }
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     fn date(sec: i64) -> (i64, u8, u8, u8, u16) {
-        let civil = Civil::new(sec).unwrap();
+        let civil = CivilTime::new(sec).unwrap();
         (civil.year(), civil.month, civil.day, civil.weekday, civil.yearday)
     }
 
@@ -97,9 +99,9 @@ mod tests {
 
     #[test]
     fn each_day_follows_the_one_before() {
-        let (mut before, mut leap_days) = (Civil::new(-12 * 86_400).unwrap(), 0);
+        let (mut before, mut leap_days) = (CivilTime::new(-12 * 86_400).unwrap(), 0);
         for day in -11..150_000 {
-            let civil = Civil::new(day * DAY_SEC + 5).unwrap();
+            let civil = CivilTime::new(day * DAY_SEC + 5).unwrap();
             assert_eq!((before.weekday + 1) % 7, civil.weekday);
             match (civil.month, civil.day) {
                 (1, 1) => assert_eq!((civil.year(), civil.yearday), (before.year() + 1, 0)),
@@ -114,16 +116,16 @@ mod tests {
 
     #[test]
     fn the_year_fits_32_bits_or_there_is_none() {
-        assert_eq!(Civil::new(67_768_036_191_676_799).unwrap().years_since_1900, i32::MAX);
-        assert_eq!(Civil::new(67_768_036_191_676_800), None);
-        assert_eq!(Civil::new(-67_768_040_609_740_800).unwrap().years_since_1900, i32::MIN);
-        assert_eq!(Civil::new(-67_768_040_609_740_801), None);
-        assert_eq!([Civil::new(i64::MIN), Civil::new(i64::MAX)], [None, None]);
+        assert_eq!(CivilTime::new(67_768_036_191_676_799).unwrap().years_since_1900, i32::MAX);
+        assert_eq!(CivilTime::new(67_768_036_191_676_800), None);
+        assert_eq!(CivilTime::new(-67_768_040_609_740_800).unwrap().years_since_1900, i32::MIN);
+        assert_eq!(CivilTime::new(-67_768_040_609_740_801), None);
+        assert_eq!([CivilTime::new(i64::MIN), CivilTime::new(i64::MAX)], [None, None]);
     }
 
     #[test]
     fn weeks_at_the_turn_of_the_year() {
-        let week = |days: i64| Civil::new(days * DAY_SEC).unwrap().iso_week();
+        let week = |days: i64| CivilTime::new(days * DAY_SEC).unwrap().iso_week();
         assert_eq!(week(0), (1970, 1));
         assert_eq!(week(365 * 7 + 2), (1976, 53), "1 January 1977 was a Saturday");
         assert_eq!(week(18_262), (2020, 1), "1 January 2020 was a Wednesday");

@@ -1,31 +1,31 @@
-//! date's formats: what `%` and the letters after it print. A format is read once and then applied to any number
-//! of moments. Names and layouts (`%c`, `%x`, `%r`) are the C locale's.
+//! The formats of date(1): `%` directives. A format is parsed once and then applied to any number
+//! of times. Names and layouts (`%c`, `%x`, `%r`) are those of the C locale.
 
 mod directive;
 
-use self::directive::{Case, Directive, Field, Inherited, Name, Pad, Quantity, YearPart};
-use super::calendar::Civil;
-use super::zone::Local;
+use self::directive::{Case, Directive, Field, Inherited, NameField, Pad, Quantity, YearPart};
+use super::calendar::CivilTime;
+use super::zone::LocalTimeType;
 
-/// A moment with all that a format may ask of it.
+/// A point in time with all its derived values that a directive can print.
 #[derive(Clone, Debug)]
 pub(super) struct Moment<'a> {
-    pub(super) civil: Civil,
+    pub(super) civil: CivilTime,
     pub(super) sec: i64,
     pub(super) nsec: u32,
-    pub(super) local: Local<'a>,
+    pub(super) local: LocalTimeType<'a>,
 }
 
-/// Where a time is written. A width may be two thousand million characters: memory holds no such
-/// text.
-pub trait Out {
+/// A destination of formatted time. A field width may be up to 2^31 - 1, so a padded text may be
+/// too large for memory.
+pub trait TimeSink {
     /// Appends `text`.
     fn text(&mut self, text: &[u8]);
-    /// Appends `byte` so many times.
+    /// Appends `byte` `count` times.
     fn fill(&mut self, byte: u8, count: usize);
 }
 
-impl Out for Vec<u8> {
+impl TimeSink for Vec<u8> {
     fn text(&mut self, text: &[u8]) {
         self.extend_from_slice(text);
     }
@@ -35,10 +35,10 @@ impl Out for Vec<u8> {
     }
 }
 
-/// Counts what would be written.
-struct Len(usize);
+/// A sink that counts the bytes.
+struct LengthCounter(usize);
 
-impl Out for Len {
+impl TimeSink for LengthCounter {
     fn text(&mut self, text: &[u8]) {
         self.0 = self.0.saturating_add(text.len());
     }
@@ -48,18 +48,19 @@ impl Out for Len {
     }
 }
 
-/// A format that has been read.
+/// A parsed format.
 #[derive(Clone, Debug)]
-pub(super) struct Format(Vec<Piece>);
+pub(super) struct Format(Vec<FormatPart>);
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum FormatPart {
     Literal(Vec<u8>),
     Directive(Directive),
 }
 
 impl Format {
-    /// Reads a format. Nothing is wrong in one: what is no directive is printed as it stands.
+    /// Parses a format. There are no errors: text that is not a valid directive is printed
+    /// verbatim.
     pub(super) fn parse(text: &[u8]) -> Format {
         Format::parse_within(text, Inherited::default())
     }
@@ -69,30 +70,30 @@ impl Format {
         while !rest.is_empty() {
             let literal = rest.iter().position(|&b| b == b'%').unwrap_or(rest.len());
             if literal > 0 {
-                pieces.push(Piece::Literal(rest[..literal].to_vec()));
+                pieces.push(FormatPart::Literal(rest[..literal].to_vec()));
                 rest = &rest[literal..];
                 continue;
             }
             let (directive, len) = parse_directive(rest, inherited);
-            pieces.push(Piece::Directive(directive));
+            pieces.push(FormatPart::Directive(directive));
             inherited.width = None;
             rest = &rest[len..];
         }
         Format(pieces)
     }
 
-    /// Appends the moment in this format.
-    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl Out) {
+    /// Appends `moment` in this format.
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl TimeSink) {
         for piece in &self.0 {
             match piece {
-                Piece::Literal(text) => out.text(text),
-                Piece::Directive(directive) => directive.write(moment, out),
+                FormatPart::Literal(text) => out.text(text),
+                FormatPart::Directive(directive) => directive.write(moment, out),
             }
         }
     }
 }
 
-/// What stands between `%` and the letter.
+/// The flags, the width and the modifier between `%` and the conversion letter.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     /// The last of `_`, `-`, `+` and `0`.
@@ -104,7 +105,7 @@ struct Flags {
     modifier: Option<u8>,
 }
 
-/// Reads the directive that `text` starts with, and its length.
+/// Parses the directive at the start of `text`. Returns it and its length.
 fn parse_directive(text: &[u8], inherited: Inherited) -> (Directive, usize) {
     let (mut flags, at) = parse_flags(text);
     flags.upper |= inherited.upper;
@@ -113,7 +114,7 @@ fn parse_directive(text: &[u8], inherited: Inherited) -> (Directive, usize) {
     let colons = text[at..].iter().take_while(|&&b| b == b':').count();
     let field = match conversion {
         Some(b'%') if at == 1 => Some((Field::Text(b"%".to_vec()), 2)),
-        // With flags it is none of theirs, and starts another directive.
+        // `%` behind flags is not part of this directive; it starts another one.
         Some(b'%') | None => Some((Field::Text(text[..at].to_vec()), at)),
         Some(b':') if text.get(at + colons) == Some(&b'z') => {
             (colons <= 3).then_some((Field::Offset { colons }, at + colons + 1))
@@ -152,7 +153,8 @@ fn parse_flags(text: &[u8]) -> (Flags, usize) {
     (flags, at)
 }
 
-/// What a letter stands for; nothing if there is no such letter, or not with this modifier.
+/// Returns the field of a conversion letter. `None` for an unknown letter or one that does not take
+/// the modifier.
 fn parse_letter(letter: u8, flags: &Flags) -> Option<Field> {
     let refused: &[u8] = match flags.modifier {
         Some(b'E') => b"aAbhBDdeFHIjklMmNSUVgGWw",
@@ -164,12 +166,12 @@ fn parse_letter(letter: u8, flags: &Flags) -> Option<Field> {
     }
     let number = |quantity, digits| Some(Field::Number { quantity, digits });
     match letter {
-        b'a' => Some(Field::Name(Name::WeekdayShort)),
-        b'A' => Some(Field::Name(Name::Weekday)),
-        b'b' | b'h' => Some(Field::Name(Name::MonthShort)),
-        b'B' => Some(Field::Name(Name::Month)),
-        b'p' | b'P' => Some(Field::Name(Name::HalfDay)),
-        b'Z' => Some(Field::Name(Name::Zone)),
+        b'a' => Some(Field::Name(NameField::WeekdayShort)),
+        b'A' => Some(Field::Name(NameField::Weekday)),
+        b'b' | b'h' => Some(Field::Name(NameField::MonthShort)),
+        b'B' => Some(Field::Name(NameField::Month)),
+        b'p' | b'P' => Some(Field::Name(NameField::HalfDay)),
+        b'Z' => Some(Field::Name(NameField::Zone)),
         b'C' | b'y' | b'Y' | b'g' | b'G' => Some(parse_year(letter, flags)),
         b'd' | b'e' => number(Quantity::Day, 2),
         b'H' | b'k' => number(Quantity::Hour, 2),
@@ -204,12 +206,12 @@ fn parse_year(letter: u8, flags: &Flags) -> Field {
     if flags.modifier == Some(b'E') { Field::LibcYear(part) } else { Field::Year(part) }
 }
 
-/// Letters that stand for other directives.
+/// Parses letters that abbreviate a sequence of directives.
 fn parse_layout(letter: u8, flags: &Flags) -> Option<Field> {
     let upper = flags.upper;
     let plain = Inherited { upper, ..Inherited::default() };
     let (layout, inherited) = match letter {
-        // The first three as the C library lays them out, which has its own way with years.
+        // The first three follow the layouts of the C library, which formats years differently.
         b'c' => ("%a %b %e %H:%M:%S %EY", plain),
         b'x' => ("%m/%d/%Ey", plain),
         b'r' => ("%I:%M:%S %p", plain),
@@ -228,7 +230,7 @@ fn parse_layout(letter: u8, flags: &Flags) -> Option<Field> {
     Some(Field::Layout(Format::parse_within(layout.as_bytes(), inherited)))
 }
 
-/// Settles what the flags mean for this field.
+/// Combines the field with its flags.
 fn resolve(field: Field, conversion: Option<u8>, flags: Flags, inherited: Inherited) -> Directive {
     let is_year = matches!(field, Field::Year(_));
     let pad = flags.pad.or(inherited.pad.filter(|_| is_year));
@@ -240,8 +242,8 @@ fn resolve(field: Field, conversion: Option<u8>, flags: Flags, inherited: Inheri
     };
     let case = match (&field, conversion) {
         (_, Some(b'P')) => Case::Lower,
-        (Field::Name(Name::HalfDay | Name::Zone), _) if flags.change_case => Case::Lower,
-        // `%#Eb` is no directive, and yet.
+        (Field::Name(NameField::HalfDay | NameField::Zone), _) if flags.change_case => Case::Lower,
+        // `%#Eb` is not a valid directive, but date(1) upper-cases its text.
         (Field::Name(_), _) | (_, Some(b'b' | b'h')) if flags.change_case => Case::Upper,
         _ if flags.upper => Case::Upper,
         _ => Case::Unchanged,

@@ -1,5 +1,5 @@
-//! The local zone, chosen as the C library chooses it: by `TZ`, which names a file or spells out a rule, else by
-//! `/etc/localtime`. Leap seconds are not counted, whatever a zone's file says about them.
+//! The local time zone, selected like the C library does (tzset(3)): by `TZ`, which names a file or
+//! is a POSIX rule, else by `/etc/localtime`. Leap seconds in a zone file are ignored.
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneOffsetInfo};
@@ -10,61 +10,61 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const DAY_SEC: i64 = 86_400;
-/// Seconds of 400 years, after which the calendar, and with it every rule, repeats itself.
+/// Seconds of 400 years, the period of the calendar and of every rule.
 const ERA_SEC: i64 = 146_097 * DAY_SEC;
-/// 1 January 5881581, whose number of days is the first the C library loses. To it, all of that and of later years
-/// comes after the changes of the year.
+/// 1 January 5881581, the first day whose day number overflows in the C library. For it, every time
+/// from here on comes after the last transition of its year.
 const LATE_YEARS_SEC: i64 = 185_542_602_134_400;
-/// 31 December 9998: a time after the changes of its year.
+/// 31 December 9998: a time after the last transition of its year.
 const LATE_IN_YEAR_SEC: i64 = 253_370_678_400;
 
-/// A zone of local time.
+/// A time zone.
 #[derive(Clone, Debug)]
-pub struct Zone(Rules);
+pub struct Zone(ZoneRules);
 
 #[derive(Clone, Debug)]
-enum Rules {
+enum ZoneRules {
     Fixed {
         offset_sec: i32,
         name: Cow<'static, str>,
     },
-    /// Spelled out in `TZ`: the same changes every year.
+    /// A POSIX rule in `TZ`: the same transitions every year.
     Yearly(TimeZone),
-    /// From a file, with changes of the past one by one.
+    /// A zone file (tzfile(5)) with a list of transitions.
     Recorded(TimeZone),
 }
 
-/// What a zone makes of one moment.
+/// The local time type (RFC 8536, section 3.2) in effect at one point in time.
 #[derive(Clone, Debug)]
-pub(super) struct Local<'a> {
+pub(super) struct LocalTimeType<'a> {
     /// Local time minus universal time.
     pub(super) offset_sec: i32,
-    name: LocalName<'a>,
+    name: Abbreviation<'a>,
 }
 
 #[derive(Clone, Debug)]
-enum LocalName<'a> {
+enum Abbreviation<'a> {
     Fixed(&'a str),
-    /// The library hands out names by reference to this.
+    /// The source of an abbreviation, which jiff returns by reference only.
     Info(TimeZoneOffsetInfo<'a>),
 }
 
-impl Local<'_> {
-    /// The zone's abbreviation at that moment.
+impl LocalTimeType<'_> {
+    /// Returns the zone's abbreviation at that time.
     pub(super) fn name(&self) -> &str {
         match &self.name {
-            LocalName::Fixed(name) => name,
-            LocalName::Info(info) => info.abbreviation(),
+            Abbreviation::Fixed(name) => name,
+            Abbreviation::Info(info) => info.abbreviation(),
         }
     }
 }
 
 impl Zone {
     /// Universal time.
-    pub const UTC: Zone = Zone(Rules::Fixed { offset_sec: 0, name: Cow::Borrowed("UTC") });
+    pub const UTC: Zone = Zone(ZoneRules::Fixed { offset_sec: 0, name: Cow::Borrowed("UTC") });
 
-    /// The zone of `TZ` (and `TZDIR`, where its files are), else of this machine. What `TZ` says in error is taken
-    /// for a zone without offset, as the C library does it.
+    /// Returns the zone of `TZ`, with its files in `TZDIR`, else the zone of this machine. An
+    /// invalid `TZ` means a zone with offset 0, as in the C library.
     pub fn from_env(get: impl Fn(&str) -> Option<Vec<u8>>) -> Zone {
         let Some(variable) = get("TZ") else {
             return Zone::from_file(Path::new("/etc/localtime")).unwrap_or(Zone::UTC);
@@ -80,17 +80,18 @@ impl Zone {
     }
 
     fn from_file(path: &Path) -> Option<Zone> {
-        // Only regular files: reading another kind might never end.
+        // Open regular files only: reading a fifo or a device might never end.
         fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let data = fs::read(path).ok()?;
-        TimeZone::tzif(&path.to_string_lossy(), &data).ok().map(|zone| Zone(Rules::Recorded(zone)))
+        TimeZone::tzif(&path.to_string_lossy(), &data).ok().map(|zone| Zone(ZoneRules::Recorded(zone)))
     }
 
-    /// A zone spelled out: `CET-1`, `CET-1CEST,M3.5.0,M10.5.0/3`. Without rules for a second name it has those of the
-    /// USA, whatever a `posixrules` file says; with malformed ones, it keeps the first name.
+    /// Parses a POSIX rule: `CET-1`, `CET-1CEST,M3.5.0,M10.5.0/3`. A rule with a second name but no
+    /// transitions gets those of the USA, whatever a `posixrules` file says. A rule with malformed
+    /// transitions keeps the first name.
     fn from_rule(text: &[u8]) -> Zone {
         let fixed =
-            |offset_sec, name: &str| Zone(Rules::Fixed { offset_sec, name: Cow::Owned(name.to_owned()) });
+            |offset_sec, name: &str| Zone(ZoneRules::Fixed { offset_sec, name: Cow::Owned(name.to_owned()) });
         let Some((name, rest)) = zone_name(text) else {
             return fixed(0, "");
         };
@@ -100,17 +101,18 @@ impl Zone {
         let text = String::from_utf8_lossy(text);
         let rule = if rest.contains(&b',') { text } else { text + ",M3.2.0,M11.1.0" };
         match TimeZone::posix(&rule) {
-            Ok(zone) if !rest.is_empty() => Zone(Rules::Yearly(zone)),
+            Ok(zone) if !rest.is_empty() => Zone(ZoneRules::Yearly(zone)),
             _ => fixed(offset_sec, name),
         }
     }
 
-    /// Seconds since the epoch when clocks of this zone show the local time that is `local_sec` seconds after the epoch's
-    /// midnight. One that a change of the clock skips counts from before the change, so that it is as much later; of one
-    /// that comes twice it is the first. Near the ends of the range, the nearest end.
+    /// Converts local time to seconds since the epoch, where `local_sec` is the local time in
+    /// seconds since 1970-01-01 00:00. A local time that a forward transition skips is converted
+    /// with the offset before the transition. A local time that occurs twice is converted to its
+    /// first occurrence. Results saturate at the ends of the range.
     #[must_use]
     pub fn to_universal(&self, local_sec: i64) -> i64 {
-        // No zone that changes is a day away from universal time, or does so twice within two days.
+        // Assumption: offsets are less than a day, and transitions are more than two days apart.
         let offset = |sec: i64| i64::from(self.at(sec).offset_sec);
         let before = local_sec.saturating_sub(offset(local_sec.saturating_sub(DAY_SEC)));
         let after = local_sec.saturating_sub(offset(local_sec.saturating_add(DAY_SEC)));
@@ -118,22 +120,23 @@ impl Zone {
         if !shows(before) && shows(after) { after } else { before }
     }
 
-    /// The zone's offset and name at the moment `sec` seconds after the epoch.
-    pub(super) fn at(&self, sec: i64) -> Local<'_> {
+    /// Returns the offset and the abbreviation `sec` seconds after the epoch.
+    pub(super) fn at(&self, sec: i64) -> LocalTimeType<'_> {
         let (zone, sec) = match &self.0 {
-            Rules::Fixed { offset_sec, name } => {
-                return Local { offset_sec: *offset_sec, name: LocalName::Fixed(name) };
+            ZoneRules::Fixed { offset_sec, name } => {
+                return LocalTimeType { offset_sec: *offset_sec, name: Abbreviation::Fixed(name) };
             }
-            // As the C library has it: earlier years come before the changes of 1970.
-            Rules::Yearly(zone) => (zone, sec.max(0)),
-            Rules::Recorded(zone) => (zone, sec),
+            // Like the C library, treat earlier years as before the transitions of 1970.
+            ZoneRules::Yearly(zone) => (zone, sec.max(0)),
+            ZoneRules::Recorded(zone) => (zone, sec),
         };
         let info = zone.to_offset_info(timestamp(sec));
-        Local { offset_sec: info.offset().seconds(), name: LocalName::Info(info) }
+        LocalTimeType { offset_sec: info.offset().seconds(), name: Abbreviation::Info(info) }
     }
 }
 
-/// The moment `sec` seconds after the epoch, or one within the library's limits that has the same offset.
+/// Returns a timestamp within jiff's limits that has the same offset as `sec` seconds after the
+/// epoch.
 fn timestamp(sec: i64) -> Timestamp {
     let (min, max) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
     let near = match sec {
@@ -144,7 +147,8 @@ fn timestamp(sec: i64) -> Timestamp {
     Timestamp::from_second(near).expect("between the library's limits, which are 20000 years apart")
 }
 
-/// The name at the start of `text`, of three characters or more: letters, or letters, digits and signs in `<>`.
+/// Parses the abbreviation at the start of `text`: three or more letters, or three or more letters,
+/// digits and signs in `<>`.
 fn zone_name(text: &[u8]) -> Option<(&str, &[u8])> {
     let letters = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let (name, rest) = if letters >= 3 {
@@ -157,8 +161,9 @@ fn zone_name(text: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(name).ok()?, rest))
 }
 
-/// The seconds to add to universal time, from the hours (and minutes, and seconds) to add to local time that `text`
-/// starts with.
+/// Parses the offset at the start of `text`: hours, and optionally minutes and seconds, that are
+/// added to local time to get universal time. Returns the negated offset in seconds, which is added
+/// to universal time.
 fn zone_offset(text: &[u8]) -> Option<(i32, &[u8])> {
     let (sign, mut rest) = match text.first()? {
         b'-' => (1, &text[1..]),

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex};
 
+use super::calls::{Calls, Native};
 use fathom_io::Dir;
-use fathom_io::calls::{Calls, Native};
 use fathom_walk::{Errno, Fields, Follow, Meta, Names};
 
 #[derive(Default)]

@@ -10,7 +10,6 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use fathom_io::blocking::Blocking;
-use fathom_io::calls::Native;
 use fathom_io::{Dir, Model};
 use fathom_walk::{Errno, Fields, Follow, Meta, Names};
 
@@ -23,14 +22,14 @@ const POLLS: usize = 8;
 /// Blocking calls with late answers.
 pub(crate) struct Late {
     random: RefCell<Random>,
-    inner: Blocking<Native>,
+    inner: Blocking,
     /// The gate at which a worker waits between two polls, once some answers are late.
     gate: Option<Gate>,
 }
 
 impl Late {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: RefCell::new(Random(seed)), inner: Blocking::default(), gate: None }
+        Self { random: RefCell::new(Random(seed)), inner: Blocking, gate: None }
     }
 
     /// Late until `gate` is opened.

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod gate;
 pub(crate) mod late;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::calls::{Calls, Native};
 use fathom_io::Dir;
-use fathom_io::calls::{Calls, Native};
 use fathom_walk::{Errno, Fields, Follow, Meta, Names, lstat};
 
 const MILLION: usize = 1_000_000;

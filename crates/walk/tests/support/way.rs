@@ -77,7 +77,7 @@ pub(crate) fn all() -> Vec<Way> {
     ways
 }
 
-#[cfg(all(target_os = "linux", not(fathom_posix)))]
+#[cfg(target_os = "linux")]
 fn rings(depths: &[usize]) -> Vec<Way> {
     match fathom_io::uring::Uring::new(1) {
         Ok(_) => depths.iter().map(|depth| Way::of(Choice::Uring(Some(*depth)))).collect(),
@@ -88,7 +88,7 @@ fn rings(depths: &[usize]) -> Vec<Way> {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(fathom_posix))))]
+#[cfg(not(target_os = "linux"))]
 fn rings(_depths: &[usize]) -> Vec<Way> {
     skip("no io_uring in this build");
     Vec::new()

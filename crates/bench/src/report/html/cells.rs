@@ -1,89 +1,91 @@
-//! The run's arms and samples, cell by cell.
+//! The arms and samples of a run, grouped by cell.
 
-use crate::{Noise, Row, Run, Summary};
+use crate::{ArmSummary, Noise, Row, Run};
 
 /// An arm on a cell.
-pub(super) struct Arm<'a> {
-    /// Its place in [`Run::arms`].
+pub(super) struct ArmSection<'a> {
+    /// Index in [`Run::arms`].
     pub(super) at: usize,
-    pub(super) summary: &'a Summary,
-    /// Its samples, discarded ones too, in the order they were made.
+    pub(super) summary: &'a ArmSummary,
+    /// Samples of the arm in order of execution, including discarded ones.
     pub(super) samples: Vec<&'a Row>,
 }
 
 /// A cell.
-pub(super) struct Cell<'a> {
+pub(super) struct CellSection<'a> {
     pub(super) name: &'a str,
-    /// The fastest first.
-    pub(super) arms: Vec<Arm<'a>>,
-    /// With its place in [`Run::noise`].
+    /// Sorted by time.
+    pub(super) arms: Vec<ArmSection<'a>>,
+    /// The noise of the cell, with its index in [`Run::noise`].
     pub(super) noise: Option<(usize, &'a Noise)>,
-    /// All samples, by their places in [`Run::rows`].
+    /// Indexes in [`Run::rows`] of all samples of the cell.
     pub(super) rows: Vec<usize>,
 }
 
-impl<'a> Cell<'a> {
-    /// The workload, which a cell's name begins with.
+impl<'a> CellSection<'a> {
+    /// Returns the workload, the first word of the cell's name.
     pub(super) fn workload(&self) -> &'a str {
         workload(self.name)
     }
 
-    /// The arm that ratios are in relation to, if it gave samples that count.
-    pub(super) fn baseline(&self) -> Option<&Arm<'a>> {
+    /// Returns the baseline, if it has counted samples.
+    pub(super) fn baseline(&self) -> Option<&ArmSection<'a>> {
         self.counted().find(|arm| arm.summary.ratio.is_none())
     }
 
-    /// Arms with samples that count.
-    pub(super) fn counted(&self) -> impl Iterator<Item = &Arm<'a>> {
+    /// Returns the arms with counted samples.
+    pub(super) fn counted(&self) -> impl Iterator<Item = &ArmSection<'a>> {
         self.arms.iter().filter(|arm| arm.summary.runs > 0)
     }
 
-    /// Whether another arm has the same name, so that it alone says too little.
-    pub(super) fn is_ambiguous(&self, arm: &Arm) -> bool {
-        let same = |other: &&Arm| {
+    /// Returns whether another arm has the same language and method.
+    pub(super) fn is_ambiguous(&self, arm: &ArmSection) -> bool {
+        let same = |other: &&ArmSection| {
             (&other.summary.lang, &other.summary.method) == (&arm.summary.lang, &arm.summary.method)
         };
         self.arms.iter().filter(same).count() > 1
     }
 }
 
-/// The first word of a cell's name.
+/// Returns the first word of a cell's name.
 fn workload(cell: &str) -> &str {
     cell.split([' ', ',']).next().unwrap_or(cell)
 }
 
-/// The cells in the order of their first arms, and the places of samples that belong to none.
-pub(super) fn cells(run: &Run) -> (Vec<Cell<'_>>, Vec<usize>) {
-    let mut cells: Vec<Cell> = Vec::new();
+/// Groups arms and samples by cell, in the order of the first arm of each cell. The second result
+/// has the indexes of samples that belong to no cell.
+pub(super) fn cells(run: &Run) -> (Vec<CellSection<'_>>, Vec<usize>) {
+    let mut cells: Vec<CellSection> = Vec::new();
     for (at, summary) in run.arms.iter().enumerate() {
-        let arm = Arm { at, summary, samples: Vec::new() };
+        let arm = ArmSection { at, summary, samples: Vec::new() };
         match cells.iter_mut().find(|cell| cell.name == summary.cell) {
             Some(cell) => cell.arms.push(arm),
             None => cells.push(new_cell(run, arm)),
         }
     }
-    let strays = give_rows(run, &mut cells);
-    (cells, strays)
+    let unassigned = assign_rows(run, &mut cells);
+    (cells, unassigned)
 }
 
-fn new_cell<'a>(run: &'a Run, arm: Arm<'a>) -> Cell<'a> {
+fn new_cell<'a>(run: &'a Run, arm: ArmSection<'a>) -> CellSection<'a> {
     let name = &arm.summary.cell;
     let noise = run.noise.iter().enumerate().find(|(_, noise)| noise.cell == *name);
-    Cell { name, arms: vec![arm], noise, rows: Vec::new() }
+    CellSection { name, arms: vec![arm], noise, rows: Vec::new() }
 }
 
-/// What samples of one cell have in common.
-type Conditions<'a> = (&'a str, &'a str, u64, u64, bool, &'a str);
+/// The values that all samples of one cell share.
+type CellKey<'a> = (&'a str, &'a str, u64, u64, bool, &'a str);
 
-fn conditions(row: &Row) -> Conditions<'_> {
+fn conditions(row: &Row) -> CellKey<'_> {
     (&row.workload, &row.cache, row.block_bytes, row.size_bytes, row.direct, &row.sync)
 }
 
-/// Gives each cell its samples. A row does not name its cell: the second kind of samples with a workload and cache
-/// state is of the second cell with these, as both are in the order of the run.
-fn give_rows<'a>(run: &'a Run, cells: &mut [Cell<'a>]) -> Vec<usize> {
-    let mut kinds: Vec<(Conditions, Option<usize>)> = Vec::new();
-    let mut strays = Vec::new();
+/// Assigns the samples to cells and returns the indexes of the rest. A row does not name its cell.
+/// Rows and cells are both in order of execution, so the n-th combination of values with a given
+/// workload and cache state belongs to the n-th cell with that workload and cache state.
+fn assign_rows<'a>(run: &'a Run, cells: &mut [CellSection<'a>]) -> Vec<usize> {
+    let mut kinds: Vec<(CellKey, Option<usize>)> = Vec::new();
+    let mut unassigned = Vec::new();
     for (at, row) in run.rows.iter().enumerate() {
         let known = kinds.iter().find(|(kind, _)| *kind == conditions(row)).map(|(_, cell)| *cell);
         let cell = known.unwrap_or_else(|| {
@@ -95,18 +97,19 @@ fn give_rows<'a>(run: &'a Run, cells: &mut [Cell<'a>]) -> Vec<usize> {
         });
         match cell {
             Some(cell) => cells[cell].take(at, row),
-            None => strays.push(at),
+            None => unassigned.push(at),
         }
     }
-    strays
+    unassigned
 }
 
-fn nth_cell(cells: &[Cell], row: &Row, n: usize) -> Option<usize> {
-    let fits = |cell: &Cell| cell.workload() == row.workload && cell.arms[0].summary.cache == row.cache;
+fn nth_cell(cells: &[CellSection], row: &Row, n: usize) -> Option<usize> {
+    let fits =
+        |cell: &CellSection| cell.workload() == row.workload && cell.arms[0].summary.cache == row.cache;
     cells.iter().enumerate().filter(|(_, cell)| fits(cell)).map(|(at, _)| at).nth(n)
 }
 
-impl<'a> Cell<'a> {
+impl<'a> CellSection<'a> {
     fn take(&mut self, at: usize, row: &'a Row) {
         self.rows.push(at);
         if let Some(arm) = self.arms.iter_mut().find(|arm| is_of(row, arm.summary)) {
@@ -115,7 +118,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-fn is_of(row: &Row, arm: &Summary) -> bool {
+fn is_of(row: &Row, arm: &ArmSummary) -> bool {
     (&row.lang, &row.method, &row.model, row.threads, row.depth)
         == (&arm.lang, &arm.method, &arm.model, arm.threads, arm.depth)
 }
@@ -124,8 +127,8 @@ fn is_of(row: &Row, arm: &Summary) -> bool {
 mod tests {
     use super::*;
 
-    fn arm(cell: &str, method: &str, cache: &str) -> Summary {
-        Summary { cell: cell.into(), method: method.into(), cache: cache.into(), ..Summary::default() }
+    fn arm(cell: &str, method: &str, cache: &str) -> ArmSummary {
+        ArmSummary { cell: cell.into(), method: method.into(), cache: cache.into(), ..ArmSummary::default() }
     }
 
     fn row(workload: &str, method: &str, cache: &str, block_bytes: u64) -> Row {
@@ -149,10 +152,10 @@ mod tests {
             row("write", "a", "warm", 4096),
         ];
         let run = Run { arms, rows, ..Run::default() };
-        let (cells, strays) = cells(&run);
+        let (cells, unassigned) = cells(&run);
         let of_cells: Vec<_> = cells.iter().map(|cell| cell.rows.clone()).collect();
         assert_eq!(of_cells, [vec![0], vec![1], vec![2, 3]]);
         assert_eq!(cells[2].arms[1].samples, [&run.rows[2]]);
-        assert_eq!(strays, [4]);
+        assert_eq!(unassigned, [4]);
     }
 }

@@ -1,27 +1,29 @@
-//! Throughput against operations in flight, where arms of one model differ in nothing but threads or depth.
+//! The figure of throughput against operations in flight, for arms of one model that differ only in
+//! threads or depth.
 
 use std::collections::BTreeSet;
 
-use super::cells::{Arm, Cell};
-use super::figure::{Shape, tick_labels};
-use super::markup::Text;
+use super::cells::{ArmSection, CellSection};
+use super::figure::{MarkShape, tick_labels};
+use super::markup::Escaped;
 use super::number::{Unit, label};
 use super::scale::Scale;
 
-const SHAPES: [Shape; 5] = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle, Shape::Plus];
-/// Colours of `style.css`: with the shapes, 35 series look different.
+const SHAPES: [MarkShape; 5] =
+    [MarkShape::Circle, MarkShape::Square, MarkShape::Diamond, MarkShape::Triangle, MarkShape::Plus];
+/// Number of colours in `style.css`. Five shapes times seven colours distinguish 35 series.
 const COLOURS: usize = 7;
 
-/// Arms that make one curve.
+/// The arms that are joined by one curve.
 struct Series {
-    /// HTML.
+    /// The name as HTML.
     name: String,
     /// Operations in flight, and bytes or operations a second; ascending.
     points: Vec<(f64, f64)>,
 }
 
-/// The figure; empty where no arms differ in threads or depth.
-pub(super) fn figure(cell: &Cell) -> String {
+/// Formats the figure; empty if no arms differ in threads or depth.
+pub(super) fn figure(cell: &CellSection) -> String {
     let series = series(cell);
     let points = || series.iter().flat_map(|series| &series.points);
     if !series.iter().any(|series| series.points.len() > 1) {
@@ -30,7 +32,7 @@ pub(super) fn figure(cell: &Cell) -> String {
     let (x, y) = (Scale::log_over(points().map(|point| point.0)), Scale::over(points().map(|point| point.1)));
     let (Some(x), Some(y)) = (x, y) else { return String::new() };
     let curves: String = series.iter().enumerate().map(|(at, series)| curve(at, series, &x, &y)).collect();
-    let keys = series.iter().enumerate().map(|(at, series)| look(at).0.key(&look(at).1, &series.name));
+    let keys = series.iter().enumerate().map(|(at, series)| style(at).0.key(&style(at).1, &series.name));
     let log = if y.is_log() { "; both axes are logarithmic" } else { "; the horizontal axis is logarithmic" };
     format!(
         "<figure>\n<h3>Throughput against operations in flight</h3>\n<figcaption>Threads times depth{log}. Methods of one model are joined.\
@@ -44,20 +46,20 @@ pub(super) fn figure(cell: &Cell) -> String {
     )
 }
 
-/// Bytes a second, or operations where no bytes are moved.
-fn throughput(cell: &Cell, arm: &Arm) -> f64 {
+/// Returns bytes a second, or operations a second if the cell moves no bytes.
+fn throughput(cell: &CellSection, arm: &ArmSection) -> f64 {
     if has_bytes(cell) { arm.summary.bytes_per_s } else { arm.summary.ops_per_s }
 }
 
-fn has_bytes(cell: &Cell) -> bool {
+fn has_bytes(cell: &CellSection) -> bool {
     cell.counted().any(|arm| arm.summary.bytes_per_s > 0.0)
 }
 
-fn unit(cell: &Cell) -> Unit {
+fn unit(cell: &CellSection) -> Unit {
     Unit::of(if has_bytes(cell) { "bytes_per_s" } else { "ops_per_s" })
 }
 
-fn series(cell: &Cell) -> Vec<Series> {
+fn series(cell: &CellSection) -> Vec<Series> {
     let mut models: Vec<(&str, &str)> = Vec::new();
     for arm in cell.counted() {
         let model = (arm.summary.lang.as_str(), arm.summary.model.as_str());
@@ -69,14 +71,18 @@ fn series(cell: &Cell) -> Vec<Series> {
     models.into_iter().flat_map(|model| of_model(cell, model, is_polyglot)).collect()
 }
 
-/// One curve; where both threads and depth differ, one for each depth.
-fn of_model(cell: &Cell, (lang, model): (&str, &str), is_polyglot: bool) -> Vec<Series> {
+/// Returns one series, or one for each depth if both threads and depth differ.
+fn of_model(cell: &CellSection, (lang, model): (&str, &str), is_polyglot: bool) -> Vec<Series> {
     let arms = || {
         cell.counted().filter(|arm| (arm.summary.lang.as_str(), arm.summary.model.as_str()) == (lang, model))
     };
     let threads: BTreeSet<u32> = arms().map(|arm| arm.summary.threads).collect();
     let depths: BTreeSet<u32> = arms().map(|arm| arm.summary.depth).collect();
-    let name = if is_polyglot { format!("{} {}", Text(lang), Text(model)) } else { Text(model).to_string() };
+    let name = if is_polyglot {
+        format!("{} {}", Escaped(lang), Escaped(model))
+    } else {
+        Escaped(model).to_string()
+    };
     if threads.len() < 2 || depths.len() < 2 {
         return vec![Series { name, points: points(cell, arms()) }];
     }
@@ -87,20 +93,21 @@ fn of_model(cell: &Cell, (lang, model): (&str, &str), is_polyglot: bool) -> Vec<
     depths.into_iter().map(of_depth).collect()
 }
 
-fn points<'c, 'a: 'c>(cell: &Cell, arms: impl Iterator<Item = &'c Arm<'a>>) -> Vec<(f64, f64)> {
-    let point =
-        |arm: &Arm| (f64::from(arm.summary.threads) * f64::from(arm.summary.depth), throughput(cell, arm));
+fn points<'c, 'a: 'c>(cell: &CellSection, arms: impl Iterator<Item = &'c ArmSection<'a>>) -> Vec<(f64, f64)> {
+    let point = |arm: &ArmSection| {
+        (f64::from(arm.summary.threads) * f64::from(arm.summary.depth), throughput(cell, arm))
+    };
     let mut points: Vec<(f64, f64)> = arms.map(point).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
 
-fn look(at: usize) -> (Shape, String) {
+fn style(at: usize) -> (MarkShape, String) {
     (SHAPES[at % SHAPES.len()], format!("s{}", at % COLOURS))
 }
 
 fn curve(at: usize, series: &Series, x: &Scale, y: &Scale) -> String {
-    let (shape, class) = look(at);
+    let (shape, class) = style(at);
     let place = |point: &(f64, f64)| Some((x.place(point.0)?, 100.0 - y.place(point.1)?));
     let places: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
     let joint = |pair: &[(f64, f64)]| {

@@ -1,35 +1,36 @@
-//! The frame of a figure: lines with a name, a track of marks on a common axis, and the numbers. Every track is an SVG
-//! as wide as there is room, placed in percent, so that marks keep their shape on any screen.
+//! The layout of a figure: rows with a name, a track of marks on a common axis, and numbers. Every
+//! track is an SVG as wide as the page permits. Positions are percentages, so that marks keep their
+//! shape at any width.
 
-use super::cells::{Arm, Cell};
-use super::markup::{Text, name};
+use super::cells::{ArmSection, CellSection};
+use super::markup::{Escaped, name};
 use super::number::{Unit, label};
 use super::scale::Scale;
 
-/// One line of a figure. All three are HTML.
-pub(super) struct Line {
-    /// The pointer into the JSON that the numbers of `value` begin from.
+/// One row of a figure. `name` and `value` are HTML, `track` is SVG.
+pub(super) struct FigureRow {
+    /// The JSON pointer that the `data-key` attributes in `value` are relative to.
     pub(super) at: String,
     pub(super) name: String,
-    /// What the track's SVG holds.
+    /// The content of the track's SVG.
     pub(super) track: String,
     pub(super) value: String,
 }
 
-/// What a figure says around its lines.
-pub(super) struct Frame<'a> {
+/// A figure without its rows.
+pub(super) struct Figure<'a> {
     pub(super) title: &'a str,
-    /// HTML.
+    /// The caption as HTML.
     pub(super) caption: &'a str,
     pub(super) axis: &'a str,
     pub(super) unit: Unit,
-    /// SVG below the marks of each track.
+    /// SVG that is drawn below the marks of each track.
     pub(super) ground: String,
 }
 
-impl Frame<'_> {
-    /// The figure as HTML; empty if it has no lines.
-    pub(super) fn html(&self, scale: &Scale, lines: &[Line]) -> String {
+impl Figure<'_> {
+    /// Formats the figure as HTML; empty if it has no rows.
+    pub(super) fn html(&self, scale: &Scale, lines: &[FigureRow]) -> String {
         if lines.is_empty() {
             return String::new();
         }
@@ -46,8 +47,8 @@ impl Frame<'_> {
         )
     }
 
-    fn line(&self, grid: &str, line: &Line) -> String {
-        let Line { at, name, track, value } = line;
+    fn line(&self, grid: &str, line: &FigureRow) -> String {
+        let FigureRow { at, name, track, value } = line;
         format!(
             "<div class=\"line\" data-at=\"{at}\"><span class=\"name\">{name}</span><div class=\"track\"><svg \
              aria-hidden=\"true\">{grid}{track}</svg></div><span class=\"value\">{value}</span></div>\n"
@@ -60,7 +61,7 @@ fn grid(scale: &Scale) -> String {
     places.map(|x| format!(r#"<line class="grid" x1="{x:.2}%" x2="{x:.2}%" y1="0" y2="100%"/>"#)).collect()
 }
 
-/// An SVG with the labels of a horizontal axis.
+/// Formats the labels of a horizontal axis as SVG.
 pub(super) fn tick_labels(scale: &Scale, unit: Unit) -> String {
     let ticks = scale.ticks().into_iter().filter_map(|tick| Some((scale.place(tick)?, label(unit, tick))));
     let labels: String =
@@ -68,9 +69,9 @@ pub(super) fn tick_labels(scale: &Scale, unit: Unit) -> String {
     format!(r#"<svg class="labels" aria-hidden="true">{labels}</svg>"#)
 }
 
-/// What a mark looks like. Shapes tell it as well as colours do.
+/// The shape of a mark. Shapes distinguish series without colour vision.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum MarkShape {
     Circle,
     Diamond,
     Square,
@@ -79,19 +80,19 @@ pub(super) enum Shape {
     Plus,
 }
 
-impl Shape {
+impl MarkShape {
     fn path(self) -> &'static str {
         match self {
-            Shape::Circle => "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
-            Shape::Diamond => "M-5 0L0-5L5 0L0 5Z",
-            Shape::Square => "M-4-4H4V4H-4Z",
-            Shape::Triangle => "M-5 4L0-5L5 4Z",
-            Shape::Cross => "M-4-4L4 4M-4 4L4-4",
-            Shape::Plus => "M-5 0H5M0-5V5",
+            MarkShape::Circle => "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
+            MarkShape::Diamond => "M-5 0L0-5L5 0L0 5Z",
+            MarkShape::Square => "M-4-4H4V4H-4Z",
+            MarkShape::Triangle => "M-5 4L0-5L5 4Z",
+            MarkShape::Cross => "M-4-4L4 4M-4 4L4-4",
+            MarkShape::Plus => "M-5 0H5M0-5V5",
         }
     }
 
-    /// A mark at a place in percent, with a hint that appears when it is pointed at. `hint` is HTML.
+    /// Formats a mark at a position in percent, with the tooltip `hint`, which is HTML.
     pub(super) fn mark(self, (x, y): (f64, f64), class: &str, hint: &str) -> String {
         let path = self.path();
         format!(
@@ -99,7 +100,7 @@ impl Shape {
         )
     }
 
-    /// The mark by itself, for a legend.
+    /// Formats the mark with its meaning for a legend.
     pub(super) fn key(self, class: &str, meaning: &str) -> String {
         let path = self.path();
         format!(
@@ -108,7 +109,7 @@ impl Shape {
     }
 }
 
-/// A horizontal stroke between two values, at `y` percent.
+/// Formats a horizontal line between two values, at `y` percent of the height.
 pub(super) fn stroke(scale: &Scale, (low, high): (f64, f64), y: f64, class: &str) -> String {
     match (scale.place(low), scale.place(high)) {
         (Some(low), Some(high)) => {
@@ -118,10 +119,10 @@ pub(super) fn stroke(scale: &Scale, (low, high): (f64, f64), y: f64, class: &str
     }
 }
 
-/// An arm's name as HTML, with what tells it from others of the same name.
-pub(super) fn arm_name(cell: &Cell, arm: &Arm, is_polyglot: bool) -> String {
+/// Formats an arm's name as HTML, with language or concurrency if the name alone is ambiguous.
+pub(super) fn arm_name(cell: &CellSection, arm: &ArmSection, is_polyglot: bool) -> String {
     let summary = arm.summary;
-    let lang = is_polyglot.then(|| Text(&summary.lang).to_string());
+    let lang = is_polyglot.then(|| Escaped(&summary.lang).to_string());
     let flight = cell.is_ambiguous(arm).then(|| format!("{}\u{a0}×\u{a0}{}", summary.threads, summary.depth));
     let more: Vec<String> = [lang, flight].into_iter().flatten().collect();
     let more = if more.is_empty() { String::new() } else { format!(" <small>{}</small>", more.join(", ")) };

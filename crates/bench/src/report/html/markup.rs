@@ -1,11 +1,11 @@
-//! Text and JSON as parts of a page that they cannot break out of.
+//! Escaping of text and JSON for HTML.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-/// A text as the content of an element or of an attribute in quotes.
-pub(super) struct Text<'a>(pub(super) &'a str);
+/// Text that is formatted as the content of an element or of a quoted attribute.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
 
-impl Display for Text<'_> {
+impl Display for Escaped<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         for c in self.0.chars() {
             match c {
@@ -14,7 +14,8 @@ impl Display for Text<'_> {
                 '>' => out.write_str("&gt;")?,
                 '"' => out.write_str("&quot;")?,
                 '\'' => out.write_str("&#39;")?,
-                // What HTML does not allow in any form: the parser would report it.
+                // Control characters are invalid in HTML, even as character references (WHATWG
+                // HTML, 13.1.4).
                 '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' => out.write_char('\u{fffd}')?,
                 c => out.write_char(c)?,
             }
@@ -23,12 +24,13 @@ impl Display for Text<'_> {
     }
 }
 
-/// A name as the content of an element; a long one may break after an underscore.
+/// Formats a name as the content of an element. A line may break after each underscore.
 pub(super) fn name(name: &str) -> String {
-    Text(name).to_string().replace('_', "_<wbr>")
+    Escaped(name).to_string().replace('_', "_<wbr>")
 }
 
-/// JSON as the content of a `script` element. A `<` stands in strings only, where JSON has another way to write it.
+/// Escapes JSON for a `script` element. `<` occurs only within JSON strings, where `\u003c` is
+/// equivalent.
 pub(super) fn json_for_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
@@ -40,7 +42,7 @@ mod tests {
     #[test]
     fn no_character_of_markup_is_left() {
         assert_eq!(
-            Text("<a b=\"c\" d='&'>\0").to_string(),
+            Escaped("<a b=\"c\" d='&'>\0").to_string(),
             "&lt;a b=&quot;c&quot; d=&#39;&amp;&#39;&gt;\u{fffd}"
         );
     }

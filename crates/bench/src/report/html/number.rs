@@ -1,27 +1,28 @@
-//! Numbers of the run as a reader sees them, each with its exact value and its place in the JSON beside it.
+//! Numbers of the run for readers, each with its exact value and its position in the JSON.
 
 use serde_json::Value;
 
-/// What stands where there is no number.
+/// The text for a missing number.
 pub(super) const NONE: &str = "–";
 
-/// What a number counts, and so how it is written.
+/// The unit of a number, which determines its format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unit {
-    /// Every digit.
+    /// All digits.
     Exact,
-    /// Three digits.
+    /// Three significant digits.
     Plain,
-    /// Seconds times the factor.
+    /// Seconds, after multiplication by the factor.
     Seconds(f64),
-    /// Bytes or operations a second, or whatever has a decimal prefix.
+    /// A unit with a decimal prefix, such as bytes a second.
     Of(&'static str),
-    /// A part of 1.
+    /// A fraction, printed as a percentage.
     Share,
 }
 
 impl Unit {
-    /// The unit of a number with this name in [`Row`](crate::Row) or [`Summary`](crate::Summary).
+    /// Returns the unit of the field `name` of [`Row`](crate::Row) or
+    /// [`ArmSummary`](crate::ArmSummary).
     pub(super) fn of(name: &str) -> Unit {
         match name {
             "bytes_per_s" => Unit::Of("B/s"),
@@ -36,7 +37,7 @@ impl Unit {
         }
     }
 
-    /// The number in this unit. One that is not finite has no digits.
+    /// Formats `value` in this unit. A value that is not finite is printed as [`NONE`].
     pub(super) fn show(self, value: f64) -> String {
         if !value.is_finite() {
             return NONE.to_owned();
@@ -51,7 +52,7 @@ impl Unit {
     }
 }
 
-/// A round number as a label: without zeros that say nothing.
+/// Formats a round number as an axis label, without trailing zeros.
 pub(super) fn label(unit: Unit, value: f64) -> String {
     let shown = unit.show(value);
     let end = shown.find('\u{a0}').unwrap_or(shown.len());
@@ -61,12 +62,12 @@ pub(super) fn label(unit: Unit, value: f64) -> String {
     format!("{digits}{unit}")
 }
 
-/// Three significant digits, or as many more as stand before the point.
+/// Formats three significant digits, or all digits before the decimal point if there are more.
 fn three_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0" } else { NONE }.to_owned();
     }
-    // Rounded first: 9.996 has one digit before the point and 10.0 two.
+    // Round first: 9.996 has one digit before the decimal point, its rounded value 10.0 has two.
     let rounded = rounded(value);
     let before_point = rounded.abs().log10().floor() as i32 + 1;
     match before_point {
@@ -76,7 +77,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// To three digits; what has no such neighbour stays as it is.
+/// Rounds to three significant digits. A value whose rounding overflows is returned as it is.
 fn rounded(value: f64) -> f64 {
     format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
 }
@@ -86,12 +87,13 @@ fn with_prefix(value: f64, unit: &str) -> String {
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
     let rounded = rounded(value);
     let fits = PREFIXES.iter().find(|(size, _)| rounded.abs() >= *size);
-    // Zero has no prefix; what is smaller than all of them has the last.
+    // Zero has no prefix. A value below the smallest prefix uses that prefix.
     let (size, prefix) = fits.copied().unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
     format!("{}\u{a0}{prefix}{unit}", three_digits(rounded / size))
 }
 
-/// The number at `key` of `object`, as in `ratio/low`; an element around it must tell in `data-at` where the object is.
+/// Formats the number at `key` of `object`, as in `ratio/low`. The `data-at` of an enclosing
+/// element must be the JSON pointer of `object`.
 pub(super) fn number(object: &Value, key: &str) -> String {
     match object.pointer(&format!("/{key}")) {
         Some(Value::Number(exact)) => {
@@ -106,7 +108,7 @@ pub(super) fn number(object: &Value, key: &str) -> String {
     }
 }
 
-/// The interval at `key`: the estimate, and both ends in brackets.
+/// Formats the interval at `key`: the estimate, and both ends in brackets.
 pub(super) fn interval(object: &Value, key: &str) -> String {
     if object.pointer(&format!("/{key}/median")).is_none() {
         return NONE.to_owned();
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_value_stands_beside() {
+    fn the_exact_value_is_an_attribute() {
         let object =
             serde_json::json!({"p50_us": 1234.567, "ratio": {"median": 0.5, "low": 0.4}, "seed": u64::MAX});
         assert_eq!(

@@ -1,18 +1,20 @@
-//! From a value to a place on an axis, in percent of its length. Knows neither units nor marks.
+//! Mapping of values to positions on an axis, in percent of its length. Does not own: units and
+//! marks.
 
-/// What an axis can show. Nothing that is measured lies outside, and inside no sum or quotient overflows.
+/// The values that an axis can show. The range includes all plausible measurements and excludes
+/// values whose sums or quotients overflow.
 const DRAWABLE: std::ops::Range<f64> = 1e-12..1e18;
-/// From which quotient of its ends an axis is logarithmic.
+/// An axis is logarithmic if the quotient of its ends exceeds this.
 const LOG_FROM: f64 = 4.0;
-/// The least length of a linear axis in relation to its middle: what differs less looks the same, and labels of three
-/// digits still differ.
+/// Smallest length of a linear axis relative to its middle. It keeps labels of three digits
+/// distinct and does not magnify smaller differences.
 const SPAN_MIN: f64 = 0.05;
-/// Percent that stay free at both ends, where marks and labels stick out.
+/// Percentage left free at both ends, into which marks and labels extend.
 const EDGE: f64 = 4.0;
-/// As many labels as fit on a telephone.
+/// The number of labels that fit on a phone screen.
 const TICKS_MAX: usize = 6;
 
-/// An axis.
+/// A linear or logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     low: f64,
@@ -21,7 +23,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The axis that has all of them; `None` where there is nothing to show.
+    /// Builds the axis of `values`; `None` if none of them can be shown.
     pub(super) fn over(values: impl IntoIterator<Item = f64>) -> Option<Scale> {
         let (low, high) = ends(values)?;
         if high / low > LOG_FROM {
@@ -31,26 +33,26 @@ impl Scale {
         Some(Scale { low: low - lack / 2.0, high: high + lack / 2.0, log: false })
     }
 
-    /// The logarithmic axis that has all of them, whatever they are.
+    /// Builds a logarithmic axis of `values`, regardless of their quotient.
     pub(super) fn log_over(values: impl IntoIterator<Item = f64>) -> Option<Scale> {
         let (low, high) = ends(values)?;
         let (low, high) = if low < high { (low, high) } else { (low / 2.0, high * 2.0) };
         Some(Scale { low, high, log: true })
     }
 
-    /// Whether equal quotients have equal lengths.
+    /// Returns whether the axis is logarithmic.
     pub(super) fn is_log(&self) -> bool {
         self.log
     }
 
-    /// Where the value stands, in percent; `None` if it cannot be shown.
+    /// Returns the position of a value in percent; `None` if it cannot be shown.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let on = |value: f64| if self.log { value.ln() } else { value };
         let share = (on(value) - on(self.low)) / (on(self.high) - on(self.low));
         DRAWABLE.contains(&value).then(|| EDGE + share.clamp(0.0, 1.0) * (100.0 - 2.0 * EDGE))
     }
 
-    /// Round values for labels, ascending.
+    /// Returns round values for labels, in ascending order.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.log { self.log_ticks() } else { self.linear_ticks() }
     }
@@ -79,7 +81,7 @@ impl Scale {
         }
     }
 
-    /// Powers of ten times one of `digits`, within the axis.
+    /// Returns the products of a power of ten and one of `digits` that lie on the axis.
     fn multiples(&self, digits: &[f64]) -> Vec<f64> {
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));

@@ -1,13 +1,14 @@
-//! Tables: all numbers of the arms, all columns of the samples, what was discarded and what was not available.
+//! Tables of the numbers of the arms, of all sample columns, of discarded samples and of
+//! unavailable arms.
 
 use serde_json::Value;
 
-use super::cells::Cell;
-use super::markup::{Text, name};
+use super::cells::CellSection;
+use super::markup::{Escaped, name};
 use super::number::{NONE, interval, number};
-use crate::{Run, Unavailable};
+use crate::{Run, UnavailableArm};
 
-/// Columns of the table of arms: head, key in the JSON, and whether it is an interval.
+/// Columns of the table of arms: header, JSON key, and whether the value is an interval.
 const COLUMNS: [(&str, &str, bool); 17] = [
     ("threads", "threads", false),
     ("depth", "depth", false),
@@ -28,14 +29,14 @@ const COLUMNS: [(&str, &str, bool); 17] = [
     ("punted", "punted", false),
 ];
 
-/// All numbers of the cell's arms.
-pub(super) fn arms(cell: &Cell, json: &Value) -> String {
+/// Formats all numbers of the cell's arms.
+pub(super) fn arms(cell: &CellSection, json: &Value) -> String {
     let texts = ["arm", "language", "model"].map(|head| (head, true));
     let heads = texts.into_iter().chain(COLUMNS.map(|(head, ..)| (head, false)));
     let rows = cell.arms.iter().map(|arm| {
         let summary = arm.summary;
         let names = [&summary.lang, &summary.model]
-            .map(|text| format!("<td class=\"text\">{}</td>", Text(text)))
+            .map(|text| format!("<td class=\"text\">{}</td>", Escaped(text)))
             .concat();
         let best = if summary.among_best { " class=\"best\"" } else { "" };
         let numbers = numbers_of_arm(json.pointer(&format!("/arms/{}", arm.at)).unwrap_or(&Value::Null));
@@ -54,7 +55,7 @@ fn numbers_of_arm(object: &Value) -> String {
     shown.map(|shown| format!("<td>{shown}</td>")).concat()
 }
 
-/// Samples by their places in the run, with all columns of the JSON.
+/// Formats the samples at the indexes `rows` of the run, with all columns of the JSON.
 pub(super) fn samples(title: &str, rows: &[usize], json: &Value) -> String {
     let object = |at: &usize| json.pointer(&format!("/rows/{at}")).and_then(Value::as_object);
     let heads = rows.first().and_then(object).into_iter().flatten();
@@ -71,13 +72,13 @@ pub(super) fn samples(title: &str, rows: &[usize], json: &Value) -> String {
 fn sample_cell(row: &Value, key: &str, value: &Value) -> String {
     match value {
         Value::Number(_) => format!("<td>{}</td>", number(row, key)),
-        Value::String(text) => format!("<td class=\"text\">{}</td>", Text(text)),
+        Value::String(text) => format!("<td class=\"text\">{}</td>", Escaped(text)),
         Value::Bool(yes) => format!("<td>{}</td>", if *yes { "yes" } else { "no" }),
         _ => format!("<td>{NONE}</td>"),
     }
 }
 
-/// Samples that do not count, and why.
+/// Formats the discarded samples with their reasons.
 pub(super) fn discards(run: &Run) -> String {
     let discarded = run.rows.iter().filter(|row| !row.discarded.is_empty());
     let lines = discarded.map(|row| {
@@ -90,27 +91,28 @@ pub(super) fn discards(run: &Run) -> String {
     scrolled("They are drawn as crosses and not counted anywhere", heads, lines.collect())
 }
 
-/// Arms that could not run, and why.
-pub(super) fn unavailable(arms: &[Unavailable]) -> String {
+/// Formats the unavailable arms with their reasons.
+pub(super) fn unavailable(arms: &[UnavailableArm]) -> String {
     let lines = arms.iter().map(|arm| text_row(&[&arm.lang, &arm.method, &arm.reason]));
     let heads = ["language", "arm", "reason"].map(|head| (head, true));
     scrolled("Arms that could not run here", heads, lines.collect())
 }
 
 fn text_row(texts: &[&str]) -> String {
-    let cells: String = texts.iter().map(|text| format!("<td class=\"text\">{}</td>", Text(text))).collect();
+    let cells: String =
+        texts.iter().map(|text| format!("<td class=\"text\">{}</td>", Escaped(text))).collect();
     format!("<tr>{cells}</tr>\n")
 }
 
-/// A table in a box of its own that scrolls, also from the keyboard. `title` is text, `body` is HTML, and of each head it is
-/// told whether its column has text.
+/// Formats a table in a region that scrolls, also with the keyboard. `title` is text, `body` is
+/// HTML. Each header comes with the information whether its column contains text.
 fn scrolled<'h>(title: &str, heads: impl IntoIterator<Item = (&'h str, bool)>, body: String) -> String {
     let head = |(head, is_text)| {
         let class = if is_text { " class=\"text\"" } else { "" };
-        format!("<th scope=\"col\"{class}>{}</th>", Text(head))
+        format!("<th scope=\"col\"{class}>{}</th>", Escaped(head))
     };
     let heads: String = heads.into_iter().map(head).collect();
-    let title = Text(title);
+    let title = Escaped(title);
     format!(
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table>\n<caption>{title}</caption>\n\
          <thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"

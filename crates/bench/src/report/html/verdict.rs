@@ -1,20 +1,20 @@
-//! One sentence a cell: which arm is the fastest, or that there is no material difference.
+//! One sentence for each cell: the fastest arm, or that there is no material difference.
 
 use serde_json::Value;
 
-use super::cells::{Arm, Cell};
+use super::cells::{ArmSection, CellSection};
 use super::figure::arm_name;
 use super::number;
 
-/// As many arms are named as may be as fast.
+/// The largest number of equally fast arms that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// An arm's name as HTML.
-type Name<'n> = &'n dyn Fn(&Arm) -> String;
+/// A function that formats an arm's name as HTML.
+type ArmFormatter<'n> = &'n dyn Fn(&ArmSection) -> String;
 
-/// The sentence as HTML.
-pub(super) fn sentence(cell: &Cell, json: &Value, is_polyglot: bool) -> String {
-    let name = |arm: &Arm| arm_name(cell, arm, is_polyglot);
+/// Formats the sentence as HTML.
+pub(super) fn sentence(cell: &CellSection, json: &Value, is_polyglot: bool) -> String {
+    let name = |arm: &ArmSection| arm_name(cell, arm, is_polyglot);
     let Some(best) = cell.counted().next() else {
         return "No sample was counted, so nothing can be said.".to_owned();
     };
@@ -28,8 +28,8 @@ pub(super) fn sentence(cell: &Cell, json: &Value, is_polyglot: bool) -> String {
     if cell.counted().count() == 1 {
         return format!("Only {} was counted, so nothing can be compared.", name(best));
     }
-    if is_even(cell, best, baseline) {
-        return even(cell, baseline, &name, json);
+    if is_tie(cell, best, baseline) {
+        return no_difference(cell, baseline, &name, json);
     }
     if best.at == baseline.at {
         return format!("The baseline, {}, is the fastest.{}", name(best), next(cell, baseline, &name, json));
@@ -43,8 +43,8 @@ pub(super) fn sentence(cell: &Cell, json: &Value, is_polyglot: bool) -> String {
     )
 }
 
-/// Whether nothing shows that another arm is faster than the baseline by more than noise.
-fn is_even(cell: &Cell, best: &Arm, baseline: &Arm) -> bool {
+/// Returns whether no arm is shown to be faster than the baseline by more than the noise.
+fn is_tie(cell: &CellSection, best: &ArmSection, baseline: &ArmSection) -> bool {
     let others_among_best = cell.counted().any(|arm| arm.at != baseline.at && arm.summary.among_best);
     if baseline.summary.among_best && others_among_best {
         return true;
@@ -54,7 +54,7 @@ fn is_even(cell: &Cell, best: &Arm, baseline: &Arm) -> bool {
         && best.summary.ratio.is_some_and(|ratio| ratio.high >= 1.0 || ratio.median > 1.0 - floor)
 }
 
-fn even(cell: &Cell, baseline: &Arm, name: Name, json: &Value) -> String {
+fn no_difference(cell: &CellSection, baseline: &ArmSection, name: ArmFormatter, json: &Value) -> String {
     let next = next(cell, baseline, name, json);
     format!(
         "No material difference: nothing is shown to be faster than the baseline, {}.{next}",
@@ -62,22 +62,22 @@ fn even(cell: &Cell, baseline: &Arm, name: Name, json: &Value) -> String {
     )
 }
 
-/// What the fastest arm but the baseline takes.
-fn next(cell: &Cell, baseline: &Arm, name: Name, json: &Value) -> String {
+/// Formats the ratio of the fastest arm other than the baseline.
+fn next(cell: &CellSection, baseline: &ArmSection, name: ArmFormatter, json: &Value) -> String {
     let next = cell.counted().find(|arm| arm.at != baseline.at);
     let said =
         |arm| format!(" The fastest of the others, {}, takes {} of its time.", name(arm), ratio(arm, json));
     next.map_or(String::new(), said)
 }
 
-fn ratio(arm: &Arm, json: &Value) -> String {
+fn ratio(arm: &ArmSection, json: &Value) -> String {
     let at = format!("/arms/{}", arm.at);
     let object = json.pointer(&at).unwrap_or(&Value::Null);
     format!(r#"<span data-at="{at}">{}</span>"#, number::interval(object, "ratio"))
 }
 
-/// Which others may be as fast, or how many where they are many.
-fn peers(cell: &Cell, best: &Arm, name: Name) -> String {
+/// Names the other arms that may be as fast, or their number if there are many.
+fn peers(cell: &CellSection, best: &ArmSection, name: ArmFormatter) -> String {
     let peers: Vec<String> =
         cell.counted().filter(|arm| arm.at != best.at && arm.summary.among_best).map(name).collect();
     match peers.as_slice() {

@@ -1,4 +1,5 @@
-//! Who asks: as many connections as there are, on one thread, each for the next file as soon as it has the last one, and looks at what came.
+//! The client of the server: all connections on one thread. Each connection requests the next file
+//! as soon as it has received the previous one, and verifies the content.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,124 +10,139 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::super::drive::Tally;
-use super::super::order::Order;
-use super::super::small;
-use super::super::spec::{Failure, Spec};
-use super::{CHUNK_BYTES, ended, message, register, runtime};
+use super::super::block_order::BlockOrder;
+use super::super::io_loop::IoTotals;
+use super::super::small_files;
+use super::super::spec::{SampleError, SampleSpec};
+use super::{CHUNK_BYTES, http, join_result, register, runtime};
 use crate::pattern::Pattern;
 
-/// What there is to ask for, and what has to come.
-struct Work {
-    spec: Spec,
+/// The remaining requests and the expected content, shared by all connections.
+struct RequestQueue {
+    spec: SampleSpec,
     pattern: Pattern,
-    order: Mutex<Order>,
+    order: Mutex<BlockOrder>,
 }
 
-impl Work {
-    fn new(spec: &Spec) -> Self {
+impl RequestQueue {
+    fn new(spec: &SampleSpec) -> Self {
         let pattern = Pattern::new(spec.seed, spec.generation);
-        Self { spec: spec.clone(), pattern, order: Mutex::new(Order::new(0..spec.blocks(), Some(spec.seed))) }
+        Self {
+            spec: spec.clone(),
+            pattern,
+            order: Mutex::new(BlockOrder::new(0..spec.blocks(), Some(spec.seed))),
+        }
     }
 
-    /// The next file of all.
+    /// Returns the next file number.
     fn next(&self) -> Option<u64> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner).next()
     }
 }
 
-/// The client. Connections are closed when it is dropped, not before.
+/// The client. Its connections stay open until it is dropped.
 pub(super) struct Client {
-    work: Arc<Work>,
-    /// Those that nobody uses just now.
-    ends: Vec<TcpStream>,
-    asking: JoinSet<(TcpStream, Result<Tally, Failure>)>,
+    queue: Arc<RequestQueue>,
+    /// Connections without a running task.
+    streams: Vec<TcpStream>,
+    tasks: JoinSet<(TcpStream, Result<IoTotals, SampleError>)>,
     runtime: Runtime,
 }
 
 impl Client {
-    pub(super) fn new(spec: &Spec, ends: Vec<std::net::TcpStream>) -> io::Result<Self> {
+    pub(super) fn new(spec: &SampleSpec, streams: Vec<std::net::TcpStream>) -> io::Result<Self> {
         let runtime = runtime(1)?;
-        let (work, ends) = (Arc::new(Work::new(spec)), register(&runtime, ends)?);
-        Ok(Self { work, ends, asking: JoinSet::new(), runtime })
+        let (queue, streams) = (Arc::new(RequestQueue::new(spec)), register(&runtime, streams)?);
+        Ok(Self { queue, streams, tasks: JoinSet::new(), runtime })
     }
 
-    /// Asks for all files; what came, and how long each took.
-    pub(super) fn run(&mut self) -> Result<Tally, Failure> {
-        let Self { work, ends, asking, runtime } = self;
+    /// Requests all files. Returns the totals and the latency of each request.
+    pub(super) fn run(&mut self) -> Result<IoTotals, SampleError> {
+        let Self { queue, streams, tasks, runtime } = self;
         runtime.block_on(async {
-            for mut end in ends.drain(..) {
-                let work = work.clone();
-                asking.spawn(async move {
-                    let tally = ask(&mut end, &work).await;
-                    (end, tally)
+            for mut stream in streams.drain(..) {
+                let queue = queue.clone();
+                tasks.spawn(async move {
+                    let totals = request_files(&mut stream, &queue).await;
+                    (stream, totals)
                 });
             }
-            let mut all = Tally::default();
-            while let Some(task) = asking.join_next().await {
-                let (end, tally) = ended(task);
-                ends.push(end);
-                all.add(tally?);
+            let mut all = IoTotals::default();
+            while let Some(task) = tasks.join_next().await {
+                let (stream, totals) = join_result(task);
+                streams.push(stream);
+                all.add(totals?);
             }
             Ok(all)
         })
     }
 }
 
-/// Asks for files over one connection until there are no more.
-async fn ask(end: &mut TcpStream, work: &Work) -> Result<Tally, Failure> {
-    let (mut tally, mut buffer) = (Tally::default(), vec![0; 2 * CHUNK_BYTES]);
-    while let Some(number) = work.next() {
+/// Requests files over one connection until none are left.
+async fn request_files(stream: &mut TcpStream, queue: &RequestQueue) -> Result<IoTotals, SampleError> {
+    let (mut totals, mut buffer) = (IoTotals::default(), vec![0; 2 * CHUNK_BYTES]);
+    while let Some(number) = queue.next() {
         let start = Instant::now();
-        tally.pages_ok += exchange(end, work, number, &mut buffer).await?;
-        tally.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        tally.ops += 1;
-        tally.bytes += small::len(work.spec.size, work.spec.block, number) as u64;
+        totals.pages_ok += exchange(stream, queue, number, &mut buffer).await?;
+        totals.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        totals.ops += 1;
+        totals.bytes += small_files::len(queue.spec.size, queue.spec.block, number) as u64;
     }
-    Ok(tally)
+    Ok(totals)
 }
 
-/// Asks for file `number`, and takes all of it; how many pages of it have the right stamp.
-async fn exchange(end: &mut TcpStream, work: &Work, number: u64, buffer: &mut [u8]) -> Result<u64, Failure> {
-    let Spec { path, size, block, .. } = &work.spec;
-    let broken = |error| Failure::io("receive", &small::file(path, number), error);
-    let len = small::len(*size, *block, number);
-    end.write_all(message::request(&small::name(number)).as_bytes()).await.map_err(broken)?;
-    let (mut at, mut filled) = head(end, len, buffer).await.map_err(broken)?;
+/// Requests file `number` and reads the whole response. Returns the number of pages with a correct
+/// stamp.
+async fn exchange(
+    stream: &mut TcpStream,
+    queue: &RequestQueue,
+    number: u64,
+    buffer: &mut [u8],
+) -> Result<u64, SampleError> {
+    let SampleSpec { path, size, block, .. } = &queue.spec;
+    let receive_failed = |error| SampleError::io("receive", &small_files::path_of(path, number), error);
+    let len = small_files::len(*size, *block, number);
+    stream
+        .write_all(http::request(&small_files::relative_path(number)).as_bytes())
+        .await
+        .map_err(receive_failed)?;
+    let (mut at, mut filled) = head(stream, len, buffer).await.map_err(receive_failed)?;
     let mut pages = 0;
     for offset in (0..len).step_by(CHUNK_BYTES) {
-        let part = at..at + CHUNK_BYTES.min(len - offset);
-        while filled < part.end {
-            filled += some(end, &mut buffer[filled..part.end]).await.map_err(broken)?;
+        let chunk = at..at + CHUNK_BYTES.min(len - offset);
+        while filled < chunk.end {
+            filled += read_some(stream, &mut buffer[filled..chunk.end]).await.map_err(receive_failed)?;
         }
-        let right = work.pattern.check_stamps(small::offset(number, *block) + offset as u64, &buffer[part]);
-        pages += right.map_err(|page| Failure::Wrong(small::file(path, number), page))?;
+        let right =
+            queue.pattern.check_stamps(small_files::offset(number, *block) + offset as u64, &buffer[chunk]);
+        pages += right.map_err(|page| SampleError::Wrong(small_files::path_of(path, number), page))?;
         (at, filled) = (0, 0);
     }
     Ok(pages)
 }
 
-/// Takes the head of an answer of `len` bytes; where the body begins in `buffer`, and how far that is filled.
-async fn head(end: &mut TcpStream, len: usize, buffer: &mut [u8]) -> io::Result<(usize, usize)> {
+/// Reads the head of a response of `len` bytes. Returns the start of the body in `buffer` and the
+/// end of the bytes received so far.
+async fn head(stream: &mut TcpStream, len: usize, buffer: &mut [u8]) -> io::Result<(usize, usize)> {
     let mut filled = 0;
-    let (at, told) = loop {
-        filled += some(end, &mut buffer[filled..CHUNK_BYTES]).await?;
-        if let Some(body) = message::body(&buffer[..filled])? {
+    let (at, content_length) = loop {
+        filled += read_some(stream, &mut buffer[filled..CHUNK_BYTES]).await?;
+        if let Some(body) = http::body(&buffer[..filled])? {
             break body;
         }
     };
-    if told != len as u64 {
-        return Err(message::invalid(format!("it has {told} bytes instead of {len}")));
+    if content_length != len as u64 {
+        return Err(http::invalid(format!("it has {content_length} bytes instead of {len}")));
     }
     if filled > at + len {
-        return Err(message::invalid("more came than was announced"));
+        return Err(http::invalid("more came than was announced"));
     }
     Ok((at, filled))
 }
 
-/// Takes what has come, at least a byte.
-async fn some(end: &mut TcpStream, room: &mut [u8]) -> io::Result<usize> {
-    match end.read(room).await? {
+/// Reads at least one byte.
+async fn read_some(stream: &mut TcpStream, space: &mut [u8]) -> io::Result<usize> {
+    match stream.read(space).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         bytes => Ok(bytes),
     }
@@ -139,17 +155,18 @@ mod tests {
 
     use fathom_io::uring::Completion;
 
-    use super::super::super::spec::{Deed, Method};
+    use super::super::super::spec::{Method, Workload};
     use super::super::connect;
     use super::*;
 
-    /// What the client says of a server that answers the request for the only file, of 20 bytes, with `answer`, and then is gone.
-    fn told(answer: &[u8]) -> Result<u64, String> {
-        let (path, deed, method) = (PathBuf::from("dir"), Deed::Serve, Method::Blocking);
+    /// Returns the client's result for a server that sends `response` to the request for the only
+    /// file, of 20 bytes, and then closes the connection.
+    fn run_against(response: &[u8]) -> Result<u64, String> {
+        let (path, workload, method) = (PathBuf::from("dir"), Workload::Serve, Method::Blocking);
         let (completion, direct, seed, generation) = (Completion::Wait, false, 1, 1);
         let (size, block, threads, depth, batch) = (20, 20, 1, 1, 1);
-        let spec = Spec {
-            deed,
+        let spec = SampleSpec {
+            workload,
             method,
             path,
             size,
@@ -166,33 +183,36 @@ mod tests {
         let mut client = Client::new(&spec, clients).unwrap();
         let mut server = servers.swap_remove(0);
         server.set_nonblocking(false).unwrap();
-        server.write_all(answer).unwrap();
+        server.write_all(response).unwrap();
         server.shutdown(std::net::Shutdown::Write).unwrap();
-        let outcome = client.run().map(|tally| tally.bytes).map_err(|failure| failure.to_string());
+        let outcome = client.run().map(|totals| totals.bytes).map_err(|failure| failure.to_string());
         let mut request = [0; 64];
-        let asked = server.read(&mut request).unwrap();
-        assert_eq!(message::name(&request[..asked]).unwrap(), "0000/file-0");
+        let len = server.read(&mut request).unwrap();
+        assert_eq!(http::name(&request[..len]).unwrap(), "0000/file-0");
         outcome
     }
 
     #[test]
-    fn only_an_answer_that_is_whole_and_right_counts() {
+    fn only_complete_and_correct_responses_count() {
         let mut body = [0; 20];
         Pattern::new(1, 1).fill(0, &mut body);
-        let answer = [b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", &body[..]].concat();
-        assert_eq!(told(&answer), Ok(20));
-        let end = answer.len();
-        let mut wrong = answer.clone();
+        let response = [b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", &body[..]].concat();
+        assert_eq!(run_against(&response), Ok(20));
+        let end = response.len();
+        let mut wrong = response.clone();
         wrong[end - 20] ^= 1;
-        for (answer, said) in [
-            (&answer[..end - 1], "cannot receive 'dir/0000/file-0': unexpected end of file"),
-            (&answer[..10], "cannot receive 'dir/0000/file-0': unexpected end of file"),
+        for (response, said) in [
+            (&response[..end - 1], "cannot receive 'dir/0000/file-0': unexpected end of file"),
+            (&response[..10], "cannot receive 'dir/0000/file-0': unexpected end of file"),
             (b"", "cannot receive 'dir/0000/file-0': unexpected end of file"),
-            (&[&answer[..], b"x"].concat(), "cannot receive 'dir/0000/file-0': more came than was announced"),
+            (
+                &[&response[..], b"x"].concat(),
+                "cannot receive 'dir/0000/file-0': more came than was announced",
+            ),
             (b"HTTP/1.1 404 Not Found\r\n\r\n", "cannot receive 'dir/0000/file-0': this is no answer"),
             (&wrong, "cannot verify 'dir/0000/file-0': page at 0 is not what was written"),
         ] {
-            assert_eq!(told(answer), Err(said.to_owned()), "{answer:?}");
+            assert_eq!(run_against(response), Err(said.to_owned()), "{response:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who answers: one thread with tokio's current-thread runtime, and a task a connection.
+//! The server: one thread with tokio's current-thread runtime, one task for each connection.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,120 +12,126 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::super::spec::{Failure, Method, Spec};
-use super::answer::answer;
-use super::{CHUNK_BYTES, CONNECTIONS, ended, message, register, runtime};
+use super::super::spec::{Method, SampleError, SampleSpec};
+use super::response::send_file;
+use super::{CHUNK_BYTES, CONNECTIONS, http, join_result, register, runtime};
 
-/// Longest request.
+/// Longest request in bytes.
 const REQUEST_BYTES: usize = 512;
-/// A job that takes so long is still there when the last thread of the pool starts.
-const START: Duration = Duration::from_millis(20);
+/// Duration of the jobs that start the pool. Each job must still run when the last thread starts,
+/// so that no thread gets two jobs.
+const POOL_START_TIME: Duration = Duration::from_millis(20);
 
-/// What all connections know.
-struct Work {
+/// State shared by all connections.
+struct ServerContext {
     root: PathBuf,
     method: Method,
-    load: Load,
+    requests: RequestCounter,
 }
 
-/// How many requests have come and are not answered.
+/// The number of requests in flight.
 #[derive(Debug, Default)]
-struct Load {
-    now: AtomicUsize,
-    most: AtomicUsize,
+struct RequestCounter {
+    current: AtomicUsize,
+    max: AtomicUsize,
 }
 
-impl Load {
+impl RequestCounter {
     fn begin(&self) {
-        let now = self.now.fetch_add(1, Relaxed) + 1;
-        assert!(now <= CONNECTIONS, "a connection has one request under way");
-        self.most.fetch_max(now, Relaxed);
+        let current = self.current.fetch_add(1, Relaxed) + 1;
+        assert!(current <= CONNECTIONS, "a connection has one request under way");
+        self.max.fetch_max(current, Relaxed);
     }
 
     fn end(&self) {
-        self.now.fetch_sub(1, Relaxed);
+        self.current.fetch_sub(1, Relaxed);
     }
 }
 
-/// A server with its connections.
+/// A server and its connections.
 pub(super) struct Server {
-    work: Arc<Work>,
-    ends: Vec<TcpStream>,
+    context: Arc<ServerContext>,
+    streams: Vec<TcpStream>,
     runtime: Runtime,
 }
 
 impl Server {
-    /// Ready to run: the threads of its pool have started.
-    pub(super) fn new(spec: &Spec, ends: Vec<std::net::TcpStream>) -> io::Result<Self> {
+    /// Builds a server whose pool threads are all running.
+    pub(super) fn new(spec: &SampleSpec, streams: Vec<std::net::TcpStream>) -> io::Result<Self> {
         let runtime = runtime(spec.depth)?;
         if matches!(spec.method, Method::Nowait | Method::Pool | Method::Tokio) {
             runtime.block_on(start_pool(spec.depth))?;
         }
-        let ends = register(&runtime, ends)?;
-        let work = Work { root: spec.path.clone(), method: spec.method, load: Load::default() };
-        Ok(Self { work: Arc::new(work), ends, runtime })
+        let streams = register(&runtime, streams)?;
+        let context = ServerContext {
+            root: spec.path.clone(),
+            method: spec.method,
+            requests: RequestCounter::default(),
+        };
+        Ok(Self { context: Arc::new(context), streams, runtime })
     }
 
-    /// Answers until it is stopped or fails; most requests that were in work at once.
-    pub(super) fn run(self, stopped: AbortRegistration) -> Result<usize, Failure> {
-        let Self { work, ends, runtime } = self;
+    /// Serves until it is stopped or fails. Returns the highest number of requests in flight.
+    pub(super) fn run(self, stopped: AbortRegistration) -> Result<usize, SampleError> {
+        let Self { context, streams, runtime } = self;
         let mut tasks = JoinSet::new();
-        for end in ends {
-            tasks.spawn_on(connection(end, work.clone()), runtime.handle());
+        for stream in streams {
+            tasks.spawn_on(connection(stream, context.clone()), runtime.handle());
         }
         let all = async {
             while let Some(task) = tasks.join_next().await {
-                ended(task)?;
+                join_result(task)?;
             }
             Ok(())
         };
         match runtime.block_on(Abortable::new(all, stopped)) {
             Ok(outcome) => outcome?,
-            // Who stops the server may do so because it has just failed.
+            // The client may stop the server because a connection failed: report the server's
+            // error, if any.
             Err(_stopped) => {
                 while let Some(task) = tasks.try_join_next() {
-                    ended(task)?;
+                    join_result(task)?;
                 }
             }
         }
-        Ok(work.load.most.load(Relaxed))
+        Ok(context.requests.max.load(Relaxed))
     }
 }
 
 async fn start_pool(threads: usize) -> io::Result<()> {
-    let jobs: Vec<_> = (0..threads).map(|_| spawn_blocking(|| std::thread::sleep(START))).collect();
+    let jobs: Vec<_> = (0..threads).map(|_| spawn_blocking(|| std::thread::sleep(POOL_START_TIME))).collect();
     for job in jobs {
         job.await?;
     }
     Ok(())
 }
 
-/// Answers what comes over one connection, up to its end.
-async fn connection(mut end: TcpStream, work: Arc<Work>) -> Result<(), Failure> {
+/// Serves the requests of one connection until the client closes it.
+async fn connection(mut stream: TcpStream, context: Arc<ServerContext>) -> Result<(), SampleError> {
     let (mut request, mut buffer) = (Vec::with_capacity(REQUEST_BYTES), vec![0; CHUNK_BYTES]);
-    let unheard = |error| Failure::io("hear a request for", &work.root, error);
-    while let Some(name) = hear(&mut end, &mut request).await.map_err(unheard)? {
-        work.load.begin();
-        let path = work.root.join(name);
-        let answered = answer(work.method, &path, &mut end, buffer).await;
-        buffer = answered.map_err(|error| Failure::io("serve", &path, error))?;
-        work.load.end();
+    let read_failed = |error| SampleError::io("read a request for", &context.root, error);
+    while let Some(name) = read_request(&mut stream, &mut request).await.map_err(read_failed)? {
+        context.requests.begin();
+        let path = context.root.join(name);
+        let sent = send_file(context.method, &path, &mut stream, buffer).await;
+        buffer = sent.map_err(|error| SampleError::io("serve", &path, error))?;
+        context.requests.end();
     }
     Ok(())
 }
 
-/// The name in the next request; `None` at the end of the connection.
-async fn hear<'a>(end: &mut TcpStream, request: &'a mut Vec<u8>) -> io::Result<Option<&'a str>> {
+/// Reads the next request and returns the file name; `None` at the end of the connection.
+async fn read_request<'a>(stream: &mut TcpStream, request: &'a mut Vec<u8>) -> io::Result<Option<&'a str>> {
     request.clear();
-    while !message::is_whole(request) {
+    while !http::is_complete(request) {
         if request.len() >= REQUEST_BYTES {
-            return Err(message::invalid("a request is too long"));
+            return Err(http::invalid("a request is too long"));
         }
-        if end.read_buf(request).await? == 0 {
+        if stream.read_buf(request).await? == 0 {
             return if request.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
     }
-    message::name(request).map(Some)
+    http::name(request).map(Some)
 }
 
 #[cfg(test)]
@@ -133,18 +139,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_in_work_are_counted() {
-        let load = Load::default();
-        (0..3).for_each(|_| load.begin());
-        (0..2).for_each(|_| load.end());
-        load.begin();
-        assert_eq!((load.now.into_inner(), load.most.into_inner()), (2, 3));
+    fn requests_in_flight_are_counted() {
+        let requests = RequestCounter::default();
+        (0..3).for_each(|_| requests.begin());
+        (0..2).for_each(|_| requests.end());
+        requests.begin();
+        assert_eq!((requests.current.into_inner(), requests.max.into_inner()), (2, 3));
     }
 
     #[test]
     #[should_panic(expected = "a connection has one request under way")]
-    fn more_requests_than_connections_cannot_be() {
-        let load = Load::default();
-        (0..=CONNECTIONS).for_each(|_| load.begin());
+    fn more_requests_than_connections_panic() {
+        let requests = RequestCounter::default();
+        (0..=CONNECTIONS).for_each(|_| requests.begin());
     }
 }

@@ -1,15 +1,15 @@
-//! What command lines come to.
+//! Tests of the argument parser.
 
 use super::*;
 
-fn read(line: &str) -> Result<Asked, String> {
+fn read(line: &str) -> Result<BenchAction, String> {
     let words = line.split_whitespace().map(OsString::from);
     parse(words, Charset::Ascii).map_err(|message| String::from_utf8_lossy(&message).into_owned())
 }
 
 fn bench(line: &str) -> BenchArgs {
     match read(line) {
-        Ok(Asked::Bench(args)) => *args,
+        Ok(BenchAction::Bench(args)) => *args,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -18,22 +18,22 @@ fn bench(line: &str) -> BenchArgs {
 fn the_defaults_are_the_published_protocol() {
     let args = bench("write");
     assert_eq!((args.size, args.block, args.direct, args.sync), (1 << 30, 4096, false, false));
-    assert_eq!((args.deed, args.blocks, args.caches), (Deed::Write, 10, vec![Cache::Any]));
+    assert_eq!((args.deed, args.blocks, args.caches), (Workload::Write, 10, vec![CacheState::Any]));
     assert_eq!((bench("read").block, bench("random-read").block), (128 << 10, 4096));
 }
 
 #[test]
 fn reading_is_both_warm_and_cold_unless_one_is_named() {
-    assert_eq!(bench("read").caches, [Cache::Warm, Cache::Cold]);
-    assert_eq!(bench("read --cache=cold").caches, [Cache::Cold]);
-    assert_eq!(bench("read --direct").caches, [Cache::Any]);
+    assert_eq!(bench("read").caches, [CacheState::Warm, CacheState::Cold]);
+    assert_eq!(bench("read --cache=cold").caches, [CacheState::Cold]);
+    assert_eq!(bench("read --direct").caches, [CacheState::Any]);
 }
 
 #[test]
 fn a_server_has_files_of_one_block_in_40_mib() {
     let args = bench("serve");
-    assert_eq!((args.deed, args.size, args.block), (Deed::Serve, 40 << 20, 4096));
-    assert_eq!(args.caches, [Cache::Warm, Cache::Cold]);
+    assert_eq!((args.deed, args.size, args.block), (Workload::Serve, 40 << 20, 4096));
+    assert_eq!(args.caches, [CacheState::Warm, CacheState::Cold]);
 }
 
 #[test]
@@ -44,21 +44,27 @@ fn sizes_lists_and_targets_are_read() {
         (args.models, args.langs),
         (vec!["uring".into(), "pool".into()], vec!["c".into(), "zig".into()])
     );
-    assert_eq!((args.csv, args.json), (Some(Target::Output), Some(Target::File("x.json".into()))));
+    assert_eq!(
+        (args.csv, args.json),
+        (Some(ReportTarget::Output), Some(ReportTarget::File("x.json".into())))
+    );
     assert_eq!(bench("write --lang all").langs.len(), 7);
 }
 
 #[test]
 fn advice_is_about_a_directory() {
-    let Ok(Asked::Advise(args)) = read("advise /srv --validate --save --json=a.json") else { panic!() };
+    let Ok(BenchAction::Advise(args)) = read("advise /srv --validate --save --json=a.json") else { panic!() };
     assert_eq!((args.path, args.validate), ("/srv".into(), Some(BLOCKS_VALIDATE)));
-    assert_eq!((args.save, args.json), (Some(Target::Output), Some(Target::File("a.json".into()))));
-    let Ok(Asked::Advise(args)) = read("advise --validate --blocks 3") else { panic!() };
+    assert_eq!(
+        (args.save, args.json),
+        (Some(ReportTarget::Output), Some(ReportTarget::File("a.json".into())))
+    );
+    let Ok(BenchAction::Advise(args)) = read("advise --validate --blocks 3") else { panic!() };
     assert_eq!((args.path, args.validate, args.save), (".".into(), Some(3), None));
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn senseless_combinations_are_rejected() {
     for (line, said) in [
         ("", "missing operand: the workload"),
         ("wirte", "unknown workload 'wirte'"),

@@ -1,17 +1,17 @@
-//! Every message, the order of evaluation, and what each option sets.
+//! Tests of every message, of the order of evaluation, and of the effect of each option.
 
 use super::*;
-use crate::flag::Kind;
-use extra::{Property, When};
+use crate::flag::ValueKind;
+use extra::{GroupProperty, ShowWhen};
 use fathom_io::Choice;
 
-fn caller(scope: Scope) -> Caller {
+fn invocation(scope: Scope) -> Invocation {
     let name: &[u8] = if scope == Scope::Full { b"fathom du" } else { b"du" };
-    Caller { name: name.to_vec(), scope, charset: Charset::Ascii }
+    Invocation { name: name.to_vec(), scope, charset: Charset::Ascii }
 }
 
-/// Words are separated by blanks; those with a `=` before the first option are variables.
-fn read(scope: Scope, line: &str) -> Outcome {
+/// Parses words separated by blanks. Words with a `=` before the first option are variables.
+fn read(scope: Scope, line: &str) -> ParseOutcome {
     let (mut variables, mut words) = (Vec::new(), Vec::new());
     for word in line.split_whitespace() {
         match word.split_once('=') {
@@ -25,14 +25,14 @@ fn read(scope: Scope, line: &str) -> Outcome {
         let found = variables.iter().find(|variable| variable.0 == name);
         found.map(|variable| variable.1.as_bytes().to_vec())
     };
-    parse(&caller(scope), words.into_iter(), &env)
+    parse(&invocation(scope), words.into_iter(), &env)
 }
 
 fn run_as(scope: Scope, line: &str) -> DuArgs {
     let outcome = read(scope, line);
     assert_eq!(String::from_utf8_lossy(&outcome.stderr), "", "{line}");
-    match outcome.parsed {
-        Parsed::Run(args) => *args,
+    match outcome.action {
+        DuAction::Run(args) => *args,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -45,12 +45,12 @@ fn run_full(line: &str) -> DuArgs {
     run_as(Scope::Full, line)
 }
 
-/// What is printed before failing, without the hint, whose presence `hint` tells.
+/// Returns the message before the reference to `--help`, which is present if `hint`.
 fn failure_as(scope: Scope, line: &str, hint: bool) -> String {
     let outcome = read(scope, line);
-    assert!(matches!(outcome.parsed, Parsed::Fail), "{line}: {outcome:?}");
+    assert!(matches!(outcome.action, DuAction::Fail), "{line}: {outcome:?}");
     let text = String::from_utf8(outcome.stderr).unwrap();
-    let name = String::from_utf8(caller(scope).name).unwrap();
+    let name = String::from_utf8(invocation(scope).name).unwrap();
     let message = text.strip_suffix(&format!("Try '{name} --help' for more information.\n"));
     assert_eq!(message.is_some(), hint, "{line}: {text}");
     message.unwrap_or(&text).to_string()
@@ -66,7 +66,7 @@ fn fatal(line: &str) -> String {
 
 fn warning(line: &str) -> String {
     let outcome = read(Scope::Original, line);
-    assert!(matches!(outcome.parsed, Parsed::Run(_)), "{line}: {outcome:?}");
+    assert!(matches!(outcome.action, DuAction::Run(_)), "{line}: {outcome:?}");
     String::from_utf8(outcome.stderr).unwrap()
 }
 
@@ -79,10 +79,10 @@ fn size(args: &DuArgs, bytes: u64) -> String {
 #[test]
 fn without_arguments_the_current_directory_is_measured_in_kibibytes() {
     let args = run("");
-    assert_eq!(args.operands, Operands::Listed(vec![OsString::from(".")]));
+    assert_eq!(args.operands, OperandSource::Listed(vec![OsString::from(".")]));
     assert_eq!(args.options.measure, Measure::Usage);
     assert_eq!(args.options.depth_max, None);
-    assert_eq!((args.options.follow, args.options.links), (Follow::Never, Links::Once));
+    assert_eq!((args.options.follow, args.options.links), (Follow::Never, HardLinks::Once));
     assert!(args.options.exclude.is_empty() && !args.unit_chosen);
     assert_eq!((size(&args, 3000), args.format.terminator), ("3".into(), b'\n'));
 }
@@ -93,7 +93,7 @@ fn each_switch_sets_its_field_by_letter_and_by_name() {
         let args = run(line);
         let options = &args.options;
         assert!(options.all && options.total && options.separate_dirs && options.one_file_system, "{line}");
-        assert_eq!((options.links, options.follow), (Links::EachTime, Follow::Always), "{line}");
+        assert_eq!((options.links, options.follow), (HardLinks::EachTime, Follow::Always), "{line}");
         assert_eq!(args.format.terminator, b'\0');
     }
 }
@@ -102,12 +102,14 @@ fn each_switch_sets_its_field_by_letter_and_by_name() {
 fn every_option_of_the_table_is_read() {
     for flag in FLAGS {
         let sample = match flag.key {
-            Key::ExcludeFrom => "/dev/null",
-            Key::Time | Key::TimeStyle | Key::By => flag.meta().map_or("", |meta| match meta.kind {
-                Kind::Words(words) => words[0],
-                Kind::Text | Kind::File => "",
-            }),
-            Key::Color | Key::Progress | Key::Io => "auto",
+            DuOption::ExcludeFrom => "/dev/null",
+            DuOption::Time | DuOption::TimeStyle | DuOption::By => {
+                flag.meta().map_or("", |meta| match meta.kind {
+                    ValueKind::Words(words) => words[0],
+                    ValueKind::Text | ValueKind::File => "",
+                })
+            }
+            DuOption::Color | DuOption::Progress | DuOption::Io => "auto",
             _ => "1",
         };
         let short = flag.short.map(|short| format!("-{}", char::from(short)));
@@ -115,7 +117,7 @@ fn every_option_of_the_table_is_read() {
             let joint = if spelling.starts_with("--") { "=" } else { "" };
             let line = if flag.meta().is_some() { format!("{spelling}{joint}{sample}") } else { spelling };
             let outcome = read(Scope::Full, &line);
-            assert!(!matches!(outcome.parsed, Parsed::Fail), "{line}: {outcome:?}");
+            assert!(!matches!(outcome.action, DuAction::Fail), "{line}: {outcome:?}");
         }
     }
 }
@@ -167,7 +169,7 @@ fn the_environment_chooses_the_unit_unless_an_option_does() {
 #[test]
 fn posixly_correct_makes_every_word_after_an_operand_an_operand() {
     let names = |line| match run(line).operands {
-        Operands::Listed(names) => names,
+        OperandSource::Listed(names) => names,
         other => panic!("{other:?}"),
     };
     assert_eq!(names("POSIXLY_CORRECT= a -c"), ["a", "-c"]);
@@ -236,9 +238,9 @@ const TIME_STYLES: &str = "Valid arguments are:\n  - full-iso\n  - long-iso\n  -
 #[test]
 fn times() {
     assert_eq!(run("").options.time, None);
-    assert_eq!(run("--time").options.time, Some(TimeField::Modified));
-    assert_eq!(run("--time=us").options.time, Some(TimeField::Accessed));
-    assert_eq!(run("--time=ctime --time").options.time, Some(TimeField::Modified));
+    assert_eq!(run("--time").options.time, Some(TimeField::Mtime));
+    assert_eq!(run("--time=us").options.time, Some(TimeField::Atime));
+    assert_eq!(run("--time=ctime --time").options.time, Some(TimeField::Mtime));
     assert_eq!(usage("--time=bad"), format!("du: invalid argument 'bad' for '--time'\n{TIME_WORDS}"));
     assert_eq!(usage("--time="), format!("du: ambiguous argument '' for '--time'\n{TIME_WORDS}"));
 }
@@ -275,7 +277,7 @@ fn time_style_in_the_environment_has_its_own_rules() {
 
 #[test]
 fn operands_in_a_file_exclude_others() {
-    assert_eq!(run("--files0-from=x").operands, Operands::Files0From("x".into()));
+    assert_eq!(run("--files0-from=x").operands, OperandSource::Files0From("x".into()));
     assert_eq!(
         usage("--files0-from=x it's z"),
         "du: extra operand 'it\\'s'\nfile operands cannot be combined with --files0-from\n"
@@ -318,10 +320,10 @@ fn every_misuse_is_told_before_the_hint() {
 
 #[test]
 fn help_and_version_win_over_what_comes_later_not_over_what_came_before() {
-    assert!(matches!(read(Scope::Original, "--help -q").parsed, Parsed::Help));
-    assert!(matches!(read(Scope::Original, "-as --vers -q").parsed, Parsed::Version));
+    assert!(matches!(read(Scope::Original, "--help -q").action, DuAction::Help));
+    assert!(matches!(read(Scope::Original, "-as --vers -q").action, DuAction::Version));
     let outcome = read(Scope::Original, "-q --help");
-    assert!(matches!(outcome.parsed, Parsed::Help));
+    assert!(matches!(outcome.action, DuAction::Help));
     assert_eq!(outcome.stderr, b"du: invalid option -- 'q'\n");
     assert_eq!(fatal("-B0 --help"), "du: invalid -B argument '0'\n");
 }
@@ -341,8 +343,8 @@ fn checks_come_in_gnus_order() {
 
 #[test]
 fn messages_begin_with_the_name_the_program_was_called_by() {
-    let caller = Caller { name: b"/x/du".to_vec(), scope: Scope::Original, charset: Charset::Utf8 };
-    let outcome = parse(&caller, ["-q", "-dx"].map(OsString::from).into_iter(), &|_| None);
+    let invocation = Invocation { name: b"/x/du".to_vec(), scope: Scope::Original, charset: Charset::Utf8 };
+    let outcome = parse(&invocation, ["-q", "-dx"].map(OsString::from).into_iter(), &|_| None);
     let text = String::from_utf8(outcome.stderr).unwrap();
     assert_eq!(
         text,
@@ -357,19 +359,22 @@ fn additions_are_read() {
     assert_eq!(extra.model, Choice::Uring(Some(64)));
     assert_eq!(extra.threads.map(|count| count.get()), Some(3));
     assert!(extra.verbose && extra.json);
-    assert_eq!((extra.color, extra.progress), (When::Never, When::Always));
-    assert_eq!(run_full("--progress=never").extra.progress, When::Never);
-    assert_eq!(run_full("--by=ext").extra.view, View::By(Property::Extension));
-    assert_eq!(run_full("--tree --tree").extra.view, View::Tree);
-    assert!(matches!(run_full("--top=3 --top 5").extra.view, View::Top(count) if count.get() == 5));
+    assert_eq!((extra.color, extra.progress), (ShowWhen::Never, ShowWhen::Always));
+    assert_eq!(run_full("--progress=never").extra.progress, ShowWhen::Never);
+    assert_eq!(run_full("--by=ext").extra.view, ViewKind::By(GroupProperty::Extension));
+    assert_eq!(run_full("--tree --tree").extra.view, ViewKind::Tree);
+    assert!(matches!(run_full("--top=3 --top 5").extra.view, ViewKind::Top(count) if count.get() == 5));
 }
 
 #[test]
 fn without_additions_nothing_shows_on_a_terminal_either() {
     let extra = run("").extra;
-    assert_eq!((extra.progress, extra.color, extra.view), (When::Never, When::Never, View::Lines));
+    assert_eq!(
+        (extra.progress, extra.color, extra.view),
+        (ShowWhen::Never, ShowWhen::Never, ViewKind::Lines)
+    );
     let extra = run_full("").extra;
-    assert_eq!((extra.progress, extra.color, extra.model), (When::Auto, When::Auto, Choice::Auto));
+    assert_eq!((extra.progress, extra.color, extra.model), (ShowWhen::Auto, ShowWhen::Auto, Choice::Auto));
 }
 
 #[test]
@@ -400,13 +405,13 @@ fn bad_values_of_additions_are_told_with_the_good_ones() {
 #[test]
 fn additions_change_no_abbreviation() {
     let args = run_full("--by");
-    assert_eq!((args.extra.view, args.options.measure), (View::Lines, Measure::Apparent));
+    assert_eq!((args.extra.view, args.options.measure), (ViewKind::Lines, Measure::Apparent));
     assert!(run_full("--to").options.total);
     assert_eq!(
         failure_as(Scope::Full, "--t", true),
         "fathom du: option '--t' is ambiguous; possibilities: '--total' '--threshold' '--time' \
          '--time-style'\n"
     );
-    assert!(matches!(read(Scope::Full, "--ver").parsed, Parsed::Version));
+    assert!(matches!(read(Scope::Full, "--ver").action, DuAction::Version));
     assert!(run_full("--verb").extra.verbose);
 }

@@ -1,12 +1,12 @@
-//! `--by`: what groups of files come to, with the number of their inodes and their share. Looks up the names of
-//! owners.
+//! `--by`: totals of groups of files, with the number of inodes and the share. Looks up the names
+//! of owners.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_du::by::{Age, Fixed, Groups, Key, TYPES};
+use fathom_du::groups::{Age, FixedKey, GroupKey, Groups, TYPES};
 use fathom_du::scan::Line;
 use fathom_du::threshold::Threshold;
 use fathom_du::top::file_type;
@@ -15,54 +15,62 @@ use fathom_text::owners::names;
 use fathom_text::time::TimeField;
 use fathom_walk::{Meta, Stamp};
 
-use super::figures::{Figures, type_word};
-use super::json::Object;
-use super::rows::{End, Rows};
+use super::figures::{FigureFormat, type_word};
+use super::json::JsonObject;
+use super::rows::{FinishedRun, Rows};
 use super::screen::Screen;
-use crate::du::extra::Property;
+use crate::du::extra::GroupProperty;
 use crate::output::Output;
 
-/// Groups of files by a property.
+/// Files grouped by a property.
 #[derive(Debug)]
-pub(crate) struct By {
-    property: Property,
-    /// The time that an age is reckoned from.
+pub(crate) struct GroupRows {
+    property: GroupProperty,
+    /// The time stamp that determines an age.
     time: TimeField,
     now: Stamp,
     threshold: Option<Threshold>,
     groups: Groups,
 }
 
-impl By {
-    pub(crate) fn new(property: Property, time: Option<TimeField>, threshold: Option<Threshold>) -> Self {
-        let time = time.unwrap_or(TimeField::Modified);
+impl GroupRows {
+    pub(crate) fn new(
+        property: GroupProperty,
+        time: Option<TimeField>,
+        threshold: Option<Threshold>,
+    ) -> Self {
+        let time = time.unwrap_or(TimeField::Mtime);
         Self { property, time, now: now(), threshold, groups: Groups::default() }
     }
 
-    fn key<'l>(&self, line: &Line<'l>) -> Key<'l> {
-        let id = |of: fn(&Meta) -> u32| Fixed::Id(line.meta.map_or(u32::MAX, of));
-        Key::Fixed(match self.property {
-            Property::Extension if line.is_dir => Fixed::Directory,
-            Property::Extension => return Key::of_extension(line.path),
-            Property::User => id(|meta| meta.uid),
-            Property::Group => id(|meta| meta.gid),
-            Property::Age => {
-                Fixed::Age(Age::of(line.meta.map_or(self.now, |meta| self.stamp(meta)), self.now))
+    fn key<'l>(&self, line: &Line<'l>) -> GroupKey<'l> {
+        let id = |of: fn(&Meta) -> u32| FixedKey::Id(line.meta.map_or(u32::MAX, of));
+        GroupKey::Fixed(match self.property {
+            GroupProperty::Extension if line.is_dir => FixedKey::Directory,
+            GroupProperty::Extension => return GroupKey::of_extension(line.path),
+            GroupProperty::User => id(|meta| meta.uid),
+            GroupProperty::Group => id(|meta| meta.gid),
+            GroupProperty::Age => {
+                FixedKey::Age(Age::of(line.meta.map_or(self.now, |meta| self.stamp(meta)), self.now))
             }
-            Property::Type => Fixed::of_type(file_type(line)),
+            GroupProperty::Type => FixedKey::of_type(file_type(line)),
         })
     }
 
     fn stamp(&self, meta: &Meta) -> Stamp {
         match self.time {
-            TimeField::Modified => meta.modified,
-            TimeField::Accessed => meta.accessed,
-            TimeField::Changed => meta.changed,
+            TimeField::Mtime => meta.modified,
+            TimeField::Atime => meta.accessed,
+            TimeField::Ctime => meta.changed,
         }
     }
 
-    /// Calls `write` for each group to be shown, the largest first.
-    fn each(&self, figures: &mut Figures, mut write: impl FnMut(&mut Figures, Key<'_>, &Totals)) {
+    /// Calls `write` for each group that the threshold admits, in descending order of size.
+    fn each(
+        &self,
+        figures: &mut FigureFormat,
+        mut write: impl FnMut(&mut FigureFormat, GroupKey<'_>, &Totals),
+    ) {
         for (key, totals) in self.groups.sorted(figures.measure()) {
             if self.threshold.as_ref().is_none_or(|threshold| threshold.admits(figures.value(&totals))) {
                 write(figures, key, &totals);
@@ -71,17 +79,17 @@ impl By {
     }
 }
 
-impl Rows for By {
-    fn add(&mut self, line: &Line<'_>, _figures: &Figures) {
+impl Rows for GroupRows {
+    fn add(&mut self, line: &Line<'_>, _figures: &FigureFormat) {
         let key = self.key(line);
         self.groups.add(key, line.own);
     }
 
     fn wants_metas(&self, _json: bool) -> bool {
-        self.property != Property::Extension
+        self.property != GroupProperty::Extension
     }
 
-    fn write_text(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let owners = owners(self.property);
         let (all, screen) = (&end.outcome.total, end.screen);
         self.each(end.figures, |figures, key, totals| {
@@ -92,11 +100,11 @@ impl Rows for By {
         }
     }
 
-    fn write_json(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_json(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let owners = owners(self.property);
         let all = &end.outcome.total;
         self.each(end.figures, |figures, key, totals| {
-            let mut object = Object::new(out.buffer());
+            let mut object = JsonObject::new(out.buffer());
             object.text("by", word(self.property).as_bytes());
             write_key(key, &owners, &mut object);
             figures.write_members(totals, &mut object);
@@ -105,12 +113,12 @@ impl Rows for By {
             }
             object.per_mille("share", figures.per_mille(totals, all));
             object.end();
-            out.relieve();
+            out.flush_if_full();
         });
     }
 }
 
-fn write_row(figures: &mut Figures, totals: &Totals, all: &Totals, label: &[u8], out: &mut Output) {
+fn write_row(figures: &mut FigureFormat, totals: &Totals, all: &Totals, label: &[u8], out: &mut Output) {
     let share = figures.per_mille(totals, all);
     let buffer = out.buffer();
     figures.write_columns(totals, buffer);
@@ -120,58 +128,59 @@ fn write_row(figures: &mut Figures, totals: &Totals, all: &Totals, label: &[u8],
     buffer.extend_from_slice(format!("{}.{}%\t", share / 10, share % 10).as_bytes());
     buffer.extend_from_slice(label);
     buffer.push(figures.terminator);
-    out.relieve();
+    out.flush_if_full();
 }
 
-fn label<'k>(key: Key<'k>, owners: &Owners, screen: &Screen) -> Cow<'k, [u8]> {
+fn label<'k>(key: GroupKey<'k>, owners: &OwnerNames, screen: &Screen) -> Cow<'k, [u8]> {
     let fixed: &[u8] = match key {
-        Key::Extension(extension) => return screen.name(extension).into(),
-        Key::Fixed(Fixed::Id(id)) => match owners.get(&id) {
+        GroupKey::Extension(extension) => return screen.name(extension).into(),
+        GroupKey::Fixed(FixedKey::Id(id)) => match owners.get(&id) {
             Some(name) => return screen.name(name).into(),
             None => return id.to_string().into_bytes().into(),
         },
-        Key::Fixed(Fixed::NoExtension) => b"(none)",
-        Key::Fixed(Fixed::Directory) => b"(directory)",
-        Key::Fixed(Fixed::Age(age)) => age_words(age).as_bytes(),
-        Key::Fixed(Fixed::Type(place)) => type_word(TYPES[place]).as_bytes(),
-        Key::Fixed(Fixed::Other) => b"(other)",
+        GroupKey::Fixed(FixedKey::NoExtension) => b"(none)",
+        GroupKey::Fixed(FixedKey::Directory) => b"(directory)",
+        GroupKey::Fixed(FixedKey::Age(age)) => age_words(age).as_bytes(),
+        GroupKey::Fixed(FixedKey::Type(place)) => type_word(TYPES[place]).as_bytes(),
+        GroupKey::Fixed(FixedKey::Other) => b"(other)",
     };
     fixed.into()
 }
 
-/// Writes `key`, which is null where the group has no name, and what tells such groups apart.
-fn write_key(key: Key<'_>, owners: &Owners, object: &mut Object<'_>) {
+/// Writes `key`, which is null for a group without a name, and the members that identify such
+/// groups.
+fn write_key(key: GroupKey<'_>, owners: &OwnerNames, object: &mut JsonObject<'_>) {
     match key {
-        Key::Extension(extension) => object.text("key", extension),
-        Key::Fixed(Fixed::Id(id)) => {
+        GroupKey::Extension(extension) => object.text("key", extension),
+        GroupKey::Fixed(FixedKey::Id(id)) => {
             match owners.get(&id) {
                 Some(name) => object.text("key", name),
                 None => object.null("key"),
             }
             object.number("id", id.into());
         }
-        Key::Fixed(Fixed::NoExtension) => object.null("key"),
-        Key::Fixed(Fixed::Directory) => {
+        GroupKey::Fixed(FixedKey::NoExtension) => object.null("key"),
+        GroupKey::Fixed(FixedKey::Directory) => {
             object.null("key");
             object.text("type", b"directory");
         }
-        Key::Fixed(Fixed::Age(age)) => object.text("key", age_words(age).as_bytes()),
-        Key::Fixed(Fixed::Type(place)) => object.text("key", type_word(TYPES[place]).as_bytes()),
-        Key::Fixed(Fixed::Other) => {
+        GroupKey::Fixed(FixedKey::Age(age)) => object.text("key", age_words(age).as_bytes()),
+        GroupKey::Fixed(FixedKey::Type(place)) => object.text("key", type_word(TYPES[place]).as_bytes()),
+        GroupKey::Fixed(FixedKey::Other) => {
             object.null("key");
             object.flag("other", true);
         }
     }
 }
 
-/// As `--by` takes it.
-fn word(property: Property) -> &'static str {
+/// Returns the value of `--by`.
+fn word(property: GroupProperty) -> &'static str {
     match property {
-        Property::Extension => "ext",
-        Property::User => "user",
-        Property::Group => "group",
-        Property::Age => "age",
-        Property::Type => "type",
+        GroupProperty::Extension => "ext",
+        GroupProperty::User => "user",
+        GroupProperty::Group => "group",
+        GroupProperty::Age => "age",
+        GroupProperty::Type => "type",
     }
 }
 
@@ -192,14 +201,14 @@ fn now() -> Stamp {
     Stamp { sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nsec: since.subsec_nanos() }
 }
 
-type Owners = HashMap<u32, Vec<u8>>;
+type OwnerNames = HashMap<u32, Vec<u8>>;
 
-/// Names by number, as far as this machine's own files have them.
-fn owners(property: Property) -> Owners {
+/// Returns the names of owners by id, from this machine's own files.
+fn owners(property: GroupProperty) -> OwnerNames {
     let file = match property {
-        Property::User => "/etc/passwd",
-        Property::Group => "/etc/group",
-        Property::Extension | Property::Age | Property::Type => return Owners::new(),
+        GroupProperty::User => "/etc/passwd",
+        GroupProperty::Group => "/etc/group",
+        GroupProperty::Extension | GroupProperty::Age | GroupProperty::Type => return OwnerNames::new(),
     };
     names(&fs::read(file).unwrap_or_default())
 }

@@ -1,8 +1,8 @@
-//! What a row says of its totals and of a file's type, as columns of text and as members of JSON objects.
+//! The totals and the file type of a row, as columns of text and as members of JSON objects.
 
 use std::collections::VecDeque;
 
-use fathom_du::options::{Format, Measure, Options};
+use fathom_du::options::{LineFormat, Measure, Options};
 use fathom_du::top::value;
 use fathom_du::totals::Totals;
 use fathom_text::human::BlockSize;
@@ -10,45 +10,45 @@ use fathom_text::quote::Charset;
 use fathom_text::time::TimeStyle;
 use fathom_walk::FileType;
 
-use super::json::Object;
+use super::json::JsonObject;
 
-/// How numbers and times look.
+/// The format of numbers and times.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct FigureFormat {
     measure: Measure,
     block_size: BlockSize,
     /// Set if times are shown.
     time_style: Option<TimeStyle>,
-    /// The byte that ends a row of text.
+    /// The byte at the end of a row of text.
     pub(crate) terminator: u8,
     charset: Charset,
     warnings: VecDeque<Vec<u8>>,
 }
 
-impl Figures {
-    pub(crate) fn new(options: &Options, format: Format, charset: Charset) -> Self {
-        let Format { block_size, time_style, terminator } = format;
+impl FigureFormat {
+    pub(crate) fn new(options: &Options, format: LineFormat, charset: Charset) -> Self {
+        let LineFormat { block_size, time_style, terminator } = format;
         let time_style = options.time.map(|_| time_style);
         let measure = options.measure;
         Self { measure, block_size, time_style, terminator, charset, warnings: VecDeque::new() }
     }
 
-    /// What is measured.
+    /// Returns the measured quantity.
     pub(crate) fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// Whether inodes are what is counted.
+    /// Returns whether inodes are counted.
     pub(crate) fn counts_inodes(&self) -> bool {
         self.measure == Measure::Inodes
     }
 
-    /// The number that counts, exactly.
+    /// Returns the exact value of the measured quantity.
     pub(crate) fn value(&self, totals: &Totals) -> u64 {
         value(self.measure, totals)
     }
 
-    /// Appends the number that counts, in the unit asked for.
+    /// Appends the value of the measured quantity in the selected unit.
     pub(crate) fn write_value(&self, totals: &Totals, out: &mut Vec<u8>) {
         if self.counts_inodes() {
             self.block_size.write_count(totals.inodes, out);
@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    /// Appends the newest time. False if there is none or it is not shown.
+    /// Appends the newest time. Returns false if there is none or it is not shown.
     pub(crate) fn write_time(&mut self, totals: &Totals, out: &mut Vec<u8>) -> bool {
         let Some(style) = self.time_style.as_ref().filter(|_| totals.newest != Totals::NONE.newest) else {
             return false;
@@ -68,7 +68,7 @@ impl Figures {
         true
     }
 
-    /// Appends the columns that begin a row of text, with a tab after each.
+    /// Appends the first columns of a row of text, with a tab behind each.
     pub(crate) fn write_columns(&mut self, totals: &Totals, out: &mut Vec<u8>) {
         self.write_value(totals, out);
         out.push(b'\t');
@@ -78,7 +78,7 @@ impl Figures {
     }
 
     /// Appends the members `bytes` or `inodes`, and `time` if it is shown.
-    pub(crate) fn write_members(&mut self, totals: &Totals, object: &mut Object<'_>) {
+    pub(crate) fn write_members(&mut self, totals: &Totals, object: &mut JsonObject<'_>) {
         object.number(if self.counts_inodes() { "inodes" } else { "bytes" }, self.value(totals));
         let mut time = Vec::new();
         if self.write_time(totals, &mut time) {
@@ -86,25 +86,25 @@ impl Figures {
         }
     }
 
-    /// Thousandths that `part` is of `whole`, rounded.
+    /// Returns the share of `part` in `whole`, in thousandths, rounded.
     pub(crate) fn per_mille(&self, part: &Totals, whole: &Totals) -> u64 {
         let (part, whole) = (u128::from(self.value(part)), u128::from(self.value(whole)));
         let share = (part * 1000 + whole / 2).checked_div(whole).unwrap_or(0);
         u64::try_from(share.min(1000)).expect("not above 1000")
     }
 
-    /// Has something said on standard error after the row.
+    /// Queues a warning, to be printed behind the row.
     pub(crate) fn warn(&mut self, message: Vec<u8>) {
         self.warnings.push_back(message);
     }
 
-    /// The next thing to be said on standard error.
+    /// Removes the next warning from the queue.
     pub(crate) fn warning(&mut self) -> Option<Vec<u8>> {
         self.warnings.pop_front()
     }
 }
 
-/// The word for a type.
+/// Returns the name of a type.
 pub(crate) fn type_word(file_type: FileType) -> &'static str {
     match file_type {
         FileType::Regular => "regular",
@@ -123,10 +123,10 @@ mod tests {
     use super::*;
     use fathom_walk::Stamp;
 
-    fn figures(measure: Measure) -> Figures {
+    fn figures(measure: Measure) -> FigureFormat {
         let format =
-            Format { block_size: BlockSize::BYTES, time_style: TimeStyle::default(), terminator: b'\n' };
-        Figures::new(&Options { measure, ..Options::default() }, format, Charset::Ascii)
+            LineFormat { block_size: BlockSize::BYTES, time_style: TimeStyle::default(), terminator: b'\n' };
+        FigureFormat::new(&Options { measure, ..Options::default() }, format, Charset::Ascii)
     }
 
     fn bytes(bytes: u64) -> Totals {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_decides_which_number_is_shown() {
+    fn the_measure_decides_which_number_is_shown() {
         let columns = |measure| {
             let mut out = Vec::new();
             figures(measure).write_columns(&bytes(9), &mut out);

@@ -1,31 +1,31 @@
-//! JSON Lines: an object for each line or row, and one at the end that says what all comes to and whether that is
-//! everything. Owns the form of objects; what the rows of other views hold is theirs.
+//! JSON Lines: an object for each line or row, and a last one with the total and the completeness
+//! of the result. Owns the syntax of objects; the other views choose the members of their rows.
 
-use fathom_du::scan::{Line, Outcome};
+use fathom_du::scan::{Line, ScanOutcome};
 use fathom_du::top::file_type;
 
 use super::View;
-use super::figures::{Figures, type_word};
+use super::figures::{FigureFormat, type_word};
 use crate::output::Output;
 
-/// du's lines as JSON.
+/// The lines of du as JSON.
 #[derive(Debug)]
-pub(crate) struct Lines {
-    /// Whether files have lines, whose type only their metadata tells.
+pub(crate) struct JsonLinesView {
+    /// Whether files have lines. Their types require metadata.
     files: bool,
-    figures: Figures,
+    figures: FigureFormat,
     errors: u64,
 }
 
-impl Lines {
-    pub(crate) fn new(files: bool, figures: Figures) -> Self {
+impl JsonLinesView {
+    pub(crate) fn new(files: bool, figures: FigureFormat) -> Self {
         Self { files, figures, errors: 0 }
     }
 }
 
-impl View for Lines {
+impl View for JsonLinesView {
     fn line(&mut self, line: &Line<'_>, out: &mut Output) {
-        let mut object = Object::new(out.buffer());
+        let mut object = JsonObject::new(out.buffer());
         object.text("path", line.path);
         object.number("depth", line.depth as u64);
         object.text("type", type_word(file_type(line)).as_bytes());
@@ -33,7 +33,7 @@ impl View for Lines {
         object.end();
     }
 
-    fn finish(&mut self, outcome: &Outcome, _total: bool, out: &mut Output) {
+    fn finish(&mut self, outcome: &ScanOutcome, _total: bool, out: &mut Output) {
         write_end(outcome, self.errors, &mut self.figures, out.buffer());
     }
 
@@ -51,22 +51,22 @@ impl View for Lines {
 }
 
 /// Writes the last object.
-pub(crate) fn write_end(outcome: &Outcome, errors: u64, figures: &mut Figures, out: &mut Vec<u8>) {
-    let mut object = Object::new(out);
+pub(crate) fn write_end(outcome: &ScanOutcome, errors: u64, figures: &mut FigureFormat, out: &mut Vec<u8>) {
+    let mut object = JsonObject::new(out);
     object.nested("total", |total| figures.write_members(&outcome.total, total));
     object.flag("complete", outcome.summary.complete);
     object.number("errors", errors);
     object.end();
 }
 
-/// A JSON object being written, on a line of its own.
+/// A writer of one JSON object on a line of its own.
 #[derive(Debug)]
-pub(crate) struct Object<'o> {
+pub(crate) struct JsonObject<'o> {
     out: &'o mut Vec<u8>,
     is_empty: bool,
 }
 
-impl<'o> Object<'o> {
+impl<'o> JsonObject<'o> {
     pub(crate) fn new(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { out, is_empty: true }
@@ -77,7 +77,7 @@ impl<'o> Object<'o> {
         self.out.extend_from_slice(b"}\n");
     }
 
-    /// `name` begins a member and is written as it is.
+    /// Begins a member. `name` is written unescaped.
     fn member(&mut self, name: &str) {
         let comma = if std::mem::take(&mut self.is_empty) { "\"" } else { ",\"" };
         for part in [comma, name, "\":"] {
@@ -85,7 +85,8 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// A member with any text. What is not UTF-8 is replaced; then a member `NAME_bytes` holds all bytes, in hexadecimal.
+    /// Writes a text. Bytes that are not UTF-8 are replaced; then a member `NAME_bytes` holds all
+    /// bytes in hexadecimal.
     pub(crate) fn text(&mut self, name: &str, value: &[u8]) {
         self.member(name);
         write_string(&String::from_utf8_lossy(value), self.out);
@@ -98,53 +99,54 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// A member that is a whole number.
+    /// Writes an unsigned integer.
     pub(crate) fn number(&mut self, name: &str, value: u64) {
         self.member(name);
         self.out.extend_from_slice(value.to_string().as_bytes());
     }
 
-    /// A member that is a whole number, perhaps below zero.
+    /// Writes a signed integer.
     pub(crate) fn signed(&mut self, name: &str, value: i64) {
         self.member(name);
         self.out.extend_from_slice(value.to_string().as_bytes());
     }
 
-    /// A member that is a list of words, which are written as they are.
+    /// Writes a list of words, unescaped.
     pub(crate) fn words(&mut self, name: &str, words: &[&str]) {
         self.member(name);
         let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
         self.out.extend_from_slice(format!("[{}]", quoted.join(",")).as_bytes());
     }
 
-    /// A member that is a number of thousandths.
+    /// Writes a number given in thousandths.
     pub(crate) fn per_mille(&mut self, name: &str, value: u64) {
         self.member(name);
         self.out.extend_from_slice(format!("{}.{:03}", value / 1000, value % 1000).as_bytes());
     }
 
-    /// A member that is true or false.
+    /// Writes true or false.
     pub(crate) fn flag(&mut self, name: &str, value: bool) {
         self.member(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// A member without a value.
+    /// Writes null.
     pub(crate) fn null(&mut self, name: &str) {
         self.member(name);
         self.out.extend_from_slice(b"null");
     }
 
-    /// A member that is an object.
-    pub(crate) fn nested(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+    /// Writes an object.
+    pub(crate) fn nested(&mut self, name: &str, write: impl FnOnce(&mut JsonObject<'_>)) {
         self.member(name);
         self.out.push(b'{');
-        write(&mut Object { out: self.out, is_empty: true });
+        write(&mut JsonObject { out: self.out, is_empty: true });
         self.out.push(b'}');
     }
 }
 
-/// Escapes what JSON lets stand and some terminals obey, too: DEL and the controls above it.
+/// Writes a string. In addition to what JSON requires, escapes DEL and the C1 controls, which some
+/// terminals obey.
 fn write_string(text: &str, out: &mut Vec<u8>) {
     let start = out.len();
     serde_json::to_writer(&mut *out, text).expect("a vector takes every write");
@@ -162,9 +164,9 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Object<'_>)) -> String {
+    fn written(write: impl FnOnce(&mut JsonObject<'_>)) -> String {
         let mut out = Vec::new();
-        let mut object = Object::new(&mut out);
+        let mut object = JsonObject::new(&mut out);
         write(&mut object);
         object.end();
         String::from_utf8(out).unwrap()

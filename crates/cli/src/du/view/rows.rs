@@ -1,64 +1,64 @@
-//! Views that see all lines first and then show a few rows. Owns what they have in common: the end of JSON output,
-//! the count of errors, warnings. Which rows there are is each view's own.
+//! Views that process all lines and then show a few rows. Owns their common parts: the end of JSON
+//! output, the count of errors, warnings. The individual views select the rows.
 
-use fathom_du::scan::{Line, Outcome};
+use fathom_du::scan::{Line, ScanOutcome};
 
 use super::View;
-use super::figures::Figures;
+use super::figures::FigureFormat;
 use super::json;
 use super::screen::Screen;
 use crate::output::Output;
 
-/// Rows picked from all lines of a run.
+/// A selection of rows from all lines of a run.
 pub(crate) trait Rows {
-    /// Looks at a line.
-    fn add(&mut self, line: &Line<'_>, figures: &Figures);
+    /// Examines a line.
+    fn add(&mut self, line: &Line<'_>, figures: &FigureFormat);
 
-    /// Whether lines of files are to carry their metadata; `json` is whether rows become JSON.
+    /// Returns whether lines of files carry metadata. `json` tells whether the output is JSON.
     fn wants_metas(&self, json: bool) -> bool;
 
     /// Writes the rows as text.
-    fn write_text(&mut self, end: &mut End<'_>, out: &mut Output);
+    fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output);
 
-    /// Writes the rows as JSON objects, one a line.
-    fn write_json(&mut self, end: &mut End<'_>, out: &mut Output);
+    /// Writes the rows as JSON objects, one per line.
+    fn write_json(&mut self, end: &mut FinishedRun<'_>, out: &mut Output);
 }
 
-/// A run that is over, and what it takes to show it.
-pub(crate) struct End<'v> {
-    /// How the run went.
-    pub(crate) outcome: &'v Outcome,
-    /// Whether a row for all operands together was asked for.
+/// The result of a run, with everything needed to show it.
+pub(crate) struct FinishedRun<'v> {
+    /// The result of the run.
+    pub(crate) outcome: &'v ScanOutcome,
+    /// Whether a row with the total of all operands was requested.
     pub(crate) total: bool,
-    /// How numbers look.
-    pub(crate) figures: &'v mut Figures,
-    /// Where rows are shown.
+    /// The format of numbers.
+    pub(crate) figures: &'v mut FigureFormat,
+    /// The properties of standard output.
     pub(crate) screen: &'v Screen,
 }
 
-/// The view of such rows.
-pub(crate) struct Picked<R> {
+/// The view of a selection of rows.
+pub(crate) struct RowsView<R> {
     rows: R,
-    figures: Figures,
+    figures: FigureFormat,
     screen: Screen,
     json: bool,
     errors: u64,
 }
 
-impl<R: Rows> Picked<R> {
-    pub(crate) fn new(rows: R, figures: Figures, screen: Screen, json: bool) -> Self {
+impl<R: Rows> RowsView<R> {
+    pub(crate) fn new(rows: R, figures: FigureFormat, screen: Screen, json: bool) -> Self {
         Self { rows, figures, screen, json, errors: 0 }
     }
 }
 
-impl<R: Rows> View for Picked<R> {
+impl<R: Rows> View for RowsView<R> {
     fn line(&mut self, line: &Line<'_>, _out: &mut Output) {
         self.rows.add(line, &self.figures);
     }
 
-    fn finish(&mut self, outcome: &Outcome, total: bool, out: &mut Output) {
+    fn finish(&mut self, outcome: &ScanOutcome, total: bool, out: &mut Output) {
         let (figures, screen) = (&mut self.figures, &self.screen);
-        let mut end = End { outcome, total, figures, screen };
+        let mut end = FinishedRun { outcome, total, figures, screen };
         if self.json {
             self.rows.write_json(&mut end, out);
             json::write_end(outcome, self.errors, &mut self.figures, out.buffer());

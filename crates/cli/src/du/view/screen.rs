@@ -1,20 +1,20 @@
-//! Where output goes, as far as drawing depends on it: how large it is, whether it is a terminal, whether colours are
-//! wanted, how many cells text takes. Owns no drawing.
+//! The properties of standard output: its size, whether it is a terminal, whether to use colours,
+//! the width of characters. Owns no drawing.
 
 use fathom_text::quote::{Charset, NameStyle};
 
-use crate::du::extra::When;
+use crate::du::extra::ShowWhen;
 use crate::output::stdout_is_terminal;
 
-/// Rows and columns where there is no terminal, as terminals had them.
+/// The default size without a terminal, that of a VT100.
 const SIZE: (usize, usize) = (24, 80);
 
-/// What is known of standard output.
+/// The properties of standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Screen {
-    /// Lines that are seen at once.
+    /// The number of lines.
     pub(crate) rows: usize,
-    /// Cells of a line.
+    /// The number of cells in a line.
     pub(crate) columns: usize,
     /// Whether colours are used.
     pub(crate) has_colors: bool,
@@ -24,8 +24,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Standard output.
-    pub(crate) fn new(color: When, charset: Charset) -> Self {
+    /// Queries standard output and the environment.
+    pub(crate) fn new(color: ShowWhen, charset: Charset) -> Self {
         let stdout = std::io::stdout();
         let size = rustix::termios::tcgetwinsize(&stdout).map(|size| (size.ws_row, size.ws_col)).ok();
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -35,7 +35,7 @@ impl Screen {
     fn from_facts(
         size: Option<(u16, u16)>,
         is_terminal: bool,
-        color: When,
+        color: ShowWhen,
         charset: Charset,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
@@ -44,9 +44,9 @@ impl Screen {
             set.or(actual.map(usize::from).filter(|length| *length > 0)).unwrap_or(otherwise)
         };
         let has_colors = match color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => {
+            ShowWhen::Always => true,
+            ShowWhen::Never => false,
+            ShowWhen::Auto => {
                 is_terminal && env("NO_COLOR").is_none() && env("TERM").is_none_or(|term| term != "dumb")
             }
         };
@@ -59,14 +59,14 @@ impl Screen {
         }
     }
 
-    /// A name as it is, but on a terminal in a form that cannot control it.
+    /// Returns a name as it is, or on a terminal in a quoted form that cannot control it.
     pub(crate) fn name(&self, name: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(name.len());
         NameStyle::of(self.is_terminal, false, self.charset).write(name, &mut out);
         out
     }
 
-    /// Appends `text` in a colour, which is one of ECMA-48's numbers.
+    /// Appends `text` in a colour, given as the parameters of ECMA-48's SGR.
     pub(crate) fn paint(&self, text: &str, color: &str, out: &mut Vec<u8>) {
         if self.has_colors && !text.is_empty() {
             out.extend_from_slice(format!("\x1b[{color}m{text}\x1b[m").as_bytes());
@@ -75,8 +75,8 @@ impl Screen {
         }
     }
 
-    /// `text`, which has no controls in it, if it takes at most so many cells, or else as much of it as does with a
-    /// mark at its end.
+    /// Returns `text`, truncated with a mark to `cells_max` cells. `text` must not contain control
+    /// characters.
     pub(crate) fn fit(&self, text: &str, cells_max: usize) -> String {
         if cells(text, cells_max) <= cells_max {
             return text.to_string();
@@ -95,14 +95,15 @@ impl Screen {
     }
 }
 
-/// Cells that `text` takes, or some number above `enough`.
+/// Returns the number of cells of `text`, or some number above `enough`.
 fn cells(text: &str, enough: usize) -> usize {
-    // Behind the first character past the limit it does not matter how many follow.
+    // Each character takes at least one cell, so the first `enough` + 1 of them decide.
     text.chars().take(enough + 1).map(width).sum()
 }
 
-/// Cells of a character, or more: what is drawn is at the end of a line, so that only too few would do harm. Marks
-/// that take no cell count as one, symbols that some terminals draw wide as two.
+/// Returns an upper bound for the cells of a character: combining marks count as one, symbols that
+/// some terminals draw wide count as two. Names are at the end of lines, so an overestimate is
+/// harmless.
 fn width(c: char) -> usize {
     match c {
         '\u{1100}'..='\u{115f}'
@@ -125,7 +126,7 @@ fn width(c: char) -> usize {
 mod tests {
     use super::*;
 
-    fn screen(size: Option<(u16, u16)>, color: When, variables: &[(&str, &str)]) -> Screen {
+    fn screen(size: Option<(u16, u16)>, color: ShowWhen, variables: &[(&str, &str)]) -> Screen {
         Screen::from_facts(size, size.is_some(), color, Charset::Utf8, &|name| {
             let found = variables.iter().find(|variable| variable.0 == name);
             found.map(|variable| variable.1.to_string())
@@ -133,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn variables_say_more_than_the_terminal_and_that_more_than_nothing() {
+    fn variables_override_the_terminal_size_which_overrides_the_default() {
         let size = |size, variables| {
-            let screen = screen(size, When::Auto, variables);
+            let screen = screen(size, ShowWhen::Auto, variables);
             (screen.rows, screen.columns)
         };
         assert_eq!(size(None, &[]), (24, 80));
@@ -145,25 +146,25 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_for_terminals_unless_a_word_or_a_variable_says_otherwise() {
+    fn colours_depend_on_the_terminal_the_option_and_the_environment() {
         let terminal = Some((24, 80));
         let colors = |size, color, variables| screen(size, color, variables).has_colors;
-        assert!(colors(terminal, When::Auto, &[]) && !colors(None, When::Auto, &[]));
-        assert!(colors(None, When::Always, &[]) && !colors(terminal, When::Never, &[]));
-        assert!(!colors(terminal, When::Auto, &[("NO_COLOR", "0")]));
-        assert!(!colors(terminal, When::Auto, &[("TERM", "dumb")]));
+        assert!(colors(terminal, ShowWhen::Auto, &[]) && !colors(None, ShowWhen::Auto, &[]));
+        assert!(colors(None, ShowWhen::Always, &[]) && !colors(terminal, ShowWhen::Never, &[]));
+        assert!(!colors(terminal, ShowWhen::Auto, &[("NO_COLOR", "0")]));
+        assert!(!colors(terminal, ShowWhen::Auto, &[("TERM", "dumb")]));
     }
 
     #[test]
     fn names_are_quoted_on_terminals_only() {
-        let name = |size| screen(size, When::Never, &[]).name(b"a\x1b[2Jb");
+        let name = |size| screen(size, ShowWhen::Never, &[]).name(b"a\x1b[2Jb");
         assert_eq!(name(Some((1, 1))), b"'a'$'\\033''[2Jb'");
         assert_eq!(name(None), b"a\x1b[2Jb");
     }
 
     #[test]
     fn text_is_cut_by_cells() {
-        let mut screen = screen(None, When::Never, &[]);
+        let mut screen = screen(None, ShowWhen::Never, &[]);
         let fit = |screen: &Screen, text, cells| screen.fit(text, cells);
         assert_eq!(["abc", "abcd", "日本"].map(|text| fit(&screen, text, 3)), ["abc", "ab…", "日…"]);
         assert_eq!([fit(&screen, "日本", 2), fit(&screen, "ab", 0)], ["…", ""]);

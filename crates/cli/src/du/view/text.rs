@@ -1,17 +1,17 @@
-//! GNU du's lines: size, tab, time and tab if asked for, path.
+//! GNU du's lines: size, tab, optionally time and tab, path.
 
-use fathom_du::options::{Format, Measure, Options};
-use fathom_du::scan::{Line, Outcome};
+use fathom_du::options::{LineFormat, Measure, Options};
+use fathom_du::scan::{Line, ScanOutcome};
 use fathom_du::totals::Totals;
 use fathom_text::quote::{Charset, NameStyle};
 
 use super::View;
 use crate::output::{Output, stdout_is_terminal};
 
-/// Lines as GNU du writes them.
+/// The view of GNU du's lines.
 #[derive(Debug)]
-pub(crate) struct Text {
-    format: Format,
+pub(crate) struct TextView {
+    format: LineFormat,
     inodes: bool,
     time: bool,
     charset: Charset,
@@ -19,8 +19,8 @@ pub(crate) struct Text {
     warning: Option<Vec<u8>>,
 }
 
-impl Text {
-    pub(crate) fn new(options: &Options, format: Format, charset: Charset) -> Self {
+impl TextView {
+    pub(crate) fn new(options: &Options, format: LineFormat, charset: Charset) -> Self {
         let inodes = options.measure == Measure::Inodes;
         let names = NameStyle::of(stdout_is_terminal(), format.terminator == 0, charset);
         Self { format, inodes, time: options.time.is_some(), charset, names, warning: None }
@@ -47,12 +47,12 @@ impl Text {
     }
 }
 
-impl View for Text {
+impl View for TextView {
     fn line(&mut self, line: &Line<'_>, out: &mut Output) {
         self.write(line.totals, line.path, out);
     }
 
-    fn finish(&mut self, outcome: &Outcome, total: bool, out: &mut Output) {
+    fn finish(&mut self, outcome: &ScanOutcome, total: bool, out: &mut Output) {
         if total {
             self.write(&outcome.total, b"total", out);
         }

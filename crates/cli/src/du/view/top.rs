@@ -1,4 +1,4 @@
-//! `--top`: the largest entries, each with its type and path.
+//! `--top`: the largest entries with their types and paths.
 
 use std::num::NonZeroU64;
 
@@ -7,25 +7,25 @@ use fathom_du::scan::Line;
 use fathom_du::top;
 use fathom_inventory::type_letter;
 
-use super::figures::{Figures, type_word};
-use super::json::Object;
-use super::rows::{End, Rows};
+use super::figures::{FigureFormat, type_word};
+use super::json::JsonObject;
+use super::rows::{FinishedRun, Rows};
 use crate::output::Output;
 
 /// The largest entries.
 #[derive(Debug)]
-pub(crate) struct Top {
+pub(crate) struct TopRows {
     largest: top::Top,
 }
 
-impl Top {
+impl TopRows {
     pub(crate) fn new(measure: Measure, count: NonZeroU64) -> Self {
         Self { largest: top::Top::new(measure, usize::try_from(count.get()).unwrap_or(usize::MAX)) }
     }
 }
 
-impl Rows for Top {
-    fn add(&mut self, line: &Line<'_>, _figures: &Figures) {
+impl Rows for TopRows {
+    fn add(&mut self, line: &Line<'_>, _figures: &FigureFormat) {
         self.largest.add(line);
     }
 
@@ -33,7 +33,7 @@ impl Rows for Top {
         true
     }
 
-    fn write_text(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let terminator = end.figures.terminator;
         for entry in self.largest.take_sorted() {
             let buffer = out.buffer();
@@ -41,7 +41,7 @@ impl Rows for Top {
             buffer.extend_from_slice(&[type_letter(entry.file_type), b'\t']);
             buffer.extend_from_slice(&end.screen.name(&entry.path));
             buffer.push(terminator);
-            out.relieve();
+            out.flush_if_full();
         }
         if end.total {
             end.figures.write_columns(&end.outcome.total, out.buffer());
@@ -50,15 +50,15 @@ impl Rows for Top {
         }
     }
 
-    fn write_json(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_json(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         for entry in self.largest.take_sorted() {
-            let mut object = Object::new(out.buffer());
+            let mut object = JsonObject::new(out.buffer());
             object.text("path", &entry.path);
             object.number("depth", entry.depth as u64);
             object.text("type", type_word(entry.file_type).as_bytes());
             end.figures.write_members(&entry.totals, &mut object);
             object.end();
-            out.relieve();
+            out.flush_if_full();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `--tree`: the largest entries below each other, with bars, on one screen. Owns the drawing.
+//! `--tree`: the largest entries as a tree with bars, on one screen. Owns the drawing.
 
 use std::cmp::Ordering;
 
@@ -7,20 +7,20 @@ use fathom_du::scan::Line;
 use fathom_du::threshold::Threshold;
 use fathom_du::top::Top;
 use fathom_du::totals::Totals;
-use fathom_du::tree::{self, Row, What};
+use fathom_du::tree::{self, Row, RowContent};
 use fathom_text::quote::{Charset, shell_escape};
 use fathom_walk::FileType;
 
-use super::figures::{Figures, type_word};
-use super::json::Object;
-use super::rows::{End, Rows};
+use super::figures::{FigureFormat, type_word};
+use super::json::JsonObject;
+use super::rows::{FinishedRun, Rows};
 use super::screen::Screen;
 use crate::output::Output;
 
-/// Narrower screens are for names alone.
+/// Narrower screens show names without bars.
 const BARS_COLUMNS_MIN: usize = 60;
 const BAR_CELLS_MAX: usize = 24;
-/// What a name has at least, however far it stands in.
+/// The minimum width of a name, at any depth.
 const NAME_CELLS_MIN: usize = 16;
 const LEVEL_CELLS: usize = 3;
 
@@ -30,50 +30,50 @@ const FAINT: &str = "2";
 
 /// The largest entries as a tree.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct TreeRows {
     largest: Top,
     threshold: Option<Threshold>,
-    /// Whether files are shown and not only directories.
+    /// Whether files are shown, not only directories.
     files: bool,
 }
 
-impl Tree {
+impl TreeRows {
     pub(crate) fn new(measure: Measure, threshold: Option<Threshold>, files: bool, rows_max: usize) -> Self {
         Self { largest: Top::new(measure, rows_max), threshold, files }
     }
 
-    /// The rows there is room for. One is left for what the shell prints next.
-    fn rows(&mut self, end: &End<'_>) -> Vec<Row> {
+    /// Returns the rows that fit on the screen. One line stays free for the shell prompt.
+    fn rows(&mut self, end: &FinishedRun<'_>) -> Vec<Row> {
         let others = 1 + usize::from(end.total) + usize::from(!end.outcome.summary.complete);
         let rows_max = end.screen.rows.saturating_sub(others);
         tree::rows(end.figures.measure(), &self.largest.take_sorted(), &end.outcome.total, rows_max)
     }
 }
 
-impl Rows for Tree {
-    fn add(&mut self, line: &Line<'_>, figures: &Figures) {
+impl Rows for TreeRows {
+    fn add(&mut self, line: &Line<'_>, figures: &FigureFormat) {
         let value = figures.value(line.totals);
         if line.depth == 0 || self.threshold.as_ref().is_none_or(|threshold| threshold.admits(value)) {
             self.largest.add(line);
         }
     }
 
-    /// Only JSON tells more of a file than that it is no directory.
+    /// JSON needs the types of files; text only distinguishes directories from other entries.
     fn wants_metas(&self, json: bool) -> bool {
         json && self.files
     }
 
-    fn write_text(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let rows = self.rows(end);
-        let mut drawn: Vec<Drawn> = Vec::new();
+        let mut drawn: Vec<DrawnRow> = Vec::new();
         let mut branches = Branches::new(end.screen);
         for row in &rows {
-            let label = self.label(&row.what, &row.totals, end.screen.charset);
-            drawn.push(Drawn { label, ..Drawn::new(&row.totals, branches.step(row), end) });
+            let label = self.label(&row.content, &row.totals, end.screen.charset);
+            drawn.push(DrawnRow { label, ..DrawnRow::new(&row.totals, branches.step(row), end) });
         }
         if end.total {
-            let label = Label { text: "total".into(), color: "" };
-            drawn.push(Drawn { label, ..Drawn::new(&end.outcome.total, Vec::new(), end) });
+            let label = RowLabel { text: "total".into(), color: "" };
+            drawn.push(DrawnRow { label, ..DrawnRow::new(&end.outcome.total, Vec::new(), end) });
         }
         write_drawn(&drawn, end.screen, end.figures.terminator, out);
         if !end.outcome.summary.complete {
@@ -83,20 +83,20 @@ impl Rows for Tree {
         }
     }
 
-    fn write_json(&mut self, end: &mut End<'_>, out: &mut Output) {
+    fn write_json(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let rows = self.rows(end);
         let mut above: Vec<&[u8]> = Vec::new();
         for row in &rows {
             above.truncate(row.level);
-            let mut object = Object::new(out.buffer());
-            match &row.what {
-                What::Entry(entry, _) => {
+            let mut object = JsonObject::new(out.buffer());
+            match &row.content {
+                RowContent::Entry(entry, _) => {
                     above.push(&entry.path);
                     object.text("path", &entry.path);
                     object.number("depth", entry.depth as u64);
                     object.text("type", type_word(entry.file_type).as_bytes());
                 }
-                What::More => {
+                RowContent::Rest => {
                     match above.last() {
                         Some(path) => object.text("path", path),
                         None => object.null("path"),
@@ -107,63 +107,63 @@ impl Rows for Tree {
             end.figures.write_members(&row.totals, &mut object);
             object.per_mille("share", end.figures.per_mille(&row.totals, &end.outcome.total));
             object.end();
-            out.relieve();
+            out.flush_if_full();
         }
     }
 }
 
-impl Tree {
-    fn label(&self, what: &What, totals: &Totals, charset: Charset) -> Label {
-        let What::Entry(entry, start) = what else {
-            return Label { text: format!("{} more", totals.inodes), color: FAINT };
+impl TreeRows {
+    fn label(&self, content: &RowContent, totals: &Totals, charset: Charset) -> RowLabel {
+        let RowContent::Entry(entry, start) = content else {
+            return RowLabel { text: format!("{} more", totals.inodes), color: FAINT };
         };
-        // Always quoted: a drawing is for terminals, even if a pager is between.
+        // Always quoted: a drawing is meant for a terminal, even if a pager is in between.
         let name = shell_escape(&entry.path[*start..], charset);
         let mut text = String::from_utf8_lossy(&name).into_owned();
         let is_dir = entry.file_type == FileType::Directory;
         if is_dir && self.files && !text.ends_with('/') {
             text.push('/');
         }
-        Label { text, color: if is_dir { DIRECTORY_COLOR } else { "" } }
+        RowLabel { text, color: if is_dir { DIRECTORY_COLOR } else { "" } }
     }
 }
 
-/// The name in a row.
+/// The name in a row, with its colour.
 #[derive(Debug, Default)]
-struct Label {
+struct RowLabel {
     text: String,
     color: &'static str,
 }
 
-/// What a row is made of.
+/// The parts of a row.
 #[derive(Debug)]
-struct Drawn {
+struct DrawnRow {
     value: String,
     time: String,
     per_mille: u64,
     branches: Vec<&'static str>,
-    label: Label,
+    label: RowLabel,
 }
 
-impl Drawn {
-    fn new(totals: &Totals, branches: Vec<&'static str>, end: &mut End<'_>) -> Self {
+impl DrawnRow {
+    fn new(totals: &Totals, branches: Vec<&'static str>, end: &mut FinishedRun<'_>) -> Self {
         let (mut value, mut time) = (Vec::new(), Vec::new());
         end.figures.write_value(totals, &mut value);
         end.figures.write_time(totals, &mut time);
         Self {
             value: String::from_utf8_lossy(&value).into_owned(),
-            // A format may have anything in it.
+            // A time format may contain control characters.
             time: String::from_utf8_lossy(&time).replace(char::is_control, "?"),
             per_mille: end.figures.per_mille(totals, &end.outcome.total),
             branches,
-            label: Label::default(),
+            label: RowLabel::default(),
         }
     }
 }
 
-fn write_drawn(drawn: &[Drawn], screen: &Screen, terminator: u8, out: &mut Output) {
+fn write_drawn(drawn: &[DrawnRow], screen: &Screen, terminator: u8, out: &mut Output) {
     let longest =
-        |text: fn(&Drawn) -> &str| drawn.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+        |text: fn(&DrawnRow) -> &str| drawn.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (value_cells, time_cells) = (longest(|row| &row.value), longest(|row| &row.time));
     let bar_cells = if screen.columns < BARS_COLUMNS_MIN { 0 } else { BAR_CELLS_MAX.min(screen.columns / 5) };
     for row in drawn {
@@ -184,11 +184,11 @@ fn write_drawn(drawn: &[Drawn], screen: &Screen, terminator: u8, out: &mut Outpu
         screen.paint(&branches, FAINT, buffer);
         screen.paint(&name, row.label.color, buffer);
         buffer.push(terminator);
-        out.relieve();
+        out.flush_if_full();
     }
 }
 
-/// A bar of so many cells, blanks included.
+/// Draws a bar of `cells` cells, including blanks.
 fn bar(per_mille: u64, cells: usize, charset: Charset) -> String {
     let share = usize::try_from(per_mille).unwrap_or(1000);
     let text: String = match charset {
@@ -202,7 +202,8 @@ fn bar(per_mille: u64, cells: usize, charset: Charset) -> String {
     format!("{text:cells$}")
 }
 
-/// The branches before a name. Where they leave it too little room, those on the left are not drawn.
+/// Returns the branches before a name. If they leave too little room for the name, the leftmost
+/// ones are omitted.
 fn indent(branches: &[&'static str], cells: usize, charset: Charset) -> String {
     let levels_max = cells.saturating_sub(NAME_CELLS_MIN) / LEVEL_CELLS;
     let text = |branches: &[&str]| branches.concat();
@@ -216,13 +217,13 @@ fn indent(branches: &[&'static str], cells: usize, charset: Charset) -> String {
     }
 }
 
-/// Draws the branches that lead to a row, from one row to the next.
+/// Computes the branches of each row from those of the previous row.
 #[derive(Debug)]
 struct Branches {
     charset: Charset,
-    /// As many as no line has room for.
+    /// More branches than fit into any line.
     count_max: usize,
-    /// For each level above the row below an operand: what goes on there.
+    /// For each ancestor level below the operand, the branch that continues there.
     above: Vec<&'static str>,
 }
 
@@ -231,7 +232,7 @@ impl Branches {
         Self { charset: screen.charset, count_max: screen.columns / LEVEL_CELLS + 1, above: Vec::new() }
     }
 
-    /// The last of the branches before the name in `row`.
+    /// Returns the branches before the name in `row`, without those that cannot fit.
     fn step(&mut self, row: &Row) -> Vec<&'static str> {
         let (here, below) = match (self.charset, row.is_last) {
             (Charset::Utf8, false) => ("├─ ", "│  "),
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
 
     fn row(level: usize, is_last: bool) -> Row {
-        Row { level, is_last, what: What::More, totals: Totals::NONE }
+        Row { level, is_last, content: RowContent::Rest, totals: Totals::NONE }
     }
 
     #[test]

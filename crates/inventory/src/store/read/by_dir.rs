@@ -1,5 +1,6 @@
-//! The rows of `entries` by directory, in any order: where they are is known, they are read when asked for, and a few row
-//! groups are kept decoded. Takes 24 bytes for each directory with entries, and some tens of megabytes.
+//! Finds the rows of `entries` by directory, in any order: an index says where they are, and a few
+//! row groups are kept decoded. Takes 24 bytes for each directory with entries, and some tens of
+//! megabytes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,21 +8,22 @@ use std::path::{Path, PathBuf};
 use parquet::errors::Result;
 
 use super::decode::damaged;
-use super::part::Part;
-use super::rows::Rows;
+use super::rows::EntryColumns;
+use super::table_file::TableFile;
 use super::{Inventory, Table};
-use crate::store::chunk::Chunk;
+use crate::store::chunk::RowChunk;
 use crate::store::error::{Error, Op};
-use crate::store::manifest::Listed;
+use crate::store::manifest::ManifestFile;
 
-/// Row groups that stay decoded. Whoever asks in the order of the rows needs one, and another while a directory ends.
+/// Most decoded row groups. A caller that asks in the order of the rows needs one, and a second one
+/// where a directory spans two.
 const GROUPS_MAX: usize = 3;
-/// Rows of a chunk.
+/// Most rows of a chunk.
 const CHUNK_ROWS: usize = 1024;
 
-/// Where there are rows of a directory.
+/// Consecutive rows of one directory in a row group.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct RowRun {
     dir_id: i64,
     file: u32,
     group: u32,
@@ -29,19 +31,19 @@ struct Run {
     rows: u32,
 }
 
-/// The rows of `entries`.
-pub(crate) struct ByDir {
-    files: Vec<(PathBuf, Listed)>,
+/// An index of the rows of `entries` by directory.
+pub(crate) struct EntriesByDir {
+    files: Vec<(PathBuf, ManifestFile)>,
     format: u32,
-    /// By directory, those of one in the order of the rows.
-    runs: Vec<Run>,
-    open: Option<(u32, Part)>,
-    /// The one used last first.
-    decoded: Vec<((u32, u32), Rows)>,
+    /// Sorted by directory; those of one directory in the order of the rows.
+    runs: Vec<RowRun>,
+    open: Option<(u32, TableFile)>,
+    /// The decoded row groups, the most recently used one first.
+    decoded: Vec<((u32, u32), EntryColumns)>,
 }
 
-impl ByDir {
-    /// Finds out where the rows are; and the directories with entries of which nothing is known.
+impl EntriesByDir {
+    /// Builds the index. Returns the directories that have entries without metadata as well.
     pub(crate) fn read(inventory: &Inventory) -> std::result::Result<(Self, HashSet<i64>), Error> {
         let (mut runs, mut unknown) = (Vec::new(), HashSet::new());
         let mut files = Vec::new();
@@ -58,11 +60,11 @@ impl ByDir {
         Ok((Self { files, format, runs, open: None, decoded: Vec::new() }, unknown))
     }
 
-    /// Calls `take` with the rows of `dir_id`, in their order.
+    /// Calls `take` with the rows of the directory `dir_id`, in their order.
     pub(crate) fn each(
         &mut self,
         dir_id: i64,
-        mut take: impl FnMut(Box<Chunk>),
+        mut take: impl FnMut(Box<RowChunk>),
     ) -> std::result::Result<(), Error> {
         let start = self.runs.partition_point(|run| run.dir_id < dir_id);
         let end = self.runs.partition_point(|run| run.dir_id <= dir_id);
@@ -77,7 +79,7 @@ impl ByDir {
         Ok(())
     }
 
-    fn rows(&mut self, run: Run) -> Result<Vec<Chunk>> {
+    fn rows(&mut self, run: RowRun) -> Result<Vec<RowChunk>> {
         self.decode(run.file, run.group)?;
         let Some((_, rows)) = self.decoded.first() else { return Ok(Vec::new()) };
         let all = run.start as usize..(run.start + run.rows) as usize;
@@ -85,30 +87,30 @@ impl ByDir {
         starts.map(|start| rows.chunk(start..all.end.min(start + CHUNK_ROWS))).collect()
     }
 
-    /// Puts a row group in front of those that are decoded.
+    /// Moves a row group to the front of the decoded ones, and reads it if it is not among them.
     fn decode(&mut self, file: u32, group: u32) -> Result<()> {
-        if let Some(at) = self.decoded.iter().position(|(place, _)| *place == (file, group)) {
+        if let Some(at) = self.decoded.iter().position(|(index, _)| *index == (file, group)) {
             self.decoded[..=at].rotate_right(1);
             return Ok(());
         }
-        let rows = Rows::read(&self.part(file)?.group(group as usize)?)?;
+        let rows = EntryColumns::read(&self.part(file)?.group(group as usize)?)?;
         self.decoded.truncate(GROUPS_MAX - 1);
         self.decoded.insert(0, ((file, group), rows));
         Ok(())
     }
 
-    fn part(&mut self, file: u32) -> Result<&Part> {
+    fn part(&mut self, file: u32) -> Result<&TableFile> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != file) {
             let (path, listed) =
                 self.files.get(file as usize).ok_or_else(|| damaged("there is no such file"))?;
-            self.open = Some((file, Part::open(path, listed, Table::Entries.specs(), self.format)?));
+            self.open = Some((file, TableFile::open(path, listed, Table::Entries.specs(), self.format)?));
         }
         self.open.as_ref().map(|(_, part)| part).ok_or_else(|| damaged("there is no such file"))
     }
 }
 
-/// Adds the runs of a file.
-fn index(part: &Part, file: u32, runs: &mut Vec<Run>, unknown: &mut HashSet<i64>) -> Result<()> {
+/// Adds the runs of a file to the index.
+fn index(part: &TableFile, file: u32, runs: &mut Vec<RowRun>, unknown: &mut HashSet<i64>) -> Result<()> {
     let mut number = 0;
     part.each(&mut |group| {
         let (ids, errnos) = (group.numbers("dir_id")?, group.numbers("errno")?);
@@ -118,7 +120,7 @@ fn index(part: &Part, file: u32, runs: &mut Vec<Run>, unknown: &mut HashSet<i64>
             }
             match runs.last_mut() {
                 Some(run) if (run.dir_id, run.file, run.group) == (dir_id, file, number) => run.rows += 1,
-                _ => runs.push(Run { dir_id, file, group: number, start: row, rows: 1 }),
+                _ => runs.push(RowRun { dir_id, file, group: number, start: row, rows: 1 }),
             }
         }
         number += 1;

@@ -1,19 +1,19 @@
-//! The encodings below all others: numbers of variable length, differences, runs and packed bits. Every read is checked, and
-//! nothing is allocated for what a page says it has before it was seen to be there.
+//! The basic encodings of Parquet: varints, differences, runs and packed bits. Every read is
+//! checked, and memory is allocated only for values whose bytes are there.
 
 use parquet::errors::{ParquetError, Result};
 
-/// Bits of a packed number at most.
+/// Most bits of a packed number.
 const WIDTH_MAX: u32 = 64;
-/// Values of a block of differences at most; writers have 128.
+/// Most values of a block of differences; writers use 128.
 const BLOCK_MAX: u64 = 1 << 16;
 
-/// What is wrong with a file, as an error.
+/// Returns an error that says what is wrong with a file.
 pub(super) fn damaged(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 
-/// What is left of a page.
+/// The unread rest of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub(super) &'a [u8]);
 
@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Reads an unsigned varint: seven bits a byte, the lowest first.
     pub(super) fn varint(&mut self) -> Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -47,28 +47,28 @@ impl<'a> Cursor<'a> {
         Err(damaged("a number does not end"))
     }
 
-    /// A signed one.
+    /// Reads a signed varint in zigzag encoding.
     pub(super) fn zigzag(&mut self) -> Result<i64> {
         self.varint().map(|bits| (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed())
     }
 
-    /// A length in front of what it is the length of.
+    /// Reads a length of four bytes, and as many bytes.
     pub(super) fn sized(&mut self) -> Result<&'a [u8]> {
         let bytes = u32::from_le_bytes(self.array()?);
         self.take(bytes as usize)
     }
 }
 
-/// Numbers of `width` bits, the lowest bits first; zeros behind the last.
-struct Bits<'a> {
+/// Reads packed numbers of `width` bits, the lowest bits first. Beyond the input they are 0.
+struct BitReader<'a> {
     words: std::slice::Chunks<'a, u8>,
     held: u128,
     count: u32,
     width: u32,
 }
 
-impl<'a> Bits<'a> {
-    /// `width` is [`WIDTH_MAX`] at most.
+impl<'a> BitReader<'a> {
+    /// `width` must not exceed [`WIDTH_MAX`].
     fn new(bytes: &'a [u8], width: u32) -> Self {
         Self { words: bytes.chunks(4), held: 0, count: 0, width }
     }
@@ -89,7 +89,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Appends numbers that are stored as differences (`DELTA_BINARY_PACKED`), of which there may be `count_max`.
+/// Appends up to `count_max` numbers that are encoded as differences (`DELTA_BINARY_PACKED`).
 pub(super) fn deltas(input: &mut Cursor<'_>, count_max: usize, out: &mut Vec<i64>) -> Result<()> {
     let (block, parts, count) = (input.varint()?, input.varint()?, input.varint()?);
     let first = input.zigzag()?;
@@ -136,12 +136,13 @@ fn difference(
     if width > WIDTH_MAX {
         return Err(damaged("numbers have too many bits"));
     }
-    let mut bits = Bits::new(input.take(all / 8 * width as usize)?, width);
+    let mut bits = BitReader::new(input.take(all / 8 * width as usize)?, width);
     (0..here).for_each(|_| each(bits.next()));
     Ok(())
 }
 
-/// Calls `each` for `count` numbers that are stored as runs and packed bits (`RLE`), with how many follow one another.
+/// Decodes `count` numbers from runs and packed bits (`RLE`). Calls `each` with a number and the
+/// times it is repeated.
 pub(super) fn runs(
     input: &mut Cursor<'_>,
     width: u32,
@@ -164,7 +165,7 @@ pub(super) fn runs(
             left -= here;
         } else {
             let bytes = length.checked_mul(width as usize).ok_or_else(|| damaged("a run is too long"))?;
-            let mut bits = Bits::new(input.take(bytes)?, width);
+            let mut bits = BitReader::new(input.take(bytes)?, width);
             let here = left.min(length.saturating_mul(8));
             (0..here).try_for_each(|_| each(bits.next() as u32, 1))?;
             left -= here;
@@ -193,11 +194,11 @@ mod tests {
 
     #[test]
     fn bits_are_read_across_words() {
-        let mut bits = Bits::new(&[0b1010_0101, 0xff, 0, 0, 0x3], 5);
+        let mut bits = BitReader::new(&[0b1010_0101, 0xff, 0, 0, 0x3], 5);
         let all: Vec<_> = (0..8).map(|_| bits.next()).collect();
         assert_eq!(all, [0b00101, 0b11101, 0b11111, 0b00001, 0, 0, 0b01100, 0]);
-        assert_eq!(Bits::new(&[0xff; 8], 64).next(), u64::MAX);
-        assert_eq!(Bits::new(&[], 0).next(), 0);
+        assert_eq!(BitReader::new(&[0xff; 8], 64).next(), u64::MAX);
+        assert_eq!(BitReader::new(&[], 0).next(), 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One row group: its columns, each read when it is asked for.
+//! A row group: its columns, each of which is read when it is requested.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 
 use super::decode::{Cursor, damaged, runs};
 use super::header;
-use super::part::Part;
-use super::values::{COLUMN_BYTES_MAX, Numbers, Texts, Values};
-use crate::store::column::Kind;
+use super::table_file::TableFile;
+use super::values::{COLUMN_BYTES_MAX, ColumnValues, NumberColumn, TextColumn};
+use crate::store::column::ColumnKind;
 
-/// Rows that were written together.
-pub(crate) struct Group<'a> {
-    part: &'a Part,
+/// A row group of a file.
+pub(crate) struct RowGroup<'a> {
+    part: &'a TableFile,
     columns: &'a RowGroupMetaData,
     rows: usize,
 }
 
-impl<'a> Group<'a> {
-    pub(super) fn new(part: &'a Part, columns: &'a RowGroupMetaData, rows: usize) -> Self {
+impl<'a> RowGroup<'a> {
+    pub(super) fn new(part: &'a TableFile, columns: &'a RowGroupMetaData, rows: usize) -> Self {
         Self { part, columns, rows }
     }
 
@@ -31,23 +31,23 @@ impl<'a> Group<'a> {
         self.rows
     }
 
-    /// Whether the file has the column `name`.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    /// Returns whether the file has the column `name`.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
         let mut specs = self.part.specs.iter().zip(&self.part.columns);
         specs.any(|(spec, found)| spec.name == name && found.place.is_some())
     }
 
-    /// The column `name`, which is one of numbers.
-    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers> {
+    /// Reads the column `name`, which has to be one of numbers.
+    pub(crate) fn numbers(&self, name: &str) -> Result<NumberColumn> {
         self.column(name, |kind| !is_text(kind))
     }
 
-    /// The column `name`, which is one of texts or bytes.
-    pub(crate) fn texts(&self, name: &str) -> Result<Texts> {
+    /// Reads the column `name`, which has to be one of texts or bytes.
+    pub(crate) fn texts(&self, name: &str) -> Result<TextColumn> {
         self.column(name, is_text)
     }
 
-    /// Reads all columns.
+    /// Reads all columns, to check them.
     pub(super) fn check(&self) -> Result<()> {
         for spec in self.part.specs {
             if is_text(spec.kind) {
@@ -71,22 +71,22 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    fn column<V: Values>(&self, name: &str, fits: impl Fn(Kind) -> bool) -> Result<V> {
+    fn column<V: ColumnValues>(&self, name: &str, fits: impl Fn(ColumnKind) -> bool) -> Result<V> {
         let specs = self.part.specs.iter().zip(&self.part.columns);
         let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
         let (spec, found) = found.next().ok_or_else(|| damaged("there is no such column"))?;
         let Some(place) = found.place else {
             let mut nothing = V::of(spec.kind);
-            nothing.spread(0, &vec![false; self.rows]);
+            nothing.expand(0, &vec![false; self.rows]);
             return Ok(nothing);
         };
         let meta = self.columns.column(place);
         let pages = SerializedPageReader::new(Arc::new(self.chunk(meta)?), meta, self.rows, None)?;
-        read(pages, Form { kind: spec.kind, optional: found.optional }, self.rows)
+        read(pages, ColumnType { kind: spec.kind, nullable: found.nullable }, self.rows)
     }
 
-    /// Where a column begins and how many bytes it has, once they are known to lie in the file and
-    /// to be no more than what is bearable.
+    /// Returns the offset of a column in the file and its length in bytes, after checking that it
+    /// lies within the file and is not too long.
     fn place(&self, meta: &ColumnChunkMetaData) -> Result<(u64, usize)> {
         let start = meta.dictionary_page_offset().unwrap_or(meta.data_page_offset());
         let (start, count) = (u64::try_from(start), usize::try_from(meta.compressed_size()));
@@ -100,27 +100,27 @@ impl<'a> Group<'a> {
         Ok((start, count))
     }
 
-    fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<Chunk> {
+    fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<ColumnBytes> {
         let (start, count) = self.place(meta)?;
         let bytes = self.part.source.read(start, count)?;
         header::check(Cursor(&bytes))?;
-        Ok(Chunk { start, bytes })
+        Ok(ColumnBytes { start, bytes })
     }
 }
 
-fn is_text(kind: Kind) -> bool {
-    matches!(kind, Kind::Text | Kind::Bytes)
+fn is_text(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Text | ColumnKind::Bytes)
 }
 
-/// The value type of a column of a file, and whether it may hold nulls.
+/// The value type of a column in a file, and whether it may hold nulls.
 #[derive(Clone, Copy, Debug)]
-struct Form {
-    kind: Kind,
-    optional: bool,
+struct ColumnType {
+    kind: ColumnKind,
+    nullable: bool,
 }
 
 /// Reads `rows` rows of a column, neither more nor less.
-fn read<V: Values>(mut pages: impl PageReader, form: Form, rows: usize) -> Result<V> {
+fn read<V: ColumnValues>(mut pages: impl PageReader, form: ColumnType, rows: usize) -> Result<V> {
     let mut values = V::of(form.kind);
     let mut dictionary = None;
     while let Some(page) = pages.get_next_page()? {
@@ -149,16 +149,16 @@ fn read<V: Values>(mut pages: impl PageReader, form: Form, rows: usize) -> Resul
     if values.len() == rows { Ok(values) } else { Err(damaged("a column has too few rows")) }
 }
 
-/// Appends the rows of a page.
-fn data<V: Values>(
+/// Appends the rows of a data page.
+fn data<V: ColumnValues>(
     values: &mut V,
     mut input: Cursor<'_>,
     encoding: Encoding,
     rows: usize,
     dictionary: Option<&V>,
-    form: Form,
+    form: ColumnType,
 ) -> Result<()> {
-    if !form.optional {
+    if !form.nullable {
         return values.decode(input, encoding, rows, dictionary);
     }
     let mut levels = Cursor(input.sized()?);
@@ -172,17 +172,17 @@ fn data<V: Values>(
     if count > 0 {
         values.decode(input, encoding, count, dictionary)?;
     }
-    values.spread(from, &present);
+    values.expand(from, &present);
     Ok(())
 }
 
-/// Bytes from somewhere in a file, found by their place there.
-struct Chunk {
+/// The bytes of a column, found by their offset in the file.
+struct ColumnBytes {
     start: u64,
     bytes: Bytes,
 }
 
-impl Chunk {
+impl ColumnBytes {
     fn from(&self, start: u64) -> Result<Bytes> {
         let offset = start.checked_sub(self.start).and_then(|offset| usize::try_from(offset).ok());
         let offset = offset.filter(|offset| *offset <= self.bytes.len());
@@ -190,13 +190,13 @@ impl Chunk {
     }
 }
 
-impl Length for Chunk {
+impl Length for ColumnBytes {
     fn len(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 }
 
-impl ChunkReader for Chunk {
+impl ChunkReader for ColumnBytes {
     type T = buf::Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {

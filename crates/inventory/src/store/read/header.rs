@@ -1,15 +1,16 @@
-//! The headers of pages, as far as they say how much memory a page would take: looked at before the page is unpacked.
+//! Checks page headers for the memory that their pages would take, before the pages are
+//! decompressed.
 
 use parquet::errors::Result;
 
 use super::decode::{Cursor, damaged};
 use super::values::COLUMN_BYTES_MAX;
 
-/// Kinds of pages an inventory has: data and dictionaries.
+/// The page types that inventories have: data pages and dictionary pages.
 const KINDS: [u64; 2] = [0, 2];
-/// The last field that headers of these kinds have.
+/// The last field of the headers of these pages.
 const FIELD_MAX: usize = 7;
-/// Structures within structures at most.
+/// Most levels of nested structures.
 const DEPTH_MAX: u32 = 8;
 
 /// Checks all pages of a column, from the first byte to the last.
@@ -30,7 +31,8 @@ pub(super) fn check(mut chunk: Cursor<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The kind of a page, its bytes when unpacked, and as they are: the fields 1 to 3 of the structure (Thrift's compact form).
+/// Returns the type of a page, its decompressed and its compressed size: the fields 1 to 3 of the
+/// header (Thrift's compact protocol).
 fn sizes(input: &mut Cursor<'_>) -> Result<[u64; 3]> {
     let mut found = [None; 3];
     let mut field = 0;
@@ -54,7 +56,8 @@ fn sizes(input: &mut Cursor<'_>) -> Result<[u64; 3]> {
     }
 }
 
-/// How far a field's number is beyond that of the one before: never back, so that none comes twice.
+/// Returns the difference between a field's number and that of the field before. It is never 0, so
+/// no field occurs twice.
 fn step(head: u8) -> Result<u8> {
     Some(head >> 4).filter(|step| *step > 0).ok_or_else(|| damaged("the fields of a header are not in order"))
 }
@@ -86,7 +89,7 @@ fn skip(input: &mut Cursor<'_>, kind: u8, depth: u32) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A header of that kind and those sizes, with nothing else.
+    /// Returns a header with this page type and these sizes, and nothing else.
     fn header(kind: u8, unpacked: &[u8], packed: u8) -> Vec<u8> {
         [&[0x15, kind * 2, 0x15], unpacked, &[0x15, packed * 2, 0]].concat()
     }
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_much_is_refused() {
+    fn pages_that_would_take_too_much_memory_are_refused() {
         assert!(check(Cursor(&header(0, &[0xfe, 0xff, 0xff, 0xff, 0x0f], 0))).is_err());
         assert!(check(Cursor(&header(0, &[1], 0))).is_err(), "less than nothing");
         assert!(check(Cursor(&header(3, &[0], 0))).is_err(), "a kind that is not ours");

@@ -1,32 +1,33 @@
-//! The columns of a row group that have what is known of inodes.
+//! The columns of a row group that have inode metadata.
 
 use std::borrow::Cow;
 
 use fathom_walk::{Attributes, Meta, Stamp};
 use parquet::errors::Result;
 
-use super::group::Group;
-use super::values::{Numbers, Texts};
-use crate::store::also::{Also, Extra};
+use super::group::RowGroup;
+use super::values::{NumberColumn, TextColumn};
+use crate::store::optional::{OptionalColumns, OptionalValues};
 
-/// What is known of the inodes of a row group.
-pub(crate) struct Metas {
-    /// Device, inode, mode, owner, group, names, bytes, blocks.
-    numbers: [Numbers; 8],
-    /// Access, modification and change.
-    micros: [Numbers; 3],
-    nanos: [Numbers; 3],
-    born: Numbers,
-    attributes: Texts,
-    /// Project, names of extended attributes, and access control list, if the file has any.
-    more: Option<(Numbers, Texts, Numbers)>,
+/// The inode metadata of a row group.
+pub(crate) struct MetaColumns {
+    /// Device, inode, mode, owner, group, link count, size, blocks.
+    numbers: [NumberColumn; 8],
+    /// Access, modification and change time.
+    micros: [NumberColumn; 3],
+    nanos: [NumberColumn; 3],
+    btime: NumberColumn,
+    attributes: TextColumn,
+    /// Project, names of extended attributes, and presence of an access control list, if the file
+    /// has any of these columns.
+    optional: Option<(NumberColumn, TextColumn, NumberColumn)>,
 }
 
-impl Metas {
-    pub(crate) fn read(group: &Group<'_>) -> Result<Self> {
+impl MetaColumns {
+    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
         let column = |name: &str| group.numbers(name);
-        let has_more = Also::NAMES.iter().any(|name| group.has(name));
-        let more = || -> Result<_> { Ok((column("project")?, group.texts("xattrs")?, column("acl")?)) };
+        let has_more = OptionalColumns::NAMES.iter().any(|name| group.has_column(name));
+        let optional = || -> Result<_> { Ok((column("project")?, group.texts("xattrs")?, column("acl")?)) };
         Ok(Self {
             numbers: [
                 column("dev")?,
@@ -40,29 +41,30 @@ impl Metas {
             ],
             micros: [column("atime")?, column("mtime")?, column("ctime")?],
             nanos: [column("atime_ns")?, column("mtime_ns")?, column("ctime_ns")?],
-            born: column("btime")?,
+            btime: column("btime")?,
             attributes: group.texts("attributes")?,
-            more: has_more.then(more).transpose()?,
+            optional: has_more.then(optional).transpose()?,
         })
     }
 
-    /// The columns that were asked for, if the file has any; each may lack its value.
-    pub(crate) fn extra(&self, row: usize) -> Option<Extra<'_>> {
-        let (project, xattrs, acl) = self.more.as_ref()?;
-        Some(Extra {
+    /// Returns the values of the optional columns of a row; `None` if the file has no optional
+    /// column.
+    pub(crate) fn optional_values(&self, row: usize) -> Option<OptionalValues<'_>> {
+        let (project, xattrs, acl) = self.optional.as_ref()?;
+        Some(OptionalValues {
             project: project.get(row).map(|project| project as u32),
             xattrs: xattrs.get(row).and_then(|text| std::str::from_utf8(text).ok()).map(Cow::Borrowed),
             acl: acl.get(row).map(|acl| acl == 1),
-            ..Extra::default()
+            ..OptionalValues::default()
         })
     }
 
-    /// What is known of a row's inode, if anything is.
+    /// Returns the metadata of a row, if it is known.
     pub(crate) fn get(&self, row: usize) -> Option<Meta> {
         let [dev, ino, mode, uid, gid, nlink, size, blocks] =
             self.numbers.each_ref().map(|column| column.get(row));
         let (dev, mode) = (dev?, mode?);
-        // Columns of 32 bits are read as numbers that fit.
+        // The decoder has reduced columns of 32 bits to numbers that fit.
         let [mode, uid, gid] = [Some(mode), uid, gid].map(|number| number.unwrap_or_default() as u32);
         let [ino, nlink, blocks] =
             [ino, nlink, blocks].map(|number| number.unwrap_or_default().cast_unsigned());
@@ -82,14 +84,14 @@ impl Metas {
             accessed: time(0),
             modified: time(1),
             changed: time(2),
-            born: self.born.get(row).map(|micros| stamp(micros, 0)),
+            born: self.btime.get(row).map(|micros| stamp(micros, 0)),
             mount_root: None,
             attributes: self.attributes.get(row).and_then(Attributes::from_text),
         })
     }
 }
 
-/// A point in time from microseconds since 1970 and the nanoseconds beyond.
+/// Returns the timestamp for microseconds since 1970 and the nanoseconds beyond.
 fn stamp(micros: i64, nanos: i64) -> Stamp {
     let beyond = micros.rem_euclid(1_000_000) * 1000 + nanos.clamp(0, 999);
     Stamp { sec: micros.div_euclid(1_000_000), nsec: beyond as u32 }

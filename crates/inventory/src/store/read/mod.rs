@@ -1,63 +1,64 @@
-//! Reads inventories. What is in one is nobody's word: names of files, lengths, hashes, schemas and every page are checked
-//! before they are used, and memory is bounded by what a row group may have. A damaged one is an error, never a panic.
+//! Reads inventories. The contents are untrusted: file names, lengths, hashes, schemas and every
+//! page are checked before they are used, and memory is bounded by the size of a row group. A
+//! damaged inventory is an error, never a panic.
 //!
-//! The `parquet` crate reads footers and unpacks pages; the values in them are decoded here, as that crate's decoders
-//! end the program where a page is damaged.
+//! The `parquet` crate reads footers and decompresses pages. The values in the pages are decoded
+//! here, as the decoders of that crate panic on damaged pages.
 
 mod by_dir;
 mod decode;
 mod group;
 mod header;
 mod metas;
-mod part;
 mod paths;
 mod rows;
+mod table_file;
 mod values;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::column::Spec;
-use super::dirs::Dirs;
-use super::entries::{Entries, META};
+use super::column::ColumnSpec;
+use super::dirs::DirsBuffer;
+use super::entries::{EntriesBuffer, META};
 use super::error::{Error, Op};
-use super::manifest::{Listed, Manifest, VERSION};
-use super::side::{Errors, Links, Names};
-use super::table::Columns;
-use part::Part;
+use super::manifest::{Manifest, ManifestFile, VERSION};
+use super::parquet_writer::TableBuffer;
+use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use paths::LongPaths;
+use table_file::TableFile;
 
-pub(crate) use by_dir::ByDir;
-pub(crate) use group::Group;
-pub(crate) use metas::Metas;
-pub(crate) use paths::{Paths, TREE_PATH_BYTES_MAX};
-pub(crate) use rows::{Rows, errno_of};
-pub(crate) use values::{Numbers, Texts};
+pub(crate) use by_dir::EntriesByDir;
+pub(crate) use group::RowGroup;
+pub(crate) use metas::MetaColumns;
+pub(crate) use paths::{PathColumns, TREE_PATH_BYTES_MAX};
+pub(crate) use rows::{EntryColumns, errno_of};
+pub(crate) use values::{NumberColumn, TextColumn};
 
-/// The tables of an inventory.
+/// A table of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// A row for each directory.
     Dirs,
-    /// A row for each entry that is no directory.
+    /// A row for each entry that is not a directory.
     Entries,
-    /// What could not be read.
+    /// A row for each operation that failed.
     Errors,
-    /// Names of inodes that have several.
+    /// A row for each name of an inode that has several.
     Links,
-    /// Owners.
+    /// A row for each owner.
     Users,
-    /// Groups.
+    /// A row for each owning group.
     Groups,
 }
 
 impl Table {
-    /// All of them.
+    /// All tables.
     pub const ALL: [Self; 6] =
         [Self::Dirs, Self::Entries, Self::Errors, Self::Links, Self::Users, Self::Groups];
 
-    /// As the manifest has it.
+    /// Returns the name of the table in the manifest.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -70,35 +71,36 @@ impl Table {
         }
     }
 
-    pub(crate) fn specs(self) -> &'static [Spec] {
+    pub(crate) fn specs(self) -> &'static [ColumnSpec] {
         match self {
-            Self::Dirs => Dirs::SPECS,
-            Self::Entries => Entries::SPECS,
-            Self::Errors => Errors::SPECS,
-            Self::Links => Links::SPECS,
-            Self::Users | Self::Groups => Names::SPECS,
+            Self::Dirs => DirsBuffer::SPECS,
+            Self::Entries => EntriesBuffer::SPECS,
+            Self::Errors => ErrorsBuffer::SPECS,
+            Self::Links => LinksBuffer::SPECS,
+            Self::Users | Self::Groups => OwnersBuffer::SPECS,
         }
     }
 }
 
-/// An inventory that can be read.
+/// An inventory that is open for reading.
 #[derive(Debug)]
 pub struct Inventory {
     directory: PathBuf,
     manifest: Manifest,
-    /// By file, whether its hash has been compared.
+    /// For each file, whether its hash has been verified.
     verified: Vec<AtomicBool>,
     long_paths: OnceLock<LongPaths>,
 }
 
 impl Inventory {
-    /// Opens the inventory in `directory`: all files of its manifest are there, with the length that they had.
+    /// Opens the inventory in `directory`. All files of its manifest have to exist and to have the
+    /// recorded length.
     ///
     /// # Errors
     /// If there is none, or if its manifest or a file cannot be read or is not as it was written.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let mut manifest = Manifest::read(directory)?;
-        manifest.files.iter().try_for_each(|file| present(directory, file))?;
+        manifest.files.iter().try_for_each(|file| check_present(directory, file))?;
         manifest.files.sort_by(|left, right| left.name.cmp(&right.name));
         if let Some(twice) = manifest.files.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(refused(
@@ -110,25 +112,27 @@ impl Inventory {
         Ok(Self { directory: directory.to_owned(), manifest, verified, long_paths: OnceLock::new() })
     }
 
-    /// What it says of itself.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Whether its tables have this column of inodes.
+    /// Returns whether its tables have the column `column` of inode metadata.
     #[must_use]
-    pub(crate) fn has(&self, column: &str) -> bool {
-        let has = |spec: &Spec| spec.since <= self.manifest.format && spec.is_in(self.manifest.also);
+    pub(crate) fn has_column(&self, column: &str) -> bool {
+        let has = |spec: &ColumnSpec| {
+            spec.since <= self.manifest.format && spec.is_in(self.manifest.optional_columns)
+        };
         META.iter().any(|spec| spec.name == column && has(spec))
     }
 
-    /// Why it cannot be read, if not because of one file.
+    /// Returns an error that is not about one of the files.
     pub(crate) fn refused(&self, why: &str) -> Error {
         refused(&self.directory, why.to_owned())
     }
 
-    /// Compares the hashes of all files with those of the manifest.
+    /// Compares the hashes of all files with those in the manifest.
     ///
     /// # Errors
     /// If a file is not as it was written.
@@ -136,19 +140,20 @@ impl Inventory {
         let files = self.manifest.files.iter().zip(&self.verified);
         for (listed, verified) in files.filter(|(_, verified)| !verified.load(Ordering::Relaxed)) {
             let path = self.directory.join(&listed.name);
-            part::verify(&path, listed).map_err(|error| Error::new(Op::Read, &path, error))?;
+            table_file::verify(&path, listed).map_err(|error| Error::new(Op::Read, &path, error))?;
             verified.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Opens every file as readers do: its footer, its columns, and the sizes of its row groups.
+    /// Opens every file as readers do, and checks its footer, its columns and the sizes of its row
+    /// groups.
     pub(crate) fn check_shape(&self) -> Result<(), Error> {
         for table in Table::ALL {
             for at in self.files_of(table) {
                 let listed = &self.manifest.files[at];
                 let path = self.directory.join(&listed.name);
-                let part = Part::open(&path, listed, table.specs(), self.manifest.format);
+                let part = TableFile::open(&path, listed, table.specs(), self.manifest.format);
                 let checked = part.and_then(|part| part.check_shape());
                 checked.map_err(|error| Error::new(Op::Read, &path, error))?;
             }
@@ -156,25 +161,25 @@ impl Inventory {
         Ok(())
     }
 
-    /// The places in the manifest of the files of a table.
+    /// Iterates over the indices in the manifest of the files of a table.
     fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
         let files = self.manifest.files.iter().enumerate();
         files.filter(move |(_, file)| file.table == table.name()).map(|(at, _)| at)
     }
 
-    /// Opens the file at a place in the manifest; its hash is compared the first time.
-    fn part(&self, at: usize, table: Table) -> parquet::errors::Result<Part> {
+    /// Opens the file at an index of the manifest. Its hash is verified the first time.
+    fn part(&self, at: usize, table: Table) -> parquet::errors::Result<TableFile> {
         let (listed, verified) = (&self.manifest.files[at], &self.verified[at]);
         let path = self.directory.join(&listed.name);
-        // Two threads may both compare it: the flag only saves work, and publishes nothing.
+        // Two threads may both verify the file: the flag only saves work, and publishes nothing.
         if !verified.load(Ordering::Relaxed) {
-            part::verify(&path, listed)?;
+            table_file::verify(&path, listed)?;
             verified.store(true, Ordering::Relaxed);
         }
-        Part::open(&path, listed, table.specs(), self.manifest.format)
+        TableFile::open(&path, listed, table.specs(), self.manifest.format)
     }
 
-    /// Directories whose paths are longer than those of the table.
+    /// Returns the directories whose paths are too long for the table.
     pub(crate) fn long_paths(&self) -> Result<&LongPaths, Error> {
         if let Some(paths) = self.long_paths.get() {
             return Ok(paths);
@@ -183,15 +188,15 @@ impl Inventory {
         Ok(self.long_paths.get_or_init(|| paths))
     }
 
-    /// The path of a directory of which the table has none.
+    /// Returns the path of a directory for which the table has none.
     pub(crate) fn long_path(&self, dir_id: i64) -> Result<Vec<u8>, Error> {
         self.long_paths()?.get(dir_id).ok_or_else(|| self.refused("a directory has no path"))
     }
 
-    /// Reads every row of every table.
+    /// Reads every row of every table, to check it.
     ///
     /// # Errors
-    /// If any of it is damaged.
+    /// If any of the tables is damaged.
     pub fn check(&self) -> Result<(), Error> {
         for table in Table::ALL {
             self.each(table, |group| group.check())?;
@@ -203,7 +208,7 @@ impl Inventory {
     pub(crate) fn each(
         &self,
         table: Table,
-        mut with: impl FnMut(&Group<'_>) -> parquet::errors::Result<()>,
+        mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
     ) -> Result<(), Error> {
         for at in self.files_of(table) {
             let read = self.part(at, table).and_then(|part| part.each(&mut with));
@@ -214,35 +219,35 @@ impl Inventory {
     }
 }
 
-/// Checks files that are in no manifest yet: they are there, and as they were written.
-pub(crate) fn check_files(directory: &Path, files: &[Listed]) -> Result<(), Error> {
+/// Checks files that are not in a manifest yet: they exist, and their hashes are as recorded.
+pub(crate) fn check_files(directory: &Path, files: &[ManifestFile]) -> Result<(), Error> {
     for file in files {
-        present(directory, file)?;
+        check_present(directory, file)?;
         let path = directory.join(&file.name);
-        part::verify(&path, file).map_err(|error| Error::new(Op::Read, &path, error))?;
+        table_file::verify(&path, file).map_err(|error| Error::new(Op::Read, &path, error))?;
     }
     Ok(())
 }
 
-/// Calls `with` for each row group of a file that was checked.
+/// Calls `with` for each row group of a file that has been verified.
 pub(crate) fn each_of_file(
     directory: &Path,
-    file: &Listed,
+    file: &ManifestFile,
     table: Table,
-    mut with: impl FnMut(&Group<'_>) -> parquet::errors::Result<()>,
+    mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
 ) -> Result<(), Error> {
     let path = directory.join(&file.name);
-    let part = Part::open(&path, file, table.specs(), VERSION);
+    let part = TableFile::open(&path, file, table.specs(), VERSION);
     part.and_then(|part| part.each(&mut with)).map_err(|error| Error::new(Op::Read, &path, error))
 }
 
-/// Reads every row of a file of `table` whose hash nobody has compared; how many there are.
+/// Reads every row of a file of `table`, without verifying a hash. Returns the number of rows.
 ///
 /// # Errors
-/// If it is damaged.
+/// If the file is damaged.
 pub fn check_bytes(table: Table, bytes: Vec<u8>) -> Result<u64, Error> {
     let failed = |error| Error::new(Op::Read, Path::new(table.name()), error);
-    let part = Part::of_bytes(bytes.into(), table.specs()).map_err(failed)?;
+    let part = TableFile::of_bytes(bytes.into(), table.specs()).map_err(failed)?;
     let mut rows = 0;
     part.each(&mut |group| {
         rows += group.rows() as u64;
@@ -256,8 +261,8 @@ fn refused(directory: &Path, why: String) -> Error {
     Error::new(Op::Read, directory, why)
 }
 
-/// Checks a file of the manifest from outside.
-fn present(directory: &Path, file: &Listed) -> Result<(), Error> {
+/// Checks a file of the manifest without opening it.
+fn check_present(directory: &Path, file: &ManifestFile) -> Result<(), Error> {
     if !is_plain(&file.name) {
         let name = file.name.escape_debug();
         return Err(refused(
@@ -277,7 +282,7 @@ fn present(directory: &Path, file: &Listed) -> Result<(), Error> {
     Ok(())
 }
 
-/// Letters, digits, dashes and underscores, and then `.parquet`.
+/// Returns whether a file name has letters, digits, dashes and underscores, and then `.parquet`.
 fn is_plain(name: &str) -> bool {
     let stem = name.strip_suffix(".parquet").unwrap_or_default();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -289,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_lead_nowhere_else() {
+    fn file_names_are_single_components() {
         assert!(is_plain("entries-00000.parquet") && is_plain("a_B-9.parquet"));
         for name in
             ["", ".parquet", "..parquet", "../x.parquet", "a/b.parquet", "/x.parquet", "a.parquet\0", "a"]

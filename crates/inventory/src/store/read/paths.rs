@@ -1,9 +1,8 @@
-//! Paths of directories: those that the table has, and longer ones, which are put together from
-//! names.
+//! The paths of directories: those in the table, and longer ones, which are joined from names.
 //!
-//! The table `dirs` has no path longer than the kernel takes. Whoever needs one reads the names of
-//! such directories, and of all that they are in, once: memory grows with them, not with other
-//! directories.
+//! The table `dirs` has no path longer than the kernel accepts. When the first longer one is
+//! needed, the names of all such directories and of their ancestors are read. Memory grows with
+//! their number, not with that of other directories.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,51 +10,51 @@ use std::ops::RangeInclusive;
 use parquet::errors::Result;
 
 use super::decode::damaged;
-use super::group::Group;
-use super::values::Texts;
+use super::group::RowGroup;
+use super::values::TextColumn;
 use super::{Error, Inventory, Table};
 use crate::normal::{components, is_same};
 
-/// The longest path that is put together, in bytes. Every directory above takes an inode, so no
-/// filesystem has a longer one.
+/// The longest path that is joined, in bytes. Every ancestor takes an inode, so no filesystem has a
+/// longer path.
 pub(crate) const TREE_PATH_BYTES_MAX: usize = 64 << 20;
 
-/// The paths of a row group.
-pub(crate) struct Paths([Texts; 2]);
+/// The path columns of a row group.
+pub(crate) struct PathColumns([TextColumn; 2]);
 
-impl Paths {
-    pub(crate) fn read(group: &Group<'_>) -> Result<Self> {
+impl PathColumns {
+    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
         Ok(Self([group.texts("path")?, group.texts("path_raw")?]))
     }
 
-    /// The path of a row; none if it is too long for the table.
+    /// Returns the path of a row; `None` if it is too long for the table.
     pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
         let [text, raw] = &self.0;
         raw.get(row).or(text.get(row))
     }
 }
 
-/// A directory whose path is long, or that has such a one below it.
+/// A directory with a long path, or an ancestor of one.
 #[derive(Clone, Copy, Debug)]
-struct Dir {
+struct LongPathDir {
     id: i64,
     post: i64,
     parent: Option<i64>,
-    /// The place of its parent among these.
+    /// The index of the parent in [`LongPaths`].
     above: Option<usize>,
     name: (usize, usize),
-    /// Bytes of its path.
+    /// The length of the path in bytes.
     path_len: usize,
-    /// Names that its path leads through.
+    /// The number of names in the path.
     steps: usize,
     is_long: bool,
 }
 
-/// All directories whose paths the table does not have.
+/// The directories whose paths the table does not have.
 #[derive(Debug)]
 pub(crate) struct LongPaths {
-    /// In the order of their numbers, with all that they are in.
-    dirs: Vec<Dir>,
+    /// Sorted by number, with all ancestors.
+    dirs: Vec<LongPathDir>,
     names: Vec<u8>,
 }
 
@@ -70,10 +69,10 @@ impl LongPaths {
         Ok(paths)
     }
 
-    /// Keeps the directories that are wanted. A directory's row follows those below it, so it is
-    /// known by then to be wanted.
-    fn take(&mut self, group: &Group<'_>, wanted: &mut HashSet<i64>) -> Result<()> {
-        let paths = Paths::read(group)?;
+    /// Keeps the directories in `wanted`, and those without a path. A directory's row follows the
+    /// rows of everything below it, so by then it is known whether it is wanted.
+    fn take(&mut self, group: &RowGroup<'_>, wanted: &mut HashSet<i64>) -> Result<()> {
+        let paths = PathColumns::read(group)?;
         let (ids, parents, posts) =
             (group.numbers("dir_id")?, group.numbers("parent_id")?, group.numbers("post")?);
         let mut names = None;
@@ -94,7 +93,7 @@ impl LongPaths {
             let start = self.names.len();
             self.names.extend_from_slice(name);
             let post = posts.or_zero()[row];
-            self.dirs.push(Dir {
+            self.dirs.push(LongPathDir {
                 id,
                 post,
                 parent,
@@ -109,18 +108,19 @@ impl LongPaths {
         Ok(())
     }
 
-    /// Finds each directory's parent and the length of its path; none if they do not fit together.
+    /// Finds the parent of each directory and the length of its path; `None` if the directories are
+    /// inconsistent.
     fn join(&mut self) -> Option<()> {
         self.dirs.sort_unstable_by_key(|dir| dir.id);
         for at in 0..self.dirs.len() {
-            let Dir { parent, name: (_, length), .. } = self.dirs[at];
+            let LongPathDir { parent, name: (_, length), .. } = self.dirs[at];
             let mut steps = components(self.name(at)).count();
             let above = match parent {
                 Some(parent) => {
-                    let place = self.dirs[..at].binary_search_by_key(&parent, |dir| dir.id).ok()?;
-                    self.dirs[at].above = Some(place);
-                    steps += self.dirs[place].steps;
-                    self.dirs[place].path_len + usize::from(!self.name(place).ends_with(b"/"))
+                    let index = self.dirs[..at].binary_search_by_key(&parent, |dir| dir.id).ok()?;
+                    self.dirs[at].above = Some(index);
+                    steps += self.dirs[index].steps;
+                    self.dirs[index].path_len + usize::from(!self.name(index).ends_with(b"/"))
                 }
                 None => 0,
             };
@@ -130,34 +130,34 @@ impl LongPaths {
         Some(())
     }
 
-    fn name(&self, place: usize) -> &[u8] {
-        let (start, length) = self.dirs[place].name;
+    fn name(&self, index: usize) -> &[u8] {
+        let (start, length) = self.dirs[index].name;
         &self.names[start..start + length]
     }
 
-    /// The place of a directory, and of each that it is in, up to a root.
-    fn upwards(&self, place: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(Some(place), |at| self.dirs[*at].above)
+    /// Iterates over a directory and its ancestors, up to a root.
+    fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(index), |at| self.dirs[*at].above)
     }
 
-    /// The path of the directory with this number.
+    /// Returns the path of the directory with this number.
     pub(crate) fn get(&self, dir_id: i64) -> Option<Vec<u8>> {
-        let place = self.dirs.binary_search_by_key(&dir_id, |dir| dir.id).ok()?;
-        let mut path = vec![b'/'; self.dirs[place].path_len];
-        for at in self.upwards(place) {
+        let index = self.dirs.binary_search_by_key(&dir_id, |dir| dir.id).ok()?;
+        let mut path = vec![b'/'; self.dirs[index].path_len];
+        for at in self.ancestors(index) {
             let (end, name) = (self.dirs[at].path_len, self.name(at));
             path[end - name.len()..end].copy_from_slice(name);
         }
         Some(path)
     }
 
-    /// The numbers of the directory that `path` leads to, and of all below it.
+    /// Returns the range of numbers of the directory at `path` and of everything below it.
     pub(crate) fn find(&self, path: &[u8]) -> Option<RangeInclusive<i64>> {
         let (steps, last) = (components(path).count(), components(path).next_back());
-        // Few have as many names above them and the same one themselves, so few paths are put
-        // together.
-        let may_be = |(place, dir): &(usize, &Dir)| {
-            dir.is_long && dir.steps == steps && Some(self.name(*place)) == last
+        // Few directories have the same number of names in their path and the same last name, so
+        // few paths are joined.
+        let may_be = |(index, dir): &(usize, &LongPathDir)| {
+            dir.is_long && dir.steps == steps && Some(self.name(*index)) == last
         };
         let mut found = self.dirs.iter().enumerate().filter(may_be).map(|(_, dir)| dir);
         let dir = found.find(|dir| self.get(dir.id).is_some_and(|found| is_same(&found, path)))?;
@@ -169,14 +169,14 @@ impl LongPaths {
 mod tests {
     use super::*;
 
-    /// Makes the long paths of directories, given as `(id, parent, name)`.
+    /// Joins the long paths of directories, given as `(id, parent, name)`.
     fn paths(dirs: &[(i64, Option<i64>, &str)]) -> Option<LongPaths> {
         let mut paths = LongPaths { dirs: Vec::new(), names: Vec::new() };
         for (id, parent, name) in dirs {
             let start = paths.names.len();
             paths.names.extend_from_slice(name.as_bytes());
             let (name, is_long) = ((start, name.len()), parent.is_some());
-            paths.dirs.push(Dir {
+            paths.dirs.push(LongPathDir {
                 id: *id,
                 post: *id,
                 parent: *parent,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_has_no_path() {
+    fn inconsistent_directories_have_no_path() {
         assert!(paths(&[(2, Some(1), "a")]).is_none(), "its parent is not there");
         let long = "x".repeat(TREE_PATH_BYTES_MAX / 2);
         assert!(paths(&[(1, None, &long), (2, Some(1), &long)]).is_none());

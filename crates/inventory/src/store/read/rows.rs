@@ -1,4 +1,4 @@
-//! A row group of `entries`, decoded whole: rows as a scan makes them.
+//! Decodes a row group of `entries` into rows, as a scan makes them.
 
 use std::ops::Range;
 
@@ -6,38 +6,38 @@ use fathom_walk::Errno;
 use parquet::errors::Result;
 
 use super::decode::damaged;
-use super::group::Group;
-use super::metas::Metas;
-use super::values::{Numbers, Texts};
+use super::group::RowGroup;
+use super::metas::MetaColumns;
+use super::values::{NumberColumn, TextColumn};
 use crate::entry::type_of;
-use crate::store::chunk::{Chunk, Row};
+use crate::store::chunk::{EntryRow, RowChunk};
 
-/// Error numbers are below (MAX_ERRNO in the kernel's err.h).
+/// The end of the range of error numbers (`MAX_ERRNO` in the kernel's err.h, plus one).
 const ERRNO_END: i64 = 4096;
 
-/// The columns of a row group.
-pub(crate) struct Rows {
-    name: [Texts; 2],
-    file_type: Texts,
-    link: [Texts; 2],
-    metas: Metas,
-    errno: Numbers,
+/// The columns of a row group of `entries`.
+pub(crate) struct EntryColumns {
+    name: [TextColumn; 2],
+    file_type: TextColumn,
+    link: [TextColumn; 2],
+    metas: MetaColumns,
+    errno: NumberColumn,
 }
 
-impl Rows {
-    pub(crate) fn read(group: &Group<'_>) -> Result<Self> {
+impl EntryColumns {
+    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
         Ok(Self {
             name: [group.texts("name")?, group.texts("name_raw")?],
             file_type: group.texts("type")?,
             link: [group.texts("link_target")?, group.texts("link_raw")?],
-            metas: Metas::read(group)?,
+            metas: MetaColumns::read(group)?,
             errno: group.numbers("errno")?,
         })
     }
 
-    /// Some of the rows, which are all of one directory.
-    pub(crate) fn chunk(&self, rows: Range<usize>) -> Result<Chunk> {
-        let mut chunk = Chunk::default();
+    /// Returns rows that are all in one directory.
+    pub(crate) fn chunk(&self, rows: Range<usize>) -> Result<RowChunk> {
+        let mut chunk = RowChunk::default();
         chunk.reserve(rows.len());
         for row in rows {
             let (name, link) = (either(&self.name, row), either(&self.link, row));
@@ -45,24 +45,27 @@ impl Rows {
             if !sound || !chunk.push_row(self.row(row), name, link) {
                 return Err(damaged("a name is none"));
             }
-            self.metas.extra(row).iter().for_each(|extra| chunk.push_extra(extra));
+            self.metas
+                .optional_values(row)
+                .iter()
+                .for_each(|optional_values| chunk.push_optional(optional_values));
         }
         Ok(chunk)
     }
 
-    fn row(&self, row: usize) -> Row {
+    fn row(&self, row: usize) -> EntryRow {
         let file_type = self.file_type.get(row).map_or(fathom_walk::FileType::Unknown, type_of);
-        Row::new(file_type, self.metas.get(row).as_ref().ok_or_else(|| errno_of(self.errno.get(row))))
+        EntryRow::new(file_type, self.metas.get(row).as_ref().ok_or_else(|| errno_of(self.errno.get(row))))
     }
 }
 
-/// The error of a number that should be one's.
+/// Returns the error with this number; `EIO` if there is none.
 pub(crate) fn errno_of(number: Option<i64>) -> Errno {
     let number = number.filter(|number| (1..ERRNO_END).contains(number));
     number.map_or(Errno::IO, |number| Errno::from_raw_os_error(number as i32))
 }
 
-/// A text, or its own bytes where it is not UTF-8.
-fn either([text, raw]: &[Texts; 2], row: usize) -> &[u8] {
+/// Returns the bytes of a text, from the column of bytes where it is not UTF-8.
+fn either([text, raw]: &[TextColumn; 2], row: usize) -> &[u8] {
     raw.get(row).or(text.get(row)).unwrap_or_default()
 }

@@ -1,16 +1,16 @@
-//! Columns while they are read: the values of a row group, one buffer a column and no heap object a row.
+//! Decoded columns of a row group: one buffer for each column, and no allocation for a row.
 
 use parquet::basic::Encoding;
 use parquet::errors::Result;
 
 use super::decode::{Cursor, damaged, deltas, runs};
-use crate::store::column::Kind;
+use crate::store::column::ColumnKind;
 
-/// What a column of a row group may take once it is decoded, in bytes; a file that has more in one is refused.
+/// Most bytes of a decoded column of a row group. A file with a larger column is refused.
 pub(super) const COLUMN_BYTES_MAX: usize = 1 << 30;
 
-/// A column that is being read.
-pub(super) trait Values: Default {
+/// The decoded values of a column.
+pub(super) trait ColumnValues: Default {
     /// Appends `count` values of a page.
     fn decode(
         &mut self,
@@ -19,54 +19,55 @@ pub(super) trait Values: Default {
         count: usize,
         dictionary: Option<&Self>,
     ) -> Result<()>;
-    /// Makes rows of the values from `from` on, which are those of the rows that have one.
-    fn spread(&mut self, from: usize, present: &[bool]);
-    /// Values so far.
+    /// Expands the values from `from` on over the rows: `present` says for each row whether it has
+    /// a value.
+    fn expand(&mut self, from: usize, present: &[bool]);
+    /// Returns the number of values so far.
     fn len(&self) -> usize;
-    /// For values of `kind`.
-    fn of(kind: Kind) -> Self;
+    /// Creates an empty buffer for values of `kind`.
+    fn of(kind: ColumnKind) -> Self;
 }
 
-/// A column of numbers. A row without one has a zero.
+/// A decoded column of numbers. A row without a value has 0.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct NumberColumn {
     values: Vec<i64>,
-    width: Width,
-    /// Which rows have one; empty if all have.
+    width: NumberWidth,
+    /// For each row, whether it has a value; empty if all rows have one.
     present: Vec<bool>,
 }
 
-/// How many bits count, and what the others are.
+/// The width and signedness of the numbers.
 #[derive(Clone, Copy, Debug, Default)]
-enum Width {
+enum NumberWidth {
     #[default]
     Long,
     Int,
     Unsigned,
-    /// 0 or 1; eight in a byte, the lowest bit first.
+    /// 0 or 1, packed eight to a byte, the lowest bit first.
     Bit,
 }
 
-impl Numbers {
+impl NumberColumn {
     pub(crate) fn get(&self, row: usize) -> Option<i64> {
         self.present.get(row).is_none_or(|present| *present).then(|| self.values[row])
     }
 
-    /// The numbers, 0 where there is none.
+    /// Returns the numbers, 0 for a row without a value.
     pub(crate) fn or_zero(&self) -> &[i64] {
         &self.values
     }
 
     fn fit(&self, number: i64) -> i64 {
         match self.width {
-            Width::Long | Width::Bit => number,
-            Width::Int => i64::from(number as i32),
-            Width::Unsigned => i64::from(number as u32),
+            NumberWidth::Long | NumberWidth::Bit => number,
+            NumberWidth::Int => i64::from(number as i32),
+            NumberWidth::Unsigned => i64::from(number as u32),
         }
     }
 }
 
-impl Values for Numbers {
+impl ColumnValues for NumberColumn {
     fn decode(
         &mut self,
         mut input: Cursor<'_>,
@@ -76,18 +77,20 @@ impl Values for Numbers {
     ) -> Result<()> {
         let from = self.values.len();
         match (encoding, dictionary) {
-            (Encoding::PLAIN, _) if matches!(self.width, Width::Bit) => {
+            (Encoding::PLAIN, _) if matches!(self.width, NumberWidth::Bit) => {
                 let bytes = input.take(count.div_ceil(8))?;
                 self.values.extend((0..count).map(|at| i64::from(bytes[at / 8] >> (at % 8) & 1)));
             }
-            (_, _) if matches!(self.width, Width::Bit) => {
+            (_, _) if matches!(self.width, NumberWidth::Bit) => {
                 return Err(damaged("bits have an encoding that is not theirs"));
             }
             (Encoding::PLAIN, _) => {
                 for _ in 0..count {
                     let number = match self.width {
-                        Width::Long | Width::Bit => i64::from_le_bytes(input.array()?),
-                        Width::Int | Width::Unsigned => i64::from(i32::from_le_bytes(input.array()?)),
+                        NumberWidth::Long | NumberWidth::Bit => i64::from_le_bytes(input.array()?),
+                        NumberWidth::Int | NumberWidth::Unsigned => {
+                            i64::from(i32::from_le_bytes(input.array()?))
+                        }
                     };
                     self.values.push(number);
                 }
@@ -96,7 +99,7 @@ impl Values for Numbers {
             (Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, Some(dictionary)) => {
                 let width = input.byte()?;
                 runs(&mut input, width.into(), count, &mut |place, times| {
-                    let value = *dictionary.values.get(place as usize).ok_or_else(unknown_place)?;
+                    let value = *dictionary.values.get(place as usize).ok_or_else(unknown_index)?;
                     self.values.resize(self.values.len() + times, value);
                     Ok(())
                 })?;
@@ -106,10 +109,10 @@ impl Values for Numbers {
         for at in from..self.values.len() {
             self.values[at] = self.fit(self.values[at]);
         }
-        enough(self.values.len() - from, count)
+        check_count(self.values.len() - from, count)
     }
 
-    fn spread(&mut self, from: usize, present: &[bool]) {
+    fn expand(&mut self, from: usize, present: &[bool]) {
         self.present.extend_from_slice(present);
         let dense = self.values.split_off(from);
         let mut dense = dense.into_iter();
@@ -121,26 +124,26 @@ impl Values for Numbers {
         self.values.len()
     }
 
-    fn of(kind: Kind) -> Self {
+    fn of(kind: ColumnKind) -> Self {
         let width = match kind {
-            Kind::Int32 => Width::Int,
-            Kind::Uint32 => Width::Unsigned,
-            Kind::Bool => Width::Bit,
-            _ => Width::Long,
+            ColumnKind::Int32 => NumberWidth::Int,
+            ColumnKind::Uint32 => NumberWidth::Unsigned,
+            ColumnKind::Bool => NumberWidth::Bit,
+            _ => NumberWidth::Long,
         };
         Self { width, ..Self::default() }
     }
 }
 
-/// A column of texts or bytes. A row without one has an empty one.
+/// A decoded column of texts or byte strings. A row without a value has an empty one.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextColumn {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     present: Vec<bool>,
 }
 
-impl Texts {
+impl TextColumn {
     pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
         self.present.get(row).is_none_or(|present| *present).then(|| self.or_empty(row))
     }
@@ -157,19 +160,20 @@ impl Texts {
         Ok(())
     }
 
-    /// Whether so much more is not too much.
+    /// Checks that this many more bytes are within the limit.
     fn reserve(&self, bytes: usize) -> Result<()> {
         let has_room = bytes <= COLUMN_BYTES_MAX - self.bytes.len();
         has_room.then_some(()).ok_or_else(|| damaged("the texts of a row group are too long"))
     }
 
-    /// What a text shares with the one before it, and the rest (`DELTA_BYTE_ARRAY`).
-    fn fronts(&mut self, mut input: Cursor<'_>, count: usize) -> Result<()> {
+    /// Decodes texts as the length of the prefix shared with the text before, and the rest
+    /// (`DELTA_BYTE_ARRAY`).
+    fn decode_prefixes(&mut self, mut input: Cursor<'_>, count: usize) -> Result<()> {
         let (mut shared, mut rests) = (Vec::new(), Vec::new());
         deltas(&mut input, count, &mut shared)?;
         deltas(&mut input, count, &mut rests)?;
-        enough(rests.len(), shared.len())?;
-        // The first of a page has none before it.
+        check_count(rests.len(), shared.len())?;
+        // The first text of a page shares nothing.
         let mut last = self.bytes.len()..self.bytes.len();
         for (shared, rest) in shared.into_iter().zip(rests) {
             let shared = length(shared)?;
@@ -188,7 +192,7 @@ impl Texts {
     }
 }
 
-impl Values for Texts {
+impl ColumnValues for TextColumn {
     fn decode(
         &mut self,
         mut input: Cursor<'_>,
@@ -204,23 +208,23 @@ impl Values for Texts {
                 deltas(&mut input, count, &mut lengths)?;
                 lengths.into_iter().try_for_each(|bytes| self.push(input.take(length(bytes)?)?))?;
             }
-            (Encoding::DELTA_BYTE_ARRAY, _) => self.fronts(input, count)?,
+            (Encoding::DELTA_BYTE_ARRAY, _) => self.decode_prefixes(input, count)?,
             (Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, Some(dictionary)) => {
                 let width = input.byte()?;
                 runs(&mut input, width.into(), count, &mut |place, times| {
                     let place = place as usize;
                     if place >= dictionary.ends.len() {
-                        return Err(unknown_place());
+                        return Err(unknown_index());
                     }
                     (0..times).try_for_each(|_| self.push(dictionary.or_empty(place)))
                 })?;
             }
             _ => return Err(damaged("texts have an encoding that is not theirs")),
         }
-        enough(self.ends.len() - from, count)
+        check_count(self.ends.len() - from, count)
     }
 
-    fn spread(&mut self, from: usize, present: &[bool]) {
+    fn expand(&mut self, from: usize, present: &[bool]) {
         self.present.extend_from_slice(present);
         let mut end = from.checked_sub(1).map_or(0, |before| self.ends[before]);
         let dense = self.ends.split_off(from);
@@ -235,7 +239,7 @@ impl Values for Texts {
         self.ends.len()
     }
 
-    fn of(_kind: Kind) -> Self {
+    fn of(_kind: ColumnKind) -> Self {
         Self::default()
     }
 }
@@ -244,11 +248,11 @@ fn length(number: i64) -> Result<usize> {
     usize::try_from(number).map_err(|_| damaged("a length is negative"))
 }
 
-fn enough(found: usize, wanted: usize) -> Result<()> {
+fn check_count(found: usize, wanted: usize) -> Result<()> {
     (found == wanted).then_some(()).ok_or_else(|| damaged("a page has not as many values as it says"))
 }
 
-fn unknown_place() -> parquet::errors::ParquetError {
+fn unknown_index() -> parquet::errors::ParquetError {
     damaged("a value is not in the dictionary")
 }
 
@@ -265,8 +269,8 @@ mod tests {
         Encoding::RLE_DICTIONARY,
     ];
 
-    /// As many values as wanted, or an error; either way, what there is can be looked at.
-    fn survives<V: Values>(kind: Kind, bytes: &[u8], count: usize) {
+    /// Asserts that decoding gives an error or as many values as wanted, and never panics.
+    fn survives<V: ColumnValues>(kind: ColumnKind, bytes: &[u8], count: usize) {
         for encoding in ENCODINGS {
             let mut dictionary = V::of(kind);
             let has_words = dictionary.decode(Cursor(&[1; 40]), Encoding::PLAIN, 5, None).is_ok();
@@ -285,44 +289,48 @@ mod tests {
             rest in prop::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..200),
             count in 0usize..300,
         ) {
-            // What begins as blocks of differences do gets further.
+            // Bytes that begin as a block of differences get further into the decoder.
             let head = head.map_or(vec![], |count| vec![0x80, 1, 4, count]);
             let bytes = [head, rest].concat();
-            survives::<Numbers>(Kind::Int64, &bytes, count);
-            survives::<Numbers>(Kind::Uint32, &bytes, count);
-            survives::<Numbers>(Kind::Bool, &bytes, count);
-            survives::<Texts>(Kind::Text, &bytes, count);
+            survives::<NumberColumn>(ColumnKind::Int64, &bytes, count);
+            survives::<NumberColumn>(ColumnKind::Uint32, &bytes, count);
+            survives::<NumberColumn>(ColumnKind::Bool, &bytes, count);
+            survives::<TextColumn>(ColumnKind::Text, &bytes, count);
         }
     }
 
     #[test]
     fn rows_without_a_value_keep_their_place() {
-        let mut numbers = Numbers::of(Kind::Uint32);
+        let mut numbers = NumberColumn::of(ColumnKind::Uint32);
         numbers.decode(Cursor(&[255, 255, 255, 255, 7, 0, 0, 0]), Encoding::PLAIN, 2, None).unwrap();
-        numbers.spread(0, &[true, false, true]);
+        numbers.expand(0, &[true, false, true]);
         assert_eq!([numbers.get(0), numbers.get(1), numbers.get(2)], [Some(0xffff_ffff), None, Some(7)]);
-        let mut bits = Numbers::of(Kind::Bool);
+        let mut bits = NumberColumn::of(ColumnKind::Bool);
         bits.decode(Cursor(&[0b1000_0001, 0b10]), Encoding::PLAIN, 10, None).unwrap();
-        bits.spread(9, &[false, true]);
+        bits.expand(9, &[false, true]);
         let all: Vec<_> = (0..11).map(|row| bits.or_zero()[row]).collect();
         assert_eq!(all, [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1]);
-        let mut texts = Texts::default();
+        let mut texts = TextColumn::default();
         texts.decode(Cursor(b"\x01\0\0\0a\x02\0\0\0bc"), Encoding::PLAIN, 2, None).unwrap();
-        texts.spread(0, &[false, true, false, true]);
+        texts.expand(0, &[false, true, false, true]);
         let all: Vec<_> = (0..4).map(|row| texts.get(row)).collect();
         assert_eq!(all, [None, Some(&b"a"[..]), None, Some(b"bc")]);
     }
 
     #[test]
-    fn what_does_not_fit_the_page_is_refused() {
-        let texts = |bytes: &[u8], encoding| Texts::default().decode(Cursor(bytes), encoding, 1, None);
+    fn values_that_do_not_fit_the_page_are_refused() {
+        let texts = |bytes: &[u8], encoding| TextColumn::default().decode(Cursor(bytes), encoding, 1, None);
         assert!(texts(b"\x02\0\0\0a", Encoding::PLAIN).is_err());
         assert!(texts(b"\0\0", Encoding::RLE_DICTIONARY).is_err());
         assert!(texts(&[0x80, 1, 4, 1, 1], Encoding::DELTA_LENGTH_BYTE_ARRAY).is_err());
         assert!(texts(&[0x80, 1, 4, 1, 2, 0x80, 1, 4, 1, 0], Encoding::DELTA_BYTE_ARRAY).is_err());
-        let dictionary = Numbers::default();
-        let place =
-            Numbers::default().decode(Cursor(&[1, 2, 0]), Encoding::RLE_DICTIONARY, 1, Some(&dictionary));
+        let dictionary = NumberColumn::default();
+        let place = NumberColumn::default().decode(
+            Cursor(&[1, 2, 0]),
+            Encoding::RLE_DICTIONARY,
+            1,
+            Some(&dictionary),
+        );
         assert!(place.is_err());
     }
 }

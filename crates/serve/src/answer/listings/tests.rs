@@ -1,5 +1,5 @@
-//! Listings under a pool whose only thread is held until the test lets it go: what is done once, by
-//! whom, and what it holds.
+//! Listings with a pool whose only thread is blocked until the test releases it: how often
+//! directories are read and pages formatted, on which thread, and with how much memory.
 
 use std::fs::File;
 use std::rc::Rc;
@@ -20,9 +20,9 @@ const CLIENTS: usize = 32;
 struct Fixture {
     _tree: tempfile::TempDir,
     root: Root,
-    opened: Opened,
-    listings: Rc<Listings>,
-    means: Means,
+    opened: OpenFile,
+    listings: Rc<ListingCache>,
+    context: JobContext,
 }
 
 impl Fixture {
@@ -30,47 +30,51 @@ impl Fixture {
         let tree = tempfile::tempdir().unwrap();
         (0..files).for_each(|file| drop(File::create(tree.path().join(format!("file-{file:06}"))).unwrap()));
         let beneath = Arc::new(Beneath::new(tree.path(), Links::Within).unwrap());
-        let opened = Opened::new(beneath.open(b".", Patience::Wait).unwrap().unwrap(), None).unwrap();
+        let opened = OpenFile::new(beneath.open(b".", Patience::Wait).unwrap().unwrap(), None).unwrap();
         let root = Root { beneath, dev: opened.meta.dev, number: 0, is_local: true };
-        let limits = config::Pool { threads: 1, per_device: None, queue: 1000 };
-        let means = Means { pool: Pool::new(limits, 1), client: 1, limit: LIMIT };
-        Self { _tree: tree, root, opened, listings: Rc::default(), means }
+        let limits = config::PoolConfig { threads: 1, per_device: None, queue: 1000 };
+        let context = JobContext { pool: ThreadPool::new(limits, 1), client: 1, limit: LIMIT };
+        Self { _tree: tree, root, opened, listings: Rc::default(), context }
     }
 
-    fn directory(&self, age: Option<Duration>) -> JoinHandle<Result<Arc<Directory>, Failure>> {
+    fn directory(&self, age: Option<Duration>) -> JoinHandle<Result<Arc<DirectorySnapshot>, FileError>> {
         let job = ReadDirectory {
             root: self.root.clone(),
             path: Box::from(&b""[..]),
             opened: self.opened.clone(),
             dotfiles: false,
-            shown: Shown::default(),
+            filter: EntryFilter::default(),
             links: Links::Within,
             age,
         };
-        let (listings, means) = (Rc::clone(&self.listings), self.means.clone());
-        spawn_local(async move { listings.directory(&means, job).await })
+        let (listings, context) = (Rc::clone(&self.listings), self.context.clone());
+        spawn_local(async move { listings.directory(&context, job).await })
     }
 
-    fn page(&self, directory: &Arc<Directory>, page: usize) -> JoinHandle<Result<Formatted, Failure>> {
-        let view = View { page, ..View::default() };
+    fn page(
+        &self,
+        directory: &Arc<DirectorySnapshot>,
+        page: usize,
+    ) -> JoinHandle<Result<FormattedPage, FileError>> {
+        let view = ListingView { page, ..ListingView::default() };
         let job = FormatPage {
-            shown: Box::from(&b"/"[..]),
+            path: Box::from(&b"/"[..]),
             archives: Vec::new(),
             view,
-            form: Form::Html,
+            format: ListingFormat::Html,
             coding: None,
             compress_min_bytes: 0,
         };
-        let (listings, means) = (Rc::clone(&self.listings), self.means.clone());
+        let (listings, context) = (Rc::clone(&self.listings), self.context.clone());
         let directory = Arc::clone(directory);
-        spawn_local(async move { listings.page(&means, directory, job).await })
+        spawn_local(async move { listings.page(&context, directory, job).await })
     }
 
-    /// Holds the pool's thread until the sender is dropped.
+    /// Blocks the pool's thread until the sender is dropped.
     fn hold(&self) -> mpsc::Sender<()> {
         let (end, ended) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();
-        self.means.pool.spawn(Resource::Cpu, move || {
+        self.context.pool.spawn(Resource::Cpu, move || {
             begin.send(()).unwrap();
             let _ended = ended.recv();
         });
@@ -83,7 +87,7 @@ fn run(test: impl Future<Output = ()>) {
     Builder::new_current_thread().build_local(LocalOptions::default()).unwrap().block_on(test);
 }
 
-/// Lets the tasks of this thread go on as far as they can while nothing comes from the pool.
+/// Lets the tasks of this thread run as far as they can without the pool.
 async fn settle() {
     for _ in 0..10 {
         yield_now().await;
@@ -91,14 +95,14 @@ async fn settle() {
 }
 
 #[test]
-fn one_reading_and_one_page_are_for_all_who_ask_and_no_worker_computes() {
+fn requests_share_one_read_and_one_page_and_no_worker_computes() {
     run(async {
         let fixture = Fixture::new(100);
         let held = fixture.hold();
         let asked: Vec<_> = (0..CLIENTS).map(|_| fixture.directory(None)).collect();
         settle().await;
         assert!(!asked.iter().any(JoinHandle::is_finished), "it waits for the pool");
-        assert_eq!((fixture.listings.load().reads, fixture.means.pool.load().queued), (0, 1));
+        assert_eq!((fixture.listings.load().reads, fixture.context.pool.load().queued), (0, 1));
         drop(held);
         let mut directories = Vec::new();
         for asked in asked {
@@ -111,7 +115,7 @@ fn one_reading_and_one_page_are_for_all_who_ask_and_no_worker_computes() {
         let asked: Vec<_> = (0..CLIENTS).map(|_| fixture.page(&directories[0], 0)).collect();
         settle().await;
         assert!(!asked.iter().any(JoinHandle::is_finished), "it waits for the pool");
-        assert_eq!(fixture.means.pool.load().queued, 1);
+        assert_eq!(fixture.context.pool.load().queued, 1);
         drop(held);
         let mut bodies = Vec::new();
         for asked in asked {
@@ -155,15 +159,15 @@ fn memory_is_limited_over_all_listings_and_kept_ones_make_room() {
         let needed = fixture.listings.load().bytes as usize;
         assert!(needed >= entries.listing.memory() + body.len());
         // With the entries held, the limit leaves no room for another page.
-        fixture.means.limit = needed;
+        fixture.context.limit = needed;
         let refused = fixture.page(&entries, 1).await.unwrap();
-        assert_eq!(refused.unwrap_err(), Failure::System(Errno::NOMEM));
-        // A response that is being sent holds its page; when it ends, the kept one goes.
+        assert_eq!(refused.unwrap_err(), FileError::System(Errno::NOMEM));
+        // A response under way holds its page. When it ends, the cached page is dropped.
         drop(body);
         assert!(fixture.page(&entries, 1).await.unwrap().unwrap().body.is_some());
-        fixture.means.limit = 1000;
+        fixture.context.limit = 1000;
         fixture.opened.meta.modified.sec += 1;
-        assert_eq!(fixture.directory(age).await.unwrap().unwrap_err(), Failure::System(Errno::NOMEM));
+        assert_eq!(fixture.directory(age).await.unwrap().unwrap_err(), FileError::System(Errno::NOMEM));
         drop(entries);
         assert_eq!(fixture.listings.load().bytes, 0, "a failure holds nothing");
     });

@@ -1,11 +1,11 @@
-//! What a mount inherits, and where its own globs and targets lead.
+//! Inherited settings of mounts, and the prefixes of their globs and targets.
 
 use super::*;
 use crate::Config;
-use crate::config::CacheRule;
+use crate::config::CacheControlRule;
 
-/// The settings of the first mount of `text`, as those of a site.
-fn mount(text: &str) -> Site {
+/// Returns the settings of the first mount of `text`, as those of a site.
+fn mount(text: &str) -> SiteConfig {
     let site = Config::from_toml(text).unwrap().site;
     site.mounted("site").next().unwrap().1
 }
@@ -21,17 +21,18 @@ fn what_a_mount_does_not_say_is_as_the_site_says() {
                 redirects = [{ from = '/a', to = '/b' }]\nrewrites = [{ from = '/a', to = '/b' }]\nroot = 'r'\n\
                 [[site.mounts]]\npath = '/docs/'\nroot = 'm'\n";
     let site = Config::from_toml(text).unwrap().site;
-    let mut expected = Site { root: "m".into(), at: "/docs".to_owned(), mounts: Vec::new(), ..site.clone() };
+    let mut expected =
+        SiteConfig { root: "m".into(), at: "/docs".to_owned(), mounts: Vec::new(), ..site.clone() };
     (expected.fallback, expected.redirects, expected.rewrites) = (None, Vec::new(), Vec::new());
     expected.error_pages.clear();
     expected.maintenance.page = None;
     assert_eq!(mount(text), expected);
-    // Each key of the site is among them: one that is not set above would be the default.
+    // Every key of the site is listed: a key that is not set above would have its default.
     assert_ne!(site.etag, None);
 }
 
 #[test]
-fn what_a_mount_says_is_below_it() {
+fn own_paths_of_a_mount_are_prefixed() {
     let own = mount(
         "[[site.mounts]]\npath = '/a*b'\nroot = 'm'\nhide = ['*.bak', '/x/**', 'x/y']\ndeny = ['{/p,/q}']\n\
          headers = [{ path = '/h', set = {} }]\ncache-control = [{ path = '*.js', value = 'v' }]\n\
@@ -42,7 +43,7 @@ fn what_a_mount_says_is_below_it() {
     assert_eq!(own.hide, ["*.bak", r"/a\*b/x/**", r"/a\*b/x/y"]);
     assert_eq!(own.deny, [r"/a\*b{/p,/q}"]);
     assert_eq!(own.headers[0].path, r"/a\*b/h");
-    assert_eq!(own.cache_control, [CacheRule { path: "*.js".to_owned(), value: "v".to_owned() }]);
+    assert_eq!(own.cache_control, [CacheControlRule { path: "*.js".to_owned(), value: "v".to_owned() }]);
     assert_eq!(own.auth.unwrap().paths[0].path, r"/a\*b/**");
     let redirects: Vec<_> = own.redirects.iter().map(|rule| (&rule.from[..], &rule.to[..])).collect();
     assert_eq!(redirects, [(r"/a\*b/o/*", "/a*b/n/$1"), ("x", "https://h/$1"), (r"/a\*b/y", "//h/z")]);
@@ -54,7 +55,7 @@ fn a_mount_knows_those_below_it() {
     let own = mount(
         "site.mounts = [{ path = '/a', root = '1' }, { path = '/a/b', root = '2' }, { path = '/ab', root = '3' }]",
     );
-    assert_eq!(own.mounts.iter().map(Mount::at).collect::<Vec<_>>(), ["/a/b"]);
+    assert_eq!(own.mounts.iter().map(MountConfig::at).collect::<Vec<_>>(), ["/a/b"]);
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn a_target_on_this_host_is_below_the_base() {
                 [[site.mounts]]\npath = '/m'\nroot = '.'\nredirects = [{ from = '/x', to = '/y' }]\n";
     let site = Config::from_toml(text).unwrap().site;
     let targets =
-        |site: &Site| site.redirects_below_base().into_iter().map(|rule| rule.to).collect::<Vec<_>>();
+        |site: &SiteConfig| site.redirects_below_base().into_iter().map(|rule| rule.to).collect::<Vec<_>>();
     assert_eq!(targets(&site), ["/a$$b/y", "//h/"]);
     assert_eq!(targets(&mount(text)), ["/a$$b/m/y"]);
 }

@@ -1,13 +1,15 @@
-//! Threads for calls that wait: bounded, fair between clients, and never all of them at one device.
+//! The thread pool for blocking calls: bounded, fair between clients, with a limit of threads for
+//! each device.
 //!
 //! ```text
-//! worker ── run(client, device, call) ──> queue of the client ──> thread ──> waiting worker
+//! worker ── run(client, device, call) ──> queue of the client ──> thread ──> result to the worker
 //! ```
-//! Clients take turns, whatever each has waiting. A call that would be one too many for its device waits while others go ahead, so a slow
-//! mount does not take the threads away from a disk. Threads are started when there is work for them and end when there is none.
+//! Jobs run round-robin by client, however many each has queued. A job whose device is at its limit
+//! waits while others go ahead, so a slow mount does not take the threads away from a disk. Threads
+//! are started when jobs are queued and end when they are idle.
 
-mod bell;
-mod turns;
+mod futex_event;
+mod job_queue;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,232 +25,256 @@ use fathom_io::threads;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
-use bell::Bell;
-use turns::Turns;
+use futex_event::FutexEvent;
+use job_queue::JobQueue;
 
-use super::spare::Spare;
+use super::read_buffers::ReadBuffers;
 use crate::config;
 
-/// How long a thread waits for work before it ends.
+/// The time that an idle thread waits for a job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
-/// Calls into the kernel and a little of ours: no deep recursion, no large arrays.
+/// Jobs make system calls with little code around them: no deep recursion, no large arrays.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Most directories of one device that are read for listings at once, if there are fewer
-/// processors: a slow device answers one as slowly as four.
+/// The minimum of directories of one device that are read at once for listings, on machines with
+/// fewer processors: a slow device answers one request as slowly as four.
 const LISTINGS_MIN: usize = 4;
 
-/// The client of calls nobody waits for.
-const NOBODY: u64 = u64::MAX;
-/// Threads of the pool give way to workers: a call that took a while anyway takes longer, and not those of everybody else. By how much
-/// each does (sched_setattr(2)): the first ones by less, who are not held up for long by other programs then. Together all of them weigh little
-/// more than one worker, or many threads would leave it no processor.
+/// The client of jobs without a waiting request.
+const NO_CLIENT: u64 = u64::MAX;
+/// The nice values of pool threads (sched_setattr(2)), which yield to workers: a call that blocks
+/// anyway takes longer, but requests that need no call do not. The first threads get a lower nice
+/// value, so that other programs do not hold them up for long. All pool threads together weigh
+/// little more than one worker; at the same nice value, many threads would leave the worker no
+/// processor.
 const NICE: [(usize, i32); 2] = [(2, 10), (usize::MAX, 19)];
-/// For how long each has the processor that a worker waits for: about as long as one of its calls takes there, and as short as the kernel allows.
+/// The time slice of a pool thread on a processor that a worker waits for: about as long as one job
+/// computes, and as short as the kernel allows.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// What a call waits for.
+/// The resource that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Resource {
     /// A device, by `st_dev`.
     Device(u64),
-    /// A processor: compression, passwords, pages of listings.
+    /// Processor time: compression, password hashing, rendering of listings.
     Cpu,
-    /// A directory on this device, read for a listing or an archive: where it is in memory, that is
-    /// processor time.
+    /// A directory on this device, read for a listing or an archive. If the directory is cached,
+    /// the job takes processor time.
     Listing(u64),
 }
 
-/// There is too much waiting already.
+/// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Busy;
+pub(crate) struct QueueFull;
 
-/// What the pool is doing.
+/// The load of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Load {
-    /// Calls no thread has taken.
+pub(crate) struct PoolLoad {
+    /// The number of jobs that no thread has taken.
     pub(crate) queued: usize,
-    /// Threads there are.
+    /// The number of threads.
     pub(crate) threads: usize,
 }
 
-/// The threads. Clones are the same threads; with the last one they end.
+/// A handle of the pool. Clones share the threads, which end with the last handle.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool(Arc<Owner>);
+pub(crate) struct ThreadPool(Arc<PoolOwner>);
 
 #[derive(Debug)]
-struct Owner(Arc<Shared>);
+struct PoolOwner(Arc<PoolShared>);
 
-impl Drop for Owner {
+impl Drop for PoolOwner {
     fn drop(&mut self) {
+        // Pairs with the loads of `closed` in the threads: the notification below wakes each, and a
+        // thread that runs after it must see the flag, or it would wait for its idle timeout.
         self.0.closed.store(true, Ordering::SeqCst);
-        self.0.bell.ring(u32::MAX >> 1);
+        self.0.event.notify(u32::MAX >> 1);
     }
 }
 
-/// Workers take no lock: a thread of the pool that has one and is interrupted, because it gives way, would hold up those it gave way to.
+/// The state that handles and threads share. While threads run, workers take no lock here: a
+/// low-priority pool thread that is preempted with a lock held would hold up the worker that
+/// preempted it.
 #[derive(Debug)]
-struct Shared {
-    limits: config::Pool,
+struct PoolShared {
+    limits: config::PoolConfig,
     cpus: usize,
-    put: Sender<(u64, Job)>,
-    /// What no thread has seen yet, by client.
-    inbox: Receiver<(u64, Job)>,
-    bell: Bell,
-    /// Jobs no thread has taken.
+    sender: Sender<(u64, PoolJob)>,
+    /// Jobs that are not in `jobs` yet, with their client.
+    incoming: Receiver<(u64, PoolJob)>,
+    event: FutexEvent,
+    /// The number of jobs that no thread has taken.
     queued: AtomicUsize,
     threads: AtomicUsize,
     closed: AtomicBool,
-    /// The threads' own.
-    turns: Mutex<Turns>,
-    spare: Spare,
+    /// The queue. Pool threads lock it, and a worker only if no thread exists.
+    jobs: Mutex<JobQueue>,
+    read_buffers: ReadBuffers,
 }
 
-struct Job {
+struct PoolJob {
     on: Resource,
     run: Box<dyn FnOnce() + Send>,
 }
 
-impl fmt::Debug for Job {
+impl fmt::Debug for PoolJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job").field("on", &self.on).finish_non_exhaustive()
     }
 }
 
-impl Pool {
-    /// With no thread yet; calls that compute get `cpus` at most.
-    pub(crate) fn new(limits: config::Pool, cpus: usize) -> Self {
-        let (put, inbox) = crossbeam_channel::unbounded();
-        let shared = Shared {
+impl ThreadPool {
+    /// Creates a pool without threads. At most `cpus` jobs for [`Resource::Cpu`] run at a time.
+    pub(crate) fn new(limits: config::PoolConfig, cpus: usize) -> Self {
+        let (sender, incoming) = crossbeam_channel::unbounded();
+        let shared = PoolShared {
             limits,
             cpus,
-            put,
-            inbox,
-            bell: Bell::default(),
+            sender,
+            incoming,
+            event: FutexEvent::default(),
             queued: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
-            turns: Mutex::default(),
-            spare: Spare::default(),
+            jobs: Mutex::default(),
+            read_buffers: ReadBuffers::default(),
         };
-        Self(Arc::new(Owner(Arc::new(shared))))
+        Self(Arc::new(PoolOwner(Arc::new(shared))))
     }
 
-    /// Has a thread make `call`, which waits for `on`, in the turn of `client`; what it returned. A future that is dropped does not stop
-    /// the call.
+    /// Runs `call`, which waits for `on`, on a pool thread, queued as a job of `client`. Returns
+    /// its result. Dropping the future does not cancel the call.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         client: u64,
         on: Resource,
         call: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Busy> {
+    ) -> Result<T, QueueFull> {
         let (tell, told) = oneshot::channel();
         let run = Box::new(move || drop(tell.send(call())));
-        self.enqueue(client, Job { on, run })?;
-        // The channel closes without a word only if the call panicked.
-        told.await.map_err(|_closed| Busy)
+        self.enqueue(client, PoolJob { on, run })?;
+        // The channel closes without a result only if the call panicked or was rejected.
+        told.await.map_err(|_closed| QueueFull)
     }
 
-    /// Has a thread make `call`, which nobody waits for; it is dropped here if there is too much to do.
+    /// Runs `call` on a pool thread without waiting for it. If the queue is full, `call` is dropped
+    /// on this thread.
     pub(crate) fn spawn(&self, on: Resource, call: impl FnOnce() + Send + 'static) {
-        // A job that is refused is dropped, and with it what it was to drop.
-        let _refused = self.enqueue(NOBODY, Job { on, run: Box::new(call) });
+        // A rejected job is dropped, and with it the values it owns.
+        let _refused = self.enqueue(NO_CLIENT, PoolJob { on, run: Box::new(call) });
     }
 
-    /// Buffers for what its threads read.
-    pub(crate) fn spare(&self) -> &Spare {
-        &self.0.0.spare
+    /// Returns the buffers that pool threads read into.
+    pub(crate) fn read_buffers(&self) -> &ReadBuffers {
+        &self.0.0.read_buffers
     }
 
-    /// What it is doing.
-    pub(crate) fn load(&self) -> Load {
-        let Shared { queued, threads, .. } = &*self.0.0;
-        Load { queued: queued.load(Ordering::SeqCst), threads: threads.load(Ordering::SeqCst) }
+    /// Returns the load of the pool.
+    pub(crate) fn load(&self) -> PoolLoad {
+        let PoolShared { queued, threads, .. } = &*self.0.0;
+        // For metrics only: Relaxed would do.
+        PoolLoad { queued: queued.load(Ordering::SeqCst), threads: threads.load(Ordering::SeqCst) }
     }
 
-    fn enqueue(&self, client: u64, job: Job) -> Result<(), Busy> {
+    fn enqueue(&self, client: u64, job: PoolJob) -> Result<(), QueueFull> {
         let shared = &self.0.0;
+        // Count first, then look for threads (`waiters`, `reserve_thread`). An idle thread does the
+        // reverse: it leaves the counts of waiters and threads first and then reads `queued`. In
+        // the total order of SeqCst one sees the other; otherwise the job could stay without a
+        // thread.
         if shared.queued.fetch_add(1, Ordering::SeqCst) >= shared.limits.queue {
             shared.queued.fetch_sub(1, Ordering::SeqCst);
-            return Err(Busy);
+            return Err(QueueFull);
         }
-        // It has no bound of its own, and there is somebody to receive: so it takes what it is given.
-        let _sent = shared.put.send((client, job));
-        shared.bell.ring(1);
-        if shared.bell.sleepers() >= shared.queued.load(Ordering::SeqCst) {
+        // The channel is unbounded and its receiver lives in `shared`: the send cannot fail.
+        let _sent = shared.sender.send((client, job));
+        shared.event.notify(1);
+        // Enough waiting threads for all queued jobs. SeqCst: see the increment of `queued` above.
+        if shared.event.waiters() >= shared.queued.load(Ordering::SeqCst) {
             return Ok(());
         }
-        shared.hire().map_or(Ok(()), |number| self.start(number))
+        shared.reserve_thread().map_or(Ok(()), |number| self.start_thread(number))
     }
 
-    /// Where no thread can be started and there is none, nobody would ever take what is queued.
-    fn start(&self, number: usize) -> Result<(), Busy> {
+    /// Starts the thread with the number `number`. If that fails and no other thread runs, no job
+    /// would ever be taken: rejects the queued jobs.
+    fn start_thread(&self, number: usize) -> Result<(), QueueFull> {
         let shared = Arc::clone(&self.0.0);
         let thread = thread::Builder::new().name("fathom-pool".to_owned()).stack_size(STACK_BYTES);
         let started = match threads::has_room(STACK_BYTES) {
-            true => thread.spawn(move || shared.work(number)),
+            true => thread.spawn(move || shared.run_thread(number)),
             false => Err(io::ErrorKind::OutOfMemory.into()),
         };
         started.map(drop).or_else(|_error: io::Error| {
+            // SeqCst as all changes of `threads`; see `enqueue`. Without another thread, the jobs
+            // queued so far are rejected.
             let others = self.0.0.threads.fetch_sub(1, Ordering::SeqCst) - 1;
-            if others > 0 { Ok(()) } else { Err(self.0.0.clear()) }
+            if others > 0 { Ok(()) } else { Err(self.0.0.reject_queued()) }
         })
     }
 }
 
-impl Shared {
-    /// A call that panicked leaves nothing half done here: the turns are never locked while one runs.
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Ok((client, job)) = self.inbox.try_recv() {
-            turns.push(client, job);
+impl PoolShared {
+    /// Locks the queue and moves incoming jobs to it. A panic cannot poison its state: no call runs
+    /// with the lock held.
+    fn jobs(&self) -> MutexGuard<'_, JobQueue> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok((client, job)) = self.incoming.try_recv() {
+            jobs.push(client, job);
         }
-        turns
+        jobs
     }
 
-    /// One thread more, if there may be one: how many there are with it.
-    fn hire(&self) -> Option<usize> {
+    /// Reserves one more thread below the limit. Returns the number of threads with it.
+    fn reserve_thread(&self) -> Option<usize> {
         let most = self.limits.threads.max(1);
         let more = |threads| (threads < most).then_some(threads + 1);
+        // Pairs with the decrement in `run_thread`; see `enqueue`.
         self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok().map(|before| before + 1)
     }
 
-    /// Forgets what is queued: those who wait for it are told so.
-    fn clear(&self) -> Busy {
-        let forgotten = self.turns().take_all();
-        let jobs = forgotten.values().map(VecDeque::len).sum::<usize>();
+    /// Drops all queued jobs. Their callers get [`QueueFull`].
+    fn reject_queued(&self) -> QueueFull {
+        let rejected = self.jobs().take_all();
+        let jobs = rejected.values().map(VecDeque::len).sum::<usize>();
+        // No thread can take these jobs any more. SeqCst as all changes of `queued`; see `enqueue`.
         self.queued.fetch_sub(jobs, Ordering::SeqCst);
-        Busy
+        QueueFull
     }
 
-    fn work(&self, number: usize) {
-        // Where that is refused, they do not.
+    fn run_thread(&self, number: usize) {
+        // Without permission to lower the priority, the thread runs at the normal one.
         let _ = give_way(nice(number), SLICE);
         loop {
-            self.work_while_there_is_some();
+            self.run_jobs();
+            // Leave the count first, then look at the queue again: an enqueuer that found the pool
+            // at its limit has left its job to this thread. Pairs with `enqueue`.
             self.threads.fetch_sub(1, Ordering::SeqCst);
-            // What came just now may have been left to this thread.
             let is_over = self.closed.load(Ordering::SeqCst) || self.queued.load(Ordering::SeqCst) == 0;
-            if is_over || self.hire().is_none() {
+            if is_over || self.reserve_thread().is_none() {
                 return;
             }
         }
     }
 
-    fn work_while_there_is_some(&self) {
-        let (mut done, mut yielded) = (None, processor_time());
+    fn run_jobs(&self) {
+        let (mut done, mut yielded) = (None, thread_cpu_time());
         loop {
-            let rings = self.bell.rings();
+            let count = self.event.count();
             match self.next(done.take()) {
-                Some(Job { on, run }) => {
+                Some(PoolJob { on, run }) => {
                     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
                     drop(panicked);
-                    yielded = yield_if_over(yielded);
+                    yielded = yield_after_slice(yielded);
                     done = Some(on);
                 }
+                // Pairs with the store when the last handle is dropped.
                 None if self.closed.load(Ordering::SeqCst) => return,
                 None => {
-                    if !self.bell.wait(rings, IDLE) && self.queued.load(Ordering::SeqCst) == 0 {
+                    // After a timeout: a job whose enqueuer still counted this thread as a waiter
+                    // was queued before `wait` left the count, so this load sees it.
+                    if !self.event.wait(count, IDLE) && self.queued.load(Ordering::SeqCst) == 0 {
                         return;
                     }
                 }
@@ -256,14 +282,16 @@ impl Shared {
         }
     }
 
-    /// What a thread that is `done` with a job does next. Of jobs that wait for their device, the thread that is done with one there
-    /// takes the next.
-    fn next(&self, done: Option<Resource>) -> Option<Job> {
-        let mut turns = self.turns();
+    /// Returns the next job for a thread that is `done` with a job on a resource. The thread that
+    /// completes a job of a device at its limit can take the next one of that device.
+    fn next(&self, done: Option<Resource>) -> Option<PoolJob> {
+        let mut jobs = self.jobs();
         if let Some(on) = done {
-            turns.done(on);
+            jobs.done(on);
         }
-        let job = turns.next(|on| self.limit(on))?;
+        let job = jobs.next(|on| self.limit(on))?;
+        // Under the lock of the queue. An enqueuer that reads the count too early starts a thread
+        // too many, which finds no job.
         self.queued.fetch_sub(1, Ordering::SeqCst);
         Some(job)
     }
@@ -277,10 +305,11 @@ impl Shared {
     }
 }
 
-/// Lets others go if this thread has had the processor for a slice since `yielded`, and says when it has last done so. The kernel looks at
-/// slices every 4 ms or so, and a worker would wait for many calls until then; but who gives up a slice early has had all of it.
-fn yield_if_over(yielded: Duration) -> Duration {
-    let now = processor_time();
+/// Yields the processor if this thread has used a slice since `yielded`. Returns the thread's
+/// processor time at the last yield. The kernel checks slices only every 4 ms or so, and a worker
+/// would wait for many calls until then.
+fn yield_after_slice(yielded: Duration) -> Duration {
+    let now = thread_cpu_time();
     if now.saturating_sub(yielded) < SLICE {
         return yielded;
     }
@@ -288,32 +317,32 @@ fn yield_if_over(yielded: Duration) -> Duration {
     now
 }
 
-/// Gives up the processor in the middle of a long call, each time that has had a slice of it, so
-/// that no worker waits for its end.
+/// A limit on the processor time of a long call between two yields, so that no worker waits for the
+/// end of the call.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TimeSlice {
     yielded: Duration,
 }
 
-impl Pace {
-    /// Begins now, on the thread that makes the call.
+impl TimeSlice {
+    /// Starts the first slice. Call it on the thread that runs the call.
     pub(crate) fn new() -> Self {
-        Self { yielded: processor_time() }
+        Self { yielded: thread_cpu_time() }
     }
 
-    /// Yields if a slice is over. Costs a system call (clock_gettime of the thread): call it every
-    /// few microseconds of work.
-    pub(crate) fn step(&mut self) {
-        self.yielded = yield_if_over(self.yielded);
+    /// Yields if the slice is used up. Costs a system call (clock_gettime(2) of the thread): call
+    /// it every few microseconds of work.
+    pub(crate) fn check(&mut self) {
+        self.yielded = yield_after_slice(self.yielded);
     }
 }
 
-/// What this thread has had of a processor.
-fn processor_time() -> Duration {
+/// Returns the processor time of this thread.
+fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Of the thread that came when there were `number` with it.
+/// Returns the nice value of the thread that is number `number`.
 fn nice(number: usize) -> i32 {
     NICE.iter().find(|(last, _)| number <= *last).map_or(0, |(_, nice)| *nice)
 }
@@ -326,27 +355,33 @@ mod tests {
 
     const DISK: Resource = Resource::Device(1);
 
-    fn pool(threads: usize, per_device: usize, queue: usize) -> Pool {
-        Pool::new(config::Pool { threads, per_device: Some(per_device), queue }, 1)
+    fn pool(threads: usize, per_device: usize, queue: usize) -> ThreadPool {
+        ThreadPool::new(config::PoolConfig { threads, per_device: Some(per_device), queue }, 1)
     }
 
-    /// Holds a thread until the sender is dropped.
-    fn hold(pool: &Pool, client: u64, on: Resource) -> mpsc::Sender<()> {
+    /// Occupies a thread until the returned sender is dropped.
+    fn hold(pool: &ThreadPool, client: u64, on: Resource) -> mpsc::Sender<()> {
         let (end, ended) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();
         let run = Box::new(move || {
             begin.send(()).unwrap();
             let _ = ended.recv();
         });
-        pool.enqueue(client, Job { on, run }).unwrap();
+        pool.enqueue(client, PoolJob { on, run }).unwrap();
         begun.recv().unwrap();
         end
     }
 
-    /// Puts down `word` in `list` when its turn comes.
-    fn note(pool: &Pool, client: u64, on: Resource, word: u32, list: &mpsc::Sender<u32>) -> Result<(), Busy> {
+    /// Queues a job that sends `word` to `list`.
+    fn note(
+        pool: &ThreadPool,
+        client: u64,
+        on: Resource,
+        word: u32,
+        list: &mpsc::Sender<u32>,
+    ) -> Result<(), QueueFull> {
         let list = list.clone();
-        pool.enqueue(client, Job { on, run: Box::new(move || list.send(word).unwrap()) })
+        pool.enqueue(client, PoolJob { on, run: Box::new(move || list.send(word).unwrap()) })
     }
 
     #[test]
@@ -380,8 +415,8 @@ mod tests {
         for word in 0..3 {
             note(&pool, 1, DISK, word, &list).unwrap();
         }
-        assert_eq!(note(&pool, 1, DISK, 3, &list), Err(Busy));
-        assert_eq!(pool.load(), Load { queued: 3, threads: 2 });
+        assert_eq!(note(&pool, 1, DISK, 3, &list), Err(QueueFull));
+        assert_eq!(pool.load(), PoolLoad { queued: 3, threads: 2 });
         drop((held, list));
         assert_eq!(listed.iter().count(), 3);
     }
@@ -390,7 +425,7 @@ mod tests {
     fn what_a_call_returned_arrives_and_a_panic_is_survived() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let pool = pool(1, 1, 10);
-        assert_eq!(runtime.block_on(pool.run(1, DISK, || panic!("on purpose"))), Err::<(), _>(Busy));
+        assert_eq!(runtime.block_on(pool.run(1, DISK, || panic!("on purpose"))), Err::<(), _>(QueueFull));
         assert_eq!(runtime.block_on(pool.run(1, Resource::Cpu, || 7)), Ok(7));
         let shared = Arc::downgrade(&pool.0.0);
         drop(pool);

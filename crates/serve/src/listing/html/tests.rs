@@ -1,20 +1,20 @@
-//! A golden page, and hostile names under a checker that reads pages as a browser would, only stricter.
+//! A golden page, and hostile names in a checker that parses pages more strictly than a browser.
 
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 
-use super::super::{Listing, PAGE_ENTRIES, View};
+use super::super::{Listing, ListingView, PAGE_ENTRIES};
 use super::*;
 
-fn entry(name: &[u8], kind: Kind, bytes: u64, sec: i64) -> Entry {
-    Entry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 999_999_999 } }
+fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64) -> ListingEntry {
+    ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 999_999_999 } }
 }
 
-fn page(path: &[u8], entries: Vec<Entry>, complete: bool, order: Order) -> String {
-    shown(path, entries, complete, &View { order, ..View::default() })
+fn page(path: &[u8], entries: Vec<ListingEntry>, complete: bool, order: SortOrder) -> String {
+    shown(path, entries, complete, &ListingView { order, ..ListingView::default() })
 }
 
-fn shown(path: &[u8], entries: Vec<Entry>, complete: bool, view: &View) -> String {
+fn shown(path: &[u8], entries: Vec<ListingEntry>, complete: bool, view: &ListingView) -> String {
     let listing = Listing { entries, complete };
     let page = listing.page(path, view, &mut |_| Ok(())).unwrap().unwrap();
     html(&page, None, &[], &mut |_| Ok(())).unwrap()
@@ -25,19 +25,21 @@ fn a_readme_is_text_below_the_first_page() {
     let listing = Listing { entries: Vec::new(), complete: true };
     let readme =
         |is_cut| Readme { name: b"README<.md".to_vec(), text: b"# a <b>\n\tc & d\n".to_vec(), is_cut };
-    let shown = |view: &View, is_cut| {
+    let shown = |view: &ListingView, is_cut| {
         let page = listing.page(b"/", view, &mut |_| Ok(())).unwrap().unwrap();
-        html(&page, Some(&readme(is_cut)), &[Format::TarGz], &mut |_| Ok(())).unwrap()
+        html(&page, Some(&readme(is_cut)), &[ArchiveFormat::TarGz], &mut |_| Ok(())).unwrap()
     };
-    let page = shown(&View::default(), false);
+    let page = shown(&ListingView::default(), false);
     let expected = "<h2>README&lt;.md</h2>\n<pre>\n# a &lt;b&gt;\n\tc &amp; d\n</pre></section>\n</body>";
     assert!(page.contains(expected), "{page}");
     assert!(page.contains("<a rel=\"nofollow\" href=\"?archive=tar.gz\">tar.gz</a></p>"));
-    assert!(shown(&View::default(), true).contains("d\n\n[...]</pre>"));
-    assert!(!shown(&View { filter: "a".to_owned(), ..View::default() }, false).contains("<pre>"));
+    assert!(shown(&ListingView::default(), true).contains("d\n\n[...]</pre>"));
+    assert!(
+        !shown(&ListingView { filter: "a".to_owned(), ..ListingView::default() }, false).contains("<pre>")
+    );
 }
 
-/// What of a page is not the same in all.
+/// Returns the part of a page after its constant head.
 fn body(page: &str) -> &str {
     page.split_once("<body>\n").unwrap().1
 }
@@ -45,9 +47,9 @@ fn body(page: &str) -> &str {
 #[test]
 fn a_small_listing() {
     let entries = vec![
-        entry(b"d e", Kind::Directory, 0, 1_704_164_645),
-        entry(b"a&b.txt", Kind::File, 9951, 0),
-        entry(b"pipe", Kind::Other, 0, i64::MIN),
+        entry(b"d e", EntryKind::Directory, 0, 1_704_164_645),
+        entry(b"a&b.txt", EntryKind::File, 9951, 0),
+        entry(b"pipe", EntryKind::Other, 0, i64::MIN),
     ];
     let expected = "\
 <header><nav aria-label=\"Path\"><h1><a href=\"../../\">/</a><a href=\"../\">x/</a><span aria-current=\"page\">&lt;y&gt;/</span></h1></nav>
@@ -72,7 +74,7 @@ fn a_small_listing() {
 </body>
 </html>
 ";
-    let page = page(b"/x/<y>/", entries, true, Order::default());
+    let page = page(b"/x/<y>/", entries, true, SortOrder::default());
     assert_eq!(body(&page), expected);
     assert!(page.contains("<title>Index of /x/&lt;y&gt;/</title>"));
     assert!(page.contains("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"));
@@ -80,7 +82,7 @@ fn a_small_listing() {
 
 #[test]
 fn the_root_has_no_parent_and_a_cut_is_told() {
-    let page = page(b"/", vec![entry(b"a", Kind::File, 0, 0)], false, Order::default());
+    let page = page(b"/", vec![entry(b"a", EntryKind::File, 0, 0)], false, SortOrder::default());
     assert!(body(&page).starts_with(
         "<header><nav aria-label=\"Path\"><h1><span aria-current=\"page\">/</span></h1></nav>\n"
     ));
@@ -90,21 +92,21 @@ fn the_root_has_no_parent_and_a_cut_is_told() {
 
 #[test]
 fn the_head_tells_the_order_and_turns_it() {
-    let head = |key, descending| page(b"/", Vec::new(), true, Order { key, descending });
+    let head = |key, descending| page(b"/", Vec::new(), true, SortOrder { key, descending });
     let table = [
         (
-            Key::Name,
+            SortKey::Name,
             true,
             "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=name&amp;order=asc\">Name</a></th>",
         ),
         (
-            Key::Size,
+            SortKey::Size,
             false,
             "<th scope=\"col\" aria-sort=\"ascending\"><a href=\"?sort=size&amp;order=desc\">Size</a></th>",
         ),
-        (Key::Size, false, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a></th>"),
+        (SortKey::Size, false, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a></th>"),
         (
-            Key::Time,
+            SortKey::Time,
             true,
             "aria-sort=\"descending\"><a href=\"?sort=time&amp;order=asc\">Modified<span> (UTC)</span></a></th>",
         ),
@@ -118,10 +120,14 @@ fn the_head_tells_the_order_and_turns_it() {
 
 #[test]
 fn a_filter_is_kept_by_every_link_and_stays_text() {
-    let order = Order { key: Key::Size, descending: true };
-    let view = View { order, filter: "<b>\"'&".to_owned(), page: 0 };
-    let page =
-        shown(b"/", vec![entry(b"x<B>\"'&", Kind::File, 1, 0), entry(b"y", Kind::File, 1, 0)], true, &view);
+    let order = SortOrder { key: SortKey::Size, descending: true };
+    let view = ListingView { order, filter: "<b>\"'&".to_owned(), page: 0 };
+    let page = shown(
+        b"/",
+        vec![entry(b"x<B>\"'&", EntryKind::File, 1, 0), entry(b"y", EntryKind::File, 1, 0)],
+        true,
+        &view,
+    );
     let filter = "filter=%3Cb%3E%22%27%26";
     for expected in [
         "<input type=\"hidden\" name=\"sort\" value=\"size\"><input type=\"hidden\" name=\"order\" value=\"desc\">",
@@ -137,7 +143,7 @@ fn a_filter_is_kept_by_every_link_and_stays_text() {
 #[test]
 fn pages_lead_to_each_other() {
     let entries: Vec<_> = (0..2 * PAGE_ENTRIES + 1)
-        .map(|number| entry(format!("{number:05}").as_bytes(), Kind::File, 0, 0))
+        .map(|number| entry(format!("{number:05}").as_bytes(), EntryKind::File, 0, 0))
         .collect();
     for (number, first, links) in [
         (0, "00000", &["<a rel=\"next\" href=\"?sort=name&amp;order=asc&amp;page=2\">Next page</a>"][..]),
@@ -151,7 +157,8 @@ fn pages_lead_to_each_other() {
         ),
         (2, "20000", &["<a rel=\"prev\" href=\"?sort=name&amp;order=asc&amp;page=2\">"]),
     ] {
-        let page = shown(b"/x/", entries.clone(), true, &View { page: number, ..View::default() });
+        let page =
+            shown(b"/x/", entries.clone(), true, &ListingView { page: number, ..ListingView::default() });
         let rows = page.split_once("<tbody>\n").unwrap().1;
         let up =
             if number == 0 { "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n" } else { "" };
@@ -179,13 +186,12 @@ fn times_beyond_the_calendar_are_left_out() {
     }
 }
 
-/// A piece of a page.
+/// A token of a page.
 #[derive(Debug, PartialEq)]
-enum Piece {
-    /// The text between `<` and `>`, with the values of `href` and `title` taken out and kept
-    /// apart.
+enum HtmlToken {
+    /// The text between `<` and `>` without the value of `href` or `title`, and that value.
     Tag(String, Option<String>),
-    /// What is between tags, decoded.
+    /// The decoded text between tags.
     Text(String),
 }
 
@@ -206,13 +212,13 @@ fn decode(text: &str) -> String {
     std::iter::once(parts[0].to_owned()).chain(decoded).collect()
 }
 
-/// Splits a page's body into pieces; panics where a strict reader would stop.
-fn pieces(mut rest: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+/// Splits a page's body into tokens; panics where a strict parser would stop.
+fn tokens(mut rest: &str) -> Vec<HtmlToken> {
+    let mut tokens = Vec::new();
     while let Some((text, after)) = rest.split_once('<') {
         assert!(!text.contains(['>', '"', '\'']), "{text}");
         if !matches!(text, "" | "\n") {
-            pieces.push(Piece::Text(decode(text)));
+            tokens.push(HtmlToken::Text(decode(text)));
         }
         let (tag, after) = after.split_once('>').expect("a tag ends");
         assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "{tag}");
@@ -221,52 +227,55 @@ fn pieces(mut rest: &str) -> Vec<Piece> {
             let (value, after) = value.split_once('"')?;
             Some((format!("{before}{attribute}{after}"), decode(value)))
         });
-        pieces.push(match value {
-            Some((tag, value)) => Piece::Tag(tag, Some(value)),
-            None => Piece::Tag(tag.to_owned(), None),
+        tokens.push(match value {
+            Some((tag, value)) => HtmlToken::Tag(tag, Some(value)),
+            None => HtmlToken::Tag(tag.to_owned(), None),
         });
         rest = after;
     }
     assert_eq!(rest.trim(), "");
-    pieces
+    tokens
 }
 
-/// The tags alone, without what is inside quotes of `href` and `title`.
+/// Returns the tags without the values of `href` and `title`.
 fn tags(page: &str) -> Vec<String> {
-    let tag = |piece| match piece {
-        Piece::Tag(tag, _) => Some(tag),
-        Piece::Text(_) => None,
+    let tag = |token| match token {
+        HtmlToken::Tag(tag, _) => Some(tag),
+        HtmlToken::Text(_) => None,
     };
-    pieces(body(page)).into_iter().filter_map(tag).collect()
+    tokens(body(page)).into_iter().filter_map(tag).collect()
 }
 
-/// Targets and texts of the links to entries.
+/// Returns the targets and texts of the links to entries.
 fn links(page: &str) -> Vec<(String, String)> {
-    let pieces = pieces(body(page));
-    let link = |pair: &[Piece]| match pair {
-        [Piece::Tag(_, Some(href)), Piece::Text(text)] if href.starts_with("./") => {
+    let tokens = tokens(body(page));
+    let link = |pair: &[HtmlToken]| match pair {
+        [HtmlToken::Tag(_, Some(href)), HtmlToken::Text(text)] if href.starts_with("./") => {
             Some((href.clone(), text.clone()))
         }
         _ => None,
     };
-    pieces.windows(2).filter_map(link).collect()
+    tokens.windows(2).filter_map(link).collect()
 }
 
-fn check(path: &[u8], entries: &[Entry]) {
-    let page = self::page(path, entries.to_vec(), true, Order::default());
-    // The same page with harmless names has the same structure.
+fn check(path: &[u8], entries: &[ListingEntry]) {
+    let page = self::page(path, entries.to_vec(), true, SortOrder::default());
+    // A page with harmless names has the same structure.
     let mut sorted = entries.to_vec();
-    sorted.sort_by(|a, b| Order::default().compare(a, b));
-    let plain = |(at, entry): (usize, &Entry)| Entry { name: format!("{at:09}").into(), ..entry.clone() };
+    sorted.sort_by(|a, b| SortOrder::default().compare(a, b));
+    let plain = |(at, entry): (usize, &ListingEntry)| ListingEntry {
+        name: format!("{at:09}").into(),
+        ..entry.clone()
+    };
     let depth = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).count();
     let above = format!("/{}", "x/".repeat(depth));
     let calm = sorted.iter().enumerate().map(plain).collect();
-    assert_eq!(tags(&page), tags(&self::page(above.as_bytes(), calm, true, Order::default())));
-    let served = sorted.iter().filter(|entry| entry.kind != Kind::Other);
+    assert_eq!(tags(&page), tags(&self::page(above.as_bytes(), calm, true, SortOrder::default())));
+    let served = sorted.iter().filter(|entry| entry.kind != EntryKind::Other);
     let links = links(&page);
     assert_eq!(links.len(), served.clone().count());
     for (entry, (href, text)) in served.zip(links) {
-        let slash = if entry.kind == Kind::Directory { "/" } else { "" };
+        let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
         let name = href.strip_prefix("./").unwrap().strip_suffix(slash).unwrap();
         assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte)), "{href}");
         assert_eq!(percent_decode_str(name).collect::<Vec<_>>(), entry.name, "{href}");
@@ -295,7 +304,7 @@ fn hostile_names_stay_text_and_are_reachable() {
         b"\xff\xfe\x80",
         b"\x1b[31m\x07",
     ];
-    for kind in [Kind::Directory, Kind::File, Kind::Other] {
+    for kind in [EntryKind::Directory, EntryKind::File, EntryKind::Other] {
         let entries: Vec<_> = names.iter().map(|name| entry(name, kind, 1, 0)).collect();
         check(b"/", &entries);
         let path = [
@@ -307,7 +316,8 @@ fn hostile_names_stay_text_and_are_reachable() {
     }
 }
 
-/// Any bytes a name may have, those that mean something in HTML and URLs more often.
+/// Generates any bytes that a name may have, with a preference for those with a meaning in HTML and
+/// URLs.
 fn any_name() -> impl Strategy<Value = Vec<u8>> {
     let special: Vec<u8> = b"<>\"'&;:#?%/\\ \n=".iter().copied().filter(|byte| *byte != b'/').collect();
     let byte = prop_oneof![proptest::sample::select(special), 1u8..b'/', b'0'..];
@@ -322,7 +332,7 @@ proptest! {
         names in proptest::collection::vec((any_name(), 0..3u8, any::<u64>(), any::<i64>()), 0..8),
         above in proptest::collection::vec(any_name(), 0..4),
     ) {
-        let kinds = [Kind::Directory, Kind::File, Kind::Other];
+        let kinds = [EntryKind::Directory, EntryKind::File, EntryKind::Other];
         let entry = |(name, kind, bytes, sec): &(Vec<u8>, u8, _, _)| entry(name, kinds[usize::from(*kind)], *bytes, *sec);
         let path: Vec<u8> = above.iter().flat_map(|name| [b"/", &name[..]].concat()).chain(*b"/").collect();
         check(&path, &names.iter().map(entry).collect::<Vec<_>>());

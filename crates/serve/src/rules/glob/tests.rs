@@ -1,4 +1,4 @@
-//! Globs beside examples, and beside a matcher that tries everything.
+//! Globs compared with examples, and with a backtracking matcher.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn fits(pattern: &str, path: &[u8]) -> bool {
 }
 
 #[test]
-fn patterns_mean_what_the_head_says() {
+fn patterns_match_as_documented() {
     for (pattern, yes, no) in [
         ("*.js", &["/a.js", "/x/y/b.js", "/.js"][..], &["/a.jsx", "/a.js/", "/a/js"][..]),
         ("*", &["/", "/a", "/a/b"], &[]),
@@ -77,57 +77,65 @@ fn mistakes_are_told() {
     assert_eq!(Glob::new(&"?".repeat(1 << 20)).unwrap_err(), "it is too large");
 }
 
-/// A pattern as a tree, from which both its text and its meaning are made.
+/// A pattern as a tree, from which both its text and its reference match are derived.
 #[derive(Clone, Debug)]
-enum Part {
+enum PatternPart {
     Literal(char),
     Star,
     Stars,
     Folders,
     Any,
     Class(bool, Vec<(char, char)>),
-    OneOf(Vec<Vec<Part>>),
+    OneOf(Vec<Vec<PatternPart>>),
 }
 
-fn text(parts: &[Part]) -> String {
-    let part = |part: &Part| match part {
-        Part::Literal(c) if "*?[]{},\\".contains(*c) => format!("\\{c}"),
-        Part::Literal(c) => c.to_string(),
-        Part::Star => "*".to_owned(),
-        Part::Stars => "**".to_owned(),
-        Part::Folders => "/**/".to_owned(),
-        Part::Any => "?".to_owned(),
-        Part::Class(not, ranges) => {
+fn text(parts: &[PatternPart]) -> String {
+    let part = |part: &PatternPart| match part {
+        PatternPart::Literal(c) if "*?[]{},\\".contains(*c) => format!("\\{c}"),
+        PatternPart::Literal(c) => c.to_string(),
+        PatternPart::Star => "*".to_owned(),
+        PatternPart::Stars => "**".to_owned(),
+        PatternPart::Folders => "/**/".to_owned(),
+        PatternPart::Any => "?".to_owned(),
+        PatternPart::Class(not, ranges) => {
             let ranges: String = ranges.iter().map(|(a, z)| format!("\\{a}-\\{z}")).collect();
             format!("[{}{ranges}]", if *not { "!" } else { "" })
         }
-        Part::OneOf(choices) => {
+        PatternPart::OneOf(choices) => {
             format!("{{{}}}", choices.iter().map(|choice| text(choice)).collect::<Vec<_>>().join(","))
         }
     };
     parts.iter().map(part).collect()
 }
 
-/// Where a wildcard's match begins and ends, by its number.
-type Found = Vec<(usize, usize)>;
+/// The start and end of each wildcard's match, by its number.
+type Spans = Vec<(usize, usize)>;
 
-/// How many wildcards there are.
-fn count(parts: &[Part]) -> usize {
-    let of = |part: &Part| match part {
-        Part::Literal(_) => 0,
-        Part::OneOf(choices) => 1 + choices.iter().map(|choice| count(choice)).sum::<usize>(),
+/// Returns the number of wildcards.
+fn count(parts: &[PatternPart]) -> usize {
+    let of = |part: &PatternPart| match part {
+        PatternPart::Literal(_) => 0,
+        PatternPart::OneOf(choices) => 1 + choices.iter().map(|choice| count(choice)).sum::<usize>(),
         _ => 1,
     };
     parts.iter().map(of).sum()
 }
 
-/// Goes on with the match at a place, with what was found so far.
-type Then<'t> = &'t mut dyn FnMut(usize, &mut Found) -> bool;
+/// Continues the match at an offset, with the spans found so far.
+type Continuation<'t> = &'t mut dyn FnMut(usize, &mut Spans) -> bool;
 
-/// Tries every way to match `parts` at `at`, the longest first; `number` is that of the first wildcard among them.
-fn attempt(parts: &[Part], path: &[u8], at: usize, number: usize, found: &mut Found, then: Then<'_>) -> bool {
+/// Tries every way to match `parts` at `at`, the longest first; `number` is the number of the first
+/// wildcard in `parts`.
+fn attempt(
+    parts: &[PatternPart],
+    path: &[u8],
+    at: usize,
+    number: usize,
+    found: &mut Spans,
+    then: Continuation<'_>,
+) -> bool {
     let Some((part, rest)) = parts.split_first() else { return then(at, found) };
-    let mut go = |start: usize, end: usize, found: &mut Found, next: usize| {
+    let mut go = |start: usize, end: usize, found: &mut Spans, next: usize| {
         let old = std::mem::replace(&mut found[number], (start, next.min(end)));
         let done = attempt(rest, path, next, number + 1, found, then);
         if !done {
@@ -140,14 +148,14 @@ fn attempt(parts: &[Part], path: &[u8], at: usize, number: usize, found: &mut Fo
         from + if across { bytes.len() } else { bytes.take_while(|byte| **byte != b'/').count() }
     };
     match part {
-        Part::Literal(c) => {
+        PatternPart::Literal(c) => {
             let mut buffer = [0; 4];
             let bytes = c.encode_utf8(&mut buffer).as_bytes();
             path[at..].starts_with(bytes) && attempt(rest, path, at + bytes.len(), number, found, then)
         }
-        Part::Star => (at..=longest(at, false)).rev().any(|end| go(at, end, found, end)),
-        Part::Stars => (at..=longest(at, true)).rev().any(|end| go(at, end, found, end)),
-        Part::Folders => {
+        PatternPart::Star => (at..=longest(at, false)).rev().any(|end| go(at, end, found, end)),
+        PatternPart::Stars => (at..=longest(at, true)).rev().any(|end| go(at, end, found, end)),
+        PatternPart::Folders => {
             if path.get(at) != Some(&b'/') {
                 return false;
             }
@@ -158,17 +166,17 @@ fn attempt(parts: &[Part], path: &[u8], at: usize, number: usize, found: &mut Fo
                 .any(|end| go(start, end, found, end + 1))
                 || go(0, 0, found, start)
         }
-        Part::Any => character(path, at)
+        PatternPart::Any => character(path, at)
             .is_some_and(|c| c != '/' && go(at, at + c.len_utf8(), found, at + c.len_utf8())),
-        Part::Class(not, ranges) => character(path, at).is_some_and(|c| {
+        PatternPart::Class(not, ranges) => character(path, at).is_some_and(|c| {
             let member = ranges.iter().any(|(a, z)| (a..=z).contains(&&c));
             c != '/' && member != *not && go(at, at + c.len_utf8(), found, at + c.len_utf8())
         }),
-        Part::OneOf(choices) => {
+        PatternPart::OneOf(choices) => {
             let inner: usize = choices.iter().map(|choice| count(choice)).sum();
             let mut first = number + 1;
             for choice in choices {
-                let mut then_rest = |end: usize, found: &mut Found| {
+                let mut then_rest = |end: usize, found: &mut Spans| {
                     let old = std::mem::replace(&mut found[number], (at, end));
                     let done = attempt(rest, path, end, number + 1 + inner, found, then);
                     if !done {
@@ -192,7 +200,7 @@ fn character(path: &[u8], at: usize) -> Option<char> {
     longest?.chars().next()
 }
 
-fn naive(parts: &[Part], path: &[u8]) -> Option<Found> {
+fn naive(parts: &[PatternPart], path: &[u8]) -> Option<Spans> {
     let mut found = vec![(0, 0); count(parts) + 1];
     let end = path.len();
     attempt(parts, path, 0, 0, &mut found, &mut |at, _| at == end).then(|| {
@@ -201,32 +209,33 @@ fn naive(parts: &[Part], path: &[u8]) -> Option<Found> {
     })
 }
 
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = PatternPart> {
     let letter = || prop::sample::select(vec!['a', 'b', '/', '*', '{', ',', '.', 'é']);
     let range = prop::sample::select(vec![('a', 'a'), ('a', 'z'), ('.', '0'), ('é', 'é')]);
     let leaf = prop_oneof![
-        4 => letter().prop_map(Part::Literal),
-        2 => Just(Part::Star),
-        1 => Just(Part::Stars),
-        1 => Just(Part::Folders),
-        1 => Just(Part::Any),
-        1 => (any::<bool>(), prop::collection::vec(range, 1..3)).prop_map(|(not, ranges)| Part::Class(not, ranges)),
+        4 => letter().prop_map(PatternPart::Literal),
+        2 => Just(PatternPart::Star),
+        1 => Just(PatternPart::Stars),
+        1 => Just(PatternPart::Folders),
+        1 => Just(PatternPart::Any),
+        1 => (any::<bool>(), prop::collection::vec(range, 1..3)).prop_map(|(not, ranges)| PatternPart::Class(not, ranges)),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
-        prop::collection::vec(prop::collection::vec(inner, 0..3), 1..4).prop_map(Part::OneOf)
+        prop::collection::vec(prop::collection::vec(inner, 0..3), 1..4).prop_map(PatternPart::OneOf)
     })
 }
 
-/// Whether the text is read as these parts: of stars beside each other one wildcard is made, of `**/` after a slash another.
-fn is_read_so(parts: &[Part]) -> bool {
-    let is_star = |part: &Part| matches!(part, Part::Star | Part::Stars);
-    let ends = |part: &Part| matches!(part, Part::Literal('/') | Part::Folders);
+/// Returns whether the text of `parts` parses to these parts: adjacent stars become one wildcard,
+/// and `**/` after a slash another.
+fn is_read_so(parts: &[PatternPart]) -> bool {
+    let is_star = |part: &PatternPart| matches!(part, PatternPart::Star | PatternPart::Stars);
+    let ends = |part: &PatternPart| matches!(part, PatternPart::Literal('/') | PatternPart::Folders);
     let two = parts.windows(2).all(|two| !(is_star(&two[0]) && is_star(&two[1])));
     let three = parts
         .windows(3)
-        .all(|three| !(ends(&three[0]) && matches!(three[1], Part::Stars) && ends(&three[2])));
-    let inner = |part: &Part| match part {
-        Part::OneOf(choices) => choices.iter().all(|choice| is_read_so(choice)),
+        .all(|three| !(ends(&three[0]) && matches!(three[1], PatternPart::Stars) && ends(&three[2])));
+    let inner = |part: &PatternPart| match part {
+        PatternPart::OneOf(choices) => choices.iter().all(|choice| is_read_so(choice)),
         _ => true,
     };
     two && three && parts.iter().all(inner)
@@ -236,12 +245,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn it_matches_what_trying_everything_matches(
+    fn it_matches_as_a_backtracking_matcher(
         parts in prop::collection::vec(part(), 1..6),
         path in prop::collection::vec(prop::sample::select(vec!["a", "b", "/", "*", "{", ",", ".", "é", "\u{0}"]), 0..8),
         junk in any::<bool>(),
     ) {
-        let parts: Vec<Part> = [vec![Part::Literal('/')], parts].concat();
+        let parts: Vec<PatternPart> = [vec![PatternPart::Literal('/')], parts].concat();
         let pattern = text(&parts);
         prop_assume!(is_read_so(&parts));
         let mut path = format!("/{}", path.concat()).into_bytes();

@@ -1,11 +1,11 @@
-//! Redirects and rewrites, and what hostile paths make of them.
+//! Redirects and rewrites, also of hostile paths.
 
 use proptest::prelude::*;
 
 use super::*;
 
 fn redirects(rules: &[(&str, &str)]) -> Redirects {
-    let rule = |(from, to): &(&str, &str)| config::Redirect {
+    let rule = |(from, to): &(&str, &str)| config::RedirectRule {
         from: (*from).to_owned(),
         to: (*to).to_owned(),
         status: None,
@@ -48,7 +48,7 @@ fn queries_go_on_and_texts_are_encoded() {
     }
 }
 
-/// `&`, `=`, `+` and `%` of a path are data, and mean something else in a query.
+/// `&`, `=`, `+` and `%` of a path are data: unencoded they would be syntax in a query.
 #[test]
 fn a_wildcard_in_a_query_stays_one_value() {
     for (to, path, expected) in [
@@ -84,7 +84,7 @@ fn each_status_is_its_own() {
         (Some(307), 307),
         (Some(308), 308),
     ] {
-        let rule = config::Redirect { from: "/a".to_owned(), to: "/b".to_owned(), status: number };
+        let rule = config::RedirectRule { from: "/a".to_owned(), to: "/b".to_owned(), status: number };
         let (status, _) = Redirects::new(&[rule], "site").unwrap().find(b"/a", None).unwrap();
         assert_eq!(status.as_u16(), expected);
     }
@@ -107,7 +107,7 @@ fn mistakes_are_refused_with_their_key() {
         ("/*", "/$0", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
         ("/a", "/b", Some(300), "'site.redirects[0].status': 300 is none of 301, 302, 303, 307 and 308"),
     ] {
-        let rule = config::Redirect { from: from.to_owned(), to: to.to_owned(), status };
+        let rule = config::RedirectRule { from: from.to_owned(), to: to.to_owned(), status };
         assert_eq!(
             Redirects::new(&[rule], "site").unwrap_err().to_string(),
             format!("cannot use {expected}")
@@ -117,7 +117,7 @@ fn mistakes_are_refused_with_their_key() {
 
 #[test]
 fn a_rewrite_gives_bytes_as_they_are() {
-    let rule = |from: &str, to: &str| config::Rewrite { from: from.to_owned(), to: to.to_owned() };
+    let rule = |from: &str, to: &str| config::RewriteRule { from: from.to_owned(), to: to.to_owned() };
     let rules = Rewrites::new(
         &[rule("/v*/**", "/$2"), rule("/app/**", "/app.html"), rule("/app.html", "/no")],
         "site",

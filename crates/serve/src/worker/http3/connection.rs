@@ -1,4 +1,4 @@
-//! One connection of HTTP/3: its streams, and its end.
+//! A connection of HTTP/3: its request streams and its end.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -12,25 +12,25 @@ use h3::server;
 use h3::stream::BufRecvStream;
 use tokio::task::spawn_local;
 
-use super::exchange::{Exchange, code};
-use super::quic::Quic;
-use super::stream::{Shared, stream};
-use crate::conn::pulse::{Order, Pulse};
-use crate::conn::unacked::Unacked;
-use crate::worker::connection::{unless_ended, until_closed};
+use super::quic::QuicConnection;
+use super::request::{StreamContext, serve_request};
+use super::streams::{QuicBidiStream, code};
+use crate::conn::deadlines::{ConnectionCommand, ConnectionState};
+use crate::conn::unacked::UnacknowledgedBytes;
+use crate::worker::connection::{unless_closed, unless_draining};
 use crate::worker::{Peer, Worker};
 
-/// Requests on a connection, over its life: then its client makes another connection. The library
-/// keeps a little for each stream that ends without a request.
+/// The most requests of one connection over its life; the connection then drains and the client
+/// opens another. The library keeps a little memory for each stream that ends without a request.
 const REQUESTS_MAX: usize = 1000;
 
 /// The next event of a connection.
-enum Next {
-    /// A client's stream.
-    Request(Box<Exchange>),
-    /// To take no more of them.
+enum ConnectionEvent {
+    /// A request stream of the client.
+    Request(Box<QuicBidiStream>),
+    /// The connection is to accept no more requests.
     Drain,
-    /// It is over.
+    /// The connection has ended or is to close.
     End,
 }
 
@@ -39,68 +39,68 @@ pub(super) async fn serve(
     worker: Rc<Worker>,
     connection: quinn::Connection,
     peer: Rc<Peer>,
-    pulse: Rc<Pulse>,
+    state: Rc<ConnectionState>,
 ) {
     let header_bytes = worker.plan().limits.header_bytes;
     let mut builder = server::builder();
     builder.max_field_section_size(header_bytes as u64).send_grease(false);
-    let quic = Quic::new(connection.clone(), header_bytes);
-    if let Some(Ok(requests)) = unless_ended(&pulse, builder.build(quic)).await {
-        pulse.multiplexes();
-        let unacked = Unacked::new(Arc::clone(&worker.shared.send_budget));
-        take_requests(requests, Rc::new(Shared { worker, peer, pulse, unacked })).await;
+    let quic = QuicConnection::new(connection.clone(), header_bytes);
+    if let Some(Ok(requests)) = unless_draining(&state, builder.build(quic)).await {
+        state.set_multiplexed();
+        let unacked = UnacknowledgedBytes::new(Arc::clone(&worker.shared.send_budget));
+        take_requests(requests, Rc::new(StreamContext { worker, peer, state, unacked })).await;
     }
-    // Streams that are under way end with it.
+    // This ends the streams under way as well.
     connection.close(code(Code::H3_NO_ERROR), b"");
 }
 
-async fn take_requests(mut requests: server::Connection<Quic, Bytes>, shared: Rc<Shared>) {
-    let (mut left, mut drains) = (REQUESTS_MAX, false);
+async fn take_requests(mut requests: server::Connection<QuicConnection, Bytes>, shared: Rc<StreamContext>) {
+    let (mut left, mut is_draining) = (REQUESTS_MAX, false);
     loop {
-        match next(&mut requests, &shared.pulse, left == 0 && !drains, drains).await {
-            Next::Request(exchange) => {
+        match next(&mut requests, &shared.state, left == 0 && !is_draining, is_draining).await {
+            ConnectionEvent::Request(stream) => {
                 left = left.saturating_sub(1);
-                let outlet = exchange.outlet();
-                let resolver = requests.create_resolver(FrameStream::new(BufRecvStream::new(*exchange)));
-                spawn_local(stream(Rc::clone(&shared), resolver, outlet));
+                let send = stream.send_half();
+                let resolver = requests.create_resolver(FrameStream::new(BufRecvStream::new(*stream)));
+                spawn_local(serve_request(Rc::clone(&shared), resolver, send));
             }
-            Next::Drain => {
-                drains = true;
-                // GOAWAY has the first stream that is not served (RFC 9114, section 5.2): one after
-                // the last, as the library counts from that.
-                if !matches!(until_closed(&shared.pulse, requests.shutdown(1)).await, Some(Ok(()))) {
+            ConnectionEvent::Drain => {
+                is_draining = true;
+                // GOAWAY carries the first stream that is not served (RFC 9114, section 5.2). The
+                // library counts from the last accepted stream, so this is the next one.
+                if !matches!(unless_closed(&shared.state, requests.shutdown(1)).await, Some(Ok(()))) {
                     return;
                 }
             }
-            Next::End => return,
+            ConnectionEvent::End => return,
         }
     }
 }
 
-/// Waits for the next event. `is_full`: it has had all of its requests.
+/// Waits for the next event. `is_full`: the connection has had [`REQUESTS_MAX`] requests.
 async fn next(
-    requests: &mut server::Connection<Quic, Bytes>,
-    pulse: &Pulse,
+    requests: &mut server::Connection<QuicConnection, Bytes>,
+    state: &ConnectionState,
     is_full: bool,
-    drains: bool,
-) -> Next {
+    is_draining: bool,
+) -> ConnectionEvent {
     poll_fn(|cx| {
-        match pulse.order(cx.waker()) {
-            Order::Serve => {}
-            Order::Park => pulse.parked(),
-            Order::Drain if drains => {}
-            Order::Drain => return Poll::Ready(Next::Drain),
-            Order::Close => return Poll::Ready(Next::End),
+        match state.command(cx.waker()) {
+            ConnectionCommand::Serve => {}
+            ConnectionCommand::Park => state.set_parked(),
+            ConnectionCommand::Drain if is_draining => {}
+            ConnectionCommand::Drain => return Poll::Ready(ConnectionEvent::Drain),
+            ConnectionCommand::Close => return Poll::Ready(ConnectionEvent::End),
         }
         if is_full {
-            return Poll::Ready(Next::Drain);
+            return Poll::Ready(ConnectionEvent::Drain);
         }
         match requests.poll_accept_request_stream(cx) {
-            Poll::Ready(Ok(Some(exchange))) => Poll::Ready(Next::Request(Box::new(exchange))),
-            // The client makes no more requests. It may not have the last responses yet: it closes
-            // the connection, or is closed when it has been idle.
+            Poll::Ready(Ok(Some(stream))) => Poll::Ready(ConnectionEvent::Request(Box::new(stream))),
+            // The client makes no more requests, but may not have the last responses yet. Either
+            // the client closes the connection, or the idle timeout does.
             Poll::Ready(Ok(None)) | Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(_)) => Poll::Ready(Next::End),
+            Poll::Ready(Err(_)) => Poll::Ready(ConnectionEvent::End),
         }
     })
     .await

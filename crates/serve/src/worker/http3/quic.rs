@@ -1,9 +1,9 @@
-//! A QUIC connection (`quinn`) as the HTTP/3 library (`h3`) asks for one, with a limit on all that
-//! the client can make it keep: the library collects a frame until it is complete, however long it
-//! claims to be.
+//! An adapter from a QUIC connection (`quinn`) to the traits of the HTTP/3 library (`h3`), with
+//! limits on the memory that a client can make the server keep: the library buffers a frame until
+//! it is complete, whatever length the frame claims.
 //!
-//! Owns: how many streams there are, and how much of each is read. Does not own: the streams
-//! ([`super::exchange`]), frames.
+//! Owns: how many streams a client opens, and how much of each is read. Does not own: the streams
+//! ([`super::streams`]), frames.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,34 +15,34 @@ use h3::error::Code;
 use h3::quic::{ConnectionErrorIncoming, OpenStreams, StreamErrorIncoming};
 use quinn::ConnectionError;
 
-use super::exchange::{Exchange, Inlet, Outlet, code, lost, lost_stream};
+use super::streams::{QuicBidiStream, QuicReceiveStream, QuicSendStream, code, lost, lost_stream};
 
-/// Most bytes of a stream in one direction, over its life: control frames are few and small.
-/// Clients that send a priority with each request reach it after a few thousand of them.
+/// The most bytes of a unidirectional stream over its life: control frames are few and small. A
+/// client that sends a priority with each request reaches the limit after a few thousand requests.
 const CONTROL_BYTES: usize = 64 << 10;
-/// Most pieces in which these arrive; each takes memory besides its bytes.
+/// The most pieces in which those bytes arrive; each piece takes memory besides its bytes.
 const CONTROL_PIECES: usize = 8 << 10;
-/// Bytes of unknown frames that a request may have besides its headers.
+/// The bytes of unknown frames that a request may have besides its headers.
 const SLACK_BYTES: usize = 4 << 10;
-/// Most pieces in which a request arrives. 16 KiB come in 14 packets.
+/// The most pieces in which a request arrives. 16 KiB arrive in 14 packets.
 const REQUEST_PIECES: usize = 128;
-/// Most streams in one direction that a connection may open, over its life: three are needed.
+/// The most unidirectional streams of a connection over its life: a client needs three.
 const CONTROL_STREAMS: usize = 16;
 
-type Opening<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>>>>;
+type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>>>>;
 
-/// A connection, in the form that the library polls.
-pub(super) struct Quic {
+/// A QUIC connection in the form that the library polls.
+pub(super) struct QuicConnection {
     connection: quinn::Connection,
     header_bytes: usize,
-    requests: Option<Opening<(quinn::SendStream, quinn::RecvStream)>>,
-    controls: Option<Opening<quinn::RecvStream>>,
+    requests: Option<StreamFuture<(quinn::SendStream, quinn::RecvStream)>>,
+    controls: Option<StreamFuture<quinn::RecvStream>>,
     controls_left: usize,
-    opening: Option<Opening<quinn::SendStream>>,
+    opening: Option<StreamFuture<quinn::SendStream>>,
 }
 
-impl Quic {
-    /// `header_bytes`: most bytes of the headers of a request.
+impl QuicConnection {
+    /// Creates the adapter. `header_bytes`: the most bytes of the headers of a request.
     pub(super) fn new(connection: quinn::Connection, header_bytes: usize) -> Self {
         Self {
             connection,
@@ -66,26 +66,32 @@ impl Quic {
     }
 }
 
-impl h3::quic::Connection<Bytes> for Quic {
-    type RecvStream = Inlet;
-    type OpenStreams = Opener;
+impl h3::quic::Connection<Bytes> for QuicConnection {
+    type RecvStream = QuicReceiveStream;
+    type OpenStreams = StreamOpener;
 
-    fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<Inlet, ConnectionErrorIncoming>> {
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<QuicReceiveStream, ConnectionErrorIncoming>> {
         loop {
             let mut stream = ready!(self.poll_control(cx)).map_err(lost)?;
             match self.controls_left.checked_sub(1) {
                 Some(left) => {
                     self.controls_left = left;
                     let limits = (CONTROL_BYTES, CONTROL_PIECES);
-                    return Poll::Ready(Ok(Inlet::new(stream, limits, Rc::default())));
+                    return Poll::Ready(Ok(QuicReceiveStream::new(stream, limits, Rc::default())));
                 }
-                // It may have ended by itself.
+                // The error means that the client has ended the stream.
                 None => drop(stream.stop(code(Code::H3_STREAM_CREATION_ERROR))),
             }
         }
     }
 
-    fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Exchange, ConnectionErrorIncoming>> {
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<QuicBidiStream, ConnectionErrorIncoming>> {
         let connection = &self.connection;
         let next = self.requests.get_or_insert_with(|| {
             let connection = connection.clone();
@@ -95,24 +101,24 @@ impl h3::quic::Connection<Bytes> for Quic {
         self.requests = None;
         let (send, receive) = stream.map_err(lost)?;
         let limits = (self.header_bytes.saturating_add(SLACK_BYTES), REQUEST_PIECES);
-        Poll::Ready(Ok(Exchange::new(send, receive, limits)))
+        Poll::Ready(Ok(QuicBidiStream::new(send, receive, limits)))
     }
 
-    fn opener(&self) -> Opener {
-        Opener(Quic::new(self.connection.clone(), self.header_bytes))
+    fn opener(&self) -> StreamOpener {
+        StreamOpener(QuicConnection::new(self.connection.clone(), self.header_bytes))
     }
 }
 
-impl OpenStreams<Bytes> for Quic {
-    type BidiStream = Exchange;
-    type SendStream = Outlet;
+impl OpenStreams<Bytes> for QuicConnection {
+    type BidiStream = QuicBidiStream;
+    type SendStream = QuicSendStream;
 
-    /// Servers open no such streams (RFC 9114, section 6.1).
-    fn poll_open_bidi(&mut self, _cx: &mut Context<'_>) -> Poll<Result<Exchange, StreamErrorIncoming>> {
+    /// Fails: a server opens no bidirectional streams (RFC 9114, section 6.1).
+    fn poll_open_bidi(&mut self, _cx: &mut Context<'_>) -> Poll<Result<QuicBidiStream, StreamErrorIncoming>> {
         Poll::Ready(Err(StreamErrorIncoming::Unknown("a server makes no requests".into())))
     }
 
-    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<Outlet, StreamErrorIncoming>> {
+    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<QuicSendStream, StreamErrorIncoming>> {
         let connection = &self.connection;
         let next = self.opening.get_or_insert_with(|| {
             let connection = connection.clone();
@@ -120,7 +126,7 @@ impl OpenStreams<Bytes> for Quic {
         });
         let stream = ready!(next.as_mut().poll(cx));
         self.opening = None;
-        Poll::Ready(stream.map(Outlet::new).map_err(|error| lost_stream(error.into())))
+        Poll::Ready(stream.map(QuicSendStream::new).map_err(|error| lost_stream(error.into())))
     }
 
     fn close(&mut self, error: Code, reason: &[u8]) {
@@ -128,18 +134,18 @@ impl OpenStreams<Bytes> for Quic {
     }
 }
 
-/// Another opener of streams. The library requires the type and does not use it.
-pub(super) struct Opener(Quic);
+/// A second opener of streams. The library requires the type and does not use it.
+pub(super) struct StreamOpener(QuicConnection);
 
-impl OpenStreams<Bytes> for Opener {
-    type BidiStream = Exchange;
-    type SendStream = Outlet;
+impl OpenStreams<Bytes> for StreamOpener {
+    type BidiStream = QuicBidiStream;
+    type SendStream = QuicSendStream;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Exchange, StreamErrorIncoming>> {
+    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<QuicBidiStream, StreamErrorIncoming>> {
         self.0.poll_open_bidi(cx)
     }
 
-    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<Outlet, StreamErrorIncoming>> {
+    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<QuicSendStream, StreamErrorIncoming>> {
         self.0.poll_open_send(cx)
     }
 

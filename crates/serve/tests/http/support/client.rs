@@ -1,4 +1,5 @@
-//! A client that sends any bytes, and believes nothing: a response that is not well formed fails the test.
+//! A client that sends arbitrary bytes and checks each response: a malformed response fails the
+//! test.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,9 +10,9 @@ use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
 use super::LONG;
 
-/// A connection of either kind.
+/// A TCP or Unix stream.
 pub(crate) trait Stream: Read + Write + Send {
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending direction.
     fn end(&self) -> io::Result<()>;
 }
 
@@ -27,7 +28,7 @@ impl Stream for UnixStream {
     }
 }
 
-/// A connection, and what has come that nobody has looked at.
+/// A connection, and received bytes that are not parsed yet.
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
@@ -46,7 +47,7 @@ impl Client {
         Ok(Self { stream: Box::new(stream), buffer: Vec::new() })
     }
 
-    /// With little room for what comes: the server has to wait for it to be taken.
+    /// Connects with a small receive buffer: the server has to wait for the client to read.
     pub(crate) fn connect_narrow(address: &str) -> Self {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         sockopt::set_socket_recv_buffer_size(&socket, 8 << 10).unwrap();
@@ -70,12 +71,12 @@ impl Client {
         self.try_send(bytes.as_ref()).unwrap();
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending direction.
     pub(crate) fn end(&self) {
         self.stream.end().unwrap();
     }
 
-    /// The same, where the other side may have left.
+    /// Shuts down the sending direction of a connection that the server may have closed.
     pub(crate) fn end_quietly(&self) {
         let _ended = self.stream.end();
     }
@@ -89,7 +90,7 @@ impl Client {
         self.ask("GET", target, &[])
     }
 
-    /// The response to a request with `method`.
+    /// Reads the response to a request with `method`.
     pub(crate) fn receive(&mut self, method: &str) -> Response {
         let mut response = self.head();
         if let Some(len) = response.body_len(method) {
@@ -104,7 +105,8 @@ impl Client {
         response
     }
 
-    /// The response to a request with GET, or what there was of its body when the connection ended.
+    /// Reads the response to a GET request. Returns the received part of the body if the connection
+    /// ends early.
     pub(crate) fn try_receive(&mut self) -> Result<Response, Vec<u8>> {
         let Some(mut response) = self.try_head() else { return Err(Vec::new()) };
         let len = response.body_len("GET").unwrap();
@@ -117,12 +119,12 @@ impl Client {
         Ok(response)
     }
 
-    /// Status and fields. The body is left to whoever asks for it.
+    /// Reads status and fields. The body stays in the connection.
     pub(crate) fn head(&mut self) -> Response {
         self.try_head().unwrap()
     }
 
-    /// The same; none if the connection ends without a response.
+    /// Reads status and fields; `None` if the connection ends without a response.
     fn try_head(&mut self) -> Option<Response> {
         let end = loop {
             if let Some(at) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -137,7 +139,7 @@ impl Client {
         Some(Response::parse(&head))
     }
 
-    /// Reads once; 0 at the end, also where the connection was reset.
+    /// Reads once. Returns 0 at the end, or if the connection was reset.
     pub(crate) fn more(&mut self) -> io::Result<usize> {
         let mut bytes = [0; 16 << 10];
         let read = loop {
@@ -151,24 +153,24 @@ impl Client {
         Ok(read)
     }
 
-    /// What has come and nobody has looked at.
+    /// Returns the number of received bytes that are not parsed yet.
     pub(crate) fn pending(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The first `len` bytes of what has come.
+    /// Removes and returns the first `len` received bytes.
     pub(crate) fn take(&mut self, len: usize) -> Vec<u8> {
         self.buffer.drain(..len).collect()
     }
 
-    /// All up to the end of the connection.
+    /// Reads to the end of the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.more().unwrap() > 0 {}
         std::mem::take(&mut self.buffer)
     }
 }
 
-/// A request of HTTP/1.1 with a `Host`, unless `fields` have one.
+/// Formats an HTTP/1.1 request with a `Host`, unless `fields` have one.
 pub(crate) fn request(method: &str, target: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!("{method} {target} HTTP/1.1\r\n");
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -181,12 +183,12 @@ pub(crate) fn request(method: &str, target: &str, fields: &[(&str, &str)]) -> Ve
     text.into_bytes()
 }
 
-/// A response as it came.
+/// A response as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) version: String,
     pub(crate) status: u16,
-    /// Names in lower case, in the order they came.
+    /// The fields in order, with names in lower case.
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -209,7 +211,7 @@ impl Response {
         Self { version: version.to_owned(), status, fields: fields.collect(), body: Vec::new() }
     }
 
-    /// All responses in `bytes`, which end with the last of them. Of requests with GET.
+    /// Parses all responses to GET requests in `bytes`, which end with the last of them.
     pub(crate) fn all(mut bytes: &[u8]) -> Vec<Self> {
         let mut responses = Vec::new();
         while !bytes.is_empty() {
@@ -224,7 +226,8 @@ impl Response {
         responses
     }
 
-    /// Bytes of the body; `None` if it goes on to the end of the connection (RFC 9112, section 6.3).
+    /// Returns the length of the body; `None` if it extends to the end of the connection (RFC 9112,
+    /// section 6.3).
     fn body_len(&self, method: &str) -> Option<usize> {
         assert_eq!(self.field("transfer-encoding"), None, "all lengths are known");
         if method == "HEAD" || matches!(self.status, 100..200 | 204 | 304) {
@@ -233,7 +236,7 @@ impl Response {
         self.field("content-length").map(|len| len.parse().unwrap())
     }
 
-    /// The value of a field that is there once.
+    /// Returns the value of a field that occurs at most once.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut values =
             self.fields.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -242,7 +245,7 @@ impl Response {
         value
     }
 
-    /// The elements of a list that may be there several times, sorted.
+    /// Returns the sorted elements of a list field that may occur several times.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let values = self.fields.iter().filter(|(known, _)| known == name);
         let mut list: Vec<_> =
@@ -259,14 +262,14 @@ impl Response {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// Status and fields, but for the clock.
+    /// Returns the response without its `Date`.
     pub(crate) fn without_date(&self) -> Self {
         let mut response = self.clone();
         response.fields.retain(|(name, _)| name != "date");
         response
     }
 
-    /// That the length said is the length sent, and which.
+    /// Checks the status, the announced length and the body.
     #[track_caller]
     pub(crate) fn is(&self, status: u16, body: &[u8]) {
         assert_eq!(self.status, status, "{self:?}");

@@ -1,5 +1,5 @@
-//! Frames of HTTP/2 over plain TCP, written and read by hand: a client that does what no library
-//! would.
+//! HTTP/2 frames over plain TCP, encoded and parsed by hand: a client for behaviour that no library
+//! has.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -29,10 +29,10 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A client's end of a connection.
-pub(crate) struct Frames(TcpStream);
+/// A client's connection.
+pub(crate) struct Http2Client(TcpStream);
 
-impl Frames {
+impl Http2Client {
     /// Connects and sends the preface and `settings`.
     pub(crate) fn connect(address: &str, settings: &[(u16, u32)]) -> Self {
         let stream = TcpStream::connect(address).unwrap();
@@ -71,7 +71,8 @@ impl Frames {
         self.0.write_all(&all).unwrap();
     }
 
-    /// The next frame, but for settings, which are acknowledged; none at the end.
+    /// Returns the next frame except SETTINGS, which is acknowledged; `None` at the end of the
+    /// connection.
     pub(crate) fn read(&mut self) -> Option<Frame> {
         loop {
             let mut head = [0; 9];
@@ -91,7 +92,7 @@ impl Frames {
         }
     }
 
-    /// Reads frames until `count` have been as `wanted`; all of them.
+    /// Reads frames until `count` of them are `wanted`. Returns all frames read.
     pub(crate) fn read_until(&mut self, count: usize, wanted: impl Fn(&Frame) -> bool) -> Vec<Frame> {
         let (mut all, mut found) = (Vec::new(), 0);
         while found < count {

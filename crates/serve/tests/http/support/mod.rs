@@ -1,4 +1,5 @@
-//! What all topics share: a directory with files of a known age, a server that serves it in this process, patience.
+//! The support of all tests: a directory with files of a known mtime, a server of it in this
+//! process, and waiting.
 
 mod client;
 pub(crate) mod frames;
@@ -10,24 +11,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fathom_serve::server::{Outfit, Server};
+use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Model};
 use tempfile::TempDir;
 
 pub(crate) use client::{Client, Response, request};
 
-/// When files were last changed, unless a test says otherwise: Fri, 13 Feb 2009 23:31:30 GMT.
+/// The mtime of files, unless a test sets another: Fri, 13 Feb 2009 23:31:30 GMT.
 pub(crate) const MTIME_S: u64 = 1_234_567_890;
-/// [`MTIME_S`] as headers have it.
+/// [`MTIME_S`] as an HTTP date.
 pub(crate) const DATE: &str = "Fri, 13 Feb 2009 23:31:30 GMT";
-/// Longer than anything here takes on a busy machine.
+/// A hang guard: longer than any step takes on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// A directory, `site` in it to be served, and room beside that for what must not be.
+/// A temporary directory. Its subdirectory `site` is served; files beside that must not be.
 pub(crate) struct Tree(TempDir);
 
 impl Tree {
-    /// With these files, all of the same age.
+    /// Creates the directory with these files, all with the same mtime.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         let tree = Self(TempDir::new().unwrap());
         fs::create_dir(tree.root()).unwrap();
@@ -35,17 +36,17 @@ impl Tree {
         tree
     }
 
-    /// What is served.
+    /// Returns the served directory.
     pub(crate) fn root(&self) -> PathBuf {
         self.0.path().join("site")
     }
 
-    /// A path below what is served; `../x` is beside it.
+    /// Returns a path below the served directory; `../x` is beside it.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    /// Puts a file at `path`, with the usual age.
+    /// Writes a file at `path`, with the usual mtime.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -53,7 +54,7 @@ impl Tree {
         set_mtime(&path, UNIX_EPOCH + Duration::from_secs(MTIME_S));
     }
 
-    /// Puts a link at `path` that leads to `target`.
+    /// Creates a symbolic link at `path` to `target`.
     pub(crate) fn link(&self, target: impl AsRef<Path>, path: &str) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -65,32 +66,32 @@ pub(crate) fn set_mtime(path: &Path, time: SystemTime) {
     File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
-/// A server of this process.
-pub(crate) struct Served {
+/// A server in this process.
+pub(crate) struct TestServer {
     server: Option<Server>,
     address: String,
 }
 
-impl Served {
+impl TestServer {
     /// Serves `tree` with the lines `site` in the table of the site.
     pub(crate) fn site(tree: &Tree, site: &str) -> Self {
         Self::new(tree, "", site)
     }
 
-    /// With the lines `top` before that table, too.
+    /// Serves `tree` with the lines `top` before the table of the site as well.
     pub(crate) fn new(tree: &Tree, top: &str, site: &str) -> Self {
         Self::start(&config(tree, top, site))
     }
 
     pub(crate) fn start(config: &Config) -> Self {
-        Self::with(config, Outfit::default())
+        Self::with(config, StartOptions::default())
     }
 
-    pub(crate) fn with(config: &Config, outfit: Outfit<'_>) -> Self {
+    pub(crate) fn with(config: &Config, outfit: StartOptions<'_>) -> Self {
         Self::try_with(config, outfit).unwrap()
     }
 
-    pub(crate) fn try_with(config: &Config, outfit: Outfit<'_>) -> Result<Self, Error> {
+    pub(crate) fn try_with(config: &Config, outfit: StartOptions<'_>) -> Result<Self, Error> {
         let server = Server::start(config, outfit)?;
         let url = server.addresses().remove(0);
         let address = url.split_once("//").map_or(&url[..], |(_, rest)| rest.split('/').next().unwrap());
@@ -98,7 +99,7 @@ impl Served {
         Ok(Self { server: Some(server), address })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -107,7 +108,7 @@ impl Served {
         self.server.as_mut().unwrap()
     }
 
-    /// Ends it as SIGTERM does; whether all had ended in time.
+    /// Stops the server as SIGTERM does. Returns whether all requests completed in time.
     pub(crate) fn drain(mut self, timeout: Duration) -> bool {
         self.server.take().unwrap().drain(timeout)
     }
@@ -116,7 +117,7 @@ impl Served {
         Client::connect(&self.address)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) fn ask(&self, method: &str, target: &str, fields: &[(&str, &str)]) -> Response {
         self.connect().ask(method, target, fields)
     }
@@ -129,16 +130,16 @@ impl Served {
         self.ask("GET", target, &[(name, value)])
     }
 
-    /// All that comes back for `bytes`, up to the end of the connection.
+    /// Sends `bytes`, and reads to the end of the connection.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut client = self.connect();
-        // A server that has seen enough may have closed already.
+        // The server may have closed the connection already.
         let _sent = client.try_send(bytes);
         client.rest()
     }
 }
 
-/// What [`Served::new`] starts: one worker on a port that the kernel chooses.
+/// Returns the configuration of [`TestServer::new`]: one worker, on a port that the kernel chooses.
 pub(crate) fn config(tree: &Tree, top: &str, site: &str) -> Config {
     let root = tree.root();
     let text = format!(
@@ -158,11 +159,12 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// The models this kernel offers. One that it refuses is named on the standard error.
+/// Returns the models that this kernel supports. An unsupported model is reported on standard
+/// error.
 pub(crate) fn models() -> Vec<Model> {
     let tree = Tree::new(&[]);
     let offered = |model: &Model| {
-        let started = Server::start(&config(&tree, &io(*model), ""), Outfit::default());
+        let started = Server::start(&config(&tree, &io(*model), ""), StartOptions::default());
         let refusal = started.as_ref().err().map(ToString::to_string);
         if let Some(refusal) = &refusal {
             assert_eq!(*model, Model::Uring, "{refusal}");
@@ -173,12 +175,12 @@ pub(crate) fn models() -> Vec<Model> {
     Model::ALL.into_iter().filter(offered).collect()
 }
 
-/// The line of the configuration that names `model`.
+/// Returns the configuration line that selects `model`.
 pub(crate) fn io(model: Model) -> String {
     format!("io = '{model}'\n")
 }
 
-/// Bytes that nobody takes for others (xorshift64): none of them repeats at any distance that a block could have.
+/// Generates pseudo-random bytes (xorshift64): no block repeats, so a swapped block is detected.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     let next = |state: &u64| {
         let state = state ^ (state << 13);
@@ -189,7 +191,7 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).take(len).collect()
 }
 
-/// Text that every coding makes shorter.
+/// Generates text that every coding compresses.
 pub(crate) fn prose(len: usize) -> Vec<u8> {
     (0u64..)
         .flat_map(|line| format!("<li>item {}</li>\n", line * line % 977).into_bytes())
@@ -197,7 +199,8 @@ pub(crate) fn prose(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Does `deed` with 1, 2, ... again and again while `act` runs; what that returns, and how often. A panic of either ends both.
+/// Calls `deed` with 1, 2, ... repeatedly while `act` runs. Returns the result of `act` and the
+/// number of calls. A panic of either ends both.
 pub(crate) fn meanwhile<T>(deed: impl FnMut(usize) + Send, act: impl FnOnce() -> T) -> (T, usize) {
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
@@ -224,17 +227,17 @@ fn repeat(mut deed: impl FnMut(usize), done: &AtomicBool) -> usize {
     times
 }
 
-/// A log that goes to memory.
+/// A log in memory.
 #[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct MemoryLog(Arc<Mutex<Vec<u8>>>);
 
-impl Lines {
+impl MemoryLog {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 
-impl Write for Lines {
+impl Write for MemoryLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,31 +1,31 @@
-//! One directive of a format, with its flags settled: which value it prints, and how wide.
+//! One directive of a format with resolved flags: the printed value and its width.
 
-use super::{Format, Len, Moment, Out};
+use super::{Format, LengthCounter, Moment, TimeSink};
 use crate::number::decimal;
 
-/// A directive and how it fills its width.
+/// A directive: its value, padding and case.
 #[derive(Clone, Debug)]
 pub(super) struct Directive {
     pub(super) field: Field,
     pub(super) pad: Pad,
-    /// Years that outgrow their usual digits get a sign.
+    /// Whether years wider than their usual digits get a sign.
     pub(super) plus: bool,
-    /// As written; each field has its own for when nothing is.
+    /// The width in the format. Without one, each field has a default.
     pub(super) width: Option<usize>,
     pub(super) case: Case,
 }
 
-/// What a layout's directives take over from the one that stands for them.
+/// The flags that the directives of a layout inherit from the directive that abbreviates it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Inherited {
-    /// For years without a flag of their own.
+    /// Applies to years without a flag of their own.
     pub(super) pad: Option<u8>,
-    /// For the first directive only.
+    /// Applies to the first directive only.
     pub(super) width: Option<usize>,
     pub(super) upper: bool,
 }
 
-/// What fills the width.
+/// The padding of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pad {
     None,
@@ -33,7 +33,7 @@ pub(super) enum Pad {
     Zero,
 }
 
-/// What becomes of letters.
+/// The case conversion of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Unchanged,
@@ -41,17 +41,17 @@ pub(super) enum Case {
     Upper,
 }
 
-/// The value printed.
+/// The value of a directive.
 #[derive(Clone, Debug)]
 pub(super) enum Field {
     Text(Vec<u8>),
-    Name(Name),
+    Name(NameField),
     Number {
         quantity: Quantity,
         digits: usize,
     },
     Year(YearPart),
-    /// A year as the C library itself prints it, inside `%c` and `%x` and with the modifier `E`.
+    /// A year as the C library prints it, in `%c` and `%x` and with the modifier `E`.
     LibcYear(YearPart),
     EpochSeconds,
     Nanoseconds,
@@ -63,7 +63,7 @@ pub(super) enum Field {
 
 /// Values that are words.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Name {
+pub(super) enum NameField {
     Weekday,
     WeekdayShort,
     Month,
@@ -90,7 +90,7 @@ pub(super) enum Quantity {
     Yearday,
 }
 
-/// A year, or half of its digits.
+/// A year, or the upper or lower two digits of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum YearPart {
     Century,
@@ -117,11 +117,12 @@ const MONTHS: [&str; 12] = [
 ];
 
 impl Directive {
-    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl Out) {
+    pub(super) fn write(&self, moment: &Moment<'_>, out: &mut impl TimeSink) {
         match &self.field {
             Field::Text(text) => self.write_text(text, out),
             Field::Name(name) => self.write_text(name.of(moment).as_bytes(), out),
-            // A line has about five of these; the general way costs it as much as finding the zone's offset.
+            // Fast path: a line has about five of these, and the general path costs as much as the
+            // lookup of the zone's offset.
             Field::Number { quantity, digits: 2 } if self.pad == Pad::Zero && self.width.is_none() => {
                 let value = quantity.of(moment) as u8;
                 out.text(&[b'0' + value / 10, b'0' + value % 10]);
@@ -136,7 +137,7 @@ impl Directive {
             Field::Nanoseconds => self.write_nanoseconds(moment.nsec, out),
             Field::Offset { colons } => self.write_offset(*colons, moment, out),
             Field::Layout(format) => {
-                let mut len = Len(0);
+                let mut len = LengthCounter(0);
                 if self.width.is_some() {
                     format.write(moment, &mut len);
                 }
@@ -146,12 +147,12 @@ impl Directive {
         }
     }
 
-    fn write_text_padding(&self, len: usize, out: &mut impl Out) {
+    fn write_text_padding(&self, len: usize, out: &mut impl TimeSink) {
         let width = if self.pad == Pad::None { 0 } else { self.width.unwrap_or(0) };
         out.fill(if self.pad == Pad::Zero { b'0' } else { b' ' }, width.saturating_sub(len));
     }
 
-    fn write_text(&self, text: &[u8], out: &mut impl Out) {
+    fn write_text(&self, text: &[u8], out: &mut impl TimeSink) {
         self.write_text_padding(text.len(), out);
         match self.case {
             Case::Unchanged => out.text(text),
@@ -160,12 +161,12 @@ impl Directive {
         }
     }
 
-    fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut impl Out) {
+    fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut impl TimeSink) {
         let (text, start) = decimal(magnitude);
         self.write_digits(sign, &text[start..], digits, out);
     }
 
-    fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut impl Out) {
+    fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut impl TimeSink) {
         let width = self.width.unwrap_or(width);
         let padding = width.saturating_sub(digits.len() + usize::from(sign.is_some()));
         if self.pad == Pad::Space {
@@ -178,7 +179,7 @@ impl Directive {
         out.text(digits);
     }
 
-    fn write_year(&self, part: YearPart, moment: &Moment<'_>, out: &mut impl Out) {
+    fn write_year(&self, part: YearPart, moment: &Moment<'_>, out: &mut impl TimeSink) {
         let (negative, magnitude) = part.of(moment);
         let (digits, largest) = match part {
             YearPart::Whole | YearPart::Iso => (4, 9999),
@@ -192,8 +193,9 @@ impl Directive {
         self.write_number(sign, magnitude, digits, out);
     }
 
-    /// A width is the number of places here, and it is what follows the last significant one that gets padded.
-    fn write_nanoseconds(&self, nsec: u32, out: &mut impl Out) {
+    /// Appends the fraction of a second. A width is the number of decimal places; padding replaces
+    /// the trailing zeros.
+    fn write_nanoseconds(&self, nsec: u32, out: &mut impl TimeSink) {
         let width = self.width.filter(|&width| width > 0).unwrap_or(9);
         let places: [u8; 9] =
             std::array::from_fn(|place| b'0' + (nsec / 10u32.pow(8 - place as u32) % 10) as u8);
@@ -208,9 +210,9 @@ impl Directive {
         }
     }
 
-    fn write_offset(&self, colons: usize, moment: &Moment<'_>, out: &mut impl Out) {
+    fn write_offset(&self, colons: usize, moment: &Moment<'_>, out: &mut impl TimeSink) {
         let offset_sec = moment.local.offset_sec;
-        // `-00` is how zones say that local time is unknown.
+        // A zone abbreviation of `-00` means that local time is unknown.
         let negative = offset_sec < 0 || offset_sec == 0 && moment.local.name().starts_with('-');
         let offset_sec = offset_sec.unsigned_abs();
         let (hours, minutes, seconds) = (offset_sec / 3600, offset_sec / 60 % 60, offset_sec % 60);
@@ -224,18 +226,18 @@ impl Directive {
     }
 }
 
-impl Name {
+impl NameField {
     fn of<'a>(self, moment: &'a Moment<'_>) -> &'a str {
         let weekday = WEEKDAYS[usize::from(moment.civil.weekday)];
         let month = MONTHS[usize::from(moment.civil.month - 1)];
         match self {
-            Name::Weekday => weekday,
-            Name::WeekdayShort => &weekday[..3],
-            Name::Month => month,
-            Name::MonthShort => &month[..3],
-            Name::HalfDay if moment.civil.hour < 12 => "AM",
-            Name::HalfDay => "PM",
-            Name::Zone => moment.local.name(),
+            NameField::Weekday => weekday,
+            NameField::WeekdayShort => &weekday[..3],
+            NameField::Month => month,
+            NameField::MonthShort => &month[..3],
+            NameField::HalfDay if moment.civil.hour < 12 => "AM",
+            NameField::HalfDay => "PM",
+            NameField::Zone => moment.local.name(),
         }
     }
 }
@@ -262,7 +264,8 @@ impl Quantity {
 }
 
 impl YearPart {
-    /// Whether it has a minus sign, and its digits. A sign shows even in front of a century 0.
+    /// Returns whether the year is negative, and the digits. A minus sign appears even in front of
+    /// century 0.
     fn of(self, moment: &Moment<'_>) -> (bool, u64) {
         let civil = &moment.civil;
         let year = match self {
@@ -276,7 +279,8 @@ impl YearPart {
         }
     }
 
-    /// The C library counts in 32 bits, rounds down, and pads nothing but years of a century.
+    /// Formats the year like the C library, which computes in 32 bits, rounds down and pads only
+    /// years of a century.
     fn in_libc(self, moment: &Moment<'_>) -> String {
         let year = moment.civil.years_since_1900.wrapping_add(1900);
         match self {

@@ -1,0 +1,273 @@
+//! The order of measurements: first the cost constants, then the contested arms of each workload.
+
+use std::time::{Duration, Instant};
+
+use super::cells::{advice_cells, candidates, depth_arms, direct_cell};
+use super::costs::{CostConstants, OpCost};
+use super::predict::{contested, predict};
+use super::source::SampleSource;
+use super::verdict::{Candidate, Verdict, sentence, verdict};
+use super::{Advice, SkippedCell, sensitivity};
+use crate::arms::Arm;
+use crate::fixture::{CacheState, Cell};
+use crate::sample::Workload;
+use crate::summary::{self, summarise};
+use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
+
+/// Blocks of a measurement of cost constants.
+const BLOCKS_BASE: u32 = 3;
+/// Blocks of the first round among the contested arms.
+const BLOCKS_FIRST: u32 = 3;
+/// Fewest and most blocks of the second round.
+const BLOCKS_SECOND: std::ops::RangeInclusive<u32> = 3..=12;
+/// The time beyond the requested duration after which no further cell is measured.
+const OVERRUN_MAX: Duration = Duration::from_secs(45);
+/// An arm that took more than this multiple of the best time in the first round is excluded from
+/// the second.
+const BEATEN_RATIO: f64 = 1.5;
+
+/// Parameters of an advice run.
+#[derive(Clone, Debug)]
+pub struct AdviceOptions {
+    /// The seed of the sample order, of the data and of the intervals.
+    pub seed: u64,
+    /// Size of the workloads relative to the default of 1.
+    pub scale: f64,
+    /// Approximate duration. Contested arms are measured a minimum number of times in any case.
+    pub time: Duration,
+}
+
+/// The way in which an advice run ended.
+#[derive(Debug)]
+pub enum AdviceEnd {
+    /// All cells were measured.
+    Complete,
+    /// The user stopped the run. The advice contains the results up to then.
+    Interrupted,
+    /// Data was wrong, or an operation failed.
+    Failed(Error),
+}
+
+/// Measures and returns the advice. `run` supplies the known conditions: the program, the machine,
+/// the notes.
+pub fn advise(options: &AdviceOptions, run: Run, source: &mut dyn SampleSource) -> (Advice, AdviceEnd) {
+    let started = Instant::now();
+    let advice = Advice { run, ..Advice::default() };
+    let mut advisor = Advisor { options, source, started, advice, baselines: Vec::new() };
+    let end = advisor.run().err().unwrap_or(AdviceEnd::Complete);
+    (advisor.finish(), end)
+}
+
+const NO_TIME_LEFT: &str = "no time was left for it";
+
+pub(super) fn baseline() -> ArmName {
+    ArmName::new("rust", "blocking")
+}
+
+struct Advisor<'a> {
+    options: &'a AdviceOptions,
+    source: &'a mut dyn SampleSource,
+    started: Instant,
+    advice: Advice,
+    /// Measurable cells, with the cost of blocking calls in each.
+    baselines: Vec<(Cell, OpCost)>,
+}
+
+impl Advisor<'_> {
+    fn run(&mut self) -> Result<(), AdviceEnd> {
+        let probe = self.source.probe();
+        self.advice.constants = CostConstants {
+            cpus: u32::try_from(probe.cpus).unwrap_or(u32::MAX),
+            nops: probe.nops,
+            writes_are_handed_over: probe.writes_are_handed_over,
+            ..CostConstants::default()
+        };
+        let cells = advice_cells(self.options.seed, self.options.scale);
+        let (warm, rest) = cells.split_first().expect("there are questions");
+        self.measure_warm_reads(warm)?;
+        self.measure_depths(warm)?;
+        for cell in rest {
+            match &probe.stays_warm {
+                Some(reason) if is_cold_tree(cell) => self.skip(cell, reason.clone()),
+                _ if self.is_out_of_time() => self.skip(cell, NO_TIME_LEFT.to_owned()),
+                _ => self.measure_baseline(cell)?,
+            }
+        }
+        let baselines = std::mem::take(&mut self.baselines);
+        for (at, (cell, base)) in baselines.iter().enumerate() {
+            // The first cell is decided even when the time is used up.
+            if at > 0 && self.is_out_of_time() {
+                self.skip(cell, NO_TIME_LEFT.to_owned());
+            } else {
+                self.decide(cell, base, baselines.len() - at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.started.elapsed() > self.options.time + OVERRUN_MAX
+    }
+
+    fn cpus(&self) -> usize {
+        self.advice.constants.cpus as usize
+    }
+
+    /// Measures `arms` in `blocks` blocks, numbered from `before + 1`. If the cell cannot be
+    /// measured here, records that and returns no rows.
+    fn measure(
+        &mut self,
+        cell: &Cell,
+        arms: &[Arm],
+        blocks: u32,
+        before: u32,
+    ) -> Result<Vec<Row>, AdviceEnd> {
+        let seed = self.options.seed.wrapping_add(before.into());
+        let mut outcome = self.source.measure(cell, arms, blocks, seed).map_err(AdviceEnd::Failed)?;
+        outcome.rows.iter_mut().for_each(|row| row.block += before);
+        for unavailable in outcome.unavailable {
+            if !self.advice.run.unavailable.contains(&unavailable) {
+                self.advice.run.unavailable.push(unavailable);
+            }
+        }
+        self.advice.run.rows.extend(outcome.rows.iter().cloned());
+        match outcome.end {
+            runner::RunEnd::Complete => Ok(outcome.rows),
+            runner::RunEnd::Interrupted => Err(AdviceEnd::Interrupted),
+            runner::RunEnd::Failed(error) if matches!(error.op(), Op::Verify | Op::Prepare) => {
+                Err(AdviceEnd::Failed(error))
+            }
+            runner::RunEnd::Failed(error) => {
+                self.skip(cell, error.to_string());
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn skip(&mut self, cell: &Cell, reason: String) {
+        self.advice.left_out.push(SkippedCell { cell: cell.label(), reason });
+    }
+
+    fn summaries(&self, cell: &Cell, rows: &[Row]) -> summary::CellSummary {
+        summarise(rows, &cell.label(), &baseline(), self.options.seed)
+    }
+
+    /// Measures every arm on a warm cache, which yields the costs of their hand-offs.
+    fn measure_warm_reads(&mut self, cell: &Cell) -> Result<(), AdviceEnd> {
+        let arms = candidates(cell, self.cpus());
+        let rows = self.measure(cell, &arms, BLOCKS_BASE, 0)?;
+        let costs: Vec<OpCost> = self.summaries(cell, &rows).arms.iter().filter_map(OpCost::of).collect();
+        self.advice.constants.warm_read = costs;
+        match self.advice.constants.warm("blocking").cloned() {
+            Some(base) => self.baselines.push((cell.clone(), base)),
+            None if rows.is_empty() => {}
+            None => self.skip(cell, first_discard_reason(&rows)),
+        }
+        Ok(())
+    }
+
+    /// Measures the gain from depth on this device. A filesystem without `O_DIRECT` is not an
+    /// error.
+    fn measure_depths(&mut self, warm: &Cell) -> Result<(), AdviceEnd> {
+        let cell = direct_cell(warm);
+        let rows = self.measure(&cell, &depth_arms(&cell), BLOCKS_BASE, 0)?;
+        self.advice.constants.direct_read =
+            self.summaries(&cell, &rows).arms.iter().filter_map(OpCost::of).collect();
+        Ok(())
+    }
+
+    /// Measures blocking calls in `cell`.
+    fn measure_baseline(&mut self, cell: &Cell) -> Result<(), AdviceEnd> {
+        let blocking = &candidates(cell, self.cpus())[..1];
+        let rows = self.measure(cell, blocking, BLOCKS_BASE, 0)?;
+        let summaries = self.summaries(cell, &rows);
+        let found = summaries.arms.first();
+        if cell.workload == Workload::AppendSync {
+            self.advice.constants.sync_p50_us = found.and_then(|arm| arm.p50_us);
+            self.advice.constants.sync_p99_us = found.and_then(|arm| arm.p99_us);
+        }
+        match found.and_then(OpCost::of) {
+            Some(base) => self.baselines.push((cell.clone(), base)),
+            // `rows` has already recorded why the cell was left out.
+            None if rows.is_empty() => {}
+            None => self.skip(cell, first_discard_reason(&rows)),
+        }
+        Ok(())
+    }
+
+    /// Measures the contested arms of `cell`, those that are not beaten in the first round more
+    /// often. The cell may use an equal share of the remaining time, with `left` cells to go.
+    fn decide(&mut self, cell: &Cell, base: &OpCost, left: usize) -> Result<(), AdviceEnd> {
+        let arms = candidates(cell, self.cpus());
+        let predictions: Vec<Option<f64>> =
+            arms.iter().map(|arm| predict(&self.advice.constants, cell, base, arm)).collect();
+        let wanted = contested(&predictions);
+        let picked: Vec<Arm> =
+            arms.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(arm, _)| arm.clone()).collect();
+        let begun = Instant::now();
+        let share =
+            self.options.time.saturating_sub(self.started.elapsed()) / u32::try_from(left).unwrap_or(1);
+        let mut rows = self.measure(cell, &picked, BLOCKS_FIRST, 0)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let better = self.unbeaten(cell, &rows, &picked);
+        let more = more_blocks(share, begun.elapsed(), picked.len(), better.len());
+        rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST)?);
+        let summaries = self.summaries(cell, &rows);
+        let candidates =
+            arms.iter().zip(predictions).map(|(arm, us)| candidate(arm, us, &summaries.arms)).collect();
+        if let Some(found) = verdict(&summaries.arms, summaries.noise.as_ref(), candidates) {
+            self.advice.verdicts.push(Verdict { workload: cell.workload.name().to_owned(), ..found });
+        }
+        self.advice.run.arms.extend(summaries.arms);
+        self.advice.run.noise.extend(summaries.noise);
+        let warnings = summaries.warnings.into_iter().map(|warning| format!("{}: {warning}", cell.label()));
+        self.advice.run.notes.extend(warnings);
+        Ok(())
+    }
+
+    /// Returns the baseline and the arms that are not clearly slower than the best.
+    fn unbeaten(&self, cell: &Cell, rows: &[Row], arms: &[Arm]) -> Vec<Arm> {
+        let found = self.summaries(cell, rows).arms;
+        let is_beaten = |arm: &Arm| {
+            let summary = found.iter().find(|summary| summary.method == arm.name);
+            let ratio = summary.and_then(|summary| summary.ratio_to_best);
+            ratio.is_some_and(|ratio| ratio.median > BEATEN_RATIO)
+        };
+        let mut arms = arms.iter();
+        let baseline = arms.next().cloned();
+        baseline.into_iter().chain(arms.filter(|arm| !is_beaten(arm)).cloned()).collect()
+    }
+
+    fn finish(self) -> Advice {
+        let mut advice = self.advice;
+        advice.sentence = sentence(&advice.verdicts);
+        advice.sensitivity = sensitivity::sensitivity(&advice.constants, &advice.verdicts);
+        advice.walk_in_flight = sensitivity::walk_in_flight(&advice.constants, &advice.verdicts);
+        advice
+    }
+}
+
+/// Returns the number of further blocks of `better` arms that fit into `share`, given that
+/// [`BLOCKS_FIRST`] blocks of `first` arms took `spent`.
+fn more_blocks(share: Duration, spent: Duration, first: usize, better: usize) -> u32 {
+    // The baseline runs twice in each block.
+    let sample = spent.as_secs_f64() / f64::from(BLOCKS_FIRST) / (first + 1) as f64;
+    let fit = share.saturating_sub(spent).as_secs_f64() / (sample * (better + 1) as f64);
+    // The cast saturates, and maps NaN to zero.
+    (fit as u32).clamp(*BLOCKS_SECOND.start(), *BLOCKS_SECOND.end())
+}
+
+fn candidate(arm: &Arm, predicted_us: Option<f64>, found: &[ArmSummary]) -> Candidate {
+    let found = found.iter().find(|summary| summary.method == arm.name).and_then(OpCost::of);
+    Candidate { method: arm.name.clone(), predicted_us, measured_us: found.map(|cost| cost.wall_us) }
+}
+
+fn is_cold_tree(cell: &Cell) -> bool {
+    cell.cache == CacheState::Cold && !matches!(cell.workload, Workload::Read | Workload::RandomRead)
+}
+
+fn first_discard_reason(rows: &[Row]) -> String {
+    rows.first().map_or_else(|| "no arm can run".to_owned(), |row| row.discarded.clone())
+}

@@ -1,0 +1,175 @@
+//! The measured costs of this machine and filesystem, in microseconds. All predictions derive from
+//! them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ArmSummary;
+
+/// Costs of one no-op through an io_uring ring, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NopCosts {
+    /// Completed inline by the submitter, one at a time.
+    pub inline_us: f64,
+    /// Punted to a kernel worker (io-wq), one at a time.
+    pub handed_over_us: f64,
+    /// Punted to kernel workers, [`NopCosts::DEPTH`] at a time.
+    pub handed_over_deep_us: f64,
+}
+
+impl NopCosts {
+    /// The number of no-ops in flight for `handed_over_deep_us`.
+    pub const DEPTH: usize = 32;
+}
+
+/// The cost of one operation of an arm.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpCost {
+    /// The name of the arm.
+    pub method: String,
+    /// The I/O model of the arm.
+    pub model: String,
+    /// Operations in flight: threads times depth.
+    pub in_flight: u32,
+    /// Wall time from the start of the first operation to the end of the last, divided by their
+    /// number.
+    pub wall_us: f64,
+    /// CPU time of one operation.
+    pub cpu_us: f64,
+}
+
+impl OpCost {
+    /// Computes the cost from the statistics of an arm; `None` if no sample of it is counted.
+    #[must_use]
+    pub fn of(summary: &ArmSummary) -> Option<Self> {
+        (summary.runs > 0 && summary.ops_per_s > 0.0).then(|| Self {
+            method: summary.method.clone(),
+            model: summary.model.clone(),
+            in_flight: summary.threads * summary.depth,
+            wall_us: 1e6 / summary.ops_per_s,
+            cpu_us: summary.cpu_s_per_million_ops,
+        })
+    }
+
+    /// Returns the time that an operation waits for the storage when no other operation is in
+    /// flight.
+    #[must_use]
+    pub fn wait_us(&self) -> f64 {
+        (self.wall_us - self.cpu_us).max(0.0)
+    }
+}
+
+/// The measurements that precede all predictions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CostConstants {
+    /// Processors available to this process.
+    pub cpus: u32,
+    /// Random reads of 4 KiB from the page cache, one entry for each arm.
+    pub warm_read: Vec<OpCost>,
+    /// Random reads of 4 KiB with `O_DIRECT`, by depth; empty if the filesystem rejects `O_DIRECT`.
+    pub direct_read: Vec<OpCost>,
+    /// No-ops through a ring; `None` if io_uring is unavailable.
+    pub nops: Option<NopCosts>,
+    /// Whether io_uring punts every buffered write to a kernel worker; `None` if unknown.
+    pub writes_are_handed_over: Option<bool>,
+    /// Median latency of an fdatasync after a write of 4 KiB.
+    pub sync_p50_us: Option<f64>,
+    /// 99th percentile of that latency.
+    pub sync_p99_us: Option<f64>,
+}
+
+impl CostConstants {
+    /// Returns the cost of a warm read with `method`; `None` if it was not measured.
+    #[must_use]
+    pub fn warm(&self, method: &str) -> Option<&OpCost> {
+        self.warm_read.iter().find(|cost| cost.method == method)
+    }
+
+    /// Returns the time that `method` adds to a warm read compared to blocking calls; negative if
+    /// it is faster.
+    #[must_use]
+    pub fn overhead_us(&self, method: &str) -> Option<f64> {
+        Some(self.warm(method)?.wall_us - self.warm("blocking")?.wall_us)
+    }
+
+    /// Returns the time of a warm read on several threads divided by the time on one thread: the
+    /// gain from more processors for operations that do not wait.
+    #[must_use]
+    pub fn parallel(&self) -> Option<f64> {
+        let threads = self.warm_read.iter().filter(|cost| cost.model == "threads" && cost.in_flight > 1);
+        let best = threads.map(|cost| cost.wall_us).min_by(f64::total_cmp)?;
+        Some(best / self.warm("blocking")?.wall_us)
+    }
+
+    /// Returns the speed-up of `in_flight` concurrent waits over one wait at a time, for threads or
+    /// for a ring. Between measured depths it interpolates linearly over the logarithm of the
+    /// depth.
+    #[must_use]
+    pub fn overlap(&self, ring: bool, in_flight: u32) -> Option<f64> {
+        let alone = self.direct_read.iter().find(|cost| cost.method == "blocking")?.wall_us;
+        let of_kind = self.direct_read.iter().filter(|cost| (cost.model == "uring") == ring);
+        let mut points: Vec<(f64, f64)> =
+            of_kind.map(|cost| (f64::from(cost.in_flight).ln(), alone / cost.wall_us)).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Some(between(&points, f64::from(in_flight).ln())?.max(1.0))
+    }
+}
+
+/// Interpolates linearly between `points`, sorted by the first coordinate. Outside their range it
+/// returns the value of the nearest point.
+fn between(points: &[(f64, f64)], at: f64) -> Option<f64> {
+    let after = points.iter().position(|(x, _)| *x >= at);
+    Some(match after {
+        None => points.last()?.1,
+        Some(0) => points[0].1,
+        Some(after) => {
+            let ((x0, y0), (x1, y1)) = (points[after - 1], points[after]);
+            y0 + (y1 - y0) * (at - x0) / (x1 - x0)
+        }
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Builds a cost from its fields.
+    pub(in super::super) fn cost(
+        method: &str,
+        model: &str,
+        in_flight: u32,
+        wall_us: f64,
+        cpu_us: f64,
+    ) -> OpCost {
+        OpCost { method: method.to_owned(), model: model.to_owned(), in_flight, wall_us, cpu_us }
+    }
+
+    #[test]
+    fn overlap_is_interpolated_between_depths() {
+        let direct_read = vec![
+            cost("blocking", "blocking", 1, 100.0, 5.0),
+            cost("8_threads_pread", "threads", 8, 20.0, 5.0),
+            cost("32_threads_pread", "threads", 32, 10.0, 5.0),
+            cost("iouring_32", "uring", 32, 8.0, 4.0),
+        ];
+        let constants = CostConstants { direct_read, ..CostConstants::default() };
+        let of = |ring, depth| constants.overlap(ring, depth).unwrap();
+        assert!((of(false, 8) - 5.0).abs() < 1e-9);
+        assert!((of(false, 16) - 7.5).abs() < 1e-9, "half way between 8 and 32");
+        assert!((of(false, 1000) - 10.0).abs() < 1e-9);
+        assert!((of(true, 1) - 12.5).abs() < 1e-9);
+        assert_eq!(CostConstants::default().overlap(false, 8), None);
+    }
+
+    #[test]
+    fn overheads_are_differences_to_blocking_calls() {
+        let warm_read = vec![
+            cost("blocking", "blocking", 1, 1.0, 1.0),
+            cost("8_threads_pread", "threads", 8, 0.6, 1.1),
+            cost("pool_1", "pool", 1, 5.0, 6.0),
+        ];
+        let constants = CostConstants { warm_read, ..CostConstants::default() };
+        assert!((constants.overhead_us("pool_1").unwrap() - 4.0).abs() < 1e-9);
+        assert!((constants.parallel().unwrap() - 0.6).abs() < 1e-9);
+        assert_eq!(constants.overhead_us("zfs"), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! Conversion of advice to a profile entry, from which `--io auto` starts.
+
+use super::{Advice, Verdict};
+use crate::profile::{Filesystem, HostConditions, ProfileEntry, ServeSettings, VALID};
+
+impl Advice {
+    /// Converts the advice to the profile entry of `filesystem`.
+    #[must_use]
+    pub fn entry(&self, filesystem: Filesystem, here: &HostConditions) -> ProfileEntry {
+        ProfileEntry {
+            filesystem,
+            kernel: here.kernel.clone(),
+            cpus: here.cpus,
+            program: self.run.program.clone(),
+            measured: here.now,
+            expires: here.now + VALID,
+            walk_in_flight: self.walk_in_flight,
+            serve: self.serve(),
+            verdict: self.sentence.clone(),
+        }
+    }
+
+    /// Returns the settings of a server. The verdict on cold files takes precedence: a read that
+    /// waits for the storage delays the other requests.
+    fn serve(&self) -> Option<ServeSettings> {
+        let of = |cache: &str| self.verdicts.iter().find(|one| one.workload == "serve" && one.cache == cache);
+        let Verdict { model, depth, .. } = of("cold").or_else(|| of("warm"))?;
+        let model = if model == "blocking" { "sync" } else { model };
+        Some(ServeSettings { model: model.to_owned(), pool_threads: *depth })
+    }
+}

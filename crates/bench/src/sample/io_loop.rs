@@ -1,0 +1,237 @@
+//! The I/O loop of one thread: keeps `depth` operations of its partition in flight.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use fathom_io::Errno;
+use fathom_io::data::{Data, Done, Kind, Op};
+use fathom_io::sys::Usage;
+
+use super::barrier::StartBarrier;
+use super::block_order::BlockOrder;
+use super::latency::LatencySampler;
+use super::model::{self, ModelVisitor};
+use super::spec::{SampleError, SampleSpec, Workload};
+use crate::lang::Measurement;
+use crate::pattern::{PAGE_BYTES, Pattern};
+
+/// Totals of a thread, or the sum over threads.
+#[derive(Debug, Default)]
+pub(super) struct IoTotals {
+    pub(super) ops: u64,
+    pub(super) bytes: u64,
+    pub(super) pages_ok: u64,
+    /// Highest number of operations in flight. The sum over threads is an upper bound: the threads
+    /// may reach their maxima at different times.
+    pub(super) in_flight_max: usize,
+    pub(super) nanoseconds: Vec<u64>,
+}
+
+impl IoTotals {
+    pub(super) fn add(&mut self, other: Self) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.pages_ok += other.pages_ok;
+        self.in_flight_max += other.in_flight_max;
+        self.nanoseconds.extend(other.nanoseconds);
+    }
+
+    /// Converts the totals of a sample that took `seconds`.
+    pub(super) fn measurement(mut self, seconds: f64, usage: &Usage) -> Measurement {
+        self.nanoseconds.sort_unstable();
+        let count = self.nanoseconds.len();
+        let rank = |percent: usize| {
+            let index = (count * percent).div_ceil(100).max(1) - 1;
+            self.nanoseconds.get(index).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
+        };
+        Measurement {
+            seconds,
+            sync_s: seconds,
+            close_s: seconds,
+            ops: self.ops,
+            bytes: self.bytes,
+            pages_ok: self.pages_ok,
+            in_flight_max: self.in_flight_max as u64,
+            cpu_user_s: usage.cpu_user.as_secs_f64(),
+            cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
+            switches: Some(usage.waits),
+            switches_forced: Some(usage.preemptions),
+            p50_us: rank(50),
+            p95_us: rank(95),
+            p99_us: rank(99),
+            max_us: rank(100),
+        }
+    }
+}
+
+/// The partition of one thread.
+pub(super) struct PartitionTask<'a> {
+    pub(super) spec: &'a SampleSpec,
+    pub(super) number: usize,
+    pub(super) file: Arc<OwnedFd>,
+    pub(super) barrier: &'a StartBarrier,
+}
+
+impl PartitionTask<'_> {
+    /// Prepares buffers, waits at the barrier for the other threads, and executes the partition.
+    pub(super) fn run(self) -> Result<IoTotals, SampleError> {
+        let barrier = self.barrier;
+        let mut arrived = false;
+        let made = model::build_and_visit(self.spec, PartitionVisitor { job: self, arrived: &mut arrived });
+        // A thread that failed before the barrier must arrive too: the coordinating thread waits
+        // for all threads.
+        if !arrived {
+            barrier.arrive();
+        }
+        made.map_err(SampleError::Unavailable)?
+    }
+
+    fn blocks(&self) -> Range<u64> {
+        let (blocks, number, threads) =
+            (u128::from(self.spec.blocks()), self.number as u128, self.spec.threads as u128);
+        let share = |number: u128| u64::try_from(number * blocks / threads).unwrap_or(u64::MAX);
+        share(number)..share(number + 1)
+    }
+}
+
+struct PartitionVisitor<'a, 'b> {
+    job: PartitionTask<'a>,
+    arrived: &'b mut bool,
+}
+
+impl ModelVisitor for PartitionVisitor<'_, '_> {
+    type Output = Result<IoTotals, SampleError>;
+
+    fn visit(self, mut model: impl Data) -> Result<IoTotals, SampleError> {
+        let Self { job, arrived } = self;
+        let spec = job.spec;
+        let failed = |action, errno: Errno| SampleError::io(action, &spec.path, errno.into());
+        let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
+        let buffers =
+            model.buffers(model.depth(), spec.block).map_err(|errno| failed("register memory for", errno))?;
+        let kind = if spec.workload.writes() { Kind::Write } else { Kind::Read };
+        let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
+        let pattern = Pattern::new(spec.seed, spec.generation);
+        let latencies = LatencySampler::new(spec.workload == Workload::AppendSync);
+        let order =
+            BlockOrder::new(job.blocks(), (spec.workload == Workload::RandomRead).then_some(spec.seed));
+        let mut io_loop = IoLoop { spec, kind, pattern, order, free, in_flight: 0, latencies };
+        io_loop.prepare();
+        *arrived = true;
+        if !job.barrier.arrive() {
+            return Ok(IoTotals::default());
+        }
+        let mut totals = IoTotals::default();
+        io_loop.run(&mut model, &mut totals)?;
+        totals.nanoseconds = io_loop.latencies.nanoseconds;
+        Ok(totals)
+    }
+}
+
+struct IoLoop<'a> {
+    spec: &'a SampleSpec,
+    kind: Kind,
+    pattern: Pattern,
+    order: BlockOrder,
+    /// Completed operations, reused for further blocks: the loop does not allocate while the clock
+    /// runs.
+    #[expect(clippy::vec_box, reason = "models take an operation as the pointer that it is kept as")]
+    free: Vec<Box<Op>>,
+    in_flight: usize,
+    latencies: LatencySampler,
+}
+
+impl IoLoop<'_> {
+    /// Fills the write buffers before the clock starts. If blocks are multiples of a page, the loop
+    /// only rewrites the stamps.
+    fn prepare(&mut self) {
+        if self.spec.workload.writes() {
+            self.free.iter_mut().for_each(|op| self.pattern.fill(0, &mut op.buffer));
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, model: &mut impl Data, totals: &mut IoTotals) -> Result<(), SampleError> {
+        let mut done = Vec::with_capacity(self.spec.depth);
+        loop {
+            while let Some(op) = self.next() {
+                self.latencies.start(op.tag);
+                model.submit(op);
+                self.in_flight += 1;
+            }
+            if self.in_flight == 0 {
+                return Ok(());
+            }
+            totals.in_flight_max = totals.in_flight_max.max(self.in_flight);
+            debug_assert!(self.in_flight <= self.spec.depth);
+            model.complete(&mut done);
+            while let Some(ended) = done.pop() {
+                self.in_flight -= 1;
+                totals.ops += 1;
+                self.finish(ended, model, totals)?;
+            }
+        }
+    }
+
+    /// Returns the operation for the next block, if a buffer is free.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Box<Op>> {
+        if self.free.is_empty() {
+            return None;
+        }
+        let block = self.order.next()?;
+        let mut op = self.free.pop()?;
+        let SampleSpec { block: bytes, size, .. } = *self.spec;
+        let offset = block * bytes as u64;
+        let len = bytes.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
+        if self.kind == Kind::Write {
+            if bytes.is_multiple_of(PAGE_BYTES) {
+                self.pattern.stamp(offset, &mut op.buffer);
+            } else {
+                self.pattern.fill(offset, &mut op.buffer);
+            }
+        }
+        (op.kind, op.offset, op.start, op.end, op.tag) = (self.kind, offset, 0, len, block);
+        Some(op)
+    }
+
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        done: Done,
+        model: &mut impl Data,
+        totals: &mut IoTotals,
+    ) -> Result<(), SampleError> {
+        let workload = self.spec.workload;
+        let verb = if workload.writes() { "write" } else { "read" };
+        let moved = done.result().map_err(|errno| SampleError::io(verb, &self.spec.path, errno.into()))?;
+        let mut op = done.into_op();
+        if op.kind != Kind::SyncData {
+            if moved == 0 {
+                let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(SampleError::io(verb, &self.spec.path, end));
+            }
+            totals.bytes += moved as u64;
+            if op.advance(moved) {
+                model.submit(op);
+                self.in_flight += 1;
+                return Ok(());
+            }
+            if workload == Workload::AppendSync {
+                op.kind = Kind::SyncData;
+                model.submit(op);
+                self.in_flight += 1;
+                return Ok(());
+            }
+        }
+        self.latencies.end(op.tag);
+        if !workload.writes() {
+            let start = op.offset - op.end as u64;
+            let stamps = self.pattern.check_stamps(start, &op.buffer[..op.end]);
+            totals.pages_ok += stamps.map_err(|page| SampleError::Wrong(self.spec.path.clone(), page))?;
+        }
+        self.free.push(op);
+        Ok(())
+    }
+}

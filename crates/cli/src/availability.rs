@@ -1,0 +1,219 @@
+//! `fathom io`: prints the I/O models available on this machine and path. Owns the output format;
+//! `fathom-io` finds the facts.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use fathom_io::offer::{Filesystem, Offer};
+use fathom_text::quote::{Charset, quote, quoteaf};
+use fathom_text::strerror;
+use serde_json::{Value, json};
+
+use crate::command::{FathomOption, IO};
+use crate::flag::Scope;
+use crate::getopt::{Getopt, OperandOrder};
+use crate::output::{Output, write_stderr};
+use crate::{help, locale};
+
+const NAME: &str = "fathom io";
+/// Exit status for an invalid command line.
+const MISUSE: u8 = 2;
+
+/// The action that a command line requests.
+enum IoAction {
+    Help,
+    Version,
+    Show { path: OsString, json: bool },
+}
+
+/// Runs the command with the arguments `words`. Returns the exit status.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+    let env = |name: &str| std::env::var_os(name).map(|value| value.as_bytes().to_vec());
+    let charset = locale::charset(&env);
+    match read(words, charset) {
+        Err(message) => {
+            write_stderr(&message);
+            MISUSE
+        }
+        Ok(IoAction::Help) => print(help::render(&IO, NAME, Scope::Full).as_bytes()),
+        Ok(IoAction::Version) => print(help::version(NAME).as_bytes()),
+        Ok(IoAction::Show { path, json }) => show(&path, json, charset),
+    }
+}
+
+fn print(text: &[u8]) -> u8 {
+    let mut out = Output::new();
+    out.buffer().extend_from_slice(text);
+    out.finish(NAME)
+}
+
+fn read(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<IoAction, Vec<u8>> {
+    let mut getopt = Getopt::new(IO.flags.iter(), words, OperandOrder::Permute);
+    let mut json = false;
+    for step in getopt.by_ref() {
+        match step.map_err(|misuse| usage(&misuse.message()))?.flag.key {
+            FathomOption::Help => return Ok(IoAction::Help),
+            FathomOption::Version => return Ok(IoAction::Version),
+            FathomOption::Json => json = true,
+        }
+    }
+    let mut paths = getopt.into_operands().into_iter();
+    let path = paths.next().unwrap_or_else(|| ".".into());
+    match paths.next() {
+        None => Ok(IoAction::Show { path, json }),
+        Some(extra) => Err(usage(&[b"extra operand ", quote(extra.as_bytes(), charset).as_slice()].concat())),
+    }
+}
+
+fn usage(message: &[u8]) -> Vec<u8> {
+    let hint = format!("\nTry '{NAME} --help' for more information.\n");
+    [NAME.as_bytes(), b": ", message, hint.as_bytes()].concat()
+}
+
+fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
+    match Offer::of(Path::new(path)) {
+        Ok(offer) if json => print(format!("{}\n", object(path.as_bytes(), &offer)).as_bytes()),
+        Ok(offer) => print(text(path.as_bytes(), &offer, charset).as_bytes()),
+        Err(errno) => {
+            let path = quoteaf(path.as_bytes(), charset);
+            write_stderr(
+                &[NAME.as_bytes(), b": cannot look at ", &path, b": ", &strerror(errno), b"\n"].concat(),
+            );
+            1
+        }
+    }
+}
+
+fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
+    let mut lines = facts(path, offer, charset);
+    lines.extend(offer.models.iter().map(|offered| {
+        let state = match &offered.note {
+            Ok(note) => format!("available: {note}"),
+            Err(unavailable) => format!("unavailable: {unavailable}"),
+        };
+        (offered.model, state)
+    }));
+    columns(&lines)
+}
+
+/// Returns the facts other than the models, as keys and values.
+pub(crate) fn facts(path: &[u8], offer: &Offer, charset: Charset) -> Vec<(&'static str, String)> {
+    let path = fathom_text::quote::shell_escape(path, charset);
+    let limit = |limit: Option<u64>| limit.map_or("unlimited".to_string(), |limit| limit.to_string());
+    vec![
+        ("kernel", offer.kernel.clone()),
+        ("path", String::from_utf8_lossy(&path).into_owned()),
+        ("file system", filesystem(&offer.filesystem)),
+        ("device", device(&offer.filesystem)),
+        ("CPUs", offer.cpus.to_string()),
+        ("open files", limit(offer.fd_limit)),
+        (
+            "locked memory",
+            limit(offer.memlock_bytes) + if offer.memlock_bytes.is_some() { " bytes" } else { "" },
+        ),
+    ]
+}
+
+/// Formats keys and values in two aligned columns.
+pub(crate) fn columns<K: AsRef<str>>(lines: &[(K, String)]) -> String {
+    let longest = lines.iter().map(|(key, _)| key.as_ref().len()).max().unwrap_or(0);
+    lines
+        .iter()
+        .map(|(key, value)| format!("{:width$} {value}\n", format!("{}:", key.as_ref()), width = longest + 1))
+        .collect()
+}
+
+fn filesystem(filesystem: &Filesystem) -> String {
+    match (filesystem.name, filesystem.magic) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(magic)) => format!("unknown, number {magic:#x}"),
+        (None, None) => "unknown".to_string(),
+    }
+}
+
+fn device(filesystem: &Filesystem) -> String {
+    let (major, minor) = filesystem.device;
+    let kind = match filesystem.rotational {
+        Some(true) => "rotational",
+        Some(false) => "not rotational",
+        None => "no disk that the kernel tells of",
+    };
+    format!("{major}:{minor}, {kind}")
+}
+
+/// Returns the facts and the models as a JSON object.
+pub(crate) fn object(path: &[u8], offer: &Offer) -> Value {
+    let filesystem = &offer.filesystem;
+    let models = offer.models.iter().map(|offered| match &offered.note {
+        Ok(note) => json!({ "model": offered.model, "available": true, "note": note }),
+        Err(unavailable) => {
+            json!({ "model": offered.model, "available": false, "note": unavailable.to_string() })
+        }
+    });
+    json!({
+        "kernel": offer.kernel,
+        "path": String::from_utf8_lossy(path),
+        "filesystem": filesystem.name,
+        "filesystem_magic": filesystem.magic,
+        "device": format!("{}:{}", filesystem.device.0, filesystem.device.1),
+        "rotational": filesystem.rotational,
+        "cpus": offer.cpus,
+        "open_files_max": offer.fd_limit,
+        "locked_memory_max_bytes": offer.memlock_bytes,
+        "models": models.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_io::offer::Offered;
+    use fathom_io::{Errno, Unavailable};
+
+    fn offer() -> Offer {
+        let unavailable =
+            Unavailable { deed: "set up io_uring", errno: Errno::PERM, cause: "forbidden".to_string() };
+        Offer {
+            kernel: "Linux 6.1".to_string(),
+            cpus: 2,
+            fd_limit: Some(1024),
+            memlock_bytes: None,
+            filesystem: Filesystem {
+                magic: Some(0x1234),
+                name: None,
+                device: (8, 1),
+                rotational: Some(false),
+            },
+            models: vec![
+                Offered { model: "sync", note: Ok("one thread".to_string()) },
+                Offered { model: "uring", note: Err(unavailable) },
+            ],
+        }
+    }
+
+    #[test]
+    fn values_are_aligned_and_unavailable_models_have_their_cause() {
+        let expected = "\
+kernel:        Linux 6.1
+path:          'a'$'\\n''b'
+file system:   unknown, number 0x1234
+device:        8:1, not rotational
+CPUs:          2
+open files:    1024
+locked memory: unlimited
+sync:          available: one thread
+uring:         unavailable: cannot set up io_uring: Operation not permitted (os error 1) (forbidden)
+";
+        assert_eq!(text(b"a\nb", &offer(), Charset::Ascii), expected);
+    }
+
+    #[test]
+    fn the_json_object_has_the_same_facts() {
+        let object = object(b"a\xff", &offer());
+        assert_eq!(object["path"], "a\u{fffd}");
+        assert_eq!(object["locked_memory_max_bytes"], Value::Null);
+        assert_eq!(object["models"][0], json!({ "model": "sync", "available": true, "note": "one thread" }));
+        assert_eq!(object["models"][1]["available"], false);
+    }
+}

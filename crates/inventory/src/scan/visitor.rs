@@ -1,0 +1,223 @@
+//! The workers' side of a scan: converts entries to rows, directly from the kernel's answers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visit};
+
+use super::earlier::EarlierDirs;
+use super::rate_limit::RateLimiter;
+use super::selection::Selection;
+use crate::fault::point;
+use crate::store::{OptionalColumns, OptionalValues, RowChunk};
+
+/// Converts entries to rows.
+pub(crate) struct RowVisitor {
+    /// For each directory that a resumed scan reads again, by root of the walk, the names that are
+    /// written already.
+    pub(super) written: Vec<WrittenNames>,
+    pub(super) rate_limit: Option<Arc<RateLimiter>>,
+    /// The earlier inventory.
+    pub(super) earlier: Option<Arc<EarlierDirs>>,
+    pub(super) selection: Option<Arc<dyn Selection>>,
+    /// The depth limit: directories this many levels below a root are not read.
+    pub(super) max_depth: Option<usize>,
+    /// The optional columns.
+    pub(super) optional_columns: OptionalColumns,
+}
+
+/// A result that a worker passes to the consumer.
+pub(crate) enum ScanItem {
+    /// Rows of a directory.
+    Rows(Box<RowChunk>),
+    /// The rows that the earlier inventory has of its directory of this number.
+    Unchanged(u32),
+    /// A directory that is not read.
+    Skipped(Box<SkippedDir>),
+}
+
+/// A directory at the depth limit.
+pub(crate) struct SkippedDir {
+    pub(super) name: Vec<u8>,
+    pub(super) meta: Result<Meta, Errno>,
+    pub(super) optional_values: Option<OptionalValues<'static>>,
+}
+
+/// The counterpart of a directory in the earlier inventory.
+#[derive(Clone, Copy, Debug)]
+struct EarlierMatch {
+    id: u32,
+    unchanged: bool,
+}
+
+/// The names in a directory that an earlier run has written. A name stays written even if it has
+/// another type by now: otherwise a file that replaced a directory would be a second entry of that
+/// name.
+#[derive(Debug, Default)]
+pub(super) struct WrittenNames(pub(super) HashSet<Vec<u8>>);
+
+impl RowVisitor {
+    fn is_written(&self, dir: &Node, entry: &Entry<'_>) -> bool {
+        let written = if dir.depth() == 0 { self.written.get(dir.root_index()) } else { None };
+        written.is_some_and(|written| written.0.contains(entry.name.name.to_bytes()))
+    }
+
+    /// Returns the number of `dir` in the earlier inventory, if that may have it.
+    fn find_earlier(&self, earlier: &EarlierDirs, dir: &Node, meta: &Meta) -> Option<u32> {
+        match dir.parent() {
+            Some(parent) => earlier.child(parent.note::<EarlierMatch>()?.id, dir.name().to_bytes()),
+            None => earlier.find(dir.name().to_bytes()).or_else(|| earlier.find_inode(meta.id())),
+        }
+    }
+
+    /// Returns the levels of `dir` below its operand. A resumed scan reads its open directories as
+    /// roots, innermost first.
+    fn depth(&self, dir: &Node) -> usize {
+        dir.depth() + self.written.len().saturating_sub(dir.root_index() + 1)
+    }
+
+    /// Returns whether an entry is left out whose type was unknown when its name was selected.
+    fn leaves_out(&self, dir: &Node, entry: &Entry<'_>) -> bool {
+        let is_dir = entry.file_type() == FileType::Directory;
+        entry.name.file_type == FileType::Unknown
+            && self
+                .selection
+                .as_ref()
+                .is_some_and(|selection| selection.leaves_out(dir, entry.name.name.to_bytes(), is_dir))
+    }
+
+    fn throttle(&self, entries: usize) {
+        if let Some(rate_limit) = &self.rate_limit {
+            rate_limit.wait(entries);
+        }
+    }
+}
+
+impl Visit for RowVisitor {
+    type Item = ScanItem;
+
+    fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
+        let Some(earlier) = &self.earlier else { return false };
+        let Some(id) = self.find_earlier(earlier, dir, meta) else { return false };
+        let is_resumed = dir.depth() == 0 && dir.root_index() < self.written.len();
+        let unchanged = !is_resumed && earlier.is_unchanged(id, meta) && earlier.subdirs(id, names).is_ok();
+        dir.set_note(EarlierMatch { id, unchanged });
+        unchanged
+    }
+
+    fn reached(&self, dir: Reached<'_>) {
+        if !self.optional_columns.is_empty() {
+            dir.node.set_finding(OptionalValues::read(
+                self.optional_columns,
+                || dir.xattr_names(),
+                || dir.project(),
+            ));
+        }
+    }
+
+    fn opened(&self, dir: Opened<'_>) -> usize {
+        self.selection.as_ref().map_or(0, |selection| selection.inspect(&dir))
+    }
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        self.selection.as_ref().inspect(|selection| selection.select(dir, names));
+    }
+
+    fn entries<'a>(
+        &self,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, ScanItem>,
+    ) {
+        if let Some(EarlierMatch { id, unchanged: true }) = dir.note() {
+            emit.item(ScanItem::Unchanged(*id));
+            entries.for_each(|entry| emit.descend(&entry));
+            return self.throttle(1);
+        }
+        let (mut plain, mut ordered) = (Vec::new(), Vec::new());
+        for entry in entries.filter(|entry| !self.is_written(dir, entry) && !self.leaves_out(dir, entry)) {
+            if is_order_free(&entry) { &mut plain } else { &mut ordered }.push(entry);
+        }
+        self.throttle(plain.len() + ordered.len());
+        // Names with a common beginning are next to each other: they take half the space.
+        plain.sort_unstable_by_key(|entry| entry.name.name.to_bytes());
+        if !plain.is_empty() {
+            let chunk = chunk(&plain, self.optional_columns);
+            emit.measure(chunk.sums.blocks.saturating_mul(512));
+            emit.item(ScanItem::Rows(chunk));
+        }
+        let is_dir = |entry: &Entry<'_>| entry.file_type() == FileType::Directory;
+        for run in ordered.chunk_by(|left, right| is_dir(left) == is_dir(right)) {
+            if is_dir(&run[0]) && self.max_depth.is_some_and(|max| self.depth(dir) + 1 >= max) {
+                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry, self.optional_columns)));
+            } else if is_dir(&run[0]) {
+                run.iter().for_each(|entry| emit.descend(entry));
+            } else {
+                let chunk = chunk(run, self.optional_columns);
+                emit.measure(chunk.sums.blocks.saturating_mul(512));
+                emit.item_at(&run[0], ScanItem::Rows(chunk));
+            }
+        }
+    }
+
+    fn weight(item: &ScanItem) -> usize {
+        match item {
+            ScanItem::Rows(chunk) => size_of::<RowChunk>() + chunk.heap_bytes(),
+            ScanItem::Unchanged(_) => 0,
+            ScanItem::Skipped(skipped) => {
+                let xattrs = skipped
+                    .optional_values
+                    .as_ref()
+                    .and_then(|optional_values| optional_values.xattrs.as_deref());
+                size_of::<SkippedDir>() + skipped.name.len() + xattrs.map_or(0, str::len)
+            }
+        }
+    }
+}
+
+/// Returns whether an entry may be moved within its directory: it is not a directory, and it is not
+/// one of several names, of which the first in the walk counts.
+fn is_order_free(entry: &Entry<'_>) -> bool {
+    let is_linked = matches!(entry.meta, Some(Ok(meta)) if meta.nlink > 1);
+    entry.file_type() != FileType::Directory && !is_linked
+}
+
+fn skipped(dir: &Entry<'_>, optional_columns: OptionalColumns) -> ScanItem {
+    let name = dir.name.name.to_bytes().to_vec();
+    let meta = dir.meta.map_or(Err(Errno::INVAL), |meta| meta.copied());
+    ScanItem::Skipped(Box::new(SkippedDir {
+        name,
+        meta,
+        optional_values: optional_values(dir, optional_columns),
+    }))
+}
+
+/// Reads the optional columns of an entry whose metadata is known.
+fn optional_values(entry: &Entry<'_>, optional_columns: OptionalColumns) -> Option<OptionalValues<'static>> {
+    if optional_columns.is_empty() {
+        return None;
+    }
+    if !matches!(entry.meta, Some(Ok(_))) {
+        return Some(OptionalValues::default());
+    }
+    point("asking");
+    Some(OptionalValues::read(optional_columns, || entry.xattr_names(), || entry.project()))
+}
+
+fn chunk(files: &[Entry<'_>], optional_columns: OptionalColumns) -> Box<RowChunk> {
+    let mut chunk = Box::<RowChunk>::default();
+    chunk.reserve(files.len());
+    files.iter().for_each(|entry| add(&mut chunk, entry, optional_columns));
+    chunk
+}
+
+fn add(chunk: &mut RowChunk, entry: &Entry<'_>, optional_columns: OptionalColumns) {
+    let file_type = entry.file_type();
+    let link = if file_type == FileType::Symlink { entry.read_link().ok() } else { None };
+    let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
+    let meta = entry.meta.unwrap_or(Err(Errno::INVAL));
+    chunk.push(entry.name.name.to_bytes(), file_type, meta, link);
+    optional_values(entry, optional_columns)
+        .iter()
+        .for_each(|optional_values| chunk.push_optional(optional_values));
+}

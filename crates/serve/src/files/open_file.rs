@@ -1,0 +1,201 @@
+//! An open file with its metadata, and the detection of later changes to it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fathom_io::beneath::stat;
+use fathom_io::sys::stat_open_as_known;
+use fathom_io::{Errno, FileType, Meta, Stamp};
+
+use super::device_resource;
+use super::pool::ThreadPool;
+use crate::etag::SETTLING;
+
+/// An open file with the metadata of that moment. Clones share the descriptor.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenFile {
+    /// `None` after [`without_fd`](Self::without_fd): the content was read completely.
+    file: Option<Arc<SharedFd>>,
+    pub(crate) meta: Meta,
+    /// The clock just before the metadata was read.
+    opened_at: SystemTime,
+}
+
+impl OpenFile {
+    /// Reads the metadata of `file`. A `closing_pool` closes the descriptor, for filesystems on
+    /// which close(2) may wait.
+    pub(crate) fn new(file: OwnedFd, closing_pool: Option<ThreadPool>) -> Result<Self, Errno> {
+        let opened_at = SystemTime::now();
+        let meta = stat(file.as_fd())?;
+        let closing_pool = closing_pool.map(|pool| (pool, meta.dev));
+        Ok(Self { file: Some(Arc::new(SharedFd { file: Some(file), closing_pool })), meta, opened_at })
+    }
+
+    /// Drops the descriptor of a file whose content has been read completely.
+    pub(crate) fn without_fd(self) -> Self {
+        Self { file: None, ..self }
+    }
+
+    /// # Errors
+    /// `BADF` after [`without_fd`](Self::without_fd).
+    pub(crate) fn shared_fd(&self) -> Result<&Arc<SharedFd>, Errno> {
+        self.file.as_ref().ok_or(Errno::BADF)
+    }
+
+    /// # Errors
+    /// As [`shared_fd`](Self::shared_fd).
+    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+        Ok(self.shared_fd()?.as_fd())
+    }
+
+    /// Returns the file type.
+    pub(crate) fn kind(&self) -> FileType {
+        FileType::from_mode(self.meta.mode)
+    }
+
+    /// Returns the length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        u64::try_from(self.meta.size).unwrap_or(0)
+    }
+
+    /// Returns the version of the content at open time.
+    pub(crate) fn version(&self) -> FileVersion {
+        FileVersion::of(&self.meta)
+    }
+
+    /// Returns whether the file had not changed for `time` at the moment `seen`.
+    pub(crate) fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
+        let Stamp { sec, .. } = self.meta.modified.max(self.meta.changed);
+        let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
+    }
+
+    /// Compares the file's metadata with that of open time, as far as the kernel knows without
+    /// asking a server.
+    ///
+    /// Size and mtime decide whether the content may have changed. The ctime does not: chmod(2),
+    /// link(2), rename(2) and setxattr(2) set it as well. The kernel's change counter
+    /// (`STATX_CHANGE_COOKIE`) would not tell these from a write either, and statx(2) does not
+    /// expose it (as of Linux 6.18).
+    pub(crate) fn change(&self) -> Result<FileChange, Errno> {
+        let now = stat_open_as_known(self.fd()?)?;
+        Ok(match now {
+            _ if FileVersion::of(&now) == self.version() => FileChange::Unchanged,
+            _ if (now.size, now.modified) == (self.meta.size, self.meta.modified) => FileChange::Inode,
+            _ if now.size > self.meta.size => FileChange::Grown,
+            _ => FileChange::Content,
+        })
+    }
+
+    /// Returns whether the content is that of open time.
+    pub(crate) fn is_content_unchanged(&self) -> Result<bool, Errno> {
+        Ok(matches!(self.change()?, FileChange::Unchanged | FileChange::Inode))
+    }
+
+    /// Returns whether bytes that were just read from the start of the file belong to the content
+    /// at open time. An appended file passes if it was being written when it was opened.
+    pub(crate) fn is_same_content(&self) -> Result<bool, Errno> {
+        Ok(match self.change()? {
+            FileChange::Unchanged | FileChange::Inode => true,
+            FileChange::Grown => self.may_be_growing(),
+            FileChange::Content => false,
+        })
+    }
+
+    /// Returns whether the file may have been appended to rather than rewritten. Only a second read
+    /// could tell. A file that was modified shortly before the open is taken to be appended to; a
+    /// settled file is taken to be rewritten.
+    pub(crate) fn may_be_growing(&self) -> bool {
+        !self.is_settled(self.opened_at, SETTLING)
+    }
+}
+
+/// A descriptor shared by the clones of an [`OpenFile`]. A pool thread closes it where close(2) may
+/// wait: FUSE and NFS notify their server.
+#[derive(Debug)]
+pub(crate) struct SharedFd {
+    /// `Some` until the value is dropped.
+    file: Option<OwnedFd>,
+    /// The pool, and the device number for its queue.
+    closing_pool: Option<(ThreadPool, u64)>,
+}
+
+impl Drop for SharedFd {
+    fn drop(&mut self) {
+        if let (Some((pool, dev)), Some(file)) = (self.closing_pool.take(), self.file.take()) {
+            pool.spawn(device_resource(dev), move || drop(file));
+        }
+    }
+}
+
+impl AsFd for SharedFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_ref().expect("`file` is `Some` until the value is dropped").as_fd()
+    }
+}
+
+/// The change of a file since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileChange {
+    /// No change.
+    Unchanged,
+    /// The inode changed, not the content: mode, owner, links, attributes, atime.
+    Inode,
+    /// The file is longer, as an appended log is; the old content may be intact.
+    Grown,
+    /// The file was written to, or became shorter.
+    Content,
+}
+
+/// The identity of a file's content: a new content or another file has another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    dev: u64,
+    ino: u64,
+    size: i64,
+    modified: Stamp,
+    changed: Stamp,
+}
+
+impl FileVersion {
+    /// Returns the version of a file with the metadata `meta`. The ctime is part of it: programs
+    /// can set the mtime back, but not the ctime.
+    pub(crate) fn of(meta: &Meta) -> Self {
+        let Meta { dev, ino, size, modified, changed, .. } = *meta;
+        Self { dev, ino, size, modified, changed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether a file that had been settled for `before` seconds when it was opened still
+    /// has the same content after a write of `bytes`.
+    fn rewritten(before: u64, bytes: &[u8]) -> bool {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, b"first").unwrap();
+        let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into(), None).unwrap();
+        let then = opened.meta.modified.sec - before.cast_signed();
+        (opened.meta.modified.sec, opened.meta.changed.sec) = (then, then);
+        std::fs::write(&file, bytes).unwrap();
+        opened.is_same_content().unwrap()
+    }
+
+    #[test]
+    fn a_settled_file_that_grew_has_new_content() {
+        assert!(!rewritten(60, b"other bytes"));
+    }
+
+    #[test]
+    fn a_recently_written_file_that_grew_was_appended_to() {
+        assert!(rewritten(1, b"first and more"));
+    }
+
+    #[test]
+    fn a_file_that_did_not_grow_has_new_content() {
+        assert!(!rewritten(1, b"other"));
+        assert!(!rewritten(60, b"othe"));
+    }
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Runs the workspace's test programs, as many at once as there are CPUs, and prints the output of each whole.
+
+    tools/run-tests.py [OPTION OF CARGO TEST...]
+
+cargo runs one test program after the other, and most of them wait for a browser, a server or a disk towards their
+end. The longest ones of the last run begin first. Prints what `cargo test -- --show-output` prints, and writes the
+seconds of every test to test-logs/tests.tsv in the target directory. Exit status: 0, or 101 if a test failed.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+CARGO = TOP / "tools/cargo.sh"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target")
+LAST_RUN = TARGET / "test-seconds.json"
+TIMES = TARGET / "test-logs/tests.tsv"
+# libtest's `--report-time` adds this to the line of a test.
+TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
+
+
+class Program:
+    """A test program, or the examples in the documentation of all crates."""
+
+    def __init__(self, name, command, directory=TOP, environment=None):
+        self.name, self.command, self.directory = name, command, directory
+        self.environment = {**os.environ, **(environment or {})}
+        self.seconds, self.status, self.output = 0.0, None, ""
+
+    def run(self):
+        start = time.monotonic()
+        done = subprocess.run(
+            self.command,
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        self.seconds, self.status = time.monotonic() - start, done.returncode
+        self.output = done.stdout.decode(errors="replace")
+        return self
+
+    def tests(self):
+        """Seconds of each test."""
+        return [(float(seconds), test) for _, test, seconds in TIMED.findall(self.output)]
+
+
+def built(options):
+    """The test programs that cargo builds with these options."""
+    command = [CARGO, "test", "--no-run", "--message-format=json-render-diagnostics", *options]
+    build = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    if build.returncode:
+        sys.exit(build.returncode)
+    programs = []
+    for line in build.stdout.splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            directory = pathlib.Path(message["manifest_path"]).parent
+            source = pathlib.Path(message["target"]["src_path"]).relative_to(directory)
+            command = [message["executable"], "--show-output", "-Zunstable-options", "--report-time"]
+            # libtest takes `--report-time` where unstable options are allowed.
+            environment = {"CARGO": str(CARGO), "CARGO_MANIFEST_DIR": str(directory), "RUSTC_BOOTSTRAP": "1"}
+            programs.append(Program(f"{directory.name}/{source}", command, directory, environment))
+    return programs
+
+
+def main(options):
+    documented = [CARGO, "test", "--doc", "--no-fail-fast", *options, "--", "--show-output"]
+    programs = [*built(options), Program("examples in documentation", documented)]
+    last = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
+    programs.sort(key=lambda program: -last.get(program.name, float("inf")))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(program.run) for program in programs]):
+            program = done.result()
+            print(f"     Running {program.name}", TIMED.sub(r"\1", program.output), sep="\n", flush=True)
+    tests = sorted((seconds, test, program.name) for program in programs for seconds, test in program.tests())
+    TIMES.parent.mkdir(parents=True, exist_ok=True)
+    TIMES.write_text("".join(f"{seconds:.3f}\t{program}\t{test}\n" for seconds, test, program in reversed(tests)))
+    LAST_RUN.write_text(json.dumps({program.name: program.seconds for program in programs}))
+    failed = [program.name for program in programs if program.status]
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+        sys.exit(101)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
