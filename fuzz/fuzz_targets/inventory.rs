@@ -12,7 +12,7 @@ use std::{env, fs, process};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
-use fathom_walk::{Choice, Leaps, Progress};
+use fathom_walk::{Model, Leaps, Progress};
 use libfuzzer_sys::fuzz_target;
 
 struct SilentWatch;
@@ -43,7 +43,7 @@ fn create_inventory(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         optional_columns: OptionalColumns { project: true, xattrs: true, acl: true },
         owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
-        choice: Choice::Sync,
+        choice: Model::Sync,
         threads: None,
         one_file_system: false,
         deadline: None,

@@ -17,7 +17,7 @@ use fathom_du::problem::Problem;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::{Charset, NameStyle};
-use fathom_walk::Choice;
+use fathom_walk::Model;
 use output::{Output, stdout_is_terminal, write_stderr};
 
 const HELP: &str = "[-hs] [DIR]...
@@ -35,7 +35,7 @@ Hard links count each time, directories and links nothing. `fathom du` does more
 const MISUSE: u8 = 2;
 
 /// Runs the program called `name` with one I/O model.
-pub(crate) fn main(name: &'static str, choice: Choice) -> ExitCode {
+pub(crate) fn main(name: &'static str, choice: Model) -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     let status = match read(std::env::args_os().skip(1)) {
         Ok(Some(args)) => measure(name, choice, args),
@@ -87,7 +87,7 @@ fn read(mut words: impl Iterator<Item = OsString>) -> Result<Option<RduArgs>, Ve
     Ok(Some(args))
 }
 
-fn measure(name: &'static str, choice: Choice, args: RduArgs) -> u8 {
+fn measure(name: &'static str, choice: Model, args: RduArgs) -> u8 {
     let options = Options {
         measure: Measure::Lengths,
         links: HardLinks::EachTime,

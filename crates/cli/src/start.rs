@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fathom_bench::profile::{
     Filesystem, HostConditions, Profile, ProfileEntry, ProfileLookup, ServeSettings,
 };
-use fathom_io::Choice;
+use fathom_io::Model;
 use fathom_io::mounts::{self, Mount};
 use fathom_text::quote::{Charset, quoteaf, quotef};
 use fathom_walk::Leaps;
@@ -39,8 +39,8 @@ pub(crate) struct AutoStart {
 impl AutoStart {
     /// Reads the profile for the command `name`. Models other than `auto`, and a `fixed` number of
     /// threads, do not use it. An unreadable profile is ignored with a warning.
-    pub(crate) fn read(name: &[u8], charset: Charset, choice: Choice, fixed: bool) -> Self {
-        if choice != Choice::Auto || fixed {
+    pub(crate) fn read(name: &[u8], charset: Charset, choice: Model, fixed: bool) -> Self {
+        if choice != Model::Auto || fixed {
             return Self::default();
         }
         let of = |profile: Profile| {

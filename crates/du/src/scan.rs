@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Choice, Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Leaps, Meta, NextRoot,
-    Node, Progress, Summary,
+    Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Leaps, Meta, Model, NextRoot, Node,
+    Progress, Summary,
 };
 
 use crate::accumulator::Accumulator;
@@ -21,7 +21,7 @@ use crate::visitor::{DuVisitor, FileRun, ScanItem};
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     /// The I/O model.
-    pub choice: Choice,
+    pub choice: Model,
     /// The fixed number of workers; `None` leaves it to the model.
     pub threads: Option<usize>,
     /// Concurrency hints by device.

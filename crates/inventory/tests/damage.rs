@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
-use fathom_walk::{Choice, Leaps, Progress};
+use fathom_walk::{Leaps, Model, Progress};
 
 struct IgnoreEvents;
 
@@ -44,7 +44,7 @@ fn inventory(top: &Path) -> PathBuf {
         checkpoint_entries: u64::MAX,
         mode: None,
         roots: vec![root(&tree), root(&top.join("missing"))],
-        choice: Choice::Sync,
+        choice: Model::Sync,
         threads: None,
         one_file_system: false,
         exclusions: Default::default(),

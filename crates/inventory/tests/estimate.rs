@@ -16,7 +16,7 @@ use fathom_inventory::estimate::{
     Basis, Budget, EstimateRange, Survey, SurveyOutcome, TreeEstimate, estimate,
 };
 use fathom_inventory::scan::{Observer, Problem};
-use fathom_walk::{Choice, Leaps, Progress};
+use fathom_walk::{Leaps, Model, Progress};
 
 struct PanicOnProblem;
 
@@ -32,7 +32,7 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
     Survey {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
         budget,
-        choice: Choice::Auto,
+        choice: Model::Auto,
         threads: Some(2),
         leaps: Leaps::default(),
         in_flight_max: None,

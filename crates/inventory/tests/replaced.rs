@@ -14,7 +14,7 @@ use fathom_inventory::Owners;
 use fathom_inventory::export::{ExportFormat, ExportOptions, export};
 use fathom_inventory::scan::{Exclusions, Observer, Problem, Scan, Selection, resume, scan};
 use fathom_inventory::store::Inventory;
-use fathom_walk::{Choice, Leaps, Names, Node, Progress};
+use fathom_walk::{Leaps, Model, Names, Node, Progress};
 
 /// Whether workers may read directories below the root.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Observer for StopAfterRoot {
 fn options(root: &Path, selects: bool) -> Scan {
     Scan {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
-        choice: Choice::Sync,
+        choice: Model::Sync,
         threads: None,
         leaps: Leaps::default(),
         in_flight_max: None,

@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use crate::model::block_on;
-use crate::{Dir, Errno, Fields, Follow, Meta, Model, Names, sys};
+use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, sys};
 
 /// The blocking model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocking;
 
-impl Model for Blocking {
+impl MetadataModel for Blocking {
     const DIRECT: bool = true;
 
     async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {

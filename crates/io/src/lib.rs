@@ -1,6 +1,6 @@
 //! The I/O models: every way fathom has of reading a directory with the metadata of its children.
 //!
-//! The metadata seam is the trait [`Model`]: open a directory, read a batch of its names, take the metadata of a
+//! The metadata seam is the trait [`MetadataModel`]: open a directory, read a batch of its names, take the metadata of a
 //! range of them. Each call is one dispatch for many entries, so no model pays a hand-off for one entry unless that is
 //! what it exists to show. The blocking model makes the calls on the worker's own thread ([`blocking`]); the
 //! tokio models send each through the runtime's blocking pool ([`tokio_fs`]); io_uring batches them in one ring a
@@ -31,7 +31,7 @@ pub mod uring;
 
 pub use dirent::{Malformed, parse as parse_dirents};
 pub use meta::{Attributes, Fields, FileType, Meta, Stamp};
-pub use model::{Choice, Follow, Model, Unavailable, UnknownModel, block_on};
+pub use model::{Follow, MetadataModel, Model, Unavailable, UnknownModel, block_on};
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};
 

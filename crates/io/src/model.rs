@@ -23,8 +23,8 @@ pub enum Follow {
 
 /// One worker's way of making metadata calls. A worker owns its model; nothing here crosses threads.
 ///
-/// The futures of a blocking model are ready at the first poll, so generic code over `Model` costs it nothing.
-pub trait Model {
+/// The futures of a blocking model are ready at the first poll, so generic code over `MetadataModel` costs it nothing.
+pub trait MetadataModel {
     /// Directories one worker should have under way at once for its calls to overlap.
     const WIDTH: usize = 1;
 
@@ -54,7 +54,7 @@ pub trait Model {
     /// The same, but a model may stop after one system call: what is known then can be worked on while the rest is read.
     ///
     /// # Errors
-    /// As [`Model::read`].
+    /// As [`MetadataModel::read`].
     fn read_some(
         &self,
         dir: &Dir,
@@ -116,7 +116,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// The model a user names with `--io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Choice {
+pub enum Model {
     /// One thread, blocking calls.
     Sync,
     /// This many threads with blocking calls; one a CPU if not said.
@@ -132,7 +132,7 @@ pub enum Choice {
     Auto,
 }
 
-impl Choice {
+impl Model {
     /// Every name `--io` takes, as help texts and error messages show them.
     pub const NAMES: [&str; 6] = ["sync", "threads[=N]", "async-seq", "async-par", "uring[=DEPTH]", "auto"];
 
@@ -140,7 +140,7 @@ impl Choice {
     pub const COUNT_MAX: usize = 4096;
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sync => f.write_str("sync"),
@@ -161,14 +161,14 @@ pub struct UnknownModel;
 
 impl fmt::Display for UnknownModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (names, max) = (Choice::NAMES.join(", "), Choice::COUNT_MAX);
+        let (names, max) = (Model::NAMES.join(", "), Model::COUNT_MAX);
         write!(f, "valid models are {names}, with N and DEPTH from 1 to {max}")
     }
 }
 
 impl std::error::Error for UnknownModel {}
 
-impl FromStr for Choice {
+impl FromStr for Model {
     type Err = UnknownModel;
 
     fn from_str(text: &str) -> Result<Self, UnknownModel> {
@@ -190,7 +190,7 @@ impl FromStr for Choice {
 
 fn parse_count(text: &str) -> Result<usize, UnknownModel> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let count = text.parse().ok().filter(|count| digits && (1..=Choice::COUNT_MAX).contains(count));
+    let count = text.parse().ok().filter(|count| digits && (1..=Model::COUNT_MAX).contains(count));
     count.ok_or(UnknownModel)
 }
 
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn names_round_trip() {
         for text in ["sync", "threads", "threads=7", "async-seq", "async-par", "uring", "uring=64", "auto"] {
-            assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Model>().unwrap().to_string(), text);
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
         for text in
             ["", "Sync", "threads=", "threads=0", "threads=+3", "threads=4097", "uring=x", "auto=2", "sync=1"]
         {
-            assert_eq!(text.parse::<Choice>(), Err(UnknownModel), "{text}");
+            assert_eq!(text.parse::<Model>(), Err(UnknownModel), "{text}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Offer {
     pub memlock_bytes: Option<u64>,
     /// Where the path lies.
     pub filesystem: Filesystem,
-    /// Every model, in the order of [`Choice::NAMES`](crate::Choice::NAMES).
+    /// Every model, in the order of [`Model::NAMES`](crate::Model::NAMES).
     pub models: Vec<Offered>,
 }
 
@@ -243,13 +243,13 @@ const KNOWN: [(i64, &str, Place); 40] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Choice;
+    use crate::Model;
 
     #[test]
     fn every_model_is_in_the_offer_and_the_blocking_ones_run() {
         let offer = Offer::of(Path::new("/")).unwrap();
         let names: Vec<_> = offer.models.iter().map(|offered| offered.model).collect();
-        let all: Vec<_> = Choice::NAMES.iter().map(|name| name.split('[').next().unwrap()).collect();
+        let all: Vec<_> = Model::NAMES.iter().map(|name| name.split('[').next().unwrap()).collect();
         assert_eq!(names, all);
         for offered in &offer.models {
             let blocking = ["sync", "threads", "auto"].contains(&offered.model);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::sys::{self, CWD};
-use crate::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names};
+use crate::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names};
 
 /// How often each fault strikes: 0 is never, 1 always.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,7 +65,7 @@ pub struct Counts {
 /// ```
 /// use fathom_io::blocking::Blocking;
 /// use fathom_io::sim::{Faults, Rates};
-/// use fathom_io::{Errno, Follow, Model, sys};
+/// use fathom_io::{Errno, Follow, MetadataModel, sys};
 ///
 /// let faults = Faults::new(1, Rates { open_eacces: 1.0, ..Rates::default() });
 /// let model = faults.over(Blocking);
@@ -121,7 +121,7 @@ impl Faults {
 
     /// Returns `model` with these faults.
     #[must_use]
-    pub fn over<M: Model>(&self, model: M) -> Sim<M> {
+    pub fn over<M: MetadataModel>(&self, model: M) -> Sim<M> {
         Sim { model, faults: self.clone() }
     }
 
@@ -214,7 +214,7 @@ fn id_of(dir: &Dir) -> Result<(u64, u64), Errno> {
     sys::stat_dir(dir, Fields::IDENTITY).map(|meta| meta.id())
 }
 
-impl<M: Model> Model for Sim<M> {
+impl<M: MetadataModel> MetadataModel for Sim<M> {
     const WIDTH: usize = M::WIDTH;
     const BATCH: usize = M::BATCH;
 

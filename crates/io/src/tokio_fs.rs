@@ -3,7 +3,7 @@
 //!
 //! `tokio::fs` takes paths, so every call names its file `/proc/self/fd/N/NAME`: relative to an open directory at any
 //! depth, as with the other models. Names are read by `getdents64` through `spawn_blocking`, one hand-off for each call of
-//! [`Model::read`]: `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
+//! [`MetadataModel::read`]: `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
 //! directory's first.
 //!
 //! std does not report attributes: where they are wanted ([`Fields::ATTRIBUTES`]), statx(2) is called on
@@ -30,7 +30,7 @@ use rustix::fs::{CWD, OFlags};
 use tokio::fs::OpenOptions;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Dir, Errno, Fields, Follow, Meta, Model, Names, Stamp, Unavailable, sys, threads};
+use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, Stamp, Unavailable, sys, threads};
 
 /// Calls one range of entries has under way at once: as many threads as tokio's blocking pool may have.
 const IN_FLIGHT_MAX: usize = 512;
@@ -75,7 +75,7 @@ impl AsyncPar {
     }
 }
 
-impl Model for AsyncSeq {
+impl MetadataModel for AsyncSeq {
     async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         open(at, name, follow).await
     }
@@ -108,7 +108,7 @@ impl Model for AsyncSeq {
     }
 }
 
-impl Model for AsyncPar {
+impl MetadataModel for AsyncPar {
     const WIDTH: usize = WIDTH;
     const BATCH: usize = IN_FLIGHT_MAX;
 

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use fathom_io::sys::CWD;
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
-use fathom_io::{Dir, Errno, Fields, Follow, Model, Names};
+use fathom_io::{Dir, Errno, Fields, Follow, MetadataModel, Names};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 fn open_descriptors() -> usize {
@@ -17,7 +17,7 @@ fn open_descriptors() -> usize {
 }
 
 /// Opens, reads and closes the root directory; drops the model.
-fn once<M: Model>(model: M) {
+fn once<M: MetadataModel>(model: M) {
     model.run(async {
         let dir = model.open(CWD, c"/", Follow::No).await.unwrap();
         let (mut names, mut out) = (Names::new(), Vec::new());

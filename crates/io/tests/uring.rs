@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use fathom_io::sys::CWD;
 use fathom_io::uring::Uring;
-use fathom_io::{Choice, Dir, Errno, Fields, Follow, Meta, Model, Names};
+use fathom_io::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Model, Names};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 /// A ring, or a line that `make test` counts.
@@ -198,7 +198,7 @@ fn a_directory_whose_close_was_dropped_is_closed() {
 
 #[test]
 fn any_depth_that_can_be_asked_for_works() {
-    for depth in [0, 1, 3, 100, Choice::COUNT_MAX, usize::MAX] {
+    for depth in [0, 1, 3, 100, Model::COUNT_MAX, usize::MAX] {
         let Some(ring) = ring(depth) else { return };
         assert!(ring.run(ring.open(CWD, c"/", Follow::No)).is_ok());
     }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_io::Model;
+use fathom_io::MetadataModel;
 
 use crate::adapter::{Event, VisitorAdapter};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ const ENOUGH: usize = 256;
 /// How long the calling thread sleeps before it looks again.
 const NAP: Duration = Duration::from_millis(2);
 
-impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     /// Tells what came of `task`, and gives out the tasks in that.
     pub(crate) fn settle(
         &self,

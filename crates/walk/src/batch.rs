@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, offer, sys};
 
 use crate::adapter::VisitorAdapter;
 use crate::failure::{Failure, Operation};
@@ -58,7 +58,7 @@ struct Lot {
     batch: Batch,
 }
 
-impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
     pub(crate) async fn fill(
         &self,

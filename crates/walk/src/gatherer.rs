@@ -67,7 +67,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use fathom_io::{Choice, Fields, Follow, Model, Unavailable};
+use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable};
 
 use crate::error::{Error, Op};
 use crate::gather::Roots;
@@ -120,7 +120,7 @@ impl Builder {
     #[must_use]
     pub fn new() -> Self {
         let options = Options {
-            choice: Choice::Auto,
+            choice: Model::Auto,
             threads: None,
             roots: Follow::No,
             links: Follow::No,
@@ -147,7 +147,7 @@ impl Builder {
 
     /// Sets the I/O model.
     #[must_use]
-    pub fn model(mut self, choice: Choice) -> Self {
+    pub fn model(mut self, choice: Model) -> Self {
         self.options.choice = choice;
         self
     }
@@ -265,7 +265,7 @@ impl Builder {
     ///
     /// # Errors
     /// As [`Builder::start`].
-    pub fn start_with<T: Send + 'static, P: Policy<T>, M: Model>(
+    pub fn start_with<T: Send + 'static, P: Policy<T>, M: MetadataModel>(
         self,
         policy: P,
         make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,

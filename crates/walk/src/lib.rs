@@ -8,7 +8,7 @@
 //!   roots ──> schedule.rs: line, back-pressure        order.rs ──> Consume
 //!                 │    ▲ children                         ▲
 //!                 ▼    │                                  │ tasks, as they complete
-//!             worker.rs: Model calls ──> Visit ──> task.rs: items and subdirectories, in order
+//!             worker.rs: MetadataModel calls ──> Visit ──> task.rs: items and subdirectories, in order
 //! ```
 //!
 //! Each device has a device of its own (`device.rs`): a line, and how many of its tasks are executed at once.
@@ -49,7 +49,7 @@ pub use failure::{Failure, Operation};
 pub use fathom_io::mounts;
 pub use fathom_io::sys::room;
 pub use fathom_io::threads::{has_room, spawn as spawn_thread};
-pub use fathom_io::{Attributes, Choice, Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp};
+pub use fathom_io::{Attributes, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;
 pub use node::Node;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, sys};
 
 use crate::adapter::{Event, VisitorAdapter};
 use crate::batch::Filled;
@@ -19,7 +19,7 @@ use crate::worker::{Scratch, Worker};
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
 
-impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_io::blocking::Blocking;
 #[cfg(not(all(target_os = "linux", feature = "tokio", feature = "uring")))]
 use fathom_io::offer;
-use fathom_io::{Choice, Fields, Follow, Model, Unavailable, sys};
+use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable, sys};
 
 use crate::adapter::{OrderedAdapter, UnorderedAdapter, VisitorAdapter};
 use crate::arrival::lead;
@@ -26,7 +26,7 @@ use crate::worker::Shared;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The I/O model.
-    pub choice: Choice,
+    pub choice: Model,
     /// This many workers, whatever the model would have.
     pub threads: Option<usize>,
     /// Whether a root that is a symbolic link is followed.
@@ -121,7 +121,7 @@ pub fn run<V: Visit, C: Consume<V::Item>>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with<V: Visit, C: Consume<V::Item>, M: Model>(
+pub fn run_with<V: Visit, C: Consume<V::Item>, M: MetadataModel>(
     options: Options,
     visit: V,
     consume: &mut C,
@@ -150,7 +150,7 @@ pub fn gather<G: Gather>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn gather_with<G: Gather, M: Model>(
+pub fn gather_with<G: Gather, M: MetadataModel>(
     options: Options,
     gather: G,
     roots: &mut dyn Roots,
@@ -168,24 +168,22 @@ fn choose<D: VisitorAdapter>(
     lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
 ) -> Result<Summary, Error> {
     match options.choice {
-        Choice::Sync | Choice::Threads(_) | Choice::Auto => {
-            walk(options, visitor, watch, || Ok(Blocking), lead)
-        }
+        Model::Sync | Model::Threads(_) | Model::Auto => walk(options, visitor, watch, || Ok(Blocking), lead),
         #[cfg(feature = "tokio")]
-        Choice::AsyncSeq => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncSeq::new, lead),
+        Model::AsyncSeq => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncSeq::new, lead),
         #[cfg(feature = "tokio")]
-        Choice::AsyncPar => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncPar::new, lead),
+        Model::AsyncPar => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncPar::new, lead),
         #[cfg(not(feature = "tokio"))]
-        Choice::AsyncSeq | Choice::AsyncPar => {
+        Model::AsyncSeq | Model::AsyncPar => {
             walk(options, visitor, watch, || Err::<Blocking, _>(offer::not_built("use tokio", "tokio")), lead)
         }
         #[cfg(all(target_os = "linux", feature = "uring"))]
-        Choice::Uring(depth) => {
+        Model::Uring(depth) => {
             let make = move || fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH));
             walk(options, visitor, watch, make, lead)
         }
         #[cfg(not(all(target_os = "linux", feature = "uring")))]
-        Choice::Uring(_) => walk(
+        Model::Uring(_) => walk(
             options,
             visitor,
             watch,
@@ -196,7 +194,7 @@ fn choose<D: VisitorAdapter>(
 }
 
 /// Starts workers and leaves the calling thread to `lead`, which returns whether the walk came to its end.
-fn walk<D: VisitorAdapter, M: Model>(
+fn walk<D: VisitorAdapter, M: MetadataModel>(
     options: Options,
     visitor: D,
     watch: &mut dyn FnMut(Progress),
@@ -207,7 +205,7 @@ fn walk<D: VisitorAdapter, M: Model>(
     let budget =
         Budget::new(sys::fd_limit().min(options.fds_max.unwrap_or(usize::MAX)), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
-    let adaptive = options.choice == Choice::Auto && options.threads.is_none();
+    let adaptive = options.choice == Model::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
@@ -226,12 +224,12 @@ fn walk<D: VisitorAdapter, M: Model>(
 /// How many workers to start with and to have at most.
 pub(crate) fn workers(options: &Options, cpus: usize) -> (usize, usize) {
     let count = match (options.threads, options.choice) {
-        (Some(count), _) | (None, Choice::Threads(Some(count))) => count,
-        (None, Choice::Sync | Choice::AsyncSeq | Choice::AsyncPar) => 1,
-        (None, Choice::Threads(None) | Choice::Uring(_)) => cpus,
-        (None, Choice::Auto) => cpus,
+        (Some(count), _) | (None, Model::Threads(Some(count))) => count,
+        (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
+        (None, Model::Threads(None) | Model::Uring(_)) => cpus,
+        (None, Model::Auto) => cpus,
     };
-    let adaptive = options.threads.is_none() && options.choice == Choice::Auto;
+    let adaptive = options.threads.is_none() && options.choice == Model::Auto;
     let max = if adaptive { WORKERS_MAX.max(cpus) } else { count };
     let limit = options.workers_max.unwrap_or(usize::MAX);
     (count.min(limit).max(1), max.min(limit).max(1))

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use fathom_io::{Model, Unavailable, threads};
+use fathom_io::{MetadataModel, Unavailable, threads};
 
 use crate::adapter::VisitorAdapter;
 use crate::worker::{Shared, ThreadOwner, Worker};
@@ -38,7 +38,7 @@ pub(crate) struct Threads<D: VisitorAdapter, M, F> {
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
-impl<D: VisitorAdapter, M: Model, F> Threads<D, M, F> {
+impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         make: F,
@@ -61,7 +61,7 @@ impl<D: VisitorAdapter> Drop for Alarm<D> {
     }
 }
 
-impl<D: VisitorAdapter, M: Model, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
+impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
     for Threads<D, M, F>
 {
     fn spawn_worker(&self) -> io::Result<()> {

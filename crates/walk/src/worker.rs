@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use fathom_io::{Errno, Meta, Model, Names};
+use fathom_io::{Errno, Meta, MetadataModel, Names};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -91,7 +91,7 @@ pub(crate) struct Worker<D: VisitorAdapter, M> {
     holding: Cell<bool>,
 }
 
-impl<D: VisitorAdapter, M: Model> Worker<D, M> {
+impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         number: usize,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_walk::{
-    Choice, Consume, Descend, Emit, Enter, Entry, Errno, FileType, Follow, Meta, NextRoot, Node, Visit, run,
+    Consume, Descend, Emit, Enter, Entry, Errno, FileType, Follow, Meta, Model, NextRoot, Node, Visit, run,
 };
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
@@ -37,7 +37,7 @@ fn a_chain_of_100_000_directories() {
         assert!(line.starts_with(&format!("enter m {depth} ")), "{line}");
     }
     assert!(lines[DEPTH + 1..].iter().all(|line| line == "leave"));
-    for way in [Way::workers(2), Way::workers(64), Way::of(Choice::Auto)] {
+    for way in [Way::workers(2), Way::workers(64), Way::of(Model::Auto)] {
         assert_same(&lines, &timed(way, &chain.root()), way);
     }
 }

@@ -9,7 +9,7 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use fathom_walk::{Choice, Options};
+use fathom_walk::{Model, Options};
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
 use support::tree::{Chain, Tree};
@@ -108,7 +108,7 @@ fn no_descriptor_is_left_open_by_a_walk_that_ended() {
     }
     let tree = Tree::in_memory();
     support::tree::bushy(&tree.root(), 5, 4);
-    for choice in [Choice::Sync, Choice::Threads(Some(64)), Choice::AsyncPar] {
+    for choice in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
         let test = "no_descriptor_is_left_open_by_a_walk_that_ended";
         assert_eq!(child::run(test, &choice.to_string(), &tree.root(), 256).number("left"), 0, "{choice}");
     }

@@ -7,7 +7,7 @@ mod support;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use fathom_walk::Choice;
+use fathom_walk::Model;
 use support::calls::Over;
 use support::record::{Recorder, assert_same};
 use support::skip;
@@ -34,7 +34,7 @@ fn two_trees() -> Option<(Tree, Tree)> {
 
 /// Walks both, and checks what was told.
 fn walk(roots: &[PathBuf], slow_dev: u64) -> TwoDevices {
-    let way = Way::of(Choice::Auto);
+    let way = Way::of(Model::Auto);
     let first = way::lines(SYNC.options(), roots);
     let calls = TwoDevices::new(slow_dev);
     let counted = calls.clone();

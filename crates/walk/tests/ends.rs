@@ -7,7 +7,7 @@ mod support;
 
 use std::fmt::Display;
 
-use fathom_walk::{Choice, Summary};
+use fathom_walk::{Model, Summary};
 use support::calls::Over;
 use support::gate::{Gate, Gated};
 use support::late::Late;
@@ -32,7 +32,7 @@ fn a_walk_stops_while_its_workers_sit_in_slow_calls() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 4);
     fill(&tree.dir("d0/wide"), 20);
-    for way in [SYNC, Way::workers(2), Way::workers(64), Way::of(Choice::Auto)] {
+    for way in [SYNC, Way::workers(2), Way::workers(64), Way::of(Model::Auto)] {
         for free in [0, 1, 40, 300] {
             let (calls, visit) = (Gated::after(free), Everything::default());
             let gate = calls.gate.clone();

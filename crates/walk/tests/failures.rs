@@ -13,12 +13,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fathom_io::Model;
+use fathom_io::MetadataModel;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{Dir, Unavailable};
 use fathom_walk::gatherer::{Builder, Entry, Failed, Message, Pick, Policy};
-use fathom_walk::{Choice, Errno, Fields, Follow, Meta, Name, Names, Node, Operation, Summary};
+use fathom_walk::{Errno, Fields, Follow, Meta, Model, Name, Names, Node, Operation, Summary};
 use support::calls::{Calls, Native, Over};
 use support::tree::{Tree, bushy, fill};
 use support::{Watchdog, skip};
@@ -56,7 +56,7 @@ fn told(failed: &Failed) -> Told {
 
 /// Gathers below `root` with models that `make` makes; the failures in messages, sorted by path, and the sum.
 #[track_caller]
-fn gather<M: Model>(
+fn gather<M: MetadataModel>(
     builder: Builder,
     policy: impl Policy,
     root: &Path,
@@ -234,7 +234,7 @@ fn loops_are_told() {
     tree.dir("a/b");
     tree.symlink("..", "a/b/up");
     tree.symlink("nowhere", "dangling");
-    for choice in [Choice::Sync, Choice::Threads(Some(3))] {
+    for choice in [Model::Sync, Model::Threads(Some(3))] {
         let builder = Builder::new().model(choice).follow(Follow::Yes);
         let (errors, _) = gather(builder, All, &tree.root(), || Blocking);
         let [up, dangling] = ["a/b/up", "dangling"].map(|name| tree.path(name));

@@ -12,8 +12,8 @@ use std::path::Path;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
-use fathom_io::{Model, Unavailable};
-use fathom_walk::{Choice, Follow, Options, Summary};
+use fathom_io::{MetadataModel, Unavailable};
+use fathom_walk::{Follow, Model, Options, Summary};
 use support::Random;
 use support::record::{Recorder, assert_same};
 use support::tree::{Tree, bushy, fill, mixed};
@@ -33,7 +33,7 @@ fn walk(options: Options, root: &Path, seed: u64, rates: Rates) -> Walked {
 
 /// The same under any model, which `make` makes.
 #[track_caller]
-fn walk_over<M: Model>(
+fn walk_over<M: MetadataModel>(
     options: Options,
     root: &Path,
     seed: u64,
@@ -95,7 +95,7 @@ fn the_same_faults_are_told_for_any_schedule() {
         let change = |way: Way| changed(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         failed += first.failed;
-        for way in [Way::workers(1 + random.below(8)), Way::workers(64), Way::of(Choice::Auto)] {
+        for way in [Way::workers(1 + random.below(8)), Way::workers(64), Way::of(Model::Auto)] {
             let other = walk(change(way), &tree.root(), seed, rates);
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
         }
@@ -130,7 +130,7 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
         let rates = rates(&mut random);
         let change = |way: Way| changed(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
-        for way in [Way::workers(64), Way::of(Choice::Auto)] {
+        for way in [Way::workers(64), Way::of(Model::Auto)] {
             let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, nameless: true, ..rates };
             let other = walk(change(way), &tree.root(), seed, rates);
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
@@ -147,7 +147,7 @@ fn a_very_wide_directory_is_told_the_same_where_each_call_is_a_round_trip() {
         tree.dir(name);
     }
     let first = walk(SYNC.options(), &tree.root(), 0, Rates::default());
-    for way in [Way::workers(256), Way::of(Choice::Auto)] {
+    for way in [Way::workers(256), Way::of(Model::Auto)] {
         let other = walk(way.options(), &tree.root(), 0, SLOW);
         assert_same(&first.lines, &other.lines, way);
     }

@@ -6,7 +6,7 @@ mod support;
 
 use std::thread::available_parallelism;
 
-use fathom_walk::{Choice, Leaps, Options, Summary};
+use fathom_walk::{Leaps, Model, Options, Summary};
 use support::calls::Over;
 use support::record::{Recorder, assert_same};
 use support::slow::{TwoDevices, device};
@@ -24,7 +24,7 @@ fn tree() -> Tree {
 
 /// Walks `tree` as a slow device of which `leaps` is known, and checks what was told.
 fn walk(tree: &Tree, leaps: Leaps) -> Summary {
-    let (way, roots) = (Way::of(Choice::Auto), [tree.root()]);
+    let (way, roots) = (Way::of(Model::Auto), [tree.root()]);
     let first = way::lines(SYNC.options(), &roots);
     let (calls, mut recorder) = (TwoDevices::new(device(tree.root())), Recorder::new(&roots));
     let options = Options { leaps, ..way.options() };

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use fathom_walk::{Choice, Descend, Follow, Options};
+use fathom_walk::{Descend, Follow, Model, Options};
 use support::Random;
 use support::child::{self, report_lines, role};
 use support::late::Late;
@@ -149,7 +149,7 @@ fn directories_behind_many_links_are_found_again() {
     tree.dir(&format!("d{LEVELS}"));
     let lines = way::lines(following(SYNC), &[tree.path("d0")]);
     assert_eq!((count(&lines, "enter "), count(&lines, "error")), (1 + 3 * LEVELS, 0));
-    for choice in [Choice::Sync, Choice::Threads(Some(64)), Choice::AsyncPar] {
+    for choice in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
         let role = choice.to_string();
         let report = child::run(test, &role, &tree.root(), 24);
         assert_same(&lines, &report.lines(&tree.root(), &role), choice);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fathom_walk::Choice;
+use fathom_walk::Model;
 use support::calls::Over;
 use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
 use support::skip;
@@ -76,8 +76,7 @@ fn little_waits_for_who_takes_it_slowly() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 5, 4);
     let roots = ["", "d1", "f", "missing", "d1/d2", ""].map(|name| tree.path(name));
-    for (seed, way) in
-        [1, 2, WORKERS].map(Way::workers).into_iter().chain([Way::of(Choice::Auto)]).enumerate()
+    for (seed, way) in [1, 2, WORKERS].map(Way::workers).into_iter().chain([Way::of(Model::Auto)]).enumerate()
     {
         let refusing = || {
             let mut recorder = Recorder::new(&roots);

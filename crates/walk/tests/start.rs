@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
-use fathom_walk::{Choice, Emit, Entry, Node, Op, Visit, run, run_with};
+use fathom_walk::{Emit, Entry, Model, Node, Op, Visit, run, run_with};
 use support::record::Recorder;
 use support::slow::device;
 use support::tree::{Tree, fill};
@@ -86,7 +86,7 @@ fn on_disk() -> Option<Tree> {
 fn a_small_directory_on_a_disk_is_read_by_the_calling_thread() {
     let Some(tree) = on_disk() else { return };
     fill(&tree.dir("below"), 3);
-    for way in [SYNC, Way::workers(2), Way::of(Choice::Auto)] {
+    for way in [SYNC, Way::workers(2), Way::of(Model::Auto)] {
         // Renames anywhere on the machine may keep the kernel from telling whether a path is at
         // hand (openat2, RESOLVE_CACHED).
         let comes_to =
@@ -103,7 +103,7 @@ fn what_is_not_at_hand_is_read_by_workers() {
     fill(&tree.dir("wide"), 3000);
     let memory = Tree::in_memory();
     fill(&memory.root(), 3);
-    for way in [SYNC, Way::of(Choice::Auto)] {
+    for way in [SYNC, Way::of(Model::Auto)] {
         assert_eq!(read_here(way, &[tree.path("wide")])[0], 0, "{way}: more than one block");
         assert_eq!(read_here(way, &[tree.path("missing")]), [0, 0], "{way}");
         if device(memory.root()) != device(tree.root()) {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_io::Dir;
-use fathom_walk::{Choice, Descend, Errno, Fields, Follow, Meta, Names, Options, Progress, run_with};
+use fathom_walk::{Descend, Errno, Fields, Follow, Meta, Model, Names, Options, Progress, run_with};
 use support::calls::{Calls, Native, Over};
 use support::gate::Gate;
 use support::late::Late;
@@ -38,7 +38,7 @@ fn three_thousand_small_walks_end() {
     for seed in 0..WALKS {
         let mut random = Random(seed);
         let number = random.below(trees.len());
-        let ways = [Way::workers(1 + random.below(16)), Way::workers(64), Way::of(Choice::Auto)];
+        let ways = [Way::workers(1 + random.below(16)), Way::workers(64), Way::of(Model::Auto)];
         let way = ways[random.below(ways.len())];
         let fate = random.below(4);
         let mut recorder = Recorder::new(&[trees[number].root()]);
@@ -133,7 +133,7 @@ fn workers_come_and_go_while_things_are_taken_slowly() {
                 std::thread::sleep(Duration::from_millis(4));
             }
         });
-        way::walk(Way::of(Choice::Auto).options(), Heavy(Everything::default()), &mut recorder);
+        way::walk(Way::of(Model::Auto).options(), Heavy(Everything::default()), &mut recorder);
         assert_same(&first, &recorder.lines, format_args!("round {round}"));
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_io::uring::Completion;
-use fathom_io::{Choice, Unavailable};
+use fathom_io::{Model, Unavailable};
 
 /// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl SampleSpec {
             Self { threads: 0, .. } | Self { depth: 0, .. } | Self { batch: 0, .. } => {
                 wrong("threads, depth and batch are at least 1")
             }
-            Self { threads, depth, .. } if (*threads).max(*depth) > Choice::COUNT_MAX => {
+            Self { threads, depth, .. } if (*threads).max(*depth) > Model::COUNT_MAX => {
                 wrong("threads and depth are at most 4096")
             }
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use fathom_io::sys::usage;
-use fathom_io::{Choice, Errno};
+use fathom_io::{Errno, Model};
 use fathom_walk::{
     Below, Descend, Enter, Entry, Fields, FileType, Follow, Gather, Leaps, Meta, Names, NextRoot, Node,
     Options, Roots,
@@ -96,14 +96,14 @@ impl Roots for SingleRoot {
 }
 
 /// Returns the model of the walk and its number of workers.
-fn choice(spec: &SampleSpec) -> (Choice, Option<usize>) {
+fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
     match spec.method {
-        Method::Threads => (Choice::Threads(Some(spec.threads)), None),
-        Method::Uring => (Choice::Uring(Some(spec.depth)), Some(spec.threads)),
-        Method::AsyncSeq => (Choice::AsyncSeq, None),
-        Method::AsyncPar => (Choice::AsyncPar, None),
-        Method::Auto => (Choice::Auto, None),
-        _ => (Choice::Sync, None),
+        Method::Threads => (Model::Threads(Some(spec.threads)), None),
+        Method::Uring => (Model::Uring(Some(spec.depth)), Some(spec.threads)),
+        Method::AsyncSeq => (Model::AsyncSeq, None),
+        Method::AsyncPar => (Model::AsyncPar, None),
+        Method::Auto => (Model::Auto, None),
+        _ => (Model::Sync, None),
     }
 }
 

@@ -4,5 +4,5 @@
 mod rdu;
 
 fn main() -> std::process::ExitCode {
-    rdu::main("rdu-async-par", fathom_walk::Choice::AsyncPar)
+    rdu::main("rdu-async-par", fathom_walk::Model::AsyncPar)
 }

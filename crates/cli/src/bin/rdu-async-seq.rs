@@ -4,5 +4,5 @@
 mod rdu;
 
 fn main() -> std::process::ExitCode {
-    rdu::main("rdu-async-seq", fathom_walk::Choice::AsyncSeq)
+    rdu::main("rdu-async-seq", fathom_walk::Model::AsyncSeq)
 }

@@ -4,5 +4,5 @@
 mod rdu;
 
 fn main() -> std::process::ExitCode {
-    rdu::main("rdu-sync", fathom_walk::Choice::Sync)
+    rdu::main("rdu-sync", fathom_walk::Model::Sync)
 }

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-use fathom_io::Choice;
+use fathom_io::Model;
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{BY_WORDS, WHEN_WORDS};
@@ -14,7 +14,7 @@ use crate::list::table::ORDER_WORDS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Additions {
     /// The I/O model.
-    pub(crate) model: Choice,
+    pub(crate) model: Model,
     /// The fixed number of threads; `None` to adapt it.
     pub(crate) threads: Option<NonZeroUsize>,
     /// The view of the result.
@@ -36,7 +36,7 @@ impl Additions {
     pub(crate) fn new(scope: Scope) -> Self {
         let when = if scope == Scope::Full { ShowWhen::Auto } else { ShowWhen::Never };
         Additions {
-            model: Choice::Auto,
+            model: Model::Auto,
             threads: None,
             view: ViewKind::Lines,
             from: None,
@@ -116,7 +116,7 @@ pub(crate) fn property(word: &[u8]) -> Result<GroupProperty, ValueError> {
 }
 
 /// Parses the value of `--io`.
-pub(crate) fn model(word: &[u8]) -> Result<Choice, ValueError> {
+pub(crate) fn model(word: &[u8]) -> Result<Model, ValueError> {
     let choice = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
     choice.ok_or(ValueError { ambiguous: false, valid: ValidValues::Models })
 }
@@ -124,9 +124,9 @@ pub(crate) fn model(word: &[u8]) -> Result<Choice, ValueError> {
 /// Parses the value of `--threads`.
 pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, ValueError> {
     let count = number(word).and_then(|count| usize::try_from(count.get()).ok()).and_then(NonZeroUsize::new);
-    count.filter(|count| count.get() <= Choice::COUNT_MAX).ok_or(ValueError {
+    count.filter(|count| count.get() <= Model::COUNT_MAX).ok_or(ValueError {
         ambiguous: false,
-        valid: ValidValues::Text(format!("a number from 1 to {}", Choice::COUNT_MAX)),
+        valid: ValidValues::Text(format!("a number from 1 to {}", Model::COUNT_MAX)),
     })
 }
 
@@ -188,8 +188,8 @@ impl ValueError {
             ValidValues::Text(text) => message.extend_from_slice(format!("\n  - {text}").as_bytes()),
             ValidValues::Words(words) => list(words),
             ValidValues::Models => {
-                list(&Choice::NAMES);
-                let range = format!("\nN and DEPTH are numbers from 1 to {}", Choice::COUNT_MAX);
+                list(&Model::NAMES);
+                let range = format!("\nN and DEPTH are numbers from 1 to {}", Model::COUNT_MAX);
                 message.extend_from_slice(range.as_bytes());
             }
         }
@@ -217,8 +217,8 @@ mod tests {
         for word in IO_WORDS {
             assert_eq!(model(word.as_bytes()).map(|choice| choice.to_string()), Ok(word.to_string()));
         }
-        assert_eq!(IO_WORDS.len(), Choice::NAMES.len());
-        assert_eq!(model(b"threads=3"), Ok(Choice::Threads(Some(3))));
+        assert_eq!(IO_WORDS.len(), Model::NAMES.len());
+        assert_eq!(model(b"threads=3"), Ok(Model::Threads(Some(3))));
         assert!(model(b"threads=0").is_err() && model(b"\xff").is_err());
     }
 

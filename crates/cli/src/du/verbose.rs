@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fathom_du::scan::ScanOutcome;
-use fathom_io::Choice;
+use fathom_io::Model;
 
 use super::args::Invocation;
 use crate::start::AutoStart;
@@ -12,7 +12,7 @@ use crate::start::AutoStart;
 /// Returns the lines for standard error.
 pub(crate) fn describe(
     invocation: &Invocation,
-    choice: Choice,
+    choice: Model,
     start: &AutoStart,
     outcome: &ScanOutcome,
     problems: &BTreeMap<&'static str, u64>,
@@ -20,7 +20,7 @@ pub(crate) fn describe(
     let name = String::from_utf8_lossy(&invocation.name);
     let mut text = String::new();
     let ran = match choice {
-        Choice::Auto => "auto: blocking calls, adaptive number of threads".to_owned(),
+        Model::Auto => "auto: blocking calls, adaptive number of threads".to_owned(),
         other => other.to_string(),
     };
     let summary = &outcome.summary;

@@ -12,7 +12,7 @@ use fathom_inventory::json::JsonWriter;
 use fathom_text::quote::{Charset, NameStyle, quote, quoteaf};
 use fathom_text::strerror;
 use fathom_text::time::Zone;
-use fathom_walk::{Choice, Fields, Follow, Stamp};
+use fathom_walk::{Fields, Follow, Model, Stamp};
 
 use super::lookup::LookupContext;
 use super::operands::RootList;
@@ -40,7 +40,7 @@ pub(crate) struct ListArgs {
     pub(crate) in_order: bool,
     pub(crate) stats: bool,
     pub(crate) progress: ShowWhen,
-    pub(crate) model: Choice,
+    pub(crate) model: Model,
     pub(crate) threads: Option<usize>,
     /// Warnings about the format, for standard error.
     pub(crate) warnings: Vec<Vec<u8>>,
@@ -109,7 +109,7 @@ struct ListParser {
     in_order: bool,
     stats: bool,
     progress: ShowWhen,
-    model: Choice,
+    model: Model,
     threads: Option<usize>,
     from: Option<PathBuf>,
 }
@@ -135,7 +135,7 @@ impl ListParser {
             in_order: true,
             stats: false,
             progress: ShowWhen::Auto,
-            model: Choice::Auto,
+            model: Model::Auto,
             threads: None,
             from: None,
         }

@@ -16,7 +16,7 @@ use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
-use fathom_walk::{Choice, Leaps};
+use fathom_walk::{Leaps, Model};
 
 use super::table::{FLAGS, ScanOption};
 use crate::du::extra::{self, ShowWhen};
@@ -91,7 +91,7 @@ impl ScanParser {
     fn new() -> Self {
         let scan = Scan {
             roots: Vec::new(),
-            choice: Choice::Auto,
+            choice: Model::Auto,
             threads: None,
             leaps: Leaps::default(),
             in_flight_max: None,
@@ -277,8 +277,8 @@ fn also(value: &[u8], charset: Charset) -> Result<OptionalColumns, Vec<u8>> {
 }
 
 /// Returns whether each worker of the model has at most one call in flight.
-fn is_blocking(choice: Choice) -> bool {
-    matches!(choice, Choice::Sync | Choice::Threads(_) | Choice::Auto)
+fn is_blocking(choice: Model) -> bool {
+    matches!(choice, Model::Sync | Model::Threads(_) | Model::Auto)
 }
 
 /// Parses a positive number.

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Choice, Leaps};
+use fathom_walk::{Leaps, Model};
 
 use crate::scan::Observer;
 use crate::store::{Error, Op};
@@ -62,7 +62,7 @@ pub struct Survey {
     /// The limit of the survey.
     pub budget: Budget,
     /// The I/O model.
-    pub choice: Choice,
+    pub choice: Model,
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_walk::{Choice, Errno, Fields, Follow, Leaps, Options, Progress, Summary, run};
+use fathom_walk::{Errno, Fields, Follow, Leaps, Model, Options, Progress, Summary, run};
 
 use crate::Owners;
 use crate::fault::point;
@@ -48,7 +48,7 @@ pub struct Scan {
     /// The roots of the trees.
     pub roots: Vec<CString>,
     /// The I/O model.
-    pub choice: Choice,
+    pub choice: Model,
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.

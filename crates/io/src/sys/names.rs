@@ -15,7 +15,7 @@ pub struct Name<'a> {
     pub ino: u64,
     /// Type the dirent gives.
     pub file_type: FileType,
-    /// Whether [`Model::stat`](crate::Model::stat) takes this entry's metadata.
+    /// Whether [`MetadataModel::stat`](crate::MetadataModel::stat) takes this entry's metadata.
     pub stat: bool,
 }
 
@@ -210,7 +210,7 @@ impl Names {
         self.records[range].iter().filter(|record| record.file_type == file_type).count()
     }
 
-    /// How many of entries `range` [`Model::stat`](crate::Model::stat) takes the metadata of.
+    /// How many of entries `range` [`MetadataModel::stat`](crate::MetadataModel::stat) takes the metadata of.
     #[must_use]
     pub fn count_stat(&self, range: Range<usize>) -> usize {
         self.records[range].iter().filter(|record| record.stat).count()
@@ -244,7 +244,7 @@ impl Names {
         });
     }
 
-    /// Leaves the metadata of entries of type `file_type` out of [`Model::stat`](crate::Model::stat).
+    /// Leaves the metadata of entries of type `file_type` out of [`MetadataModel::stat`](crate::MetadataModel::stat).
     pub fn skip_stat(&mut self, file_type: FileType) {
         self.skip_stat_of(|found| found == file_type);
     }

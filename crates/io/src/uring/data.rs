@@ -16,7 +16,7 @@ use super::flight::{Flight, Operation};
 use super::setup::{self, Shape};
 use crate::data::calls::perform;
 use crate::data::{Buffer, Data, Done, FileId, Files, Kind, NativeData, Op};
-use crate::{Choice, Errno, Unavailable};
+use crate::{Errno, Model, Unavailable};
 
 /// Files a ring has room for, where they are registered with it.
 const FILES_MAX: u32 = 1024;
@@ -38,7 +38,7 @@ pub enum Completion {
 /// How a ring is used.
 #[derive(Clone, Copy, Debug)]
 pub struct RingOptions {
-    /// Most operations in flight, between 1 and [`Choice::COUNT_MAX`].
+    /// Most operations in flight, between 1 and [`Model::COUNT_MAX`].
     pub depth: usize,
     /// Operations submitted by one system call, while there is room for more.
     pub batch: usize,
@@ -128,7 +128,7 @@ impl Ring {
     /// Where the kernel has no io_uring, lacks an operation or a mode, or does not let this process have it.
     pub fn new(mut options: RingOptions) -> Result<Self, Unavailable> {
         static RINGS: AtomicU64 = AtomicU64::new(0);
-        options.depth = options.depth.clamp(1, Choice::COUNT_MAX);
+        options.depth = options.depth.clamp(1, Model::COUNT_MAX);
         options.batch = options.batch.clamp(1, options.depth);
         let shape = match (options.sqpoll, options.completion) {
             (true, _) => Shape::Polled,

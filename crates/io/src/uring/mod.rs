@@ -38,7 +38,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use rustix::fs::AtFlags;
 
 use crate::sys::{mask, open_flags, stat_flags};
-use crate::{Choice, Dir, Errno, Fields, Follow, Meta, Model, Names, Unavailable};
+use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Model, Names, Unavailable};
 use reactor::{Inbox, Reactor, Reply, Request};
 
 /// Operations in flight a ring where the user names no depth.
@@ -52,12 +52,12 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// A ring with at most `depth` operations in flight, between 1 and [`Choice::COUNT_MAX`].
+    /// A ring with at most `depth` operations in flight, between 1 and [`Model::COUNT_MAX`].
     ///
     /// # Errors
     /// Where the kernel has no io_uring, lacks an operation, or does not let this process have a ring.
     pub fn new(depth: usize) -> Result<Self, Unavailable> {
-        let depth = depth.clamp(1, Choice::COUNT_MAX);
+        let depth = depth.clamp(1, Model::COUNT_MAX);
         let reactor = RefCell::new(Reactor::new(setup::ring(depth)?, depth));
         Ok(Self { reactor, depth })
     }
@@ -86,7 +86,7 @@ impl fmt::Debug for Uring {
     }
 }
 
-impl Model for Uring {
+impl MetadataModel for Uring {
     const WIDTH: usize = 32;
     const BATCH: usize = DEPTH;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use io_uring::{opcode, squeue};
 
 use super::setup::{self, Shape};
-use crate::{Choice, Unavailable};
+use crate::{Model, Unavailable};
 
 /// How long `count` operations that do nothing take, `depth` submitted at once and waited for together; with `handed_over`, each goes
 /// to a thread of the kernel's (`IOSQE_ASYNC`), as operations do that cannot be done without waiting.
@@ -13,7 +13,7 @@ use crate::{Choice, Unavailable};
 /// # Errors
 /// Where there is no ring for this process.
 pub fn nops(count: usize, depth: usize, handed_over: bool) -> Result<Duration, Unavailable> {
-    let depth = depth.clamp(1, Choice::COUNT_MAX);
+    let depth = depth.clamp(1, Model::COUNT_MAX);
     let mut ring = setup::data_ring(depth, Shape::Deferred)?;
     let flags = if handed_over { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
     let start = Instant::now();

@@ -6,14 +6,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use fathom_io::{Errno, Fields, Follow, Model};
+use fathom_io::{Errno, Fields, Follow, MetadataModel};
 
 use crate::listing::{list, open, stat};
 
 /// The user nobody.
 const NOBODY: u32 = 65534;
 
-pub(crate) fn permissions_are_errors<M: Model>(make: impl Fn() -> Option<M> + Sync) {
+pub(crate) fn permissions_are_errors<M: MetadataModel>(make: impl Fn() -> Option<M> + Sync) {
     let temp = tempfile::tempdir().unwrap();
     let modes = [("unreadable", 0o311), ("unsearchable", 0o444), ("shut", 0o000), ("open", 0o755)];
     for (name, mode) in modes {
@@ -47,7 +47,7 @@ fn become_nobody() -> bool {
     false
 }
 
-fn denied<M: Model>(make: impl Fn() -> Option<M>, path: &Path) {
+fn denied<M: MetadataModel>(make: impl Fn() -> Option<M>, path: &Path) {
     let Some(model) = make() else { return };
     model.run(async {
         let top = open(&model, path).await;

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use fathom_io::sys::{self, CWD};
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{AtFlags, FileType as Kind, Mode, Timespec, Timestamps};
 
@@ -36,7 +36,7 @@ fn every_kind(dir: &Path) {
     }
 }
 
-pub(crate) fn every_kind_of_file_has_its_fields<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn every_kind_of_file_has_its_fields<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     every_kind(temp.path());
@@ -67,7 +67,7 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: Model>(make: impl Fn() -> Opt
     });
 }
 
-pub(crate) fn names_of_every_byte_and_of_every_length<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn names_of_every_byte_and_of_every_length<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let bytes = (1..=255).filter(|byte| !b"/.".contains(byte)).map(|byte| vec![byte]);
@@ -83,7 +83,7 @@ pub(crate) fn names_of_every_byte_and_of_every_length<M: Model>(make: impl Fn() 
     assert_eq!(seen, list_std(temp.path(), Follow::No));
 }
 
-pub(crate) fn a_range_is_answered_in_order_and_what_is_off_is_left_out<M: Model>(
+pub(crate) fn a_range_is_answered_in_order_and_what_is_off_is_left_out<M: MetadataModel>(
     make: impl Fn() -> Option<M>,
 ) {
     let Some(model) = make() else { return };
@@ -126,12 +126,12 @@ fn names_of(entries: &[Entry]) -> Vec<(Vec<u8>, u64, FileType)> {
 }
 
 /// The names alone, in batches of `limit`.
-async fn read_all<M: Model>(model: &M, dir: &Dir, limit: usize) -> Vec<(Vec<u8>, u64, FileType)> {
+async fn read_all<M: MetadataModel>(model: &M, dir: &Dir, limit: usize) -> Vec<(Vec<u8>, u64, FileType)> {
     read_to(model, dir, limit, None).await
 }
 
 /// The same; reading ends at the cookie `end`.
-async fn read_to<M: Model>(
+async fn read_to<M: MetadataModel>(
     model: &M,
     dir: &Dir,
     limit: usize,
@@ -150,7 +150,7 @@ async fn read_to<M: Model>(
     }
 }
 
-pub(crate) fn limits_cut_anywhere<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn limits_cut_anywhere<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = wide(10_500);
     let there = list_std(temp.path(), Follow::No);
@@ -175,7 +175,7 @@ pub(crate) fn limits_cut_anywhere<M: Model>(make: impl Fn() -> Option<M>) {
     });
 }
 
-pub(crate) fn reading_goes_on_from_a_cookie<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn reading_goes_on_from_a_cookie<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = wide(5_000);
     let there = names_of(&list_std(temp.path(), Follow::No));
@@ -190,7 +190,7 @@ pub(crate) fn reading_goes_on_from_a_cookie<M: Model>(make: impl Fn() -> Option<
     });
 }
 
-pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     for count in [0, 1, 2, 150, 5_000] {
         let temp = wide(count);
@@ -205,7 +205,7 @@ pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: Model>(make: impl Fn()
     }
 }
 
-pub(crate) fn deeper_than_any_path<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn deeper_than_any_path<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     const LEVELS: usize = 30;
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ pub(crate) fn deeper_than_any_path<M: Model>(make: impl Fn() -> Option<M>) {
     });
 }
 
-pub(crate) fn many_directories_at_once<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn many_directories_at_once<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..100).map(|index| temp.path().join(format!("d{index}"))).collect();
@@ -255,7 +255,7 @@ pub(crate) fn many_directories_at_once<M: Model>(make: impl Fn() -> Option<M>) {
     }
 }
 
-pub(crate) fn a_directory_is_closed_when_the_model_says_so<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn a_directory_is_closed_when_the_model_says_so<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let path = fs::canonicalize(temp.path()).unwrap();

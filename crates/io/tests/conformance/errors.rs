@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 
 use fathom_io::sys::CWD;
-use fathom_io::{Errno, Fields, Follow, Model, Names};
+use fathom_io::{Errno, Fields, Follow, MetadataModel, Names};
 use rustix::fs::{FileType as Kind, Mode};
 
 use crate::listing::{meta, open, stat};
 
-pub(crate) fn what_is_no_directory_is_not_opened<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn what_is_no_directory_is_not_opened<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join("file"), b"").unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn what_is_no_directory_is_not_opened<M: Model>(make: impl Fn() -> Op
     });
 }
 
-pub(crate) fn links_are_followed_only_when_told<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn links_are_followed_only_when_told<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let at = |name: &str| temp.path().join(name);
@@ -71,7 +71,7 @@ pub(crate) fn links_are_followed_only_when_told<M: Model>(make: impl Fn() -> Opt
     });
 }
 
-pub(crate) fn what_vanished_is_an_error_of_its_own_entry<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn what_vanished_is_an_error_of_its_own_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     (0..200).for_each(|index| fs::write(temp.path().join(format!("f{index}")), b"").unwrap());
@@ -91,7 +91,7 @@ pub(crate) fn what_vanished_is_an_error_of_its_own_entry<M: Model>(make: impl Fn
     });
 }
 
-pub(crate) fn a_directory_removed_while_open_is_empty<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn a_directory_removed_while_open_is_empty<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("d");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Counts, Faults, Rates};
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Model, Names};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, MetadataModel, Names};
 
 /// Name and type of an entry, and the inode number that its metadata gives.
 type Seen = (Vec<u8>, FileType, Result<u64, Errno>);
@@ -31,7 +31,9 @@ const RATES: Rates = Rates {
     nameless: false,
 };
 
-pub(crate) fn faults_strike_the_same_entries_under_every_model<M: Model>(make: impl Fn() -> Option<M>) {
+pub(crate) fn faults_strike_the_same_entries_under_every_model<M: MetadataModel>(
+    make: impl Fn() -> Option<M>,
+) {
     let temp = tempfile::tempdir().unwrap();
     for dir in 0..20 {
         let dir = temp.path().join(format!("d{dir}"));
@@ -51,14 +53,14 @@ pub(crate) fn faults_strike_the_same_entries_under_every_model<M: Model>(make: i
 }
 
 /// Lists every directory in `top`, twice: the second open of a directory finds a descriptor.
-fn list_all<M: Model>(model: &M, top: &Path) -> Vec<Listed> {
+fn list_all<M: MetadataModel>(model: &M, top: &Path) -> Vec<Listed> {
     let top = Dir::from_fd(fs::File::open(top).unwrap().into());
     let names =
         (0..20).flat_map(|dir| [dir, dir]).map(|dir| std::ffi::CString::new(format!("d{dir}")).unwrap());
     names.map(|name| model.run(list(model, &top, &name))).collect()
 }
 
-async fn list<M: Model>(model: &M, top: &Dir, name: &std::ffi::CStr) -> Listed {
+async fn list<M: MetadataModel>(model: &M, top: &Dir, name: &std::ffi::CStr) -> Listed {
     let dir = model.open(top.as_fd(), name, Follow::No).await?;
     let mut names = Names::new();
     let error = loop {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use fathom_io::sys::CWD;
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, Model, Names, Stamp};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, Stamp};
 
 /// One entry with its metadata, mount root left out: not every model tells.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
@@ -19,12 +19,17 @@ pub(crate) fn c(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
 }
 
-pub(crate) async fn open<M: Model>(model: &M, path: &Path) -> Dir {
+pub(crate) async fn open<M: MetadataModel>(model: &M, path: &Path) -> Dir {
     model.open(CWD, &c(path), Follow::No).await.unwrap()
 }
 
 /// Metadata of the one entry `name` of `dir`.
-pub(crate) async fn stat<M: Model>(model: &M, dir: &Dir, name: &CStr, follow: Follow) -> Result<Meta, Errno> {
+pub(crate) async fn stat<M: MetadataModel>(
+    model: &M,
+    dir: &Dir,
+    name: &CStr,
+    follow: Follow,
+) -> Result<Meta, Errno> {
     let mut names = Names::new();
     names.push(name, 0, FileType::Unknown).unwrap();
     let mut out = Vec::new();
@@ -40,7 +45,7 @@ pub(crate) fn told_by_all(meta: Meta) -> Meta {
 }
 
 /// All of `dir`, read in batches of `limit`.
-pub(crate) async fn list<M: Model>(model: &M, dir: &Dir, limit: usize, follow: Follow) -> Vec<Entry> {
+pub(crate) async fn list<M: MetadataModel>(model: &M, dir: &Dir, limit: usize, follow: Follow) -> Vec<Entry> {
     let (mut names, mut metas, mut entries) = (Names::new(), Vec::new(), Vec::new());
     loop {
         names.clear();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
-use fathom_io::{FileType, Follow, Model};
+use fathom_io::{FileType, Follow, MetadataModel};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType as Kind, Mode};
@@ -74,7 +74,7 @@ fn plant(dir: &Path, nodes: &[(Vec<u8>, Node)], files: &mut Vec<PathBuf>) {
 }
 
 /// Compares `path` and all below it, one directory after the other.
-fn compare<M: Model>(model: &M, path: &Path, limit: usize, follow: Follow) {
+fn compare<M: MetadataModel>(model: &M, path: &Path, limit: usize, follow: Follow) {
     let mut queued = vec![path.to_path_buf()];
     while let Some(path) = queued.pop() {
         let seen = model.run(async { list(model, &open(model, &path).await, limit, follow).await });

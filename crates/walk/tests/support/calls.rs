@@ -6,7 +6,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fathom_io::{Dir, Errno, Fields, Follow, Meta, Model, Names, block_on, sys};
+use fathom_io::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, block_on, sys};
 
 /// Blocking metadata calls. Each is one unit of retry: EINTR is handled inside.
 pub(crate) trait Calls: Clone + Send + Sync + 'static {
@@ -85,7 +85,7 @@ impl Calls for Native {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Over<C>(pub(crate) C);
 
-impl<C: Calls> Model for Over<C> {
+impl<C: Calls> MetadataModel for Over<C> {
     async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         self.0.open(at, name, follow)
     }

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use fathom_io::blocking::Blocking;
-use fathom_io::{Dir, Model};
+use fathom_io::{Dir, MetadataModel};
 use fathom_walk::{Errno, Fields, Follow, Meta, Names};
 
 use super::Random;
@@ -51,7 +51,7 @@ impl Late {
     }
 }
 
-impl Model for Late {
+impl MetadataModel for Late {
     const WIDTH: usize = 6;
     const BATCH: usize = 3;
 

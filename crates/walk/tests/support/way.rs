@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use fathom_io::{Model, Unavailable};
-use fathom_walk::{Choice, Fields, Follow, Leaps, Options, Progress, Summary, Visit, run, run_with};
+use fathom_io::{MetadataModel, Unavailable};
+use fathom_walk::{Fields, Follow, Leaps, Model, Options, Progress, Summary, Visit, run, run_with};
 
 use super::record::{Everything, Recorder, Seen};
 use super::{Watchdog, skip};
@@ -12,7 +12,7 @@ use super::{Watchdog, skip};
 /// A model and a number of workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    pub(crate) choice: Choice,
+    pub(crate) choice: Model,
     pub(crate) threads: Option<usize>,
 }
 
@@ -24,12 +24,12 @@ impl fmt::Display for Way {
 }
 
 impl Way {
-    pub(crate) const fn of(choice: Choice) -> Self {
+    pub(crate) const fn of(choice: Model) -> Self {
         Self { choice, threads: None }
     }
 
     pub(crate) const fn workers(count: usize) -> Self {
-        Self::of(Choice::Threads(Some(count)))
+        Self::of(Model::Threads(Some(count)))
     }
 
     pub(crate) fn options(self) -> Options {
@@ -51,12 +51,12 @@ impl Way {
 }
 
 /// What everything else is compared with.
-pub(crate) const SYNC: Way = Way::of(Choice::Sync);
+pub(crate) const SYNC: Way = Way::of(Model::Sync);
 
 /// Every model this machine offers, once.
 pub(crate) fn models() -> Vec<Way> {
     let mut ways = vec![SYNC, Way::workers(64)];
-    ways.extend([Choice::Auto, Choice::AsyncSeq, Choice::AsyncPar].map(Way::of));
+    ways.extend([Model::Auto, Model::AsyncSeq, Model::AsyncPar].map(Way::of));
     ways.extend(rings(&[64]));
     ways
 }
@@ -64,15 +64,15 @@ pub(crate) fn models() -> Vec<Way> {
 /// The ways without a runtime or a ring.
 pub(crate) fn blocking() -> Vec<Way> {
     let mut ways: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
-    ways.push(Way::of(Choice::Auto));
+    ways.push(Way::of(Model::Auto));
     ways
 }
 
 /// Every way this machine offers.
 pub(crate) fn all() -> Vec<Way> {
     let mut ways = blocking();
-    ways.extend([Choice::AsyncSeq, Choice::AsyncPar].map(Way::of));
-    ways.push(Way { choice: Choice::AsyncPar, threads: Some(3) });
+    ways.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
+    ways.push(Way { choice: Model::AsyncPar, threads: Some(3) });
     ways.extend(rings(&[1, 64]));
     ways
 }
@@ -80,7 +80,7 @@ pub(crate) fn all() -> Vec<Way> {
 #[cfg(target_os = "linux")]
 fn rings(depths: &[usize]) -> Vec<Way> {
     match fathom_io::uring::Uring::new(1) {
-        Ok(_) => depths.iter().map(|depth| Way::of(Choice::Uring(Some(*depth)))).collect(),
+        Ok(_) => depths.iter().map(|depth| Way::of(Model::Uring(Some(*depth)))).collect(),
         Err(why) => {
             skip(why);
             Vec::new()
@@ -109,7 +109,7 @@ pub(crate) fn start(
 
 /// The same, over the models `make` makes.
 #[track_caller]
-pub(crate) fn start_over<M: Model>(
+pub(crate) fn start_over<M: MetadataModel>(
     options: Options,
     visit: impl Visit<Item = Seen>,
     recorder: &mut Recorder<'_>,
@@ -127,7 +127,7 @@ pub(crate) fn walk(options: Options, visit: impl Visit<Item = Seen>, recorder: &
 
 /// The same, over the models `make` makes.
 #[track_caller]
-pub(crate) fn walk_over<M: Model>(
+pub(crate) fn walk_over<M: MetadataModel>(
     options: Options,
     recorder: &mut Recorder<'_>,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::flag::ValueKind;
 use extra::{GroupProperty, ShowWhen};
-use fathom_io::Choice;
+use fathom_io::Model;
 
 fn invocation(scope: Scope) -> Invocation {
     let name: &[u8] = if scope == Scope::Full { b"fathom du" } else { b"du" };
@@ -356,7 +356,7 @@ fn messages_begin_with_the_name_the_program_was_called_by() {
 #[test]
 fn additions_are_read() {
     let extra = run_full("--io=uring=64 --threads 3 --verbose --json --color=never --progress").extra;
-    assert_eq!(extra.model, Choice::Uring(Some(64)));
+    assert_eq!(extra.model, Model::Uring(Some(64)));
     assert_eq!(extra.threads.map(|count| count.get()), Some(3));
     assert!(extra.verbose && extra.json);
     assert_eq!((extra.color, extra.progress), (ShowWhen::Never, ShowWhen::Always));
@@ -374,7 +374,7 @@ fn without_additions_nothing_shows_on_a_terminal_either() {
         (ShowWhen::Never, ShowWhen::Never, ViewKind::Lines)
     );
     let extra = run_full("").extra;
-    assert_eq!((extra.progress, extra.color, extra.model), (ShowWhen::Auto, ShowWhen::Auto, Choice::Auto));
+    assert_eq!((extra.progress, extra.color, extra.model), (ShowWhen::Auto, ShowWhen::Auto, Model::Auto));
 }
 
 #[test]
