@@ -12,7 +12,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -89,6 +89,9 @@ bench-inventory: build ## Compare `fathom scan` with find, and its answers with 
 
 bench-serve: build ## Compare `fathom serve` with nginx, static-web-server and miniserve; options in ARGS
 	python3 benches/serve.py --fathom $(target)/release/fathom $(ARGS)
+
+pictures: build ## Make the pictures of the README from the published runs and real output; options in ARGS
+	python3 -B benches/pictures.py --fathom $(target)/release/fathom $(ARGS)
 
 docs: ## Write man pages and completions anew
 	UPDATE_DOCS=1 $(cargo) test -p fathomfs --test docs

@@ -1,0 +1,54 @@
+"""Tests of the pictures: the chart shows the published runs, the terminal shows every character."""
+
+import pathlib
+import re
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import pictures
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg):
+    return [element.text for element in xml.etree.ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+class Chart(unittest.TestCase):
+    def test_the_committed_chart_is_that_of_the_committed_runs(self):
+        committed = pictures.TOP / "docs/pictures/speed.svg"
+        self.assertEqual(committed.read_text(encoding="utf-8"), pictures.chart())
+
+    def test_a_bar_is_as_long_as_its_median(self):
+        panel = pictures.Panel("t", "s", "run", "case", {"fathom": "a", "rival": "b"})
+        with tempfile.TemporaryDirectory() as runs:
+            run = pathlib.Path(runs, "run")
+            run.mkdir()
+            rows = ["case,arm,block,seconds"]
+            rows += [f"case,a,{block},{seconds}" for block, seconds in enumerate((1, 1, 9))]
+            rows += ["case,b,0,4", "other,b,0,400"]
+            (run / "raw.csv").write_text("\n".join(rows))
+            drawn = pictures.chart((panel,), pathlib.Path(runs))
+            lengths = re.findall(r'width="([0-9.]+)" height="14"', drawn)
+            self.assertEqual(lengths, ["125.0", "500.0"])
+            self.assertEqual(texts(drawn)[1:], ["fathom", "1", "rival", "4"])
+            with self.assertRaisesRegex(ValueError, "no runs of 'c'"):
+                pictures.median(pictures.Panel("t", "s", "run", "case", {}), "c", pathlib.Path(runs))
+
+
+class Terminal(unittest.TestCase):
+    def test_every_word_bar_and_line_is_drawn(self):
+        drawn = pictures.terminal(" 1M \x1b[32m█▌\x1b[m \x1b[2m├─ \x1b[m\x1b[1;34ma <b>\x1b[m\r\n", "du")
+        self.assertEqual(texts(drawn), ["$ du", "1M", "a <b>"])
+        self.assertIn('width="12.6"', drawn)
+        self.assertEqual(drawn.count("<path"), 2)
+
+    def test_the_committed_tree_is_whole(self):
+        committed = (pictures.TOP / "docs/pictures/du-tree.svg").read_text(encoding="utf-8")
+        self.assertIn("$ fathom du --tree /usr/share", texts(committed))
+        self.assertIn("100%", " ".join(texts(committed)))
+
+
+if __name__ == "__main__":
+    unittest.main()
