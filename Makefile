@@ -12,7 +12,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -64,6 +64,9 @@ sanitize: ## The tests of the data models, with every use of memory checked
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS='$(RUSTFLAGS) -Zsanitizer=address' $(cargo) test -p fathom-io --test data $(LOCKED) \
 		--target $(shell $(cargo) -vV | sed -n 's/^host: //p') --target-dir $(target)/sanitize -- --show-output
 
+package-test: ## The crates build from what `cargo publish` would upload
+	tools/package-test.py
+
 slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests mount
 	$(cargo) clippy $(slowfs) --all-targets $(LOCKED) -- -D warnings
 	$(cargo) test $(slowfs) --no-fail-fast $(LOCKED) -- --show-output
@@ -73,7 +76,7 @@ bench-test: ## The tests of the benchmarks' own statistics and reports
 
 # The Python environment of the tests has Zig, and what Python's program needs.
 playground-test: ## The playground's programs in all languages, against what they agree on
-	PATH="$(abspath $(target))/python-env/bin:$$PATH" python3 -B playground/test_playground.py c go java node python zig
+	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c go java node python zig
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

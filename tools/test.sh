@@ -41,10 +41,11 @@ for name in fmt clippy doc rust-build rust-test http3-test posix-test sanitize s
   step $name make $name
 done
 if command -v python3 >/dev/null; then
+  step package-test make package-test
   step bench-test make bench-test
   step playground-test make playground-test
 else
-  step bench-test sh -c 'echo "skipped: no python3, for benches/ and playground/"; exit 77'
+  step bench-test sh -c 'echo "skipped: no python3, for packages, benches/ and playground/"; exit 77'
 fi
 step fuzz tools/fuzz.sh 10
 

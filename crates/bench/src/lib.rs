@@ -35,3 +35,8 @@ pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};
 pub use row::Row;
 pub use run::{ArmSummary, Interval, Noise, Run, UnavailableArm};
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

@@ -67,29 +67,46 @@ fn duckdb_works() -> bool {
 }
 
 #[test]
-fn every_example_works_as_written() {
-    let mut lines = shown("README.md");
+fn examples_of_the_readme_work() {
+    let lines = shown("README.md");
     assert!(lines.len() >= 4, "the README shows how fathom is used: {lines:?}");
-    lines.extend(shown("docs/README.md"));
-    lines.extend(shown("docs/serve.md"));
-    for words in [
-        &[][..],
-        &["du"],
-        &["list"],
-        &["scan"],
-        &["top"],
-        &["diff"],
-        &["query"],
-        &["export"],
-        &["merge"],
-        &["serve"],
-        &["bench"],
-        &["io"],
-    ] {
-        let examples = help(words);
-        assert!(!examples.is_empty(), "fathom {words:?} --help shows examples");
-        lines.extend(examples);
-    }
+    check(lines);
+}
+
+#[test]
+fn examples_of_the_documents_work() {
+    check([shown("docs/README.md"), shown("docs/serve.md")].concat());
+}
+
+/// A test for the examples of a command's help. Tests run side by side, a loop would not.
+macro_rules! help_works {
+    ($($test:ident: [$($word:literal)?],)*) => {
+        $(#[test]
+        fn $test() {
+            let examples = help(&[$($word)?]);
+            assert!(!examples.is_empty(), "its --help shows examples");
+            check(examples);
+        })*
+    };
+}
+
+help_works! {
+    examples_of_fathom_work: [],
+    examples_of_du_work: ["du"],
+    examples_of_list_work: ["list"],
+    examples_of_scan_work: ["scan"],
+    examples_of_top_work: ["top"],
+    examples_of_diff_work: ["diff"],
+    examples_of_query_work: ["query"],
+    examples_of_export_work: ["export"],
+    examples_of_merge_work: ["merge"],
+    examples_of_serve_work: ["serve"],
+    examples_of_bench_work: ["bench"],
+    examples_of_io_work: ["io"],
+}
+
+/// Runs each command as it is written, and checks its status and that it prints something.
+fn check(lines: Vec<String>) {
     for line in lines {
         let home = Tree::parse(HOME);
         if line.starts_with("fathom query") && !duckdb_works() {

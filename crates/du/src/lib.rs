@@ -22,3 +22,8 @@ pub mod top;
 pub mod totals;
 pub mod tree;
 mod visitor;
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

@@ -34,3 +34,8 @@ pub mod usage;
 
 pub use entry::{Entry, LinkTarget, Lookup, type_letter};
 pub use owners::{NameService, OwnerKind, Owners};
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

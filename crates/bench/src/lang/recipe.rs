@@ -43,7 +43,7 @@ impl Recipe {
 }
 
 const C: Recipe = Recipe {
-    files: &[("playground.c", include_str!("../../../../playground/c/playground.c"))],
+    files: &[("playground.c", include_str!("../../playground/c/playground.c"))],
     needs: &[
         Requirement { command: &["cc", "--version"], thing: "cc", install: "apt-get install gcc" },
         Requirement {
@@ -60,9 +60,9 @@ const C: Recipe = Recipe {
 
 const GO: Recipe = Recipe {
     files: &[
-        ("main.go", include_str!("../../../../playground/go/main.go")),
-        ("go.mod", include_str!("../../../../playground/go/go.mod")),
-        ("go.sum", include_str!("../../../../playground/go/go.sum")),
+        ("main.go", include_str!("../../playground/go/main.go")),
+        ("go.mod", include_str!("../../playground/go/go.mod")),
+        ("go.sum", include_str!("../../playground/go/go.sum")),
     ],
     needs: &[Requirement { command: &["go", "version"], thing: "go", install: "install Go 1.25 or later" }],
     build: &["go", "build", "-trimpath", "-buildvcs=false", "-o", "playground", "."],
@@ -73,7 +73,7 @@ const GO: Recipe = Recipe {
 };
 
 const JAVA: Recipe = Recipe {
-    files: &[("Playground.java", include_str!("../../../../playground/java/Playground.java"))],
+    files: &[("Playground.java", include_str!("../../playground/java/Playground.java"))],
     needs: &[
         Requirement {
             command: &["javac", "-version"],
@@ -93,7 +93,7 @@ const JAVA: Recipe = Recipe {
 };
 
 const NODE: Recipe = Recipe {
-    files: &[("playground.mjs", include_str!("../../../../playground/node/playground.mjs"))],
+    files: &[("playground.mjs", include_str!("../../playground/node/playground.mjs"))],
     needs: &[Requirement {
         command: &["node", "-p", "parseInt(process.versions.node) < 20 ? process.exit(1) : process.version"],
         thing: "node 20 or later",
@@ -106,7 +106,7 @@ const NODE: Recipe = Recipe {
 };
 
 const PYTHON: Recipe = Recipe {
-    files: &[("playground.py", include_str!("../../../../playground/python/playground.py"))],
+    files: &[("playground.py", include_str!("../../playground/python/playground.py"))],
     needs: &[Requirement {
         command: &["python3", "-c", "import sys; assert sys.version_info >= (3, 10); print(sys.version)"],
         thing: "python3, 3.10 or later",
@@ -119,7 +119,7 @@ const PYTHON: Recipe = Recipe {
 };
 
 const ZIG: Recipe = Recipe {
-    files: &[("playground.zig", include_str!("../../../../playground/zig/playground.zig"))],
+    files: &[("playground.zig", include_str!("../../playground/zig/playground.zig"))],
     // Pinned: Zig's standard library changes incompatibly with each release.
     needs: &[
         Requirement {
