@@ -11,10 +11,10 @@ use fathom_text::strerror;
 use serde_json::{Value, json};
 
 use crate::command::{FathomOption, IO};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder};
-use crate::output::{Output, write_stderr};
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::output::{Output, write_stderr};
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom io";
 /// Exit status for an invalid command line.

@@ -12,12 +12,12 @@ use crate::command::{FATHOM, IO};
 use crate::diff::table::DIFF;
 use crate::du::table::DU;
 use crate::export::table::EXPORT;
-use crate::flag::{Flag, ValueKind, ValueSpec};
 use crate::list::table::LIST;
 use crate::merge::table::MERGE;
 use crate::query::table::QUERY;
 use crate::scan::table::SCAN;
 use crate::serve::table::SERVE;
+use crate::shared::flag::{Flag, ValueKind, ValueSpec};
 use crate::top::table::TOP;
 
 /// The names of all man pages.

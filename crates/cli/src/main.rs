@@ -10,27 +10,21 @@ mod du;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
-mod flag;
-mod getent;
-mod getopt;
-mod help;
-mod interrupt;
 mod list;
-mod locale;
 mod merge;
-mod output;
 mod query;
 mod scan;
 mod serve;
-mod start;
+mod shared;
 mod top;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
-use flag::Scope;
-use output::Output;
+use shared::flag::Scope;
+use shared::help;
+use shared::output::{self, Output};
 
 #[global_allocator]
 static ALLOCATOR: fathom_io::sys::Allocator = fathom_io::sys::Allocator;

@@ -3,7 +3,7 @@
 //! the rest.
 
 #[allow(dead_code, reason = "shared with the other binaries of this crate, which use more of it")]
-#[path = "output.rs"]
+#[path = "shared/cmdline/output.rs"]
 mod output;
 
 use std::ffi::{CString, OsString};

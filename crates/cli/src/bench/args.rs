@@ -10,8 +10,8 @@ use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{BenchOption, CACHE_WORDS, FLAGS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::value;
 
 /// The values of `--lang`, besides `all`.
 const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
@@ -145,12 +145,12 @@ impl BenchParser {
             BenchOption::Direct => self.direct = true,
             BenchOption::Sync => self.sync = true,
             BenchOption::Cache => {
-                let cache = extra::one_of(&value, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
+                let cache = value::one_of(&value, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
                 self.cache = Some(cache.map_err(|refusal| refusal.message(name, &value, charset))?);
             }
             BenchOption::Blocks => {
                 let count =
-                    extra::top(&value).map_err(|refusal| refusal.message(name, &value, charset))?.get();
+                    value::count(&value).map_err(|refusal| refusal.message(name, &value, charset))?.get();
                 self.blocks = u32::try_from(count.min(BLOCKS_MAX)).ok();
             }
             BenchOption::Seed => self.seed = Some(whole(&value, name)?),

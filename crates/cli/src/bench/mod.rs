@@ -17,10 +17,10 @@ use fathom_bench::{Error, Run, compare, report};
 
 use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
 use self::run::{BenchEnd, BenchPaths};
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_termination};
-use crate::output::{print, print_error, print_usage_error, reason};
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_termination};
+use crate::shared::output::{print, print_error, print_usage_error, reason};
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom bench";
 /// Exit status if something failed or no sample counts.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use fathom_bench::sample::{METHODS, Method, SampleError, SampleSpec, Workload, execute};
 use fathom_io::uring::Completion;
 
-use crate::output::{print, print_error};
+use crate::shared::output::{print, print_error};
 
 const NAME: &str = "fathom bench sample";
 

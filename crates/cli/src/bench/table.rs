@@ -1,7 +1,7 @@
 //! The options of `fathom bench`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueKind, long};
 
 /// The options of `fathom bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

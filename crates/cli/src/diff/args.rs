@@ -9,8 +9,8 @@ use fathom_inventory::diff::{ChangeKind, DiffOptions, Sides};
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{DiffOption, FLAGS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::value;
 
 /// The default number of lines of `--dirs`.
 const LINES: usize = 20;
@@ -88,18 +88,18 @@ impl DiffParser {
         charset: Charset,
     ) -> Result<(), Vec<u8>> {
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+        let refused = |refusal: value::ValueError| refusal.message(&option.spelling, &value, charset);
         match key {
             DiffOption::Below | DiffOption::Parquet if value.is_empty() => {
                 return Err(b"invalid zero-length file name".to_vec());
             }
             DiffOption::Only => {
-                let verbs = value.split(|byte| *byte == b',').map(|word| extra::one_of(word, KINDS, &VERBS));
+                let verbs = value.split(|byte| *byte == b',').map(|word| value::one_of(word, KINDS, &VERBS));
                 self.only = Some(verbs.collect::<Result<_, _>>().map_err(refused)?);
             }
             DiffOption::Below => self.below = Some(value),
             DiffOption::Dirs => self.dirs = true,
-            DiffOption::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
+            DiffOption::Lines => self.lines = Some(value::count(&value).map_err(refused)?),
             DiffOption::Json => self.json = true,
             DiffOption::Null => self.null = true,
             DiffOption::Parquet => self.parquet = Some(OsString::from_vec(value).into()),

@@ -17,12 +17,12 @@ use fathom_inventory::top::QueryError;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{DiffAction, DiffArgs, DiffForm};
-use crate::du::extra::ShowWhen;
-use crate::du::view::screen::Screen;
-use crate::flag::Scope;
-use crate::output::{self, Output, print, print_usage_error, reason};
+use crate::shared::flag::Scope;
+use crate::shared::output::{self, Output, print, print_usage_error, reason};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
+use crate::shared::{help, locale};
 use crate::top::gaps;
-use crate::{help, locale};
 
 const NAME: &str = "fathom diff";
 const SAME: u8 = 0;

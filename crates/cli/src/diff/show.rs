@@ -8,9 +8,9 @@ use fathom_text::quote::quoteaf;
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::Attributes;
 
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
 
 /// Writes a line of text.
 pub(crate) fn text(change: &Change, screen: &Screen, out: &mut Vec<u8>) {

@@ -1,9 +1,9 @@
 //! The man page of a command, in the man macros. Option names and code are bold, placeholders
 //! italic.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueSpec};
-use crate::help;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueSpec};
+use crate::shared::help;
 
 /// Renders the page of `command`.
 pub(super) fn page<K: Copy>(command: &Command<K>) -> String {

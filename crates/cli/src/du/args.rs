@@ -15,10 +15,11 @@ use fathom_text::number;
 use fathom_text::quote::{Charset, quote, quotef};
 use fathom_text::time::{TimeField, TimeStyle, Zone};
 
-use super::extra::{self, Additions, ValueError, ViewKind};
+use super::additions::{Additions, ViewKind, property};
 use super::table::{DuOption, FLAGS};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::flag::Scope;
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::value::{self, ShowWhen, ValueError};
 
 /// The name and the mode of operation of this invocation.
 #[derive(Clone, Debug)]
@@ -222,7 +223,7 @@ impl<'c> DuParser<'c> {
             DuOption::Total => options.total = true,
             DuOption::Time => options.time = Some(TimeField::Mtime),
             DuOption::Json => self.extra.json = true,
-            DuOption::Progress => self.extra.progress = extra::ShowWhen::Always,
+            DuOption::Progress => self.extra.progress = ShowWhen::Always,
             DuOption::Verbose => self.extra.verbose = true,
             _ => unreachable!("{key:?} never comes without a value, or does not get here"),
         }
@@ -259,13 +260,13 @@ impl<'c> DuParser<'c> {
         let charset = self.invocation.charset;
         let usage = |refusal: ValueError| ParseEnd::Usage(refusal.message(spelling, value, charset));
         match key {
-            DuOption::Top => self.choose_view(ViewKind::Top(extra::top(value).map_err(usage)?))?,
-            DuOption::By => self.choose_view(ViewKind::By(extra::property(value).map_err(usage)?))?,
+            DuOption::Top => self.choose_view(ViewKind::Top(value::count(value).map_err(usage)?))?,
+            DuOption::By => self.choose_view(ViewKind::By(property(value).map_err(usage)?))?,
             DuOption::From => self.extra.from = Some(OsStr::from_bytes(value).into()),
-            DuOption::Color => self.extra.color = extra::when(value).map_err(usage)?,
-            DuOption::Progress => self.extra.progress = extra::when(value).map_err(usage)?,
-            DuOption::Io => self.extra.model = extra::model(value).map_err(usage)?,
-            DuOption::Threads => self.extra.threads = Some(extra::threads(value).map_err(usage)?),
+            DuOption::Color => self.extra.color = value::when(value).map_err(usage)?,
+            DuOption::Progress => self.extra.progress = value::when(value).map_err(usage)?,
+            DuOption::Io => self.extra.model = value::model(value).map_err(usage)?,
+            DuOption::Threads => self.extra.threads = Some(value::threads(value).map_err(usage)?),
             _ => unreachable!("{key:?} takes no value"),
         }
         Ok(())

@@ -1,14 +1,13 @@
 //! `fathom du`: from the command line to the exit status.
 
-pub(crate) mod args;
-pub(crate) mod extra;
+mod additions;
+mod args;
 mod from;
 mod operands;
-pub(crate) mod progress;
 mod report;
 pub(crate) mod table;
 mod verbose;
-pub(crate) mod view;
+mod view;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -16,15 +15,15 @@ use std::sync::Arc;
 
 use fathom_du::scan::{Engine, ScanOutcome, scan};
 
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{Output, write_stderr};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::shared::output::{Output, write_stderr};
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
+use crate::shared::{help, locale};
+use additions::Additions;
 use args::{DuAction, DuArgs, Invocation, OperandSource};
-use extra::Additions;
 use operands::OperandReader;
-use progress::ProgressMeter;
 use report::DuReporter;
 use view::View;
 

@@ -1,8 +1,10 @@
 //! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
 //! `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::flag::{Flag, ValueKind, both, long, short};
+use crate::command::MODELS;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueKind, both, long, short};
+use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom du`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +61,8 @@ const ABOUT: &str = "About the program";
 pub(crate) const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
 /// The values of `--time-style`, in addition to `+FORMAT`.
 pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
-/// The values of `--progress` and `--color`.
-pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// The values of `--by`.
 pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
-pub(crate) const IO_BRIEF: &str =
-    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
-/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
-pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 /// All options. GNU's long options come first and in GNU's order, which appears in the message
 /// about an ambiguous abbreviation.

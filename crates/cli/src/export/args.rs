@@ -8,8 +8,8 @@ use fathom_inventory::export::{ExportFormat, ExportOptions};
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{ExportOption, FLAGS, FORMAT_WORDS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::value;
 
 /// The action that a command line requests.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl ExportParser {
         charset: Charset,
     ) -> Result<(), Vec<u8>> {
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+        let refused = |refusal: value::ValueError| refusal.message(&option.spelling, &value, charset);
         match key {
             ExportOption::To => self.format = Some(format(&value).map_err(refused)?),
             ExportOption::Below | ExportOption::Output if value.is_empty() => {
@@ -101,7 +101,7 @@ impl ExportParser {
 }
 
 /// Parses the value of `--to`.
-fn format(word: &[u8]) -> Result<ExportFormat, extra::ValueError> {
+fn format(word: &[u8]) -> Result<ExportFormat, value::ValueError> {
     use ExportFormat::{Csv, JsonLines, Ncdu, Nul, Sql};
-    extra::one_of(word, FORMAT_WORDS, &[JsonLines, Csv, Nul, Ncdu, Sql])
+    value::one_of(word, FORMAT_WORDS, &[JsonLines, Csv, Nul, Ncdu, Sql])
 }

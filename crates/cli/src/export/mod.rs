@@ -16,11 +16,11 @@ use fathom_text::quote::Charset;
 
 use self::args::{ExportAction, ExportArgs};
 use self::draft::Draft;
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, Output, print, print_usage_error};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::shared::output::{self, Output, print, print_usage_error};
+use crate::shared::{help, locale};
 use crate::top::{failure_message, incomplete_warning};
-use crate::{help, locale};
 
 const NAME: &str = "fathom export";
 /// Exit status if not everything was written.

@@ -17,12 +17,12 @@ use fathom_walk::{Fields, Follow, Model, Stamp};
 use super::lookup::LookupContext;
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan};
-use super::table::{FLAGS, ListOption};
+use super::table::{FLAGS, ListOption, ORDER_WORDS};
 use super::vcs::VcsIgnores;
-use crate::du::extra::{self, ShowWhen};
-use crate::getent;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
-use crate::output::stdout_is_terminal;
+use crate::shared::getent;
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::output::stdout_is_terminal;
+use crate::shared::value::{self, ShowWhen};
 
 /// The action that a command line requests.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl ListParser {
         let charset = self.charset;
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
+        let refused = |refusal: value::ValueError| refusal.message(&spelling, &value, charset);
         match key {
             ListOption::Type => {
                 self.filter.add_types(TypeSet::parse(&value).map_err(|error| error.message(charset))?);
@@ -172,13 +172,13 @@ impl ListParser {
             ListOption::Null => self.terminator = 0,
             ListOption::Format => self.set_format(&value)?,
             ListOption::Json => self.json = true,
-            ListOption::Order => self.in_order = extra::order(&value).map_err(refused)?,
+            ListOption::Order => self.in_order = order(&value).map_err(refused)?,
             ListOption::Count => self.count = true,
             ListOption::Stats => self.stats = true,
             ListOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
-            ListOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            ListOption::Io => self.model = extra::model(&value).map_err(refused)?,
-            ListOption::Threads => self.threads = Some(extra::threads(&value).map_err(refused)?.get()),
+            ListOption::Progress => self.progress = value::when(&value).map_err(refused)?,
+            ListOption::Io => self.model = value::model(&value).map_err(refused)?,
+            ListOption::Threads => self.threads = Some(value::threads(&value).map_err(refused)?.get()),
             ListOption::Help | ListOption::Version => {}
         }
         Ok(())
@@ -268,6 +268,11 @@ impl ListParser {
             is_of_operands,
         })
     }
+}
+
+/// Parses the value of `--order`. Returns whether the output is ordered.
+fn order(word: &[u8]) -> Result<bool, value::ValueError> {
+    value::one_of(word, ORDER_WORDS, &[true, false])
 }
 
 fn depth(value: &[u8], spelling: &str, charset: Charset) -> Result<usize, Vec<u8>> {

@@ -13,7 +13,7 @@ use fathom_walk::{FileType, Meta, Stamp};
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
 use super::report::ListReport;
-use crate::output::FULL_BYTES;
+use crate::shared::output::FULL_BYTES;
 use crate::top;
 
 /// Lists the entries of the inventory at `path` below `operands`, or all entries if there are none.

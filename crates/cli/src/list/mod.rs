@@ -22,12 +22,12 @@ use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run
 use self::args::{ListAction, ListArgs};
 use self::plan::{LineBuffer, LineFormat};
 use self::report::ListReport;
-use crate::du::progress::ProgressMeter;
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{print, print_usage_error};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::shared::output::{print, print_usage_error};
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom list";
 /// Exit status for an invalid command line, and for an I/O model that is not available here.

@@ -11,11 +11,11 @@ use fathom_inventory::merge::merge;
 use fathom_inventory::store::Inventory;
 
 use self::table::{FLAGS, MergeOption};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder};
-use crate::help;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, print, print_usage_error};
+use crate::shared::flag::Scope;
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::help;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::shared::output::{self, print, print_usage_error};
 use crate::top::incomplete_warning;
 
 const NAME: &str = "fathom merge";

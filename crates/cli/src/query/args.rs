@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use fathom_text::quote::Charset;
 
 use super::table::{FLAGS, FORMAT_WORDS, QueryOption};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder};
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::value;
 
 /// The action that a command line requests.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
     finish(getopt.into_operands(), file, format).map(QueryAction::Query)
 }
 
-fn format(word: &[u8]) -> Result<AnswerFormat, extra::ValueError> {
-    extra::one_of(
+fn format(word: &[u8]) -> Result<AnswerFormat, value::ValueError> {
+    value::one_of(
         word,
         FORMAT_WORDS,
         &[AnswerFormat::Table, AnswerFormat::Csv, AnswerFormat::Json, AnswerFormat::JsonLines],

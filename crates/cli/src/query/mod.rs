@@ -15,9 +15,10 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{QueryAction, QueryArgs, QuerySource};
 use self::engine::{DuckDb, DuckDbRequest};
-use crate::flag::Scope;
-use crate::output::{self, print, print_usage_error, reason};
-use crate::{help, locale, scan};
+use crate::scan;
+use crate::shared::flag::Scope;
+use crate::shared::output::{self, print, print_usage_error, reason};
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom query";
 /// Exit status if there is no query, no inventory or no DuckDB.

@@ -1,7 +1,7 @@
 //! The options of `fathom query`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueKind, both, long};
 
 /// The options of `fathom query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

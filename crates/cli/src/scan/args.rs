@@ -19,10 +19,10 @@ use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::{Leaps, Model};
 
 use super::table::{FLAGS, ScanOption};
-use crate::du::extra::{self, ShowWhen};
-use crate::getent;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
-use crate::output::reason;
+use crate::shared::getent;
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::output::reason;
+use crate::shared::value::{self, ShowWhen};
 
 /// Entries between two checkpoints: a few seconds of work on a disk.
 const CHECKPOINT_ENTRIES: u64 = 1_000_000;
@@ -128,7 +128,7 @@ impl ScanParser {
     ) -> Result<(), Vec<u8>> {
         let spelling = option.spelling;
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
+        let refused = |refusal: value::ValueError| refusal.message(&spelling, &value, charset);
         if matches!(
             key,
             ScanOption::Output
@@ -174,9 +174,9 @@ impl ScanParser {
             }
             ScanOption::Stats => self.stats = true,
             ScanOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
-            ScanOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            ScanOption::Io => self.scan.choice = extra::model(&value).map_err(refused)?,
-            ScanOption::Threads => self.scan.threads = Some(extra::threads(&value).map_err(refused)?.get()),
+            ScanOption::Progress => self.progress = value::when(&value).map_err(refused)?,
+            ScanOption::Io => self.scan.choice = value::model(&value).map_err(refused)?,
+            ScanOption::Threads => self.scan.threads = Some(value::threads(&value).map_err(refused)?.get()),
             ScanOption::Help | ScanOption::Version => {}
         }
         Ok(())

@@ -6,13 +6,13 @@ use fathom_text::quote::Charset;
 
 use super::args::EstimateArgs;
 use super::{NAME, NOTHING, ScanWatch, print_error};
-use crate::du::extra::ShowWhen;
-use crate::du::progress::ProgressMeter;
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::Output;
-use crate::start::AutoStart;
+use crate::shared::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::progress::ProgressMeter;
+use crate::shared::screen::Screen;
+use crate::shared::start::AutoStart;
+use crate::shared::value::ShowWhen;
 
 /// Makes and prints the estimate. Returns the exit status.
 pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {

@@ -16,12 +16,12 @@ use fathom_text::strerror;
 use fathom_walk::Progress;
 
 use self::args::{ScanAction, ScanArgs};
-use crate::du::progress::ProgressMeter;
-use crate::flag::Scope;
-use crate::interrupt::TerminationSignals;
-use crate::output::{self, print, print_usage_error};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::TerminationSignals;
+use crate::shared::output::{self, print, print_usage_error};
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom scan";
 /// Exit status if no inventory was written.

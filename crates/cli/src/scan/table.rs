@@ -1,8 +1,9 @@
 //! The options of `fathom scan`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::command::MODELS;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueKind, both, long};
+use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

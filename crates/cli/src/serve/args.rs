@@ -11,7 +11,7 @@ use super::env;
 use super::merge::merge;
 use super::table::{FLAGS, ServeOption};
 use super::value::OptionArg;
-use crate::getopt::{Getopt, OperandOrder};
+use crate::shared::getopt::{Getopt, OperandOrder};
 
 /// The action that a command line requests.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use fathom_text::quote::Charset;
 
 use super::table::{FLAGS, ServeOption};
 use super::value::OptionArg;
-use crate::flag::Flag;
+use crate::shared::flag::Flag;
 
 /// The prefix of all variables.
 const PREFIX: &str = "FATHOM_SERVE_";

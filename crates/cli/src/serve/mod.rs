@@ -18,9 +18,9 @@ use fathom_serve::{Config, Error, rules};
 
 use self::args::{ServeAction, ServeArgsError};
 use self::profile::PoolProfile;
-use crate::flag::Scope;
-use crate::output::{print, print_error, print_usage_error};
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::output::{print, print_error, print_usage_error};
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom serve";
 /// Exit status if the server cannot start or the configuration is invalid.

@@ -12,8 +12,8 @@ use signal_hook::iterator::Signals;
 
 use super::NAME;
 use super::args::{ServeAction, ServeArgsError};
-use crate::interrupt::INTERRUPTED;
-use crate::output::{print, print_error};
+use crate::shared::interrupt::INTERRUPTED;
+use crate::shared::output::{print, print_error};
 
 /// Exit status if connections were still open at the end of the drain timeout.
 const CUT_OFF: u8 = 1;
@@ -78,7 +78,7 @@ fn print_addresses(server: &Server, config: &Config) {
     let logs_to_stdout = config.access_log.file.is_none()
         && !matches!(config.access_log.format.as_deref(), None | Some("off"));
     if logs_to_stdout {
-        crate::output::write_stderr(text.as_bytes());
+        crate::shared::output::write_stderr(text.as_bytes());
     } else {
         print(NAME, &text);
     }

@@ -3,8 +3,8 @@
 use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
 use fathom_serve::proxies::SOURCES;
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueKind, both, long};
 
 /// The options of `fathom serve`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use fathom_inventory::top::{ReportKind, ReportOptions};
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{BY_WORDS, FLAGS, TopOption};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::value;
 
 /// The default number of lines.
 const LINES: usize = 20;
@@ -63,10 +63,10 @@ impl TopParser {
         charset: Charset,
     ) -> Result<(), Vec<u8>> {
         let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+        let refused = |refusal: value::ValueError| refusal.message(&option.spelling, &value, charset);
         match key {
             TopOption::By => self.by = by(&value).map_err(refused)?,
-            TopOption::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
+            TopOption::Lines => self.lines = Some(value::count(&value).map_err(refused)?),
             TopOption::Below if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
             TopOption::Below => self.below = Some(value),
             TopOption::Json => self.json = true,
@@ -98,9 +98,9 @@ impl TopParser {
 }
 
 /// Parses the value of `--by`.
-fn by(word: &[u8]) -> Result<ReportKind, extra::ValueError> {
+fn by(word: &[u8]) -> Result<ReportKind, value::ValueError> {
     use ReportKind::{Age, Depth, Dir, Ext, File, Group, Size, Type, User};
-    extra::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
+    value::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
 }
 
 /// Returns the current time in microseconds since 1970.

@@ -12,12 +12,12 @@ use fathom_inventory::top::{QueryError, UsageReport, report};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{TopAction, TopArgs};
-use crate::du::extra::ShowWhen;
-use crate::du::view::screen::Screen;
-use crate::flag::Scope;
-use crate::output::{self, Output, print, print_usage_error};
 use crate::scan::unknown_values;
-use crate::{help, locale};
+use crate::shared::flag::Scope;
+use crate::shared::output::{self, Output, print, print_usage_error};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
+use crate::shared::{help, locale};
 
 const NAME: &str = "fathom top";
 /// Exit status if the inventory cannot be read.

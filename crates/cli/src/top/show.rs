@@ -7,10 +7,10 @@ use fathom_inventory::top::{GroupKey, ReportKind, ReportRow, UsageReport, UsageS
 use fathom_inventory::type_letter;
 use fathom_text::human::BlockSize;
 
-use crate::du::view::figures::type_word;
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
+use crate::shared::type_word;
 
 /// Labels of the classes of [`fathom_inventory::top::AGES`], and of times in the future.
 const AGES: [&str; 7] = [

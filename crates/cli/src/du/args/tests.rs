@@ -1,8 +1,8 @@
 //! Tests of every message, of the order of evaluation, and of the effect of each option.
 
 use super::*;
-use crate::flag::ValueKind;
-use extra::{GroupProperty, ShowWhen};
+use crate::du::additions::GroupProperty;
+use crate::shared::flag::ValueKind;
 use fathom_io::Model;
 
 fn invocation(scope: Scope) -> Invocation {

@@ -8,9 +8,8 @@ use fathom_du::totals::Totals;
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 use fathom_text::time::TimeStyle;
-use fathom_walk::FileType;
 
-use super::json::JsonObject;
+use crate::shared::json::JsonObject;
 
 /// The format of numbers and times.
 #[derive(Debug)]
@@ -101,20 +100,6 @@ impl FigureFormat {
     /// Removes the next warning from the queue.
     pub(crate) fn warning(&mut self) -> Option<Vec<u8>> {
         self.warnings.pop_front()
-    }
-}
-
-/// Returns the name of a type.
-pub(crate) fn type_word(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Regular => "regular",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-        FileType::Block => "block",
-        FileType::Char => "char",
-        FileType::Unknown => "unknown",
     }
 }
 

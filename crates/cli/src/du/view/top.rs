@@ -7,10 +7,11 @@ use fathom_du::scan::Line;
 use fathom_du::top;
 use fathom_inventory::type_letter;
 
-use super::figures::{FigureFormat, type_word};
-use super::json::JsonObject;
+use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::type_word;
 
 /// The largest entries.
 #[derive(Debug)]

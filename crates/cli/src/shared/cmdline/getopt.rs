@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::flag::{Flag, ValueSpec};
+use super::flag::{Flag, ValueSpec};
 
 /// A command-line parser: yields one option at a time and collects the operands.
 pub(crate) struct Getopt<K: 'static> {
@@ -219,8 +219,8 @@ impl<K> Iterator for Getopt<K> {
 
 #[cfg(test)]
 mod tests {
+    use crate::shared::flag::{ValueKind, both, long, short};
     use super::*;
-    use crate::flag::{ValueKind, both, long, short};
 
     const TABLE: &[Flag<u8>] = &[
         both(b'a', b'a', "all", "", ""),

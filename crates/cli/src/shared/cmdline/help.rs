@@ -1,8 +1,8 @@
 //! The texts of `--help` and `--version`, from a command's description. Returns text; the caller
 //! prints it.
 
-use crate::command::Command;
-use crate::flag::{Flag, Scope};
+use super::description::Command;
+use super::flag::{Flag, Scope};
 
 const WIDTH: usize = 80;
 /// The column of the descriptions of options.

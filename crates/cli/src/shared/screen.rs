@@ -3,8 +3,8 @@
 
 use fathom_text::quote::{Charset, NameStyle};
 
-use crate::du::extra::ShowWhen;
-use crate::output::stdout_is_terminal;
+use crate::shared::output::stdout_is_terminal;
+use crate::shared::value::ShowWhen;
 
 /// The default size without a terminal, that of a VT100.
 const SIZE: (usize, usize) = (24, 80);
