@@ -1,28 +1,105 @@
-//! The descriptions of `fathom` and `fathom io`. The larger commands have theirs beside their option
-//! tables.
+//! The table of commands: dispatch, help, man pages, completions and cross-references come from it.
+//! Also has the descriptions of `fathom` and `fathom io`; the larger commands have theirs beside
+//! their option tables.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::docs::{self, Documented};
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::flag::{Flag, long};
+use crate::shared::cmdline::{self, ArgsEnd, Information};
+use crate::shared::flag::{self, Flag, Scope, long};
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::locale;
+use crate::{availability, bench, diff, du, export, list, merge, query, scan, serve, top};
 
-/// The options of `fathom` and `fathom io`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FathomOption {
+/// A row of the table of commands.
+pub(crate) struct CommandRow {
+    /// The name as typed behind `fathom`.
+    pub(crate) name: &'static str,
+    /// One line for lists of commands.
+    pub(crate) brief: &'static str,
+    /// The description, for man pages and completions.
+    pub(crate) docs: &'static dyn Documented,
+    /// Runs the command with its arguments, and returns the exit status.
+    main: fn(Vec<OsString>) -> u8,
+}
+
+impl CommandRow {
+    const fn new<K: Copy + Sync>(command: &'static Command<K>, main: fn(Vec<OsString>) -> u8) -> Self {
+        let (_, name) = command.name.split_at("fathom ".len());
+        Self { name, brief: command.brief, docs: command, main }
+    }
+}
+
+/// The commands, in the order in which they are listed.
+pub(crate) const COMMANDS: [CommandRow; 11] = [
+    CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
+    CommandRow::new(&list::table::LIST, list::main),
+    CommandRow::new(&scan::table::SCAN, scan::main),
+    CommandRow::new(&top::table::TOP, top::main),
+    CommandRow::new(&diff::table::DIFF, diff::main),
+    CommandRow::new(&query::table::QUERY, query::main),
+    CommandRow::new(&export::table::EXPORT, export::main),
+    CommandRow::new(&merge::table::MERGE, merge::main),
+    CommandRow::new(&serve::table::SERVE, serve::main),
+    CommandRow::new(&bench::table::BENCH, bench::main),
+    CommandRow::new(&IO, availability::main),
+];
+
+/// Commands for packagers, which are not listed.
+const HIDDEN: [CommandRow; 2] =
+    [CommandRow::new(&docs::MAN, docs::man), CommandRow::new(&docs::COMPLETIONS, docs::completions_main)];
+
+/// The names and briefs of [`COMMANDS`].
+const BRIEFS: [(&str, &str); COMMANDS.len()] = {
+    let mut briefs = [("", ""); COMMANDS.len()];
+    let mut at = 0;
+    while at < briefs.len() {
+        briefs[at] = (COMMANDS[at].name, COMMANDS[at].brief);
+        at += 1;
+    }
+    briefs
+};
+
+/// Runs the command that the command line `words` names. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let (command, words) = match parse(words) {
+        Ok(parsed) => parsed,
+        Err(end) => return end.answer(&FATHOM),
+    };
+    (command.main)(words)
+}
+
+/// Returns the command and its arguments.
+fn parse(words: Vec<OsString>) -> Result<(CommandRow, Vec<OsString>), ArgsEnd> {
+    let getopt = Getopt::new(FATHOM.flags.iter(), words.into_iter(), OperandOrder::RequireOrder);
+    let operands = cmdline::parse_from(getopt, locale::current(), |key: NoOption, _| match key {})?;
+    let mut words = operands.into_iter();
+    let word = words.next().ok_or_else(|| b"missing command".to_vec())?;
+    if word == "help" {
+        return Err(Information::Help.into());
+    }
+    let command = COMMANDS.into_iter().chain(HIDDEN).find(|row| row.name.as_bytes() == word.as_bytes());
+    let command = command.ok_or_else(|| [b"unknown command '", word.as_bytes(), b"'"].concat())?;
+    Ok((command, words.collect()))
+}
+
+/// The options of `fathom`: none but those of all commands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoOption {}
+
+/// The options of `fathom io`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IoOption {
     /// Print JSON.
     Json,
-    /// Print the help text.
-    Help,
-    /// Print the version.
-    Version,
 }
 
 pub(crate) const OPTIONS: &str = "Options";
 
-const HELP: Flag<FathomOption> = long(FathomOption::Help, "help", OPTIONS, "show this help and end");
-const VERSION: Flag<FathomOption> =
-    long(FathomOption::Version, "version", OPTIONS, "show the version and end");
-
 /// `fathom` itself.
-pub(crate) const FATHOM: Command<FathomOption> = Command {
+pub(crate) const FATHOM: Command<NoOption> = Command {
     name: "fathom",
     brief: "measure, list and serve file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
@@ -32,20 +109,8 @@ pub(crate) const FATHOM: Command<FathomOption> = Command {
          fathom adapts while it runs.",
     ],
     sections: &[OPTIONS],
-    flags: &[HELP, VERSION],
-    commands: &[
-        ("du", crate::du::table::DU.brief),
-        ("list", crate::list::table::LIST.brief),
-        ("scan", crate::scan::table::SCAN.brief),
-        ("top", crate::top::table::TOP.brief),
-        ("diff", crate::diff::table::DIFF.brief),
-        ("query", crate::query::table::QUERY.brief),
-        ("export", crate::export::table::EXPORT.brief),
-        ("merge", crate::merge::table::MERGE.brief),
-        ("serve", crate::serve::table::SERVE.brief),
-        ("bench", crate::bench::table::BENCH.brief),
-        ("io", IO.brief),
-    ],
+    flags: &[flag::help(OPTIONS), flag::version(OPTIONS)],
+    commands: &BRIEFS,
     notes: &[Note {
         title: "Called as du",
         text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
@@ -58,23 +123,17 @@ pub(crate) const FATHOM: Command<FathomOption> = Command {
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &[
-        "fathom-du",
-        "fathom-list",
-        "fathom-scan",
-        "fathom-top",
-        "fathom-diff",
-        "fathom-query",
-        "fathom-export",
-        "fathom-merge",
-        "fathom-serve",
-        "fathom-bench",
-        "fathom-io",
-    ],
+    see_also: &[],
 };
 
+const IO_FLAGS: &[Flag<IoOption>] = &[
+    long(IoOption::Json, "json", OPTIONS, "one JSON object instead of text"),
+    flag::help(OPTIONS),
+    flag::version(OPTIONS),
+];
+
 /// `fathom io`.
-pub(crate) const IO: Command<FathomOption> = Command {
+pub(crate) const IO: Command<IoOption> = Command {
     name: "fathom io",
     brief: "show which I/O models this machine and a path offer",
     usage: &["[OPTION]... [PATH]"],
@@ -84,7 +143,7 @@ pub(crate) const IO: Command<FathomOption> = Command {
          can run here or why it cannot.",
     ],
     sections: &[OPTIONS],
-    flags: &[long(FathomOption::Json, "json", OPTIONS, "one JSON object instead of text"), HELP, VERSION],
+    flags: IO_FLAGS,
     commands: &[],
     notes: &[MODELS],
     examples: &[
@@ -114,3 +173,31 @@ pub(crate) const MODELS: Note = Note {
     ],
     man_only: true,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::du::table::{DU, FLAGS};
+    use crate::shared::help::{WIDTH, render, spellings};
+
+    #[test]
+    fn every_option_is_shown_and_lines_fit() {
+        let text = render(&DU, "fathom du", Scope::Full);
+        for flag in FLAGS {
+            assert!(text.contains(&spellings(flag)), "{flag:?}");
+        }
+        for text in [text, render(&FATHOM, "fathom", Scope::Full), render(&IO, "fathom io", Scope::Full)] {
+            assert!(text.lines().all(|line| line.len() <= WIDTH && line.trim_end() == line), "{text}");
+        }
+    }
+
+    #[test]
+    fn called_as_du_the_additions_are_not_mentioned() {
+        let text = render(&DU, "du", Scope::Original);
+        assert!(text.starts_with("Usage: du [OPTION]... [FILE]...\n  or:  du [OPTION]... --files0-from=F\n"));
+        assert!(!text.contains("fathom"));
+        for flag in FLAGS.iter().filter(|flag| flag.added) {
+            assert!(!text.contains(spellings(flag).trim()), "{flag:?}");
+        }
+    }
+}

@@ -13,8 +13,9 @@ use fathom_bench::{Programs, report};
 
 use super::args::{AdviseArgs, ReportTarget};
 use super::run::{BenchMeter, error_text, new_run};
-use super::{FAILED, MISUSED, NAME, bench_paths, fail, write_report};
-use crate::shared::interrupt::{INTERRUPTED, stop_on_termination};
+use super::{NAME, bench_paths, fail, write_report};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, MISUSED};
+use crate::shared::interrupt::stop_on_termination;
 use crate::shared::output::{print, print_error};
 use crate::shared::start;
 

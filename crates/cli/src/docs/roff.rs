@@ -22,7 +22,9 @@ pub(super) fn page<K: Copy>(command: &Command<K>) -> String {
     page += &options(command);
     command.notes.iter().for_each(|note| page += &self::note(note));
     page += &examples(command.examples);
-    let others: Vec<_> = command.see_also.iter().map(|name| format!("\\fB{}\\fR(1)", escape(name))).collect();
+    let own = command.commands.iter().map(|(name, _)| format!("{title}-{name}"));
+    let others = command.see_also.iter().map(ToString::to_string).chain(own);
+    let others: Vec<_> = others.map(|name| format!("\\fB{}\\fR(1)", escape(&name))).collect();
     page + &format!(".SH \"SEE ALSO\"\n{}\n", others.join(",\n"))
 }
 

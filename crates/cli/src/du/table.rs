@@ -3,7 +3,7 @@
 
 use crate::command::MODELS;
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::flag::{Flag, ValueKind, both, long, short};
+use crate::shared::flag::{self, Flag, ValueKind, both, long, short};
 use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom du`.
@@ -32,8 +32,6 @@ pub(crate) enum DuOption {
     Threshold,
     Time,
     TimeStyle,
-    Help,
-    Version,
     Kibibytes,
     Mebibytes,
     Tree,
@@ -125,8 +123,8 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
     long(DuOption::TimeStyle, "time-style", TIMES, "how times look: `full-iso`, `long-iso`, `iso` or `+FORMAT`")
         .required("STYLE", ValueKind::Words(TIME_STYLES))
         .more("FORMAT is what date(1) takes. The default is `$TIME_STYLE`, or else `long-iso`."),
-    long(DuOption::Help, "help", ABOUT, "show this help and end"),
-    long(DuOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
     short(DuOption::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
     short(DuOption::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
     short(DuOption::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),

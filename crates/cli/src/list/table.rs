@@ -2,7 +2,7 @@
 
 use crate::command::MODELS;
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::flag::{Flag, ValueKind, both, long};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom list`.
@@ -32,8 +32,6 @@ pub(crate) enum ListOption {
     Progress,
     Io,
     Threads,
-    Help,
-    Version,
 }
 
 const LISTED: &str = "Which entries are listed";
@@ -103,8 +101,8 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
     long(ListOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
-    long(ListOption::Help, "help", ABOUT, "show this help and end"),
-    long(ListOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

@@ -8,37 +8,28 @@ mod views;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Read};
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{QueryAction, QueryArgs, QuerySource};
+use self::args::{QueryArgs, QuerySource};
 use self::engine::{DuckDb, DuckDbRequest};
 use crate::scan;
-use crate::shared::flag::Scope;
-use crate::shared::output::{self, print, print_usage_error, reason};
-use crate::shared::{help, locale};
+use crate::shared::cmdline::exit::MISUSED;
+use crate::shared::locale;
+use crate::shared::output::{self, reason};
 
-const NAME: &str = "fathom query";
-/// Exit status if there is no query, no inventory or no DuckDB.
-const NOTHING: u8 = 2;
+const NAME: &str = table::QUERY.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(QueryAction::Query(args)) => {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => {
             print_error(&run(&args, charset));
-            NOTHING
+            MISUSED
         }
-        Ok(QueryAction::Help) => print(NAME, &help::render(&table::QUERY, NAME, Scope::Full)),
-        Ok(QueryAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            NOTHING
-        }
+        Err(end) => end.answer(&table::QUERY),
     }
 }
 

@@ -7,7 +7,6 @@ mod select;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
 use fathom_inventory::store::{Completeness, ReuseSummary};
@@ -16,30 +15,23 @@ use fathom_text::strerror;
 use fathom_walk::Progress;
 
 use self::args::{ScanAction, ScanArgs};
-use crate::shared::flag::Scope;
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::interrupt::TerminationSignals;
-use crate::shared::output::{self, print, print_usage_error};
+use crate::shared::locale;
+use crate::shared::output;
 use crate::shared::progress::ProgressMeter;
 use crate::shared::start::AutoStart;
-use crate::shared::{help, locale};
 
-const NAME: &str = "fathom scan";
-/// Exit status if no inventory was written.
-const NOTHING: u8 = 2;
+const NAME: &str = table::SCAN.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
         Ok(ScanAction::Scan(args)) => run(*args, charset),
         Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
-        Ok(ScanAction::Help) => print(NAME, &help::render(&table::SCAN, NAME, Scope::Full)),
-        Ok(ScanAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            NOTHING
-        }
+        Err(end) => end.answer(&table::SCAN),
     }
 }
 
@@ -94,7 +86,7 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
         }
         Err(error) => {
             print_error(error.to_string().as_bytes());
-            NOTHING
+            MISUSED
         }
     }
 }
@@ -104,7 +96,7 @@ fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
     let found = &outcome.manifest.completeness;
     let Some(missing) = missing(found) else { return 0 };
     print_error(missing.as_bytes());
-    if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { 1 }
+    if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { FAILED }
 }
 
 /// Returns a sentence about the gaps in an inventory; `None` if it is complete.

@@ -4,7 +4,7 @@ use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, M
 use fathom_serve::proxies::SOURCES;
 
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::flag::{Flag, ValueKind, both, long};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom serve`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,6 @@ pub(crate) enum ServeOption {
     Check,
     IoReport,
     Json,
-    Help,
-    Version,
 }
 
 pub(crate) const ADDRESSES: &str = "Where it listens";
@@ -248,8 +246,8 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .more("Takes no address, and removes a log file that it had to make."),
     long(ServeOption::IoReport, "io-report", ABOUT, "show what the directory's file system offers, what each model can do there, and the plan; and end"),
     long(ServeOption::Json, "json", ABOUT, "with --io-report: an object of JSON on a line for each site"),
-    both(ServeOption::Help, b'h', "help", ABOUT, "show this help and end"),
-    long(ServeOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT).letter(b'h'),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

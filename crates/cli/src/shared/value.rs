@@ -6,6 +6,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use fathom_io::Model;
 use fathom_text::quote::{Charset, quote};
 
+use super::cmdline::OptionValue;
+
 /// The values of `--progress` and `--color`.
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// The description of `--io`.
@@ -56,6 +58,24 @@ pub(crate) fn count(word: &[u8]) -> Result<NonZeroU64, ValueError> {
 fn number(word: &[u8]) -> Option<NonZeroU64> {
     let digits = std::str::from_utf8(word).ok().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     digits?.parse().ok()
+}
+
+impl OptionValue {
+    /// Returns the meaning that `parser` gives to the value.
+    ///
+    /// # Errors
+    /// Returns the message about a value that `parser` refuses.
+    pub(crate) fn read<T>(&self, parser: impl FnOnce(&[u8]) -> Result<T, ValueError>) -> Result<T, Vec<u8>> {
+        parser(self.bytes()).map_err(|error| error.message(&self.spelling, self.bytes(), self.charset))
+    }
+
+    /// Returns the value of `--progress`, which alone means always.
+    ///
+    /// # Errors
+    /// The same as for [`OptionValue::read`].
+    pub(crate) fn progress(&self) -> Result<ShowWhen, Vec<u8>> {
+        if self.bytes().is_empty() { Ok(ShowWhen::Always) } else { self.read(when) }
+    }
 }
 
 /// Returns the meaning of `word`, which is one of `words` or an unambiguous prefix of one.

@@ -5,38 +5,28 @@ mod show;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::store::{Completeness, Inventory};
 use fathom_inventory::top::{QueryError, UsageReport, report};
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{TopAction, TopArgs};
+use self::args::TopArgs;
 use crate::scan::unknown_values;
-use crate::shared::flag::Scope;
-use crate::shared::output::{self, Output, print, print_usage_error};
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::locale;
+use crate::shared::output::{self, Output};
 use crate::shared::screen::Screen;
 use crate::shared::value::ShowWhen;
-use crate::shared::{help, locale};
 
-const NAME: &str = "fathom top";
-/// Exit status if the inventory cannot be read.
-const UNREADABLE: u8 = 1;
-/// Exit status for an invalid request.
-const MISUSED: u8 = 2;
+const NAME: &str = table::TOP.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(TopAction::Top(args)) => run(&args, charset),
-        Ok(TopAction::Help) => print(NAME, &help::render(&table::TOP, NAME, Scope::Full)),
-        Ok(TopAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSED
-        }
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset),
+        Err(end) => end.answer(&table::TOP),
     }
 }
 
@@ -104,6 +94,6 @@ pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charse
                 [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
             (message, MISUSED)
         }
-        QueryError::Unreadable(error) => (error.to_string().into_bytes(), UNREADABLE),
+        QueryError::Unreadable(error) => (error.to_string().into_bytes(), FAILED),
     }
 }

@@ -1,7 +1,7 @@
 //! The options of `fathom top`: names and help texts. `args.rs` implements them.
 
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::flag::{Flag, ValueKind, both, long};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom top`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,6 @@ pub(crate) enum TopOption {
     Lines,
     Below,
     Json,
-    Help,
-    Version,
 }
 
 /// The values of `--by`.
@@ -41,8 +39,8 @@ pub(crate) const FLAGS: &[Flag<TopOption>] = &[
         .required("PATH", ValueKind::File)
         .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
     long(TopOption::Json, "json", SHOWN, "JSON objects, one a line"),
-    long(TopOption::Help, "help", ABOUT, "show this help and end"),
-    long(TopOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

@@ -219,7 +219,7 @@ impl<K> Iterator for Getopt<K> {
 
 #[cfg(test)]
 mod tests {
-    use crate::shared::flag::{ValueKind, both, long, short};
+    use super::super::flag::{ValueKind, both, long, short};
     use super::*;
 
     const TABLE: &[Flag<u8>] = &[
@@ -244,9 +244,9 @@ mod tests {
         for step in getopt.by_ref() {
             read += &match step {
                 Err(misuse) => format!("({})", String::from_utf8_lossy(&misuse.message())),
-                Ok(ParsedOption { flag, value: None, .. }) => char::from(flag.key).to_string(),
+                Ok(ParsedOption { flag, value: None, .. }) => char::from(flag.own_key().unwrap()).to_string(),
                 Ok(ParsedOption { flag, value: Some(value), .. }) => {
-                    format!("{}={}", char::from(flag.key), String::from_utf8_lossy(&value))
+                    format!("{}={}", char::from(flag.own_key().unwrap()), String::from_utf8_lossy(&value))
                 }
             };
             read.push(' ');

@@ -4,7 +4,8 @@
 use super::description::Command;
 use super::flag::{Flag, Scope};
 
-const WIDTH: usize = 80;
+/// The number of columns of a help text.
+pub(crate) const WIDTH: usize = 80;
 /// The column of the descriptions of options.
 const COLUMN: usize = 30;
 
@@ -53,7 +54,8 @@ fn examples<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
     if text.is_empty() { text } else { format!("\nExamples:\n{text}") }
 }
 
-fn spellings<K: Copy>(flag: &Flag<K>) -> String {
+/// Returns the spellings of an option and its placeholder, as the help text shows them.
+pub(crate) fn spellings<K: Copy>(flag: &Flag<K>) -> String {
     let placeholder = flag.placeholder();
     match (flag.short, flag.long) {
         (Some(short), Some(long)) => format!("  -{}, --{long}{placeholder}", char::from(short)),
@@ -101,29 +103,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{FATHOM, IO};
-    use crate::du::table::{DU, FLAGS};
-
-    #[test]
-    fn every_option_is_shown_and_lines_fit() {
-        let text = render(&DU, "fathom du", Scope::Full);
-        for flag in FLAGS {
-            assert!(text.contains(&spellings(flag)), "{flag:?}");
-        }
-        for text in [text, render(&FATHOM, "fathom", Scope::Full), render(&IO, "fathom io", Scope::Full)] {
-            assert!(text.lines().all(|line| line.len() <= WIDTH && line.trim_end() == line), "{text}");
-        }
-    }
-
-    #[test]
-    fn called_as_du_the_additions_are_not_mentioned() {
-        let text = render(&DU, "du", Scope::Original);
-        assert!(text.starts_with("Usage: du [OPTION]... [FILE]...\n  or:  du [OPTION]... --files0-from=F\n"));
-        assert!(!text.contains("fathom"));
-        for flag in FLAGS.iter().filter(|flag| flag.added) {
-            assert!(!text.contains(spellings(flag).trim()), "{flag:?}");
-        }
-    }
 
     #[test]
     fn words_are_never_split_and_the_next_line_is_indented() {
