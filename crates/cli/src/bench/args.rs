@@ -274,7 +274,7 @@ fn path(value: &[u8]) -> Result<PathBuf, Vec<u8>> {
 }
 
 fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
-    let reading = number::read(value, 0, SIZE_MAX, b"kKmMGTPE");
+    let reading = number::read(value, 0, SIZE_MAX, number::SIZE_UNITS);
     match (reading.error, u64::try_from(reading.value)) {
         (None, Ok(0)) => Err([name.as_bytes(), b" must be at least 1"].concat()),
         (None, Ok(size)) => Ok(size),
