@@ -18,11 +18,11 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{DiffArgs, DiffForm};
 use crate::shared::cmdline::exit::{DIFFERENT, MISUSED, SAME};
+use crate::shared::inventory::gaps;
 use crate::shared::locale;
 use crate::shared::output::{self, Output, reason};
 use crate::shared::screen::Screen;
 use crate::shared::value::ShowWhen;
-use crate::top::gaps;
 
 const NAME: &str = table::DIFF.name;
 /// The number of uncompared trees that are named in warnings.

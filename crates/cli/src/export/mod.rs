@@ -17,9 +17,9 @@ use self::args::ExportArgs;
 use self::draft::Draft;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::inventory::{failure_message, incomplete_warning};
 use crate::shared::locale;
 use crate::shared::output::{self, Output};
-use crate::top::{failure_message, incomplete_warning};
 
 const NAME: &str = table::EXPORT.name;
 

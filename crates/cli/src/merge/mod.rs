@@ -14,9 +14,9 @@ use self::table::MergeOption;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
 use crate::shared::cmdline::{self, ArgsEnd};
 use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::inventory::incomplete_warning;
 use crate::shared::locale;
 use crate::shared::output;
-use crate::top::incomplete_warning;
 
 const NAME: &str = table::MERGE.name;
 

@@ -14,8 +14,8 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{QueryArgs, QuerySource};
 use self::engine::{DuckDb, DuckDbRequest};
-use crate::scan;
 use crate::shared::cmdline::exit::MISUSED;
+use crate::shared::inventory::missing;
 use crate::shared::locale;
 use crate::shared::output::{self, reason};
 
@@ -57,7 +57,7 @@ fn prepare(args: &QueryArgs, charset: Charset) -> Result<(DuckDb, DuckDbRequest)
     let engine = DuckDb::find(&|name| std::env::var_os(name)).map_err(String::into_bytes)?;
     // DuckDB does not verify the hashes and would accept damaged files.
     inventory.verify().map_err(|error| error.to_string().into_bytes())?;
-    if let Some(missing) = scan::missing(&manifest.completeness) {
+    if let Some(missing) = missing(&manifest.completeness) {
         print_error(&[b"warning: ", missing.as_bytes()].concat());
     }
     Ok((engine, DuckDbRequest { setup, query, format: args.format, columns: columns() }))

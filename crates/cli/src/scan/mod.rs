@@ -9,7 +9,7 @@ pub(crate) mod table;
 use std::ffi::OsString;
 
 use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
-use fathom_inventory::store::{Completeness, ReuseSummary};
+use fathom_inventory::store::ReuseSummary;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 use fathom_walk::Progress;
@@ -17,6 +17,7 @@ use fathom_walk::Progress;
 use self::args::{ScanAction, ScanArgs};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::interrupt::TerminationSignals;
+use crate::shared::inventory::missing;
 use crate::shared::locale;
 use crate::shared::output;
 use crate::shared::progress::ProgressMeter;
@@ -97,31 +98,6 @@ fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
     let Some(missing) = missing(found) else { return 0 };
     print_error(missing.as_bytes());
     if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { FAILED }
-}
-
-/// Returns a sentence about the gaps in an inventory; `None` if it is complete.
-pub(crate) fn missing(found: &Completeness) -> Option<String> {
-    if found.is_complete() {
-        return None;
-    }
-    let ratio = 100.0 * found.ratio().unwrap_or(0.0);
-    let lacking = found.partial + found.failed + found.missing_roots;
-    let all = lacking + found.complete;
-    let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-    Some(format!(
-        "the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, {} entries \
-         are without metadata{}; {ratio:.4} % of the directories are complete",
-        found.unknown_entries,
-        unknown_values(found),
-    ))
-}
-
-/// Returns a clause about requested column values that could not be determined.
-pub(crate) fn unknown_values(found: &Completeness) -> String {
-    match found.unknown_values {
-        0 => String::new(),
-        count => format!(", {count} values that --also asked for are unknown"),
-    }
 }
 
 /// Returns a sentence about the directories that `--since` skipped.

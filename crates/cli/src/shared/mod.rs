@@ -4,6 +4,7 @@
 pub(crate) mod cmdline;
 pub(crate) mod getent;
 pub(crate) mod interrupt;
+pub(crate) mod inventory;
 pub(crate) mod json;
 pub(crate) mod locale;
 pub(crate) mod progress;
