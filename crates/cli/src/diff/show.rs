@@ -170,6 +170,9 @@ pub(crate) fn json_end(summary: &DiffSummary, complete: bool, out: &mut Vec<u8>)
 
 /// Writes lines about directories.
 pub(crate) fn dirs(report: &GrowthReport, screen: &Screen, out: &mut Output) {
+    if !report.rows.is_empty() {
+        screen.write_header(&["usage", "size", "entries", "directory"], out.buffer());
+    }
     for row in &report.rows {
         let buffer = out.buffer();
         buffer.extend_from_slice(if row.complete { b"" } else { b"~" });

@@ -38,7 +38,7 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
     )
     .more(
         "Each line has the change of the allocated space, of the apparent size and of the number of entries, \
-         including everything below the directory, and its path. A file with several names counts once. `~` stands before a line if \
+         including everything below the directory, and its path; on a terminal, a header comes first. A file with several names counts once. `~` stands before a line if \
          something below is missing in an inventory.",
     ),
     both(DiffOption::Lines, b'n', "lines", CHANGES, "with `--dirs`, at most N lines; otherwise 20")

@@ -66,6 +66,14 @@ impl Screen {
         out
     }
 
+    /// Appends a line with the names of columns, separated by tabs. Only on a terminal.
+    pub(crate) fn write_header(&self, columns: &[&str], out: &mut Vec<u8>) {
+        if self.is_terminal {
+            out.extend_from_slice(columns.join("\t").as_bytes());
+            out.push(b'\n');
+        }
+    }
+
     /// Appends `text` in a colour, given as the parameters of ECMA-48's SGR.
     pub(crate) fn paint(&self, text: &str, color: &str, out: &mut Vec<u8>) {
         if self.has_colors && !text.is_empty() {
@@ -160,6 +168,16 @@ mod tests {
         let name = |size| screen(size, ShowWhen::Never, &[]).name(b"a\x1b[2Jb");
         assert_eq!(name(Some((1, 1))), b"'a'$'\\033''[2Jb'");
         assert_eq!(name(None), b"a\x1b[2Jb");
+    }
+
+    #[test]
+    fn headers_are_for_terminals_only() {
+        let header = |size| {
+            let mut out = Vec::new();
+            screen(size, ShowWhen::Never, &[]).write_header(&["usage", "path"], &mut out);
+            out
+        };
+        assert_eq!((header(Some((1, 1))), header(None)), (b"usage\tpath\n".to_vec(), Vec::new()));
     }
 
     #[test]

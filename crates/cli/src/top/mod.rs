@@ -53,7 +53,7 @@ fn show(args: &TopArgs, report: &UsageReport, complete: bool, charset: Charset) 
     if args.json {
         show::json(report, args.ask.by, complete, &mut out);
     } else {
-        show::text(report, &Screen::new(ShowWhen::Never, charset), &mut out);
+        show::text(report, args.ask.by, &Screen::new(ShowWhen::Never, charset), &mut out);
     }
     out.finish(NAME)
 }

@@ -37,7 +37,10 @@ const SIZES: [&str; 10] = [
 ];
 
 /// Writes lines of text.
-pub(crate) fn text(report: &UsageReport, screen: &Screen, out: &mut Output) {
+pub(crate) fn text(report: &UsageReport, by: ReportKind, screen: &Screen, out: &mut Output) {
+    if !report.rows.is_empty() {
+        screen.write_header(&["usage", "size", "entries", "share", by_word(by)], out.buffer());
+    }
     for row in &report.rows {
         let share = per_mille(&row.sum, &report.total);
         let buffer = out.buffer();

@@ -93,6 +93,11 @@ impl Rows for GroupRows {
     fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let owners = owners(self.property);
         let (all, screen) = (&end.outcome.total, end.screen);
+        let columns: &[&str] = match end.figures.counts_inodes() {
+            true => &["share", word(self.property)],
+            false => &["inodes", "share", word(self.property)],
+        };
+        end.figures.write_header(all, columns, screen, out.buffer());
         self.each(end.figures, |figures, key, totals| {
             write_row(figures, totals, all, &label(key, &owners, screen), out);
         });

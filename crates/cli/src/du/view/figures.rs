@@ -10,6 +10,7 @@ use fathom_text::quote::Charset;
 use fathom_text::time::TimeStyle;
 
 use crate::shared::json::JsonObject;
+use crate::shared::screen::Screen;
 
 /// The format of numbers and times.
 #[derive(Debug)]
@@ -73,6 +74,27 @@ impl FigureFormat {
         out.push(b'\t');
         if self.write_time(totals, out) {
             out.push(b'\t');
+        }
+    }
+
+    /// Writes the header of a table that begins with these columns, on a terminal. The column of
+    /// times is as wide as that of `totals`. Rows that end in NUL have no header.
+    pub(crate) fn write_header(&self, totals: &Totals, columns: &[&str], screen: &Screen, out: &mut Vec<u8>) {
+        let value = match self.measure {
+            Measure::Usage => "usage",
+            Measure::Apparent | Measure::Lengths => "size",
+            Measure::Inodes => "inodes",
+        };
+        let time = self.time_style.as_ref().map(|style| {
+            let mut time = Vec::new();
+            // The row of the same time reports a failure.
+            let _ = style.write(totals.newest.sec, totals.newest.nsec, &mut time);
+            format!("{:1$}", "time", time.len())
+        });
+        let columns: Vec<_> =
+            [Some(value), time.as_deref()].into_iter().flatten().chain(columns.iter().copied()).collect();
+        if self.terminator == b'\n' {
+            screen.write_header(&columns, out);
         }
     }
 

@@ -36,6 +36,7 @@ impl Rows for TopRows {
 
     fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let terminator = end.figures.terminator;
+        end.figures.write_header(&end.outcome.total, &["type", "path"], end.screen, out.buffer());
         for entry in self.largest.take_sorted() {
             let buffer = out.buffer();
             end.figures.write_columns(&entry.totals, buffer);
