@@ -2,15 +2,17 @@
 //! Also has the descriptions of `fathom` and `fathom io`; the larger commands have theirs beside
 //! their option tables.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+
+use fathom_text::nearest::nearest;
 
 use crate::docs::{self, Documented};
 use crate::shared::cmdline::description::{Command, Note};
-use crate::shared::cmdline::{self, ArgsEnd, Information};
+use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
 use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
-use crate::shared::locale;
+use crate::shared::{help, locale, output};
 use crate::{availability, bench, diff, du, export, list, merge, query, scan, serve, top};
 
 /// A row of the table of commands.
@@ -49,7 +51,7 @@ pub(crate) const COMMANDS: [CommandRow; 11] = [
 
 /// Commands for packagers, which are not listed.
 const HIDDEN: [CommandRow; 2] =
-    [CommandRow::new(&docs::MAN, docs::man), CommandRow::new(&docs::COMPLETIONS, docs::completions_main)];
+    [CommandRow::new(&docs::MAN, docs::man_main), CommandRow::new(&docs::COMPLETIONS, docs::completions_main)];
 
 /// The names and briefs of [`COMMANDS`].
 const BRIEFS: [(&str, &str); COMMANDS.len()] = {
@@ -64,25 +66,35 @@ const BRIEFS: [(&str, &str); COMMANDS.len()] = {
 
 /// Runs the command that the command line `words` names. Returns the exit status.
 pub(crate) fn main(words: Vec<OsString>) -> u8 {
-    let (command, words) = match parse(words) {
-        Ok(parsed) => parsed,
-        Err(end) => return end.answer(&FATHOM),
-    };
-    (command.main)(words)
+    match parse(words) {
+        Ok(Some((command, words))) => (command.main)(words),
+        Ok(None) => {
+            output::write_stderr(help::render_commands(&FATHOM).as_bytes());
+            exit::MISUSED
+        }
+        Err(end) => end.answer(&FATHOM),
+    }
 }
 
-/// Returns the command and its arguments.
-fn parse(words: Vec<OsString>) -> Result<(CommandRow, Vec<OsString>), ArgsEnd> {
+/// Returns the command and its arguments; `None` if there is no command.
+fn parse(words: Vec<OsString>) -> Result<Option<(CommandRow, Vec<OsString>)>, ArgsEnd> {
     let getopt = Getopt::new(FATHOM.flags.iter(), words.into_iter(), OperandOrder::RequireOrder);
     let operands = cmdline::parse_from(getopt, locale::current(), |key: NoOption, _| match key {})?;
     let mut words = operands.into_iter();
-    let word = words.next().ok_or_else(|| b"missing command".to_vec())?;
+    let Some(word) = words.next() else { return Ok(None) };
     if word == "help" {
         return Err(Information::Help.into());
     }
     let command = COMMANDS.into_iter().chain(HIDDEN).find(|row| row.name.as_bytes() == word.as_bytes());
-    let command = command.ok_or_else(|| [b"unknown command '", word.as_bytes(), b"'"].concat())?;
-    Ok((command, words.collect()))
+    let command = command.ok_or_else(|| unknown(&word))?;
+    Ok(Some((command, words.collect())))
+}
+
+/// Returns the message about an unknown command, with the nearest one.
+fn unknown(word: &OsStr) -> Vec<u8> {
+    let meant = word.to_str().and_then(|word| nearest(word, COMMANDS, |row| row.name));
+    let meant = meant.map_or_else(String::new, |row| format!(", did you mean '{}'?", row.name));
+    [b"unknown command '", word.as_bytes(), b"'", meant.as_bytes()].concat()
 }
 
 /// The options of `fathom`: none but those of all commands.
@@ -111,12 +123,7 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
     sections: &[OPTIONS],
     flags: &[flag::help(OPTIONS), flag::version(OPTIONS)],
     commands: &BRIEFS,
-    notes: &[Note {
-        title: "Called as du",
-        text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
-             options, output, messages and exit status, without fathom's additions."],
-        man_only: false,
-    }],
+    notes: &[CALLED_AS_DU],
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),
@@ -124,6 +131,13 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
     see_also: &[],
+};
+
+const CALLED_AS_DU: Note = Note {
+    title: "Called as du",
+    text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
+             options, output, messages and exit status, without fathom's additions."],
+    man_only: false,
 };
 
 const IO_FLAGS: &[Flag<IoOption>] = &[

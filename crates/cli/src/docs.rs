@@ -69,7 +69,7 @@ pub(crate) const COMPLETIONS: Command<NoOption> = Command {
 };
 
 /// Runs `fathom man`. Returns the exit status.
-pub(crate) fn man(words: Vec<OsString>) -> u8 {
+pub(crate) fn man_main(words: Vec<OsString>) -> u8 {
     print_document(words, &MAN, "page", &man_pages(), man_page)
 }
 

@@ -1,5 +1,5 @@
-//! The `fathom` binary: selects the command. Only this crate reads the command line, the
-//! environment and the terminal, and only this file ends the process.
+//! The `fathom` binary: runs du if it is called so, or else a command of the table. Only this crate
+//! reads the command line, the environment and the terminal, and only this file ends the process.
 
 mod availability;
 mod bench;

@@ -167,6 +167,10 @@ impl<'c> DuParser<'c> {
     fn read(&mut self, words: impl Iterator<Item = OsString>) -> Result<DuArgs, ParseEnd> {
         let flags = FLAGS.iter().filter(|flag| self.invocation.scope.covers(flag));
         let getopt = Getopt::new(flags, words, self.order);
+        let getopt = match self.invocation.scope {
+            Scope::Full => getopt,
+            Scope::Original => getopt.without_suggestions(),
+        };
         let operands = cmdline::each(getopt, self.invocation.charset, |step| match step {
             Ok((key, option)) => self.apply(key, option),
             Err(misuse) => {

@@ -11,15 +11,9 @@ const COLUMN: usize = 30;
 
 /// Renders the help text of `command`, which was called as `name`.
 pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
-    let mut text = String::new();
-    for (at, usage) in command.usage.iter().enumerate() {
-        text += &format!("{} {name} {usage}\n", if at == 0 { "Usage:" } else { "  or: " });
-    }
+    let mut text = usage(command, name);
     command.about.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "", 0));
-    if !command.commands.is_empty() {
-        text += "\nCommands:\n";
-        command.commands.iter().for_each(|(name, brief)| text += &two_columns(&format!("  {name}"), brief));
-    }
+    text += &commands(command);
     let flags: Vec<_> = command.flags.iter().filter(|flag| scope.covers(flag)).collect();
     for section in command.sections {
         text += &self::section(section, flags.iter().copied().filter(|flag| flag.section == *section));
@@ -29,6 +23,24 @@ pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) ->
         note.text.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
     }
     text + &examples(command, name, scope)
+}
+
+/// Renders the short help of a command with subcommands: how it is used, and which there are.
+pub(crate) fn render_commands<K: Copy>(command: &Command<K>) -> String {
+    let name = command.name;
+    let hint = format!("\nTry '{name} --help' for more information.\n");
+    usage(command, name) + &commands(command) + &hint
+}
+
+fn usage<K: Copy>(command: &Command<K>, name: &str) -> String {
+    let heads = std::iter::once("Usage:").chain(std::iter::repeat("  or: "));
+    heads.zip(command.usage).map(|(head, usage)| format!("{head} {name} {usage}\n")).collect()
+}
+
+fn commands<K: Copy>(command: &Command<K>) -> String {
+    let heading = if command.commands.is_empty() { "" } else { "\nCommands:\n" };
+    let lines = command.commands.iter().map(|(name, brief)| two_columns(&format!("  {name}"), brief));
+    heading.to_owned() + &lines.collect::<String>()
 }
 
 /// Renders the text of `--version`.
