@@ -12,7 +12,7 @@ use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
 use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
-use crate::shared::{help, locale, output};
+use crate::shared::{grammar, help, locale, output};
 use crate::{availability, bench, diff, du, export, list, merge, query, scan, serve, top};
 
 /// A row of the table of commands.
@@ -50,8 +50,10 @@ pub(crate) const COMMANDS: [CommandRow; 11] = [
 ];
 
 /// Commands for packagers, which are not listed.
-const HIDDEN: [CommandRow; 2] =
-    [CommandRow::new(&docs::MAN, docs::man_main), CommandRow::new(&docs::COMPLETIONS, docs::completions_main)];
+const HIDDEN: [CommandRow; 2] = [
+    CommandRow::new(&docs::MAN, docs::man_main),
+    CommandRow::new(&docs::COMPLETIONS, docs::completions_main),
+];
 
 /// The names and briefs of [`COMMANDS`].
 const BRIEFS: [(&str, &str); COMMANDS.len()] = {
@@ -123,7 +125,7 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
     sections: &[OPTIONS],
     flags: &[flag::help(OPTIONS), flag::version(OPTIONS)],
     commands: &BRIEFS,
-    notes: &[CALLED_AS_DU],
+    notes: &[CALLED_AS_DU, grammar::SIZES, grammar::TIMES, grammar::STATUS],
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),

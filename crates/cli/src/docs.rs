@@ -50,7 +50,7 @@ pub(crate) const MAN: Command<NoOption> = Command {
     flags: FLAGS,
     commands: &[],
     notes: &[],
-    examples: &[("fathom man fathom-du", "the man page of `fathom du`")],
+    examples: &[("fathom man fathom-du", "the man page of fathom du")],
     see_also: &["fathom"],
 };
 

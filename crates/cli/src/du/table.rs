@@ -4,6 +4,7 @@
 use crate::command::MODELS;
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long, short};
+use crate::shared::grammar;
 use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom du`.
@@ -140,14 +141,14 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
         .required("N", ValueKind::Text)
         .added()
         .more(
-            "Size, type and path, with tabs between. Types are letters as in find(1)'s `-printf %y`: `d`, \
+            "Size, type and path, with tabs between, and on a terminal a header above. Types are letters as in find(1)'s `-printf %y`: `d`, \
              `f`, `l` and so on. On a terminal, paths are quoted where they have to be.",
         ),
     long(DuOption::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
         .attached("KEY", ValueKind::Words(BY_WORDS))
         .added()
         .more(
-            "Size, number of inodes, share and group, with tabs between. Directories have no extension and \
+            "Size, number of inodes, share and group, with tabs between, and on a terminal a header above. Directories have no extension and \
              are a group of their own. Names of users and groups are those in /etc/passwd and /etc/group. An \
              age is the time since the last modification, or since that of `--time`. `--threshold` is for \
              groups, and `--max-depth` has no effect. The `=` is needed: `--by` alone has always been short \
@@ -210,9 +211,8 @@ pub(crate) const DU: Command<DuOption> = Command {
 const SIZE_NOTE: Note = Note {
     title: "Sizes",
     text: &[
-        "A SIZE is a number, a unit or both: `10K` is 10 * 1024. K, M, G, T, P and E, also written KiB, MiB \
-         and so on, are powers of 1024; KB, MB and so on are powers of 1000. `--block-size` also takes \
-         `human-readable` and `si`.",
+        grammar::SIZE,
+        "`--block-size` also takes `human-readable` and `si`.",
         "Without an option the unit is that of DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE, the first that is \
          set, or else 1024 bytes; 512 if POSIXLY_CORRECT is set.",
     ],

@@ -56,7 +56,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
         .more("From the root as it was given, as `-regex` of find(1), but in the syntax of Rust's regex crate."),
     both(ListOption::Size, b's', "size", LISTED, "only sizes of more (`+SIZE`), less (`-SIZE`) or just SIZE")
         .required("[+-]SIZE", ValueKind::Text)
-        .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly."),
+        .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly. fathom(1) has all units."),
     long(ListOption::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", ValueKind::File),
     long(ListOption::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", ValueKind::File),
     long(ListOption::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")

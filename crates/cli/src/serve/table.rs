@@ -282,7 +282,7 @@ pub(crate) const SERVE: Command<ServeOption> = Command {
 const VALUES: Note = Note {
     title: "Values",
     text: &[
-        "TIME is like `500ms`, `10s`, `1.5h` or `1h30m`; a number alone is seconds. SIZE is a number of bytes; units as K, M and G may follow. An option \
+        "TIME is like `500ms`, `10s`, `1.5h` or `1h30m`; a number alone is seconds. SIZE is a number of bytes, or like `64K` and `16M`. fathom(1) has all units of both. An option \
          with an optional value can be turned off with `=no`.",
     ],
     man_only: false,

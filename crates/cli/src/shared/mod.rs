@@ -3,6 +3,7 @@
 
 pub(crate) mod cmdline;
 pub(crate) mod getent;
+pub(crate) mod grammar;
 pub(crate) mod interrupt;
 pub(crate) mod inventory;
 pub(crate) mod json;

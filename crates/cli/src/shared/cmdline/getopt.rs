@@ -386,7 +386,7 @@ mod tests {
             String::from_utf8(error.message()).unwrap()
         };
         assert_eq!(message("--dpeth=1"), "unrecognized option '--dpeth=1', did you mean '--depth'?");
-        assert_eq!(message("--apparent-size"), "unrecognized option '--apparent-size'");
+        assert_eq!(message("--apparently-not-one"), "unrecognized option '--apparently-not-one'");
         assert_eq!(message("--xyz"), "unrecognized option '--xyz'");
     }
 }
