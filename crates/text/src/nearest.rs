@@ -21,22 +21,24 @@ pub fn nearest<T>(
     (edits <= 1 + word.len() / 3).then_some(candidate)
 }
 
-/// Returns the Levenshtein distance: the characters to insert, delete or replace.
+/// Returns the number of characters to insert, delete, replace, or swap with the next one (the
+/// distance of optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let best = (diagonal + usize::from(x != y)).min(*cell + 1).min(left + 1);
-            diagonal = std::mem::replace(cell, best);
-            left = best;
+    let [a, b]: [Vec<char>; 2] = [a, b].map(|text| text.chars().collect());
+    let (mut before, mut last) = (Vec::new(), (0..=b.len()).collect::<Vec<_>>());
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
         }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
+        before = std::mem::replace(&mut last, row);
     }
-    row.last().copied().unwrap_or_default()
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -44,10 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_are_levenshteins() {
-        for (a, b, expected) in
-            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("héllo", "hello", 1)]
-        {
+    fn distances_count_edits_and_a_swap_is_one() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("a", "", 1),
+            ("", "ab", 2),
+            ("kitten", "sitting", 3),
+            ("héllo", "hello", 1),
+            ("tere", "tree", 1),
+            ("nmae", "name", 1),
+        ] {
             assert_eq!(distance(a, b), expected, "{a} {b}");
         }
     }
