@@ -6,81 +6,49 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fathom_io::offer::{Filesystem, Offer};
-use fathom_text::quote::{Charset, quote, quoteaf};
+use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 use serde_json::{Value, json};
 
-use crate::command::{FathomOption, IO};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder};
-use crate::output::{Output, write_stderr};
-use crate::{help, locale};
+use crate::command::{IO, IoOption};
+use crate::shared::cmdline::{self, ArgsEnd, exit, no_more};
+use crate::shared::locale;
+use crate::shared::output::{print, print_error};
 
-const NAME: &str = "fathom io";
-/// Exit status for an invalid command line.
-const MISUSE: u8 = 2;
-
-/// The action that a command line requests.
-enum IoAction {
-    Help,
-    Version,
-    Show { path: OsString, json: bool },
-}
+const NAME: &str = IO.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(|value| value.as_bytes().to_vec());
-    let charset = locale::charset(&env);
-    match read(words, charset) {
-        Err(message) => {
-            write_stderr(&message);
-            MISUSE
-        }
-        Ok(IoAction::Help) => print(help::render(&IO, NAME, Scope::Full).as_bytes()),
-        Ok(IoAction::Version) => print(help::version(NAME).as_bytes()),
-        Ok(IoAction::Show { path, json }) => show(&path, json, charset),
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match parse(words, charset) {
+        Ok((path, json)) => show(&path, json, charset),
+        Err(end) => end.answer(&IO),
     }
 }
 
-fn print(text: &[u8]) -> u8 {
-    let mut out = Output::new();
-    out.buffer().extend_from_slice(text);
-    out.finish(NAME)
-}
-
-fn read(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<IoAction, Vec<u8>> {
-    let mut getopt = Getopt::new(IO.flags.iter(), words, OperandOrder::Permute);
+/// Returns the path, and whether the output is JSON.
+fn parse(words: Vec<OsString>, charset: Charset) -> Result<(OsString, bool), ArgsEnd> {
     let mut json = false;
-    for step in getopt.by_ref() {
-        match step.map_err(|misuse| usage(&misuse.message()))?.flag.key {
-            FathomOption::Help => return Ok(IoAction::Help),
-            FathomOption::Version => return Ok(IoAction::Version),
-            FathomOption::Json => json = true,
+    let operands = cmdline::parse(&IO, words.into_iter(), charset, |key, _| {
+        match key {
+            IoOption::Json => json = true,
         }
-    }
-    let mut paths = getopt.into_operands().into_iter();
+        Ok(())
+    })?;
+    let mut paths = operands.into_iter();
     let path = paths.next().unwrap_or_else(|| ".".into());
-    match paths.next() {
-        None => Ok(IoAction::Show { path, json }),
-        Some(extra) => Err(usage(&[b"extra operand ", quote(extra.as_bytes(), charset).as_slice()].concat())),
-    }
-}
-
-fn usage(message: &[u8]) -> Vec<u8> {
-    let hint = format!("\nTry '{NAME} --help' for more information.\n");
-    [NAME.as_bytes(), b": ", message, hint.as_bytes()].concat()
+    no_more(paths, charset)?;
+    Ok((path, json))
 }
 
 fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
     match Offer::of(Path::new(path)) {
-        Ok(offer) if json => print(format!("{}\n", object(path.as_bytes(), &offer)).as_bytes()),
-        Ok(offer) => print(text(path.as_bytes(), &offer, charset).as_bytes()),
+        Ok(offer) if json => print(NAME, &format!("{}\n", object(path.as_bytes(), &offer))),
+        Ok(offer) => print(NAME, &text(path.as_bytes(), &offer, charset)),
         Err(errno) => {
             let path = quoteaf(path.as_bytes(), charset);
-            write_stderr(
-                &[NAME.as_bytes(), b": cannot look at ", &path, b": ", &strerror(errno), b"\n"].concat(),
-            );
-            1
+            print_error(NAME, &[b"cannot look at ", &path[..], b": ", &strerror(errno)].concat());
+            exit::FAILED
         }
     }
 }

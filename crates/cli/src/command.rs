@@ -1,64 +1,119 @@
-//! The description of a command, in one place for `--help`, the man pages and the completions. This
-//! module has those of `fathom` and `fathom io`; the larger commands have theirs beside their
-//! option tables.
+//! The table of commands: dispatch, help, man pages, completions and cross-references come from it.
+//! Also has the descriptions of `fathom` and `fathom io`; the larger commands have theirs beside
+//! their option tables.
 
-use crate::flag::{Flag, long};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
-/// The description of a command. Texts mark `code` with backticks.
-#[derive(Debug)]
-pub(crate) struct Command<K: 'static> {
-    /// The name as typed: `fathom du`.
+use fathom_text::nearest::nearest;
+
+use crate::docs::{self, Documented};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
+use crate::shared::flag::{self, Flag, Scope, long};
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::{grammar, help, locale, output};
+use crate::{availability, bench, diff, du, export, list, merge, query, scan, serve, top};
+
+/// A row of the table of commands.
+pub(crate) struct CommandRow {
+    /// The name as typed behind `fathom`.
     pub(crate) name: &'static str,
     /// One line for lists of commands.
     pub(crate) brief: &'static str,
-    /// The synopsis behind the name, one form per item.
-    pub(crate) usage: &'static [&'static str],
-    /// The description, in paragraphs.
-    pub(crate) about: &'static [&'static str],
-    /// Headings of the options, in display order.
-    pub(crate) sections: &'static [&'static str],
-    /// The options, in the order in which messages list them.
-    pub(crate) flags: &'static [Flag<K>],
-    /// The subcommands, with their briefs.
-    pub(crate) commands: &'static [(&'static str, &'static str)],
-    /// Sections behind the options.
-    pub(crate) notes: &'static [Note],
-    /// Command lines and what they do.
-    pub(crate) examples: &'static [(&'static str, &'static str)],
-    /// Related man pages, without the section number, which is always 1.
-    pub(crate) see_also: &'static [&'static str],
+    /// The description, for man pages and completions.
+    pub(crate) docs: &'static dyn Documented,
+    /// Runs the command with its arguments, and returns the exit status.
+    main: fn(Vec<OsString>) -> u8,
 }
 
-/// A heading and its paragraphs.
+impl CommandRow {
+    const fn new<K: Copy + Sync>(command: &'static Command<K>, main: fn(Vec<OsString>) -> u8) -> Self {
+        let (_, name) = command.name.split_at("fathom ".len());
+        Self { name, brief: command.brief, docs: command, main }
+    }
+}
+
+/// The commands, in the order in which they are listed.
+pub(crate) const COMMANDS: [CommandRow; 11] = [
+    CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
+    CommandRow::new(&list::table::LIST, list::main),
+    CommandRow::new(&scan::table::SCAN, scan::main),
+    CommandRow::new(&top::table::TOP, top::main),
+    CommandRow::new(&diff::table::DIFF, diff::main),
+    CommandRow::new(&query::table::QUERY, query::main),
+    CommandRow::new(&export::table::EXPORT, export::main),
+    CommandRow::new(&merge::table::MERGE, merge::main),
+    CommandRow::new(&serve::table::SERVE, serve::main),
+    CommandRow::new(&bench::table::BENCH, bench::main),
+    CommandRow::new(&IO, availability::main),
+];
+
+/// Commands for packagers, which are not listed.
+const HIDDEN: [CommandRow; 2] = [
+    CommandRow::new(&docs::MAN, docs::man_main),
+    CommandRow::new(&docs::COMPLETIONS, docs::completions_main),
+];
+
+/// The names and briefs of [`COMMANDS`].
+const BRIEFS: [(&str, &str); COMMANDS.len()] = {
+    let mut briefs = [("", ""); COMMANDS.len()];
+    let mut at = 0;
+    while at < briefs.len() {
+        briefs[at] = (COMMANDS[at].name, COMMANDS[at].brief);
+        at += 1;
+    }
+    briefs
+};
+
+/// Runs the command that the command line `words` names. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    match parse(words) {
+        Ok(Some((command, words))) => (command.main)(words),
+        Ok(None) => {
+            output::write_stderr(help::render_commands(&FATHOM).as_bytes());
+            exit::MISUSED
+        }
+        Err(end) => end.answer(&FATHOM),
+    }
+}
+
+/// Returns the command and its arguments; `None` if there is no command.
+fn parse(words: Vec<OsString>) -> Result<Option<(CommandRow, Vec<OsString>)>, ArgsEnd> {
+    let getopt = Getopt::new(FATHOM.flags.iter(), words.into_iter(), OperandOrder::RequireOrder);
+    let operands = cmdline::parse_from(getopt, locale::current(), |key: NoOption, _| match key {})?;
+    let mut words = operands.into_iter();
+    let Some(word) = words.next() else { return Ok(None) };
+    if word == "help" {
+        return Err(Information::Help.into());
+    }
+    let command = COMMANDS.into_iter().chain(HIDDEN).find(|row| row.name.as_bytes() == word.as_bytes());
+    let command = command.ok_or_else(|| unknown(&word))?;
+    Ok(Some((command, words.collect())))
+}
+
+/// Returns the message about an unknown command, with the nearest one.
+fn unknown(word: &OsStr) -> Vec<u8> {
+    let meant = word.to_str().and_then(|word| nearest(word, COMMANDS, |row| row.name));
+    let meant = meant.map_or_else(String::new, |row| format!(", did you mean '{}'?", row.name));
+    [b"unknown command '", word.as_bytes(), b"'", meant.as_bytes()].concat()
+}
+
+/// The options of `fathom`: none but those of all commands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Note {
-    /// The heading, capitalised as in running text.
-    pub(crate) title: &'static str,
-    /// The paragraphs.
-    pub(crate) text: &'static [&'static str],
-    /// Whether `--help` omits the note.
-    pub(crate) man_only: bool,
-}
+pub(crate) enum NoOption {}
 
-/// The options of `fathom` and `fathom io`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FathomOption {
+/// The options of `fathom io`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IoOption {
     /// Print JSON.
     Json,
-    /// Print the help text.
-    Help,
-    /// Print the version.
-    Version,
 }
 
 pub(crate) const OPTIONS: &str = "Options";
 
-const HELP: Flag<FathomOption> = long(FathomOption::Help, "help", OPTIONS, "show this help and end");
-const VERSION: Flag<FathomOption> =
-    long(FathomOption::Version, "version", OPTIONS, "show the version and end");
-
 /// `fathom` itself.
-pub(crate) const FATHOM: Command<FathomOption> = Command {
+pub(crate) const FATHOM: Command<NoOption> = Command {
     name: "fathom",
     brief: "measure, list and serve file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
@@ -68,49 +123,33 @@ pub(crate) const FATHOM: Command<FathomOption> = Command {
          fathom adapts while it runs.",
     ],
     sections: &[OPTIONS],
-    flags: &[HELP, VERSION],
-    commands: &[
-        ("du", crate::du::table::DU.brief),
-        ("list", crate::list::table::LIST.brief),
-        ("scan", crate::scan::table::SCAN.brief),
-        ("top", crate::top::table::TOP.brief),
-        ("diff", crate::diff::table::DIFF.brief),
-        ("query", crate::query::table::QUERY.brief),
-        ("export", crate::export::table::EXPORT.brief),
-        ("merge", crate::merge::table::MERGE.brief),
-        ("serve", crate::serve::table::SERVE.brief),
-        ("bench", crate::bench::table::BENCH.brief),
-        ("io", IO.brief),
-    ],
-    notes: &[Note {
-        title: "Called as du",
-        text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
-             options, output, messages and exit status, without fathom's additions."],
-        man_only: false,
-    }],
+    flags: &[flag::help(OPTIONS), flag::version(OPTIONS)],
+    commands: &BRIEFS,
+    notes: &[CALLED_AS_DU, grammar::SIZES, grammar::TIMES, grammar::STATUS],
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],
-    see_also: &[
-        "fathom-du",
-        "fathom-list",
-        "fathom-scan",
-        "fathom-top",
-        "fathom-diff",
-        "fathom-query",
-        "fathom-export",
-        "fathom-merge",
-        "fathom-serve",
-        "fathom-bench",
-        "fathom-io",
-    ],
+    see_also: &[],
 };
 
+const CALLED_AS_DU: Note = Note {
+    title: "Called as du",
+    text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
+             options, output, messages and exit status, without fathom's additions."],
+    man_only: false,
+};
+
+const IO_FLAGS: &[Flag<IoOption>] = &[
+    long(IoOption::Json, "json", OPTIONS, "one JSON object instead of text"),
+    flag::help(OPTIONS),
+    flag::version(OPTIONS),
+];
+
 /// `fathom io`.
-pub(crate) const IO: Command<FathomOption> = Command {
+pub(crate) const IO: Command<IoOption> = Command {
     name: "fathom io",
     brief: "show which I/O models this machine and a path offer",
     usage: &["[OPTION]... [PATH]"],
@@ -120,7 +159,7 @@ pub(crate) const IO: Command<FathomOption> = Command {
          can run here or why it cannot.",
     ],
     sections: &[OPTIONS],
-    flags: &[long(FathomOption::Json, "json", OPTIONS, "one JSON object instead of text"), HELP, VERSION],
+    flags: IO_FLAGS,
     commands: &[],
     notes: &[MODELS],
     examples: &[
@@ -150,3 +189,31 @@ pub(crate) const MODELS: Note = Note {
     ],
     man_only: true,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::du::table::{DU, FLAGS};
+    use crate::shared::help::{WIDTH, render, spellings};
+
+    #[test]
+    fn every_option_is_shown_and_lines_fit() {
+        let text = render(&DU, "fathom du", Scope::Full);
+        for flag in FLAGS {
+            assert!(text.contains(&spellings(flag)), "{flag:?}");
+        }
+        for text in [text, render(&FATHOM, "fathom", Scope::Full), render(&IO, "fathom io", Scope::Full)] {
+            assert!(text.lines().all(|line| line.len() <= WIDTH && line.trim_end() == line), "{text}");
+        }
+    }
+
+    #[test]
+    fn called_as_du_the_additions_are_not_mentioned() {
+        let text = render(&DU, "du", Scope::Original);
+        assert!(text.starts_with("Usage: du [OPTION]... [FILE]...\n  or:  du [OPTION]... --files0-from=F\n"));
+        assert!(!text.contains("fathom"));
+        for flag in FLAGS.iter().filter(|flag| flag.added) {
+            assert!(!text.contains(spellings(flag).trim()), "{flag:?}");
+        }
+    }
+}

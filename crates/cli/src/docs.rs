@@ -1,78 +1,131 @@
-//! The man pages and shell completions, generated from the commands' descriptions. Returns text;
-//! the caller writes it. A test compares `docs/man` and `docs/completions` with this module's
-//! output.
+//! `fathom man` and `fathom completions`: the man pages and shell completions, generated from the
+//! commands' descriptions. A test compares `docs/man` and `docs/completions` with their output.
 
 mod bash;
 mod fish;
 mod roff;
 mod zsh;
 
-use crate::bench::table::BENCH;
-use crate::command::{FATHOM, IO};
-use crate::diff::table::DIFF;
-use crate::du::table::DU;
-use crate::export::table::EXPORT;
-use crate::flag::{Flag, ValueKind, ValueSpec};
-use crate::list::table::LIST;
-use crate::merge::table::MERGE;
-use crate::query::table::QUERY;
-use crate::scan::table::SCAN;
-use crate::serve::table::SERVE;
-use crate::top::table::TOP;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
-/// The names of all man pages.
-pub(crate) const MAN_PAGES: [&str; 12] = [
-    "fathom",
-    "fathom-du",
-    "fathom-list",
-    "fathom-scan",
-    "fathom-top",
-    "fathom-diff",
-    "fathom-query",
-    "fathom-export",
-    "fathom-merge",
-    "fathom-serve",
-    "fathom-bench",
-    "fathom-io",
-];
+use crate::command::{COMMANDS, FATHOM, NoOption};
+use crate::shared::cmdline::description::Command;
+use crate::shared::cmdline::{self, ArgsEnd, no_more};
+use crate::shared::flag::{self, Flag, ValueKind, ValueSpec};
+use crate::shared::{locale, output};
 
-/// The shells with a completion script.
-pub(crate) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
+/// A description of a command, whatever its options.
+pub(crate) trait Documented: Sync {
+    /// Renders the man page as roff.
+    fn man_page(&self) -> String;
 
-/// Renders the man page `name` as roff. `None` for an unknown name.
-pub(crate) fn man_page(name: &str) -> Option<String> {
-    match name {
-        "fathom" => Some(roff::page(&FATHOM)),
-        "fathom-du" => Some(roff::page(&DU)),
-        "fathom-list" => Some(roff::page(&LIST)),
-        "fathom-scan" => Some(roff::page(&SCAN)),
-        "fathom-top" => Some(roff::page(&TOP)),
-        "fathom-diff" => Some(roff::page(&DIFF)),
-        "fathom-query" => Some(roff::page(&QUERY)),
-        "fathom-export" => Some(roff::page(&EXPORT)),
-        "fathom-merge" => Some(roff::page(&MERGE)),
-        "fathom-serve" => Some(roff::page(&SERVE)),
-        "fathom-bench" => Some(roff::page(&BENCH)),
-        "fathom-io" => Some(roff::page(&IO)),
-        _ => None,
+    /// Returns the options as completion scripts need them.
+    fn options(&self) -> Vec<CompletionOption>;
+}
+
+impl<K: Copy + Sync> Documented for Command<K> {
+    fn man_page(&self) -> String {
+        roff::page(self)
+    }
+
+    fn options(&self) -> Vec<CompletionOption> {
+        self.flags.iter().map(CompletionOption::new).collect()
     }
 }
 
+/// The shells with a completion script.
+const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
+
+const OPTIONS: &str = "Options";
+const FLAGS: &[Flag<NoOption>] = &[flag::help(OPTIONS), flag::version(OPTIONS)];
+
+/// `fathom man`.
+pub(crate) const MAN: Command<NoOption> = Command {
+    name: "fathom man",
+    brief: "print a man page, for packagers",
+    usage: &["PAGE"],
+    about: &["Prints the man page PAGE as roff: `fathom`, or `fathom-` and the name of a command."],
+    sections: &[OPTIONS],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[],
+    examples: &[("fathom man fathom-du", "the man page of fathom du")],
+    see_also: &["fathom"],
+};
+
+/// `fathom completions`.
+pub(crate) const COMPLETIONS: Command<NoOption> = Command {
+    name: "fathom completions",
+    brief: "print a completion script, for packagers",
+    usage: &["SHELL"],
+    about: &["Prints the completion script for SHELL: `bash`, `fish` or `zsh`."],
+    sections: &[OPTIONS],
+    flags: FLAGS,
+    commands: &[],
+    notes: &[],
+    examples: &[("fathom completions bash", "the script for bash")],
+    see_also: &["fathom"],
+};
+
+/// Runs `fathom man`. Returns the exit status.
+pub(crate) fn man_main(words: Vec<OsString>) -> u8 {
+    print_document(words, &MAN, "page", &man_pages(), man_page)
+}
+
+/// Runs `fathom completions`. Returns the exit status.
+pub(crate) fn completions_main(words: Vec<OsString>) -> u8 {
+    print_document(words, &COMPLETIONS, "shell", &SHELLS.map(str::to_owned), completions)
+}
+
+/// Prints the document that the operand names, which is one of `names`.
+fn print_document(
+    words: Vec<OsString>,
+    command: &Command<NoOption>,
+    kind: &str,
+    names: &[String],
+    render: fn(&str) -> Option<String>,
+) -> u8 {
+    let charset = locale::current();
+    let rendered = || {
+        let operands = cmdline::parse(command, words.into_iter(), charset, |key, _| match key {})?;
+        let mut operands = operands.into_iter();
+        let name = operands.next().unwrap_or_default();
+        no_more(operands, charset)?;
+        let text = name.to_str().and_then(render).ok_or_else(|| {
+            let valid = names.join(", ");
+            [b"unknown ", kind.as_bytes(), b" '", name.as_bytes(), b"', one of ", valid.as_bytes()].concat()
+        })?;
+        Ok::<_, ArgsEnd>(text)
+    };
+    match rendered() {
+        Ok(text) => output::print(command.name, &text),
+        Err(end) => end.answer(command),
+    }
+}
+
+/// Returns the names of all man pages.
+fn man_pages() -> Vec<String> {
+    let own = COMMANDS.iter().map(|row| format!("fathom-{}", row.name));
+    std::iter::once("fathom".to_owned()).chain(own).collect()
+}
+
+/// Renders the man page `name` as roff. `None` for an unknown name.
+fn man_page(name: &str) -> Option<String> {
+    if name == "fathom" {
+        return Some(roff::page(&FATHOM));
+    }
+    let command = name.strip_prefix("fathom-")?;
+    COMMANDS.iter().find(|row| row.name == command).map(|row| row.docs.man_page())
+}
+
 /// Renders the completion script for `shell`. `None` for an unknown shell.
-pub(crate) fn completions(shell: &str) -> Option<String> {
-    let commands = [
-        CompletionCommand::new("du", DU.brief, DU.flags),
-        CompletionCommand::new("list", LIST.brief, LIST.flags),
-        CompletionCommand::new("scan", SCAN.brief, SCAN.flags),
-        CompletionCommand::new("top", TOP.brief, TOP.flags),
-        CompletionCommand::new("diff", DIFF.brief, DIFF.flags),
-        CompletionCommand::new("query", QUERY.brief, QUERY.flags),
-        CompletionCommand::new("export", EXPORT.brief, EXPORT.flags),
-        CompletionCommand::new("merge", MERGE.brief, MERGE.flags),
-        CompletionCommand::new("serve", SERVE.brief, SERVE.flags),
-        CompletionCommand::new("bench", BENCH.brief, BENCH.flags),
-        CompletionCommand::new("io", IO.brief, IO.flags),
-    ];
+fn completions(shell: &str) -> Option<String> {
+    let commands = COMMANDS.map(|row| CompletionCommand {
+        name: row.name,
+        brief: row.brief,
+        options: row.docs.options(),
+    });
     let global: Vec<_> = FATHOM.flags.iter().map(CompletionOption::new).collect();
     match shell {
         "bash" => Some(bash::script(&global, &commands)),
@@ -90,17 +143,11 @@ struct CompletionCommand {
 }
 
 /// The part of an option's description that completion scripts need.
-struct CompletionOption {
+pub(crate) struct CompletionOption {
     short: Option<char>,
     long: Option<&'static str>,
     value: ValueSpec,
     brief: String,
-}
-
-impl CompletionCommand {
-    fn new<K: Copy>(name: &'static str, brief: &'static str, flags: &'static [Flag<K>]) -> Self {
-        CompletionCommand { name, brief, options: flags.iter().map(CompletionOption::new).collect() }
-    }
 }
 
 impl CompletionOption {
@@ -143,8 +190,8 @@ mod tests {
 
     #[test]
     fn each_page_and_each_shell_listed_exists_and_no_other() {
-        for name in MAN_PAGES {
-            assert!(man_page(name).is_some_and(|page| page.starts_with(".TH ")), "{name}");
+        for name in man_pages() {
+            assert!(man_page(&name).is_some_and(|page| page.starts_with(".TH ")), "{name}");
         }
         for shell in SHELLS {
             assert!(completions(shell).is_some_and(|script| script.contains("files0-from")), "{shell}");

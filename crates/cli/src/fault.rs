@@ -27,7 +27,7 @@ pub(crate) fn install() {
             let _ = FAULT.set(fault);
             fathom_inventory::fault::set_hook(pass);
         }
-        None => crate::output::write_stderr(b"fathom: invalid FATHOM_FAULT\n"),
+        None => crate::shared::output::write_stderr(b"fathom: invalid FATHOM_FAULT\n"),
     }
 }
 

@@ -2,9 +2,9 @@
 //! that their times differ by the model only. Owns their command line and output; `fathom-du` does
 //! the rest.
 
-#[allow(dead_code, reason = "shared with the other binaries of this crate, which use more of it")]
-#[path = "output.rs"]
-mod output;
+#[allow(dead_code, reason = "shared with `fathom`, which uses more of it")]
+#[path = "shared/cmdline/mod.rs"]
+mod cmdline;
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -18,76 +18,74 @@ use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::{Charset, NameStyle};
 use fathom_walk::Model;
-use output::{Output, stdout_is_terminal, write_stderr};
 
-const HELP: &str = "[-hs] [DIR]...
-Shows how long the regular files below each DIR (or the current directory) are
-together: the size, a tab, the directory.
+use cmdline::description::Command;
+use cmdline::flag::{self, Flag, short};
+use cmdline::output::{self, Output, print_error, stdout_is_terminal};
 
-  -h          sizes for people, in powers of 1024
-  -s          one line for each DIR, not for all directories below it too
-      --help  show this help and end
+/// The options of the programs.
+#[derive(Clone, Copy)]
+enum RduOption {
+    Human,
+    Summarize,
+}
 
-Hard links count each time, directories and links nothing. `fathom du` does more.
-";
+const OPTIONS: &str = "Options";
 
-/// Exit status for an invalid command line.
-const MISUSE: u8 = 2;
+const FLAGS: &[Flag<RduOption>] = &[
+    short(RduOption::Human, b'h', OPTIONS, "sizes for people, in powers of 1024"),
+    short(RduOption::Summarize, b's', OPTIONS, "one line for each DIR, not for all directories below it too"),
+    flag::help(OPTIONS),
+    flag::version(OPTIONS),
+];
+
+/// The description of the program called `name`.
+const fn description(name: &'static str) -> Command<RduOption> {
+    Command {
+        name,
+        brief: "show the length of the regular files below directories",
+        usage: &["[-hs] [DIR]..."],
+        about: &[
+            "Shows how long the regular files below each DIR (or the current directory) are together: the size, a tab, \
+             the directory. Hard links count each time, directories and links nothing. `fathom du` does more.",
+        ],
+        sections: &[OPTIONS],
+        flags: FLAGS,
+        commands: &[],
+        notes: &[],
+        examples: &[],
+        see_also: &[],
+    }
+}
 
 /// Runs the program called `name` with one I/O model.
-pub(crate) fn main(name: &'static str, choice: Model) -> ExitCode {
+pub(crate) fn main(name: &'static str, model: Model) -> ExitCode {
     fathom_io::sys::restore_sigpipe();
-    let status = match read(std::env::args_os().skip(1)) {
-        Ok(Some(args)) => measure(name, choice, args),
-        Ok(None) => {
-            let mut out = Output::new();
-            out.buffer().extend_from_slice(format!("Usage: {name} {HELP}").as_bytes());
-            out.finish(name)
+    let command = description(name);
+    let mut args = RduArgs::default();
+    let parsed = cmdline::parse(&command, std::env::args_os().skip(1), Charset::Ascii, |key, _| {
+        match key {
+            RduOption::Human => args.human = true,
+            RduOption::Summarize => args.summarize = true,
         }
-        Err(word) => {
-            let hint = format!("'\nTry '{name} --help' for more information.\n");
-            write_stderr(&[name.as_bytes(), b": unknown option '", &word, hint.as_bytes()].concat());
-            MISUSE
-        }
+        Ok(())
+    });
+    let status = match parsed {
+        Ok(paths) if paths.is_empty() => measure(name, model, args, vec![".".into()]),
+        Ok(paths) => measure(name, model, args, paths),
+        Err(end) => end.answer(&command),
     };
     ExitCode::from(output::status(status))
 }
 
-/// A parsed command line.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The options given.
+#[derive(Default)]
 struct RduArgs {
     human: bool,
     summarize: bool,
-    paths: Vec<OsString>,
 }
 
-/// Parses a command line. `None` requests the help text.
-///
-/// # Errors
-/// Returns the unknown option.
-fn read(mut words: impl Iterator<Item = OsString>) -> Result<Option<RduArgs>, Vec<u8>> {
-    let mut args = RduArgs::default();
-    while let Some(word) = words.next() {
-        match word.as_encoded_bytes() {
-            b"--" => args.paths.extend(words.by_ref()),
-            b"--help" => return Ok(None),
-            [b'-', letters @ ..] if !letters.is_empty() => {
-                if !letters.iter().all(|letter| b"hs".contains(letter)) {
-                    return Err(word.into_vec());
-                }
-                args.human |= letters.contains(&b'h');
-                args.summarize |= letters.contains(&b's');
-            }
-            _ => args.paths.push(word),
-        }
-    }
-    if args.paths.is_empty() {
-        args.paths.push(".".into());
-    }
-    Ok(Some(args))
-}
-
-fn measure(name: &'static str, choice: Model, args: RduArgs) -> u8 {
+fn measure(name: &'static str, choice: Model, args: RduArgs, paths: Vec<OsString>) -> u8 {
     let options = Options {
         measure: Measure::Lengths,
         links: HardLinks::EachTime,
@@ -97,7 +95,7 @@ fn measure(name: &'static str, choice: Model, args: RduArgs) -> u8 {
     };
     let block_size = if args.human { BlockSize::HUMAN } else { BlockSize::BYTES };
     let mut report =
-        RduReport { name, block_size, paths: args.paths.into_iter(), out: Output::new(), failed: false };
+        RduReport { name, block_size, paths: paths.into_iter(), out: Output::new(), failed: false };
     let engine = Engine { choice, ..Engine::default() };
     if let Err(error) = scan(Arc::new(options), engine, &KnownOperands::AtMostOne, &mut report, &mut |_| ()) {
         report.print_error(error.to_string().as_bytes());
@@ -118,7 +116,7 @@ impl RduReport {
     fn print_error(&mut self, message: &[u8]) {
         self.failed = true;
         self.out.flush();
-        write_stderr(&[self.name.as_bytes(), b": ", message, b"\n"].concat());
+        print_error(self.name, message);
     }
 }
 
@@ -150,32 +148,5 @@ impl Report for RduReport {
 
     fn stopped(&mut self) -> bool {
         self.out.has_failed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read_words(words: &str) -> Result<Option<RduArgs>, Vec<u8>> {
-        read(words.split_whitespace().map(OsString::from))
-    }
-
-    #[test]
-    fn letters_bundle_and_two_dashes_end_them() {
-        let args = |human, summarize, paths: &[&str]| {
-            Ok(Some(RduArgs { human, summarize, paths: paths.iter().map(OsString::from).collect() }))
-        };
-        assert_eq!(read_words(""), args(false, false, &["."]));
-        assert_eq!(read_words("-hs d"), args(true, true, &["d"]));
-        assert_eq!(read_words("d -s e"), args(false, true, &["d", "e"]));
-        assert_eq!(read_words("-h -- -s -"), args(true, false, &["-s", "-"]));
-    }
-
-    #[test]
-    fn unknown_options_are_named() {
-        assert_eq!(read_words("-hx d"), Err(b"-hx".to_vec()));
-        assert_eq!(read_words("--human"), Err(b"--human".to_vec()));
-        assert_eq!(read_words("-s --help -x"), Ok(None));
     }
 }

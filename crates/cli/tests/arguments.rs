@@ -7,6 +7,7 @@ mod support;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::process::Command;
 
 use support::program::Program;
 use support::{Tree, du, needs_gnu};
@@ -408,6 +409,45 @@ fn times() {
 #[test]
 fn other_options() {
     compare(REST);
+}
+
+/// Returns the exit status, standard output and standard error of `fathom` with `words`.
+fn fathom(words: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom")).args(words).output().expect("fathom runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn without_a_command_the_short_help_lists_the_commands() {
+    for words in [&[][..], &["--"]] {
+        let (status, out, err) = fathom(words);
+        assert_eq!((status, &*out), (Some(2), ""));
+        assert!(
+            err.starts_with("Usage: fathom COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n  du  "),
+            "{err}"
+        );
+        assert!(err.ends_with("\nTry 'fathom --help' for more information.\n"), "{err}");
+    }
+}
+
+#[test]
+fn the_nearest_command_or_option_is_suggested() {
+    for (words, status, message) in [
+        (&["dy"][..], 2, "fathom: unknown command 'dy', did you mean 'du'?"),
+        (&["lsit"], 2, "fathom: unknown command 'lsit', did you mean 'list'?"),
+        (&["frobnicate"], 2, "fathom: unknown command 'frobnicate'"),
+        (&["--versoin"], 2, "fathom: unrecognized option '--versoin', did you mean '--version'?"),
+        (&["list", "--nmae=x"], 2, "fathom list: unrecognized option '--nmae=x', did you mean '--name'?"),
+        (&["list", "--xyz"], 2, "fathom list: unrecognized option '--xyz'"),
+        (&["serve", "--prot=1"], 2, "fathom serve: unrecognized option '--prot=1', did you mean '--port'?"),
+        (&["du", "--tere"], 1, "fathom du: unrecognized option '--tere', did you mean '--tree'?"),
+        (&["man", "--hepl"], 2, "fathom man: unrecognized option '--hepl', did you mean '--help'?"),
+    ] {
+        let (ended, out, err) = fathom(words);
+        assert_eq!((ended, &*out), (Some(status), ""), "{words:?}");
+        assert_eq!(err.lines().next(), Some(message));
+    }
 }
 
 fn compare(lines: &[&str]) {

@@ -1,25 +1,13 @@
 //! The man pages and completions in `docs/` are those that the program prints, and their consumers
 //! (man, bash, fish, zsh) accept them. `UPDATE_DOCS=1` regenerates them.
 
+use std::ffi::OsStr;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-const PAGES: [&str; 12] = [
-    "fathom",
-    "fathom-du",
-    "fathom-list",
-    "fathom-scan",
-    "fathom-top",
-    "fathom-diff",
-    "fathom-query",
-    "fathom-export",
-    "fathom-merge",
-    "fathom-serve",
-    "fathom-bench",
-    "fathom-io",
-];
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
 /// Returns the path of `docs/`. Regenerates the files first if `UPDATE_DOCS` is set.
@@ -38,14 +26,25 @@ fn docs() -> &'static Path {
     })
 }
 
+/// Returns the names of all man pages: that of `fathom`, and those of the commands that it lists.
+fn pages() -> Vec<String> {
+    let help = String::from_utf8(fathom(&["--help"])).expect("the help is text");
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let own = names.filter(|name| !name.is_empty()).map(|name| format!("fathom-{name}"));
+    std::iter::once("fathom".to_owned()).chain(own).collect()
+}
+
 /// Returns each generated file below `docs/`, and the arguments that print it.
-fn made() -> Vec<(String, [&'static str; 2])> {
-    let pages = PAGES.iter().map(|page| (format!("man/{page}.1"), ["man", page]));
-    let scripts = SCRIPTS.iter().map(|(shell, file)| (format!("completions/{file}"), ["completions", shell]));
+fn made() -> Vec<(String, [String; 2])> {
+    let pages = pages().into_iter().map(|page| (format!("man/{page}.1"), ["man".to_owned(), page]));
+    let script = |shell: &str| ["completions".to_owned(), shell.to_owned()];
+    let scripts = SCRIPTS.iter().map(|(shell, file)| (format!("completions/{file}"), script(shell)));
     pages.chain(scripts).collect()
 }
 
-fn fathom(words: &[&str]) -> Vec<u8> {
+fn fathom<W: AsRef<OsStr> + Debug>(words: &[W]) -> Vec<u8> {
     let program = env::var_os("FATHOM_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into());
     let output = Command::new(program).args(words).output().expect("the program runs");
     assert!(output.status.success(), "{words:?}: {output:?}");
@@ -72,7 +71,7 @@ fn checker(program: &str, words: &[&str]) -> Option<Output> {
 
 #[test]
 fn man_pages_are_valid_roff() {
-    for page in PAGES {
+    for page in pages() {
         let file = docs().join(format!("man/{page}.1"));
         let words = ["-man", "-ww", "-z", "-Tutf8", file.to_str().expect("the checkout's path is text")];
         let Some(output) = checker("groff", &words) else { return };

@@ -143,7 +143,7 @@ fn options_of_find_are_refused_with_their_equivalents() {
     ] {
         let stderr = refused(&tree, &[".", word, "x"]);
         assert!(
-            stderr.contains(&format!("unrecognized option '{word}', perhaps '{meant}' is meant")),
+            stderr.contains(&format!("unrecognized option '{word}', did you mean '{meant}'?")),
             "{stderr}"
         );
     }

@@ -82,6 +82,6 @@ fn help_is_an_answer_and_an_unknown_option_is_not() {
         assert!(help.status.success() && help.stdout.starts_with(b"Usage: rdu-"), "{help:?}");
         let output = run(program, &forest(), "-k t");
         assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("unknown option '-k'\n"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("invalid option -- 'k'\n"), "{output:?}");
     }
 }

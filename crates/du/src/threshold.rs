@@ -36,7 +36,7 @@ impl ThresholdError {
 impl Threshold {
     /// Parses the option's argument: a number that may be negative and may have a unit.
     pub fn parse(arg: &[u8]) -> Result<Threshold, ThresholdError> {
-        let reading = number::read(arg, i64::MIN.into(), i64::MAX.into(), b"kKmMGTPEZYRQ");
+        let reading = number::read(arg, i64::MIN.into(), i64::MAX.into(), number::SIZE_UNITS);
         if let Some(error) = reading.error {
             return Err(ThresholdError::Number(error));
         }

@@ -8,6 +8,7 @@ pub mod duration;
 pub mod glob;
 pub mod human;
 pub mod keyword;
+pub mod nearest;
 pub mod number;
 pub mod owners;
 pub mod quote;

@@ -2,6 +2,9 @@
 //! optional unit such as `K`, `kB` or `MiB`. Owns the error messages for invalid texts; the caller
 //! gives the number its meaning. Also formats decimal digits without an allocation.
 
+/// The units of every size that fathom parses: K and k are the same, and so are M and m.
+pub const SIZE_UNITS: &[u8] = b"kKmMGTPEZYRQ";
+
 /// The reason why a text is not a number that the option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {

@@ -13,10 +13,11 @@ use fathom_bench::{Programs, report};
 
 use super::args::{AdviseArgs, ReportTarget};
 use super::run::{BenchMeter, error_text, new_run};
-use super::{FAILED, MISUSED, NAME, bench_paths, fail, write_report};
-use crate::interrupt::{INTERRUPTED, stop_on_termination};
-use crate::output::{print, print_error};
-use crate::start;
+use super::{NAME, bench_paths, fail, write_report};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, MISUSED};
+use crate::shared::interrupt::stop_on_termination;
+use crate::shared::output::{print, print_error};
+use crate::shared::start;
 
 /// Time limit for the measurements, including the cost constants. The rest of the announced three
 /// minutes is reserve.

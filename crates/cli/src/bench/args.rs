@@ -9,9 +9,9 @@ use fathom_bench::sample::Workload;
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
-use super::table::{BenchOption, CACHE_WORDS, FLAGS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use super::table::{BENCH, BenchOption, CACHE_WORDS};
+use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue, no_more};
+use crate::shared::value;
 
 /// The values of `--lang`, besides `all`.
 const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
@@ -27,8 +27,6 @@ const BLOCKS_MAX: u64 = 10_000;
 /// The action that a command line requests.
 #[derive(Debug)]
 pub(crate) enum BenchAction {
-    Help,
-    Version,
     Bench(Box<BenchArgs>),
     Compare(CompareArgs),
     Advise(AdviseArgs),
@@ -88,18 +86,10 @@ pub(crate) struct CompareArgs {
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<BenchAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<BenchAction, ArgsEnd> {
     let mut parser = BenchParser::default();
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            BenchOption::Help => return Ok(BenchAction::Help),
-            BenchOption::Version => return Ok(BenchAction::Version),
-            key => parser.apply(key, option, charset)?,
-        }
-    }
-    parser.finish(getopt.into_operands(), charset)
+    let operands = cmdline::parse(&BENCH, words, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands, charset)?)
 }
 
 /// The options parsed so far.
@@ -125,35 +115,30 @@ struct BenchParser {
 }
 
 impl BenchParser {
-    fn apply(
-        &mut self,
-        key: BenchOption,
-        option: ParsedOption<BenchOption>,
-        charset: Charset,
-    ) -> Result<(), Vec<u8>> {
-        let given = option.value.is_some();
-        let value = option.value.unwrap_or_default();
+    fn apply(&mut self, key: BenchOption, option: OptionValue) -> Result<(), Vec<u8>> {
+        let (given, charset) = (option.given.is_some(), option.charset);
+        let value = option.bytes();
         let name = option.spelling.as_str();
-        let path = || path(&value);
+        let path = || path(value);
         let target = || if given { path().map(ReportTarget::File) } else { Ok(ReportTarget::Output) };
         match key {
-            BenchOption::Models => self.models = list(&value, &MODELS, name, charset)?,
-            BenchOption::Lang => self.langs = langs(&value, name, charset)?,
-            BenchOption::Size => self.size = Some(size(&value, name)?),
-            BenchOption::Block => self.block = Some(size(&value, name)?),
-            BenchOption::Files => self.files = Some(size(&value, name)?),
+            BenchOption::Models => self.models = list(value, &MODELS, name, charset)?,
+            BenchOption::Lang => self.langs = langs(value, name, charset)?,
+            BenchOption::Size => self.size = Some(size(value, name)?),
+            BenchOption::Block => self.block = Some(size(value, name)?),
+            BenchOption::Files => self.files = Some(size(value, name)?),
             BenchOption::Direct => self.direct = true,
             BenchOption::Sync => self.sync = true,
             BenchOption::Cache => {
-                let cache = extra::one_of(&value, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
-                self.cache = Some(cache.map_err(|refusal| refusal.message(name, &value, charset))?);
+                let cache =
+                    |word: &[u8]| value::one_of(word, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
+                self.cache = Some(option.read(cache)?);
             }
             BenchOption::Blocks => {
-                let count =
-                    extra::top(&value).map_err(|refusal| refusal.message(name, &value, charset))?.get();
+                let count = option.read(value::count)?.get();
                 self.blocks = u32::try_from(count.min(BLOCKS_MAX)).ok();
             }
-            BenchOption::Seed => self.seed = Some(whole(&value, name)?),
+            BenchOption::Seed => self.seed = Some(whole(value, name)?),
             BenchOption::Path => self.path = Some(path()?),
             BenchOption::Save => self.save = Some(target()?),
             BenchOption::Validate => self.validate = true,
@@ -161,7 +146,6 @@ impl BenchParser {
             BenchOption::Csv => self.csv = Some(target()?),
             BenchOption::Json => self.json = Some(target()?),
             BenchOption::Html => self.html = Some(path()?),
-            BenchOption::Help | BenchOption::Version => {}
         }
         Ok(())
     }
@@ -173,19 +157,19 @@ impl BenchParser {
             let mut run =
                 || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
             let compared = CompareArgs { old: run()?, new: run()?, json: self.json };
-            reject_extra_operand(operands, charset)?;
+            no_more(operands, charset)?;
             return Ok(BenchAction::Compare(compared));
         }
         if workload == "advise" {
             let place = operands.next().map(PathBuf::from);
-            reject_extra_operand(operands, charset)?;
+            no_more(operands, charset)?;
             return self.advise(place).map(BenchAction::Advise);
         }
         let deed = workload.to_str().and_then(Workload::named);
         let deed = deed.ok_or_else(|| {
             [b"unknown workload ", &quote(workload.as_encoded_bytes(), charset)[..]].concat()
         })?;
-        reject_extra_operand(operands, charset)?;
+        no_more(operands, charset)?;
         self.bench(deed).map(|args| BenchAction::Bench(Box::new(args)))
     }
 
@@ -284,27 +268,13 @@ fn default_size(deed: Workload) -> u64 {
     }
 }
 
-fn reject_extra_operand(
-    mut operands: impl Iterator<Item = OsString>,
-    charset: Charset,
-) -> Result<(), Vec<u8>> {
-    match operands.next() {
-        Some(more) => Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat()),
-        None => Ok(()),
-    }
-}
-
 fn path(value: &[u8]) -> Result<PathBuf, Vec<u8>> {
     use std::os::unix::ffi::OsStringExt;
-    if value.is_empty() {
-        Err(b"invalid zero-length file name".to_vec())
-    } else {
-        Ok(OsString::from_vec(value.to_vec()).into())
-    }
+    if value.is_empty() { Err(EMPTY_NAME.to_vec()) } else { Ok(OsString::from_vec(value.to_vec()).into()) }
 }
 
 fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
-    let reading = number::read(value, 0, SIZE_MAX, b"kKmMGTPE");
+    let reading = number::read(value, 0, SIZE_MAX, number::SIZE_UNITS);
     match (reading.error, u64::try_from(reading.value)) {
         (None, Ok(0)) => Err([name.as_bytes(), b" must be at least 1"].concat()),
         (None, Ok(size)) => Ok(size),

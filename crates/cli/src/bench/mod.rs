@@ -17,35 +17,25 @@ use fathom_bench::{Error, Run, compare, report};
 
 use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
 use self::run::{BenchEnd, BenchPaths};
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_termination};
-use crate::output::{print, print_error, print_usage_error, reason};
-use crate::{help, locale};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, MISUSED};
+use crate::shared::interrupt::stop_on_termination;
+use crate::shared::locale;
+use crate::shared::output::{print, print_error, reason};
 
-const NAME: &str = "fathom bench";
-/// Exit status if something failed or no sample counts.
-const FAILED: u8 = 1;
-/// Exit status for an invalid command line, and if there is not enough room.
-const MISUSED: u8 = 2;
+const NAME: &str = table::BENCH.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let mut words = words.peekable();
-    if words.next_if(|word| word == "sample").is_some() {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    if let [word, words @ ..] = &words[..]
+        && word == "sample"
+    {
         return sample::main(words);
     }
-    let words: Vec<OsString> = words.collect();
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    match args::parse(words.iter().cloned(), locale::charset(&env)) {
+    match args::parse(words.iter().cloned(), locale::current()) {
         Ok(BenchAction::Bench(args)) => bench(&args, command_line(&words)),
         Ok(BenchAction::Compare(args)) => compare_runs(&args),
         Ok(BenchAction::Advise(args)) => advise::main(&args, command_line(&words)),
-        Ok(BenchAction::Help) => print(NAME, &help::render(&table::BENCH, NAME, Scope::Full)),
-        Ok(BenchAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSED
-        }
+        Err(end) => end.answer(&table::BENCH),
     }
 }
 

@@ -15,7 +15,7 @@ use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, machine, report};
 
 use super::args::BenchArgs;
-use crate::output::draw;
+use crate::shared::output::draw;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ fn check_room(args: &BenchArgs) -> Result<Vec<String>, String> {
 }
 
 pub(super) fn error_text(error: &std::io::Error) -> String {
-    String::from_utf8_lossy(&crate::output::reason(error)).into_owned()
+    String::from_utf8_lossy(&crate::shared::output::reason(error)).into_owned()
 }
 
 /// Builds the programs in the requested languages and adds their arms.

@@ -7,17 +7,16 @@ use std::path::PathBuf;
 use fathom_bench::sample::{METHODS, Method, SampleError, SampleSpec, Workload, execute};
 use fathom_io::uring::Completion;
 
-use crate::output::{print, print_error};
+use crate::shared::output::{print, print_error};
 
 const NAME: &str = "fathom bench sample";
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let words: Vec<OsString> = words.collect();
+pub(crate) fn main(words: &[OsString]) -> u8 {
     if words == ["--list"] {
         return print(NAME, &METHODS.map(|(name, _)| format!("{name}\tok\n")).concat());
     }
-    match parse(&words).and_then(|spec| execute(&spec)) {
+    match parse(words).and_then(|spec| execute(&spec)) {
         Ok(outcome) => print(NAME, &format!("{outcome}\n")),
         Err(failure) => {
             print_error(NAME, failure.to_string().as_bytes());

@@ -1,7 +1,7 @@
 //! The options of `fathom bench`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, long};
 
 /// The options of `fathom bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,6 @@ pub(crate) enum BenchOption {
     Csv,
     Json,
     Html,
-    Help,
-    Version,
 }
 
 /// The values of `--cache`.
@@ -70,8 +68,8 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File),
     long(BenchOption::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", ValueKind::File),
     long(BenchOption::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", ValueKind::File),
-    long(BenchOption::Help, "help", ABOUT, "show this help and end"),
-    long(BenchOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use fathom_inventory::diff::{ChangeKind, DiffOptions, Sides};
-use fathom_text::quote::{Charset, quote};
+use fathom_text::quote::Charset;
 
-use super::table::{DiffOption, FLAGS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use super::table::{DIFF, DiffOption};
+use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
+use crate::shared::value;
 
 /// The default number of lines of `--dirs`.
 const LINES: usize = 20;
@@ -18,14 +17,6 @@ const LINES: usize = 20;
 const KINDS: &[&str] = &["created", "removed", "modified", "renamed"];
 const VERBS: [ChangeKind; 4] =
     [ChangeKind::Created, ChangeKind::Removed, ChangeKind::Modified, ChangeKind::Renamed];
-
-/// The action that a command line requests.
-#[derive(Debug)]
-pub(crate) enum DiffAction {
-    Help,
-    Version,
-    Diff(DiffArgs),
-}
 
 /// The arguments of a comparison.
 #[derive(Debug)]
@@ -54,18 +45,10 @@ pub(crate) enum DiffForm {
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<DiffAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<DiffArgs, ArgsEnd> {
     let mut parser = DiffParser::default();
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            DiffOption::Help => return Ok(DiffAction::Help),
-            DiffOption::Version => return Ok(DiffAction::Version),
-            key => parser.apply(key, option, charset)?,
-        }
-    }
-    parser.finish(getopt.into_operands(), charset).map(DiffAction::Diff)
+    let operands = cmdline::parse(&DIFF, words, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands, charset)?)
 }
 
 /// The options parsed so far.
@@ -81,47 +64,34 @@ struct DiffParser {
 }
 
 impl DiffParser {
-    fn apply(
-        &mut self,
-        key: DiffOption,
-        option: ParsedOption<DiffOption>,
-        charset: Charset,
-    ) -> Result<(), Vec<u8>> {
-        let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+    fn apply(&mut self, key: DiffOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
-            DiffOption::Below | DiffOption::Parquet if value.is_empty() => {
-                return Err(b"invalid zero-length file name".to_vec());
-            }
             DiffOption::Only => {
-                let verbs = value.split(|byte| *byte == b',').map(|word| extra::one_of(word, KINDS, &VERBS));
-                self.only = Some(verbs.collect::<Result<_, _>>().map_err(refused)?);
+                let verbs = |words: &[u8]| {
+                    words.split(|byte| *byte == b',').map(|word| value::one_of(word, KINDS, &VERBS)).collect()
+                };
+                self.only = Some(option.read(verbs)?);
             }
-            DiffOption::Below => self.below = Some(value),
+            DiffOption::Below => self.below = Some(option.path_bytes()?),
             DiffOption::Dirs => self.dirs = true,
-            DiffOption::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
+            DiffOption::Lines => self.lines = Some(option.read(value::count)?),
             DiffOption::Json => self.json = true,
             DiffOption::Null => self.null = true,
-            DiffOption::Parquet => self.parquet = Some(OsString::from_vec(value).into()),
-            DiffOption::Help | DiffOption::Version => {}
+            DiffOption::Parquet => self.parquet = Some(option.path()?),
         }
         Ok(())
     }
 
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<DiffArgs, Vec<u8>> {
         let form = self.form()?;
-        let mut operands = operands.into_iter().map(PathBuf::from);
+        let mut operands = operands.into_iter();
         let (Some(old), Some(new)) = (operands.next(), operands.next()) else {
             return Err(b"missing operand: two inventories are compared".to_vec());
         };
-        if let Some(more) = operands.next() {
-            return Err(
-                [b"extra operand ", &quote(more.as_os_str().as_encoded_bytes(), charset)[..]].concat()
-            );
-        }
+        no_more(operands, charset)?;
         let ask = DiffOptions { below: self.below, scratch: std::env::temp_dir() };
         let only = self.only.unwrap_or_else(|| VERBS.to_vec());
-        Ok(DiffArgs { inventories: Sides { old, new }, ask, only, form })
+        Ok(DiffArgs { inventories: Sides { old: old.into(), new: new.into() }, ask, only, form })
     }
 
     fn form(&self) -> Result<DiffForm, Vec<u8>> {

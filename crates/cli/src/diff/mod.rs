@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fathom_inventory::diff::{Change, ChangeKind, ChangeTable, DiffSummary, Sides, diff, growth};
@@ -16,34 +16,25 @@ use fathom_inventory::store::{Error, Inventory};
 use fathom_inventory::top::QueryError;
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{DiffAction, DiffArgs, DiffForm};
-use crate::du::extra::ShowWhen;
-use crate::du::view::screen::Screen;
-use crate::flag::Scope;
-use crate::output::{self, Output, print, print_usage_error, reason};
-use crate::top::gaps;
-use crate::{help, locale};
+use self::args::{DiffArgs, DiffForm};
+use crate::shared::cmdline::exit::{DIFFERENT, MISUSED, SAME};
+use crate::shared::inventory::gaps;
+use crate::shared::locale;
+use crate::shared::output::{self, Output, reason};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
 
-const NAME: &str = "fathom diff";
-const SAME: u8 = 0;
-const DIFFERENT: u8 = 1;
-/// Exit status if the answer is not known, including all errors.
-const TROUBLE: u8 = 2;
+const NAME: &str = table::DIFF.name;
 /// The number of uncompared trees that are named in warnings.
 const NAMED_MAX: usize = 3;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(DiffAction::Diff(args)) => run(&args, charset),
-        Ok(DiffAction::Help) => print(NAME, &help::render(&table::DIFF, NAME, Scope::Full)),
-        Ok(DiffAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            TROUBLE
-        }
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset),
+        Err(end) => end.answer(&table::DIFF),
     }
 }
 
@@ -65,7 +56,7 @@ fn run(args: &DiffArgs, charset: Charset) -> u8 {
             Ok(sheet) => run.parquet(sheet),
             Err(message) => {
                 print_error(&message);
-                return TROUBLE;
+                return MISUSED;
             }
         },
         DiffForm::Text | DiffForm::Json | DiffForm::Null => run.changes(),
@@ -85,7 +76,7 @@ fn report_failure(failure: &QueryError, args: &DiffArgs, charset: Charset) -> u8
         }
         QueryError::Unreadable(error) => print_error(error.to_string().as_bytes()),
     }
-    TROUBLE
+    MISUSED
 }
 
 /// Creates the Parquet file, or a writer to standard output.
@@ -141,7 +132,7 @@ impl Comparison<'_> {
             show::json_end(&summary, self.is_complete(&summary.unmatched), out.buffer());
         }
         let written = out.finish(NAME) == 0;
-        Ok(if written { self.report_unknown(&summary) } else { TROUBLE })
+        Ok(if written { self.report_unknown(&summary) } else { MISUSED })
     }
 
     fn parquet(&self, mut sheet: ChangeTable) -> Result<u8, QueryError> {
@@ -166,7 +157,7 @@ impl Comparison<'_> {
             show::dirs(&report, &Screen::new(ShowWhen::Never, self.charset), &mut out);
         }
         if out.finish(NAME) != 0 {
-            return Ok(TROUBLE);
+            return Ok(MISUSED);
         }
         Ok(self.status(!report.rows.is_empty(), &report.unmatched))
     }
@@ -179,7 +170,7 @@ impl Comparison<'_> {
             let what = "are not shown: what the other inventory has in their place is not known";
             print_error(format!("warning: {count} entries of one inventory {what}").as_bytes());
         }
-        if status == SAME && summary.unknown > 0 { TROUBLE } else { status }
+        if status == SAME && summary.unknown > 0 { MISUSED } else { status }
     }
 
     /// Reports incomplete inventories and uncompared trees. Returns the exit status.
@@ -210,7 +201,7 @@ impl Comparison<'_> {
         match (differs, self.is_complete(unmatched)) {
             (true, _) => DIFFERENT,
             (false, true) => SAME,
-            (false, false) => TROUBLE,
+            (false, false) => MISUSED,
         }
     }
 

@@ -8,9 +8,9 @@ use fathom_text::quote::quoteaf;
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::Attributes;
 
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
 
 /// Writes a line of text.
 pub(crate) fn text(change: &Change, screen: &Screen, out: &mut Vec<u8>) {
@@ -170,6 +170,9 @@ pub(crate) fn json_end(summary: &DiffSummary, complete: bool, out: &mut Vec<u8>)
 
 /// Writes lines about directories.
 pub(crate) fn dirs(report: &GrowthReport, screen: &Screen, out: &mut Output) {
+    if !report.rows.is_empty() {
+        screen.write_header(&["usage", "size", "entries", "directory"], out.buffer());
+    }
     for row in &report.rows {
         let buffer = out.buffer();
         buffer.extend_from_slice(if row.complete { b"" } else { b"~" });

@@ -1,7 +1,7 @@
 //! The options of `fathom diff`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom diff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,6 @@ pub(crate) enum DiffOption {
     Json,
     Null,
     Parquet,
-    Help,
-    Version,
 }
 
 const CHANGES: &str = "What is shown";
@@ -40,7 +38,7 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
     )
     .more(
         "Each line has the change of the allocated space, of the apparent size and of the number of entries, \
-         including everything below the directory, and its path. A file with several names counts once. `~` stands before a line if \
+         including everything below the directory, and its path; on a terminal, a header comes first. A file with several names counts once. `~` stands before a line if \
          something below is missing in an inventory.",
     ),
     both(DiffOption::Lines, b'n', "lines", CHANGES, "with `--dirs`, at most N lines; otherwise 20")
@@ -54,8 +52,8 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
             "The file is called FILE.part until it is complete. An existing FILE is not replaced. `-` \
              is standard output.",
         ),
-    long(DiffOption::Help, "help", ABOUT, "show this help and end"),
-    long(DiffOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

@@ -3,7 +3,7 @@
 //! names in more places than necessary.
 
 use super::{CompletionCommand, CompletionOption};
-use crate::flag::{ValueKind, ValueSpec};
+use crate::shared::flag::{ValueKind, ValueSpec};
 
 /// Renders the script.
 pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {

@@ -1,7 +1,7 @@
 //! The completion script for fish: one `complete` per option.
 
 use super::{CompletionCommand, CompletionOption};
-use crate::flag::{ValueKind, ValueSpec};
+use crate::shared::flag::{ValueKind, ValueSpec};
 
 /// Renders the script.
 pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {

@@ -1,9 +1,9 @@
 //! The man page of a command, in the man macros. Option names and code are bold, placeholders
 //! italic.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueSpec};
-use crate::help;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{Flag, ValueSpec};
+use crate::shared::help;
 
 /// Renders the page of `command`.
 pub(super) fn page<K: Copy>(command: &Command<K>) -> String {
@@ -22,7 +22,9 @@ pub(super) fn page<K: Copy>(command: &Command<K>) -> String {
     page += &options(command);
     command.notes.iter().for_each(|note| page += &self::note(note));
     page += &examples(command.examples);
-    let others: Vec<_> = command.see_also.iter().map(|name| format!("\\fB{}\\fR(1)", escape(name))).collect();
+    let own = command.commands.iter().map(|(name, _)| format!("{title}-{name}"));
+    let others = command.see_also.iter().map(ToString::to_string).chain(own);
+    let others: Vec<_> = others.map(|name| format!("\\fB{}\\fR(1)", escape(&name))).collect();
     page + &format!(".SH \"SEE ALSO\"\n{}\n", others.join(",\n"))
 }
 

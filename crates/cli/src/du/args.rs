@@ -15,10 +15,13 @@ use fathom_text::number;
 use fathom_text::quote::{Charset, quote, quotef};
 use fathom_text::time::{TimeField, TimeStyle, Zone};
 
-use super::extra::{self, Additions, ValueError, ViewKind};
+use super::additions::{Additions, ViewKind, property};
 use super::table::{DuOption, FLAGS};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use crate::shared::cmdline::{self, Information, OptionValue};
+use crate::shared::flag::Scope;
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::output::reason;
+use crate::shared::value::{self, ShowWhen};
 
 /// The name and the mode of operation of this invocation.
 #[derive(Clone, Debug)]
@@ -48,10 +51,8 @@ pub(crate) struct ParseOutcome {
 pub(crate) enum DuAction {
     /// Measure.
     Run(Box<DuArgs>),
-    /// Print the help text and exit with status 0.
-    Help,
-    /// Print the version and exit with status 0.
-    Version,
+    /// Print a text and exit with status 0.
+    Inform(Information),
     /// Exit with status 1.
     Fail,
 }
@@ -96,8 +97,7 @@ pub(crate) fn parse(
     }
     let action = match read {
         Ok(args) => DuAction::Run(Box::new(args)),
-        Err(ParseEnd::Help) => DuAction::Help,
-        Err(ParseEnd::Version) => DuAction::Version,
+        Err(ParseEnd::Inform(information)) => DuAction::Inform(information),
         Err(ParseEnd::Fatal(_) | ParseEnd::Usage(_) | ParseEnd::Reported) => DuAction::Fail,
     };
     ParseOutcome { stderr: parser.stderr, action }
@@ -105,14 +105,19 @@ pub(crate) fn parse(
 
 /// The reason why parsing ends without a run.
 enum ParseEnd {
-    Help,
-    Version,
+    Inform(Information),
     /// An error with this message.
     Fatal(Vec<u8>),
     /// An error with this message and a reference to `--help`.
     Usage(Vec<u8>),
     /// Errors whose messages are already in `stderr`; a reference to `--help` follows.
     Reported,
+}
+
+impl From<Information> for ParseEnd {
+    fn from(information: Information) -> Self {
+        ParseEnd::Inform(information)
+    }
 }
 
 /// The options parsed so far.
@@ -161,20 +166,25 @@ impl<'c> DuParser<'c> {
     /// of messages.
     fn read(&mut self, words: impl Iterator<Item = OsString>) -> Result<DuArgs, ParseEnd> {
         let flags = FLAGS.iter().filter(|flag| self.invocation.scope.covers(flag));
-        let mut getopt = Getopt::new(flags, words, self.order);
-        for step in getopt.by_ref() {
-            match step {
-                Ok(found) => self.apply(found)?,
-                Err(misuse) => self.record_error(&misuse.message()),
+        let getopt = Getopt::new(flags, words, self.order);
+        let getopt = match self.invocation.scope {
+            Scope::Full => getopt,
+            Scope::Original => getopt.without_suggestions(),
+        };
+        let operands = cmdline::each(getopt, self.invocation.charset, |step| match step {
+            Ok((key, option)) => self.apply(key, option),
+            Err(misuse) => {
+                self.record_error(&misuse.message());
+                Ok(())
             }
-        }
+        })?;
         if self.has_errors {
             return Err(ParseEnd::Reported);
         }
         self.resolve_depth()?;
         self.resolve_measure();
         let time_style = self.resolve_time_style()?;
-        let operands = self.resolve_operands(getopt.into_operands())?;
+        let operands = self.resolve_operands(operands)?;
         let block_size = self.block_size.unwrap_or_else(|| BlockSize::from_env(self.env));
         Ok(DuArgs {
             options: std::mem::take(&mut self.options),
@@ -185,24 +195,26 @@ impl<'c> DuParser<'c> {
         })
     }
 
-    fn apply(&mut self, found: ParsedOption<DuOption>) -> Result<(), ParseEnd> {
-        let key = found.flag.key;
-        match (key, found.value) {
-            (DuOption::Help, _) => Err(ParseEnd::Help),
-            (DuOption::Version, _) => Err(ParseEnd::Version),
-            (DuOption::Tree, _) => self.choose_view(ViewKind::Tree),
-            (_, Some(value)) if found.flag.added => self.apply_added(key, &found.spelling, &value),
-            (_, Some(value)) => self.apply_value(key, &found.spelling, value),
-            (_, None) => {
-                self.switch(key);
-                Ok(())
-            }
+    fn apply(&mut self, key: DuOption, option: OptionValue) -> Result<(), ParseEnd> {
+        if option.given.is_none() {
+            return self.switch(key);
+        }
+        match key {
+            DuOption::Top
+            | DuOption::By
+            | DuOption::From
+            | DuOption::Color
+            | DuOption::Progress
+            | DuOption::Io
+            | DuOption::Threads => self.apply_added(key, option),
+            _ => self.apply_value(key, option),
         }
     }
 
-    fn switch(&mut self, key: DuOption) {
+    fn switch(&mut self, key: DuOption) -> Result<(), ParseEnd> {
         let options = &mut self.options;
         match key {
+            DuOption::Tree => self.choose_view(ViewKind::Tree)?,
             DuOption::All => options.all = true,
             DuOption::ApparentSize => self.apparent = true,
             DuOption::Bytes => (self.apparent, self.block_size) = (true, Some(BlockSize::BYTES)),
@@ -222,23 +234,26 @@ impl<'c> DuParser<'c> {
             DuOption::Total => options.total = true,
             DuOption::Time => options.time = Some(TimeField::Mtime),
             DuOption::Json => self.extra.json = true,
-            DuOption::Progress => self.extra.progress = extra::ShowWhen::Always,
+            DuOption::Progress => self.extra.progress = ShowWhen::Always,
             DuOption::Verbose => self.extra.verbose = true,
-            _ => unreachable!("{key:?} never comes without a value, or does not get here"),
+            _ => unreachable!("{key:?} never comes without a value"),
         }
+        Ok(())
     }
 
-    fn apply_value(&mut self, key: DuOption, spelling: &str, value: Vec<u8>) -> Result<(), ParseEnd> {
+    fn apply_value(&mut self, key: DuOption, option: OptionValue) -> Result<(), ParseEnd> {
+        let spelling = option.spelling.clone();
+        let value = option.into_bytes();
         match key {
             DuOption::BlockSize => {
                 let block_size = BlockSize::parse(&value);
                 self.block_size =
-                    Some(block_size.map_err(|error| ParseEnd::Fatal(error.message(spelling, &value)))?);
+                    Some(block_size.map_err(|error| ParseEnd::Fatal(error.message(&spelling, &value)))?);
             }
             DuOption::Threshold => {
                 let threshold = Threshold::parse(&value);
                 self.options.threshold =
-                    Some(threshold.map_err(|error| ParseEnd::Fatal(error.message(spelling, &value)))?);
+                    Some(threshold.map_err(|error| ParseEnd::Fatal(error.message(&spelling, &value)))?);
             }
             DuOption::Time => {
                 let field = TimeField::parse(&value);
@@ -255,17 +270,18 @@ impl<'c> DuParser<'c> {
         Ok(())
     }
 
-    fn apply_added(&mut self, key: DuOption, spelling: &str, value: &[u8]) -> Result<(), ParseEnd> {
-        let charset = self.invocation.charset;
-        let usage = |refusal: ValueError| ParseEnd::Usage(refusal.message(spelling, value, charset));
+    fn apply_added(&mut self, key: DuOption, option: OptionValue) -> Result<(), ParseEnd> {
+        let usage = ParseEnd::Usage;
         match key {
-            DuOption::Top => self.choose_view(ViewKind::Top(extra::top(value).map_err(usage)?))?,
-            DuOption::By => self.choose_view(ViewKind::By(extra::property(value).map_err(usage)?))?,
-            DuOption::From => self.extra.from = Some(OsStr::from_bytes(value).into()),
-            DuOption::Color => self.extra.color = extra::when(value).map_err(usage)?,
-            DuOption::Progress => self.extra.progress = extra::when(value).map_err(usage)?,
-            DuOption::Io => self.extra.model = extra::model(value).map_err(usage)?,
-            DuOption::Threads => self.extra.threads = Some(extra::threads(value).map_err(usage)?),
+            DuOption::Top => {
+                self.choose_view(ViewKind::Top(option.read(value::count).map_err(usage)?))?;
+            }
+            DuOption::By => self.choose_view(ViewKind::By(option.read(property).map_err(usage)?))?,
+            DuOption::From => self.extra.from = Some(OsString::from_vec(option.into_bytes()).into()),
+            DuOption::Color => self.extra.color = option.read(value::when).map_err(usage)?,
+            DuOption::Progress => self.extra.progress = option.read(value::when).map_err(usage)?,
+            DuOption::Io => self.extra.model = option.read(value::model).map_err(usage)?,
+            DuOption::Threads => self.extra.threads = Some(option.read(value::threads).map_err(usage)?),
             _ => unreachable!("{key:?} takes no value"),
         }
         Ok(())
@@ -284,10 +300,8 @@ impl<'c> DuParser<'c> {
         match read_file(OsStr::from_bytes(path)) {
             Ok(patterns) => self.options.exclude.add_file(&patterns),
             Err(error) => {
-                let cause = reason(&error);
-                self.record_error(
-                    &[&quotef(path, self.invocation.charset)[..], b": ", cause.as_bytes()].concat(),
-                );
+                let path = quotef(path, self.invocation.charset);
+                self.record_error(&[&path[..], b": ", &reason(&error)].concat());
             }
         }
     }
@@ -379,13 +393,6 @@ fn read_file(path: &OsStr) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-}
-
-/// Returns the system's message for an error, without the number that Rust appends.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let suffix = error.raw_os_error().map(|code| format!(" (os error {code})"));
-    suffix.and_then(|suffix| text.strip_suffix(&suffix).map(str::to_string)).unwrap_or(text)
 }
 
 #[cfg(test)]

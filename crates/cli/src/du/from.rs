@@ -16,7 +16,7 @@ use fathom_inventory::usage::{self, DirUsage, Span, UsageRoot, UsageTarget};
 use fathom_text::quote::Charset;
 use fathom_walk::{Errno, Summary};
 
-use crate::top;
+use crate::shared::inventory::{failure_message, incomplete_warning};
 
 /// A message without the program name.
 type Message = Vec<u8>;
@@ -33,14 +33,14 @@ pub(super) fn report_inventory<R: Report>(
         return Err(b"links cannot be followed in an inventory (--from)".to_vec());
     }
     fathom_io::sys::keep_freed_memory();
-    let refused = |failure| top::failure_message(&failure, None, charset).0;
+    let refused = |failure| failure_message(&failure, None, charset).0;
     let inventory = Inventory::open(path).map_err(|error| refused(QueryError::Unreadable(error)))?;
     let run = InventoryRun { inventory: &inventory, options, charset };
     let counted = if everything { run.everything(report) } else { run.operands(report) };
     let total = counted.map_err(refused)?;
     let found = &inventory.manifest().completeness;
     if found.stopped.is_some() {
-        report.message(top::incomplete_warning(found).as_bytes());
+        report.message(incomplete_warning(found).as_bytes());
     }
     let complete = !report.stopped();
     Ok(ScanOutcome { total, summary: Summary { complete, ..Summary::default() } })
@@ -92,9 +92,7 @@ impl InventoryRun<'_> {
                         Ok(place) => operands.push((path, place)),
                         Err(QueryError::Unreadable(error)) => return Err(QueryError::Unreadable(error)),
                         Err(QueryError::Absent) => report.message(&absent(&path, self.charset)),
-                        Err(other) => {
-                            report.message(&top::failure_message(&other, Some(&path), self.charset).0)
-                        }
+                        Err(other) => report.message(&failure_message(&other, Some(&path), self.charset).0),
                     }
                 }
             }

@@ -1,60 +1,57 @@
 //! `fathom du`: from the command line to the exit status.
 
-pub(crate) mod args;
-pub(crate) mod extra;
+mod additions;
+mod args;
 mod from;
 mod operands;
-pub(crate) mod progress;
 mod report;
 pub(crate) mod table;
 mod verbose;
-pub(crate) mod view;
+mod view;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use fathom_du::scan::{Engine, ScanOutcome, scan};
 
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{Output, write_stderr};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::cmdline::Information;
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
+use crate::shared::flag::Scope;
+use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::output::{self, write_stderr};
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
+use crate::shared::{help, locale};
+use additions::Additions;
 use args::{DuAction, DuArgs, Invocation, OperandSource};
-use extra::Additions;
 use operands::OperandReader;
-use progress::ProgressMeter;
 use report::DuReporter;
 use view::View;
 
 /// Runs the command called `name` with the arguments `words`. Returns the exit status.
-pub(crate) fn main(name: &[u8], scope: Scope, words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let invocation = Invocation { name: name.to_vec(), scope, charset: locale::charset(&env) };
-    let parsed = args::parse(&invocation, words, &env);
+pub(crate) fn main(name: &[u8], scope: Scope, words: Vec<OsString>) -> u8 {
+    let invocation = Invocation { name: name.to_vec(), scope, charset: locale::current() };
+    let parsed = args::parse(&invocation, words.into_iter(), &locale::env);
     write_stderr(&parsed.stderr);
     match parsed.action {
         DuAction::Run(args) => run(&invocation, *args),
-        DuAction::Help => {
-            print(&invocation, &help::render(&table::DU, &String::from_utf8_lossy(name), scope))
+        DuAction::Inform(information) => {
+            let name = String::from_utf8_lossy(name);
+            let text = match information {
+                Information::Help => help::render(&table::DU, &name, scope),
+                Information::Version => help::version(version_name(scope)),
+            };
+            output::print(&name, &text)
         }
-        DuAction::Version => print(&invocation, &help::version(version_name(scope))),
-        DuAction::Fail => 1,
+        DuAction::Fail => FAILED,
     }
 }
 
 fn version_name(scope: Scope) -> &'static str {
     match scope {
         Scope::Original => "du (fathom)",
-        Scope::Full => "fathom du",
+        Scope::Full => table::DU.name,
     }
-}
-
-fn print(invocation: &Invocation, text: &str) -> u8 {
-    let mut out = Output::new();
-    out.buffer().extend_from_slice(text.as_bytes());
-    out.finish(&String::from_utf8_lossy(&invocation.name))
 }
 
 fn run(invocation: &Invocation, args: DuArgs) -> u8 {
@@ -65,7 +62,7 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
         Ok(operands) => operands,
         Err(message) => {
             write_stderr(&[&invocation.name[..], b": ", &message, b"\n"].concat());
-            return 1;
+            return FAILED;
         }
     };
     let mut options = args.options;
@@ -100,7 +97,7 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
         }
         Err(error) => {
             write_stderr(&[&invocation.name[..], b": ", &error, b"\n"].concat());
-            1
+            FAILED
         }
     }
 }

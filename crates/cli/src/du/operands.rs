@@ -11,7 +11,7 @@ use fathom_du::scan::Operand;
 use fathom_text::quote::{Charset, quoteaf, quotef};
 
 use super::args::{Invocation, OperandSource};
-use crate::output::reason;
+use crate::shared::output::reason;
 
 /// The size of a read, which is the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;

@@ -9,9 +9,9 @@ use fathom_du::scan::{Line, Operand, Report, ScanOutcome};
 
 use super::args::Invocation;
 use super::operands::OperandReader;
-use super::progress::ProgressMeter;
 use super::view::View;
-use crate::output::{self, Output};
+use crate::shared::output::{self, Output};
+use crate::shared::progress::ProgressMeter;
 
 /// The report of a run.
 pub(crate) struct DuReporter<'r, V: ?Sized> {

@@ -1,8 +1,11 @@
 //! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
 //! `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::flag::{Flag, ValueKind, both, long, short};
+use crate::command::MODELS;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long, short};
+use crate::shared::grammar;
+use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom du`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +33,6 @@ pub(crate) enum DuOption {
     Threshold,
     Time,
     TimeStyle,
-    Help,
-    Version,
     Kibibytes,
     Mebibytes,
     Tree,
@@ -59,14 +60,8 @@ const ABOUT: &str = "About the program";
 pub(crate) const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
 /// The values of `--time-style`, in addition to `+FORMAT`.
 pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
-/// The values of `--progress` and `--color`.
-pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// The values of `--by`.
 pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
-pub(crate) const IO_BRIEF: &str =
-    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
-/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
-pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 /// All options. GNU's long options come first and in GNU's order, which appears in the message
 /// about an ambiguous abbreviation.
@@ -129,8 +124,8 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
     long(DuOption::TimeStyle, "time-style", TIMES, "how times look: `full-iso`, `long-iso`, `iso` or `+FORMAT`")
         .required("STYLE", ValueKind::Words(TIME_STYLES))
         .more("FORMAT is what date(1) takes. The default is `$TIME_STYLE`, or else `long-iso`."),
-    long(DuOption::Help, "help", ABOUT, "show this help and end"),
-    long(DuOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
     short(DuOption::DereferenceArgs, b'H', VISITED, "the same as `-D`"),
     short(DuOption::Kibibytes, b'k', SIZES, "the same as `--block-size=1K`"),
     short(DuOption::Mebibytes, b'm', SIZES, "the same as `--block-size=1M`"),
@@ -146,14 +141,14 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
         .required("N", ValueKind::Text)
         .added()
         .more(
-            "Size, type and path, with tabs between. Types are letters as in find(1)'s `-printf %y`: `d`, \
+            "Size, type and path, with tabs between, and on a terminal a header above. Types are letters as in find(1)'s `-printf %y`: `d`, \
              `f`, `l` and so on. On a terminal, paths are quoted where they have to be.",
         ),
     long(DuOption::By, "by", VIEWS, "totals by KEY: `ext`, `user`, `group`, `age` or `type`")
         .attached("KEY", ValueKind::Words(BY_WORDS))
         .added()
         .more(
-            "Size, number of inodes, share and group, with tabs between. Directories have no extension and \
+            "Size, number of inodes, share and group, with tabs between, and on a terminal a header above. Directories have no extension and \
              are a group of their own. Names of users and groups are those in /etc/passwd and /etc/group. An \
              age is the time since the last modification, or since that of `--time`. `--threshold` is for \
              groups, and `--max-depth` has no effect. The `=` is needed: `--by` alone has always been short \
@@ -216,9 +211,8 @@ pub(crate) const DU: Command<DuOption> = Command {
 const SIZE_NOTE: Note = Note {
     title: "Sizes",
     text: &[
-        "A SIZE is a number, a unit or both: `10K` is 10 * 1024. K, M, G, T, P and E, also written KiB, MiB \
-         and so on, are powers of 1024; KB, MB and so on are powers of 1000. `--block-size` also takes \
-         `human-readable` and `si`.",
+        grammar::SIZE,
+        "`--block-size` also takes `human-readable` and `si`.",
         "Without an option the unit is that of DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE, the first that is \
          set, or else 1024 bytes; 512 if POSIXLY_CORRECT is set.",
     ],

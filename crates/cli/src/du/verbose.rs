@@ -7,7 +7,7 @@ use fathom_du::scan::ScanOutcome;
 use fathom_io::Model;
 
 use super::args::Invocation;
-use crate::start::AutoStart;
+use crate::shared::start::AutoStart;
 
 /// Returns the lines for standard error.
 pub(crate) fn describe(

@@ -2,10 +2,9 @@
 //! of the run.
 
 mod by;
-pub(crate) mod figures;
-pub(crate) mod json;
+mod figures;
+mod json;
 mod rows;
-pub(crate) mod screen;
 mod text;
 mod top;
 mod tree;
@@ -15,11 +14,11 @@ use fathom_du::scan::{Line, ScanOutcome};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 
-use super::extra::{self, Additions};
-use crate::output::Output;
+use super::additions::{Additions, ViewKind};
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
 use figures::FigureFormat;
 use rows::{Rows, RowsView};
-use screen::Screen;
 
 /// A view turns lines into output.
 pub(crate) trait View {
@@ -54,10 +53,10 @@ pub(crate) fn choose(
     charset: Charset,
 ) -> Box<dyn View> {
     match extra.view {
-        extra::ViewKind::Lines if extra.json => {
+        ViewKind::Lines if extra.json => {
             Box::new(json::JsonLinesView::new(options.all, FigureFormat::new(options, format, charset)))
         }
-        extra::ViewKind::Lines => Box::new(text::TextView::new(options, format, charset)),
+        ViewKind::Lines => Box::new(text::TextView::new(options, format, charset)),
         _ => {
             let format = if unit_chosen { format } else { human_format(options.measure, format) };
             choose_rows(options, format, extra, charset)
@@ -82,23 +81,23 @@ fn choose_rows(
 ) -> Box<dyn View> {
     let mut figures = FigureFormat::new(options, format, charset);
     let screen = Screen::new(extra.color, charset);
-    if extra.view == extra::ViewKind::Tree && std::mem::take(&mut options.separate_dirs) {
+    if extra.view == ViewKind::Tree && std::mem::take(&mut options.separate_dirs) {
         figures.warn(b"warning: option --separate-dirs is ineffective with --tree".to_vec());
     }
     match extra.view {
-        extra::ViewKind::Top(count) => {
+        ViewKind::Top(count) => {
             // Every entry needs a line to be among the candidates.
             options.all = true;
             rows_view(top::TopRows::new(options.measure, count), figures, screen, extra.json)
         }
-        extra::ViewKind::By(property) => {
+        ViewKind::By(property) => {
             options.all = true;
             options.depth_max = None;
             // The threshold applies to groups, not to entries.
             let threshold = options.threshold.take();
             rows_view(by::GroupRows::new(property, options.time, threshold), figures, screen, extra.json)
         }
-        extra::ViewKind::Tree | extra::ViewKind::Lines => {
+        ViewKind::Tree | ViewKind::Lines => {
             // The tree needs the lines of the operands, whatever their size.
             let threshold = options.threshold.take();
             let files = options.all;

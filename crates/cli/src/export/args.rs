@@ -1,23 +1,14 @@
 //! The arguments of `fathom export`: parses and checks the command line. Prints nothing.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use fathom_inventory::export::{ExportFormat, ExportOptions};
 use fathom_text::quote::{Charset, quote};
 
-use super::table::{ExportOption, FLAGS, FORMAT_WORDS};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
-
-/// The action that a command line requests.
-#[derive(Debug)]
-pub(crate) enum ExportAction {
-    Help,
-    Version,
-    Export(ExportArgs),
-}
+use super::table::{EXPORT, ExportOption, FORMAT_WORDS};
+use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
+use crate::shared::value;
 
 /// The arguments of an export.
 #[derive(Debug)]
@@ -30,21 +21,10 @@ pub(crate) struct ExportArgs {
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(
-    words: impl Iterator<Item = OsString>,
-    charset: Charset,
-) -> Result<ExportAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<ExportArgs, ArgsEnd> {
     let mut parser = ExportParser::default();
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            ExportOption::Help => return Ok(ExportAction::Help),
-            ExportOption::Version => return Ok(ExportAction::Version),
-            key => parser.apply(key, option, charset)?,
-        }
-    }
-    parser.finish(getopt.into_operands(), charset).map(ExportAction::Export)
+    let operands = cmdline::parse(&EXPORT, words, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands, charset)?)
 }
 
 /// The options parsed so far.
@@ -57,30 +37,20 @@ struct ExportParser {
 }
 
 impl ExportParser {
-    fn apply(
-        &mut self,
-        key: ExportOption,
-        option: ParsedOption<ExportOption>,
-        charset: Charset,
-    ) -> Result<(), Vec<u8>> {
-        let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+    fn apply(&mut self, key: ExportOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
-            ExportOption::To => self.format = Some(format(&value).map_err(refused)?),
-            ExportOption::Below | ExportOption::Output if value.is_empty() => {
-                return Err(b"invalid zero-length file name".to_vec());
-            }
+            ExportOption::To => self.format = Some(option.read(format)?),
             ExportOption::GuardFormulas => self.guards_formulas = true,
-            ExportOption::Below => self.below = Some(value),
+            ExportOption::Below => self.below = Some(option.path_bytes()?),
             ExportOption::Output => {
-                let path = PathBuf::from(OsString::from_vec(value));
+                let charset = option.charset;
+                let path = option.path()?;
                 if path.file_name().is_none() {
                     let path = quote(path.as_os_str().as_encoded_bytes(), charset);
                     return Err([&path[..], b" cannot be the name of a file"].concat());
                 }
                 self.output = Some(path);
             }
-            ExportOption::Help | ExportOption::Version => {}
         }
         Ok(())
     }
@@ -88,9 +58,7 @@ impl ExportParser {
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<ExportArgs, Vec<u8>> {
         let mut operands = operands.into_iter();
         let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
-        if let Some(more) = operands.next() {
-            return Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat());
-        }
+        no_more(operands, charset)?;
         let format = self.format.ok_or_else(|| b"missing the format (--to FORMAT)".to_vec())?;
         if self.guards_formulas && format != ExportFormat::Csv {
             return Err(b"--guard-formulas goes with --to csv".to_vec());
@@ -101,7 +69,7 @@ impl ExportParser {
 }
 
 /// Parses the value of `--to`.
-fn format(word: &[u8]) -> Result<ExportFormat, extra::ValueError> {
+fn format(word: &[u8]) -> Result<ExportFormat, value::ValueError> {
     use ExportFormat::{Csv, JsonLines, Ncdu, Nul, Sql};
-    extra::one_of(word, FORMAT_WORDS, &[JsonLines, Csv, Nul, Ncdu, Sql])
+    value::one_of(word, FORMAT_WORDS, &[JsonLines, Csv, Nul, Ncdu, Sql])
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_inventory::store::{create_private, rename_new, sync_directory_of};
 use fathom_text::quote::{Charset, quoteaf};
 
-use crate::output::reason;
+use crate::shared::output::reason;
 
 /// An output file under its temporary name.
 pub(super) struct Draft {

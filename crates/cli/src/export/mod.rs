@@ -6,7 +6,6 @@ pub(crate) mod table;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -14,32 +13,23 @@ use fathom_inventory::export::{ExportError, export};
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::Charset;
 
-use self::args::{ExportAction, ExportArgs};
+use self::args::ExportArgs;
 use self::draft::Draft;
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, Output, print, print_usage_error};
-use crate::top::{failure_message, incomplete_warning};
-use crate::{help, locale};
+use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
+use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::locale;
+use crate::shared::output::{self, Output};
 
-const NAME: &str = "fathom export";
-/// Exit status if not everything was written.
-const FAILED: u8 = 1;
-/// Exit status for an invalid request.
-const MISUSED: u8 = 2;
+const NAME: &str = table::EXPORT.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(ExportAction::Export(args)) => run(&args, charset),
-        Ok(ExportAction::Help) => print(NAME, &help::render(&table::EXPORT, NAME, Scope::Full)),
-        Ok(ExportAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSED
-        }
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset),
+        Err(end) => end.answer(&table::EXPORT),
     }
 }
 
@@ -101,7 +91,7 @@ fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Chars
     });
     let message = match exported {
         Ok(()) => match draft.publish() {
-            Ok(()) => return 0,
+            Ok(()) => return DONE,
             Err(refused) => refused.message(charset),
         },
         Err(ExportError::Refused(_)) if stop.load(Ordering::Relaxed) => return INTERRUPTED,

@@ -1,7 +1,7 @@
 //! The options of `fathom export`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,6 @@ pub(crate) enum ExportOption {
     GuardFormulas,
     Below,
     Output,
-    Help,
-    Version,
 }
 
 /// The values of `--to`.
@@ -37,8 +35,8 @@ pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
     long(ExportOption::Below, "below", WRITTEN, "only the directory PATH and everything below it")
         .required("PATH", ValueKind::File)
         .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
-    long(ExportOption::Help, "help", ABOUT, "show this help and end"),
-    long(ExportOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

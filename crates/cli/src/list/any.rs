@@ -11,7 +11,7 @@ use super::operands::RootList;
 use super::plan::{self, LineBuffer, ListProblem, NextStep, Plan};
 use super::report::ListReport;
 use super::vcs;
-use crate::output::FULL_BYTES;
+use crate::shared::output::FULL_BYTES;
 
 /// The visitor on the walk's workers.
 pub(crate) struct UnorderedVisitor {

@@ -1,7 +1,6 @@
 //! The arguments of `fathom list`: parses and checks the command line. Prints nothing.
 
 use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +8,7 @@ use fathom_inventory::Owners;
 use fathom_inventory::filter::{FORMS, Filter, PointInTime, SizeTest, TimeError, TypeSet};
 use fathom_inventory::format::PrintFormat;
 use fathom_inventory::json::JsonWriter;
-use fathom_text::quote::{Charset, NameStyle, quote, quoteaf};
+use fathom_text::quote::{Charset, NameStyle, quoteaf};
 use fathom_text::strerror;
 use fathom_text::time::Zone;
 use fathom_walk::{Fields, Follow, Model, Stamp};
@@ -17,20 +16,13 @@ use fathom_walk::{Fields, Follow, Model, Stamp};
 use super::lookup::LookupContext;
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan};
-use super::table::{FLAGS, ListOption};
+use super::table::{LIST, ListOption, ORDER_WORDS};
 use super::vcs::VcsIgnores;
-use crate::du::extra::{self, ShowWhen};
-use crate::getent;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
-use crate::output::stdout_is_terminal;
-
-/// The action that a command line requests.
-#[derive(Debug)]
-pub(crate) enum ListAction {
-    Help,
-    Version,
-    List(Box<ListArgs>),
-}
+use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
+use crate::shared::getent;
+use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::output::stdout_is_terminal;
+use crate::shared::value::{self, ShowWhen};
 
 /// The arguments of a listing.
 #[derive(Debug)]
@@ -58,18 +50,11 @@ pub(crate) fn parse(
     words: impl Iterator<Item = OsString>,
     charset: Charset,
     env: &dyn Fn(&str) -> Option<Vec<u8>>,
-) -> Result<ListAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute).with_foreign(FOREIGN);
+) -> Result<ListArgs, ArgsEnd> {
+    let getopt = Getopt::new(LIST.flags.iter(), words, OperandOrder::Permute).with_foreign(FOREIGN);
     let mut parser = ListParser::new(charset, Zone::from_env(env));
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            ListOption::Help => return Ok(ListAction::Help),
-            ListOption::Version => return Ok(ListAction::Version),
-            key => parser.apply(key, option)?,
-        }
-    }
-    parser.finish(getopt.into_operands()).map(|args| ListAction::List(Box::new(args)))
+    let operands = cmdline::parse_from(getopt, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands)?)
 }
 
 /// Options of find(1) that would parse as bundles of letters here, and the options that replace
@@ -141,45 +126,41 @@ impl ListParser {
         }
     }
 
-    fn apply(&mut self, key: ListOption, option: ParsedOption<ListOption>) -> Result<(), Vec<u8>> {
+    fn apply(&mut self, key: ListOption, option: OptionValue) -> Result<(), Vec<u8>> {
         let charset = self.charset;
-        let spelling = option.spelling;
-        let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
         match key {
             ListOption::Type => {
-                self.filter.add_types(TypeSet::parse(&value).map_err(|error| error.message(charset))?);
+                self.filter
+                    .add_types(TypeSet::parse(option.bytes()).map_err(|error| error.message(charset))?);
             }
-            ListOption::Name => self.filter.add_name(&value, charset),
+            ListOption::Name => self.filter.add_name(option.bytes(), charset),
             ListOption::Regex => {
-                self.filter.add_regex(&value, charset).map_err(|error| error.message(charset))?;
+                self.filter.add_regex(option.bytes(), charset).map_err(|error| error.message(charset))?;
             }
             ListOption::Size => {
-                self.filter.add_size(SizeTest::parse(&value).map_err(|error| error.message(charset))?);
+                self.filter
+                    .add_size(SizeTest::parse(option.bytes()).map_err(|error| error.message(charset))?);
             }
-            ListOption::Newer => self.filter.set_newer(self.when(&value)?),
-            ListOption::Older => self.filter.set_older(self.when(&value)?),
-            ListOption::MinDepth => self.filter.set_min_depth(depth(&value, &spelling, charset)?),
-            ListOption::MaxDepth => self.filter.set_max_depth(depth(&value, &spelling, charset)?),
-            ListOption::From if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
-            ListOption::From => self.from = Some(OsString::from_vec(value).into()),
+            ListOption::Newer => self.filter.set_newer(self.when(option.bytes())?),
+            ListOption::Older => self.filter.set_older(self.when(option.bytes())?),
+            ListOption::MinDepth => self.filter.set_min_depth(depth(&option)?),
+            ListOption::MaxDepth => self.filter.set_max_depth(depth(&option)?),
+            ListOption::From => self.from = Some(option.path()?),
             ListOption::OneFileSystem => self.one_file_system = true,
-            ListOption::Prune => self.pruned.get_or_insert_default().add_name(&value, charset),
+            ListOption::Prune => self.pruned.get_or_insert_default().add_name(option.bytes(), charset),
             ListOption::Hidden => self.skips_hidden = false,
             ListOption::NoHidden => self.skips_hidden = true,
             ListOption::IgnoreVcs => self.ignores_vcs = true,
             ListOption::Dereference => self.dereference = true,
             ListOption::Null => self.terminator = 0,
-            ListOption::Format => self.set_format(&value)?,
+            ListOption::Format => self.set_format(option.bytes())?,
             ListOption::Json => self.json = true,
-            ListOption::Order => self.in_order = extra::order(&value).map_err(refused)?,
+            ListOption::Order => self.in_order = option.read(order)?,
             ListOption::Count => self.count = true,
             ListOption::Stats => self.stats = true,
-            ListOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
-            ListOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            ListOption::Io => self.model = extra::model(&value).map_err(refused)?,
-            ListOption::Threads => self.threads = Some(extra::threads(&value).map_err(refused)?.get()),
-            ListOption::Help | ListOption::Version => {}
+            ListOption::Progress => self.progress = option.progress()?,
+            ListOption::Io => self.model = option.read(value::model)?,
+            ListOption::Threads => self.threads = Some(option.read(value::threads)?.get()),
         }
         Ok(())
     }
@@ -225,7 +206,7 @@ impl ListParser {
             return Err(b"--from goes with neither --dereference nor --ignore-vcs".to_vec());
         }
         let is_of_operands = !operands.is_empty();
-        let operands = RootList::new(operands).ok_or_else(|| b"invalid zero-length file name".to_vec())?;
+        let operands = RootList::new(operands).ok_or_else(|| EMPTY_NAME.to_vec())?;
         let needs_owners = self.format.as_ref().is_some_and(PrintFormat::needs_owners);
         let looks_up = self.format.is_some() || self.dereference;
         let style = |ends_in_nul| NameStyle::of(stdout_is_terminal(), ends_in_nul, self.charset);
@@ -270,16 +251,13 @@ impl ListParser {
     }
 }
 
-fn depth(value: &[u8], spelling: &str, charset: Charset) -> Result<usize, Vec<u8>> {
-    let digits =
-        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| {
-        [
-            b"invalid number of levels ",
-            &quote(value, charset)[..],
-            b" for ",
-            &quote(spelling.as_bytes(), charset),
-        ]
-        .concat()
-    })
+/// Parses the value of `--order`. Returns whether the output is ordered.
+fn order(word: &[u8]) -> Result<bool, value::ValueError> {
+    value::one_of(word, ORDER_WORDS, &[true, false])
+}
+
+fn depth(option: &OptionValue) -> Result<usize, Vec<u8>> {
+    let digits = std::str::from_utf8(option.bytes()).ok();
+    let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| option.refuse(b"number of levels", b""))
 }

@@ -13,8 +13,8 @@ use fathom_walk::{FileType, Meta, Stamp};
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
 use super::report::ListReport;
-use crate::output::FULL_BYTES;
-use crate::top;
+use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::output::FULL_BYTES;
 
 /// Lists the entries of the inventory at `path` below `operands`, or all entries if there are none.
 ///
@@ -28,7 +28,7 @@ pub(super) fn list(
     charset: Charset,
 ) -> Result<(), u8> {
     let refused = |failure: QueryError, operand: Option<&[u8]>| {
-        let (message, status) = top::failure_message(&failure, operand, charset);
+        let (message, status) = failure_message(&failure, operand, charset);
         report.print_error(&message);
         status
     };
@@ -36,7 +36,7 @@ pub(super) fn list(
     let inventory = Inventory::open(path).map_err(unreadable)?;
     let found = &inventory.manifest().completeness;
     if !found.is_complete() {
-        report.print_error(top::incomplete_warning(found).as_bytes());
+        report.print_error(incomplete_warning(found).as_bytes());
     }
     plan.owners = Owners::of(&inventory).map_err(unreadable)?;
     let list_span = |span, operand| {

@@ -12,47 +12,37 @@ pub(crate) mod table;
 pub(crate) mod vcs;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use fathom_text::quote::Charset;
 use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
 
-use self::args::{ListAction, ListArgs};
+use self::args::ListArgs;
 use self::plan::{LineBuffer, LineFormat};
 use self::report::ListReport;
-use crate::du::progress::ProgressMeter;
-use crate::flag::Scope;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{print, print_usage_error};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::cmdline::exit::{INTERRUPTED, MISUSED};
+use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::locale;
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
 
-const NAME: &str = "fathom list";
-/// Exit status for an invalid command line, and for an I/O model that is not available here.
-const MISUSE: u8 = 2;
+const NAME: &str = table::LIST.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset, &env) {
-        Ok(ListAction::List(mut args)) if args.from.is_some() => {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset, &locale::env) {
+        Ok(mut args) if args.from.is_some() => {
             let report = ListReport::new(charset, stop_on_interrupt());
             let inventory = args.from.take().unwrap_or_default();
-            list_inventory(&inventory, *args, &report, charset)
+            list_inventory(&inventory, args, &report, charset)
         }
-        Ok(ListAction::List(args)) => {
+        Ok(args) => {
             let start = AutoStart::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
-            run(*args, &start, ListReport::new(charset, stop_on_interrupt()))
+            run(args, &start, ListReport::new(charset, stop_on_interrupt()))
         }
-        Ok(ListAction::Help) => print(NAME, &help::render(&table::LIST, NAME, Scope::Full)),
-        Ok(ListAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSE
-        }
+        Err(end) => end.answer(&table::LIST),
     }
 }
 
@@ -83,7 +73,7 @@ fn run(args: ListArgs, start: &AutoStart, report: ListReport) -> u8 {
         Ok(summary) => summary,
         Err(error) => {
             report.print_error(error.to_string().as_bytes());
-            return MISUSE;
+            return MISUSED;
         }
     };
     if counts {

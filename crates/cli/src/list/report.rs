@@ -11,7 +11,7 @@ use fathom_walk::Errno;
 
 use super::NAME;
 use super::plan::ListProblem;
-use crate::output::{Output, write_stderr};
+use crate::shared::output::{Output, write_stderr};
 
 /// Standard output and standard error, with counters.
 pub(crate) struct ListReport {

@@ -1,8 +1,9 @@
 //! The options of `fathom list`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::command::MODELS;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
+use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,6 @@ pub(crate) enum ListOption {
     Progress,
     Io,
     Threads,
-    Help,
-    Version,
 }
 
 const LISTED: &str = "Which entries are listed";
@@ -57,7 +56,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
         .more("From the root as it was given, as `-regex` of find(1), but in the syntax of Rust's regex crate."),
     both(ListOption::Size, b's', "size", LISTED, "only sizes of more (`+SIZE`), less (`-SIZE`) or just SIZE")
         .required("[+-]SIZE", ValueKind::Text)
-        .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly."),
+        .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly. fathom(1) has all units."),
     long(ListOption::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", ValueKind::File),
     long(ListOption::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", ValueKind::File),
     long(ListOption::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
@@ -102,8 +101,8 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
     long(ListOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
-    long(ListOption::Help, "help", ABOUT, "show this help and end"),
-    long(ListOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

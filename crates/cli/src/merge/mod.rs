@@ -10,60 +10,46 @@ use std::sync::atomic::Ordering;
 use fathom_inventory::merge::merge;
 use fathom_inventory::store::Inventory;
 
-use self::table::{FLAGS, MergeOption};
-use crate::flag::Scope;
-use crate::getopt::{Getopt, OperandOrder};
-use crate::help;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{self, print, print_usage_error};
-use crate::top::incomplete_warning;
+use self::table::MergeOption;
+use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
+use crate::shared::cmdline::{self, ArgsEnd};
+use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::inventory::incomplete_warning;
+use crate::shared::locale;
+use crate::shared::output;
 
-const NAME: &str = "fathom merge";
-/// Exit status if no inventory was written.
-const FAILED: u8 = 1;
-/// Exit status for an invalid command line.
-const MISUSED: u8 = 2;
+const NAME: &str = table::MERGE.name;
 
-/// The action that a command line requests.
-enum MergeAction {
-    Help,
-    Version,
-    Merge { out: PathBuf, inventories: Vec<PathBuf> },
+/// The arguments of a merge.
+struct MergeArgs {
+    out: PathBuf,
+    inventories: Vec<PathBuf>,
 }
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
     match parse(words) {
-        Ok(MergeAction::Merge { out, inventories }) => run(&out, &inventories),
-        Ok(MergeAction::Help) => print(NAME, &help::render(&table::MERGE, NAME, Scope::Full)),
-        Ok(MergeAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSED
-        }
+        Ok(args) => run(&args.out, &args.inventories),
+        Err(end) => end.answer(&table::MERGE),
     }
 }
 
-fn parse(words: impl Iterator<Item = OsString>) -> Result<MergeAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+fn parse(words: Vec<OsString>) -> Result<MergeArgs, ArgsEnd> {
     let mut out = None;
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            MergeOption::Help => return Ok(MergeAction::Help),
-            MergeOption::Version => return Ok(MergeAction::Version),
-            MergeOption::Output => {
-                out = Some(PathBuf::from(OsString::from_vec(option.value.unwrap_or_default())))
-            }
+    let operands = cmdline::parse(&table::MERGE, words.into_iter(), locale::current(), |key, option| {
+        match key {
+            MergeOption::Output => out = Some(PathBuf::from(OsString::from_vec(option.into_bytes()))),
         }
-    }
-    let inventories: Vec<PathBuf> = getopt.into_operands().into_iter().map(PathBuf::from).collect();
+        Ok(())
+    })?;
+    let inventories: Vec<PathBuf> = operands.into_iter().map(PathBuf::from).collect();
     if inventories.is_empty() {
-        return Err(b"missing operand: the inventories".to_vec());
+        return Err(b"missing operand: the inventories".to_vec().into());
     }
     let out = out.filter(|out| out.file_name().is_some());
     let out = out.ok_or_else(|| b"missing the name of the inventory (-o OUT)".to_vec())?;
-    Ok(MergeAction::Merge { out, inventories })
+    Ok(MergeArgs { out, inventories })
 }
 
 fn print_error(message: &[u8]) {
@@ -78,7 +64,7 @@ fn run(out: &std::path::Path, paths: &[PathBuf]) -> u8 {
             if !manifest.completeness.is_complete() {
                 print_error(incomplete_warning(&manifest.completeness).as_bytes());
             }
-            0
+            DONE
         }
         Err(_) if stop.load(Ordering::Relaxed) => INTERRUPTED,
         Err(error) => {

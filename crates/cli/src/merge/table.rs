@@ -1,14 +1,12 @@
 //! The options of `fathom merge`: names and help texts. `mod.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both};
 
 /// The options of `fathom merge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MergeOption {
     Output,
-    Help,
-    Version,
 }
 
 const WRITTEN: &str = "Where it goes";
@@ -19,8 +17,8 @@ pub(crate) const FLAGS: &[Flag<MergeOption>] = &[
     both(MergeOption::Output, b'o', "output", WRITTEN, "make the inventory in the new directory OUT")
         .required("OUT", ValueKind::File)
         .more("The directory is called OUT.part until it is complete. An existing OUT is not replaced."),
-    long(MergeOption::Help, "help", ABOUT, "show this help and end"),
-    long(MergeOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

@@ -1,22 +1,14 @@
 //! The arguments of `fathom query`: parses and checks the command line. Prints nothing.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use fathom_text::quote::Charset;
 
-use super::table::{FLAGS, FORMAT_WORDS, QueryOption};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder};
-
-/// The action that a command line requests.
-#[derive(Debug)]
-pub(crate) enum QueryAction {
-    Help,
-    Version,
-    Query(QueryArgs),
-}
+use super::table::{FORMAT_WORDS, QUERY, QueryOption};
+use crate::shared::cmdline::{self, ArgsEnd, no_more};
+use crate::shared::value;
 
 /// The arguments of a query.
 #[derive(Debug)]
@@ -52,28 +44,21 @@ pub(crate) enum AnswerFormat {
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<QueryAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<QueryArgs, ArgsEnd> {
     let (mut format, mut file) = (AnswerFormat::Table, None);
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        let value = option.value.unwrap_or_default();
-        match option.flag.key {
-            QueryOption::Help => return Ok(QueryAction::Help),
-            QueryOption::Version => return Ok(QueryAction::Version),
+    let operands = cmdline::parse(&QUERY, words, charset, |key, option| {
+        match key {
             QueryOption::Json => format = AnswerFormat::Json,
-            QueryOption::File => file = Some(value),
-            QueryOption::Format => {
-                format = self::format(&value)
-                    .map_err(|refusal| refusal.message(&option.spelling, &value, charset))?;
-            }
+            QueryOption::File => file = Some(option.into_bytes()),
+            QueryOption::Format => format = option.read(self::format)?,
         }
-    }
-    finish(getopt.into_operands(), file, format).map(QueryAction::Query)
+        Ok(())
+    })?;
+    Ok(finish(operands, file, format, charset)?)
 }
 
-fn format(word: &[u8]) -> Result<AnswerFormat, extra::ValueError> {
-    extra::one_of(
+fn format(word: &[u8]) -> Result<AnswerFormat, value::ValueError> {
+    value::one_of(
         word,
         FORMAT_WORDS,
         &[AnswerFormat::Table, AnswerFormat::Csv, AnswerFormat::Json, AnswerFormat::JsonLines],
@@ -84,28 +69,24 @@ fn finish(
     operands: Vec<OsString>,
     file: Option<Vec<u8>>,
     format: AnswerFormat,
+    charset: Charset,
 ) -> Result<QueryArgs, Vec<u8>> {
     let mut operands = operands.into_iter();
     let inventory = operands.next().filter(|operand| !operand.is_empty());
     let inventory = inventory.ok_or_else(|| b"missing operand: the inventory".to_vec())?.into();
-    let source = match (file, operands.next()) {
-        (Some(file), None) => source(file, |file| QuerySource::File(OsString::from_vec(file).into())),
-        (None, Some(text)) => source(text.into_vec(), QuerySource::Text),
-        (None, None) => return Err(b"missing operand: the query".to_vec()),
-        (Some(_), Some(extra)) => return Err(unexpected(&extra)),
+    let source = match file {
+        Some(file) => source(file, |file| QuerySource::File(OsString::from_vec(file).into())),
+        None => match operands.next() {
+            Some(text) => source(text.into_vec(), QuerySource::Text),
+            None => return Err(b"missing operand: the query".to_vec()),
+        },
     };
-    match operands.next() {
-        Some(extra) => Err(unexpected(&extra)),
-        None => Ok(QueryArgs { inventory, source, format }),
-    }
+    no_more(operands, charset)?;
+    Ok(QueryArgs { inventory, source, format })
 }
 
 fn source(word: Vec<u8>, otherwise: impl FnOnce(Vec<u8>) -> QuerySource) -> QuerySource {
     if word == b"-" { QuerySource::Stdin } else { otherwise(word) }
-}
-
-fn unexpected(word: &OsString) -> Vec<u8> {
-    [b"extra operand '", word.as_bytes(), b"'"].concat()
 }
 
 #[cfg(test)]
@@ -113,11 +94,10 @@ mod tests {
     use super::*;
 
     fn read(line: &[&str]) -> Result<QueryArgs, String> {
-        match parse(line.iter().map(OsString::from), Charset::Utf8) {
-            Ok(QueryAction::Query(args)) => Ok(args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(message) => Err(String::from_utf8_lossy(&message).into_owned()),
-        }
+        parse(line.iter().map(OsString::from), Charset::Ascii).map_err(|end| match end {
+            ArgsEnd::Misuse(message) => String::from_utf8_lossy(&message).into_owned(),
+            ArgsEnd::Information(information) => format!("{information:?}"),
+        })
     }
 
     #[test]

@@ -8,36 +8,28 @@ mod views;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Read};
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{QueryAction, QueryArgs, QuerySource};
+use self::args::{QueryArgs, QuerySource};
 use self::engine::{DuckDb, DuckDbRequest};
-use crate::flag::Scope;
-use crate::output::{self, print, print_usage_error, reason};
-use crate::{help, locale, scan};
+use crate::shared::cmdline::exit::MISUSED;
+use crate::shared::inventory::missing;
+use crate::shared::locale;
+use crate::shared::output::{self, reason};
 
-const NAME: &str = "fathom query";
-/// Exit status if there is no query, no inventory or no DuckDB.
-const NOTHING: u8 = 2;
+const NAME: &str = table::QUERY.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(QueryAction::Query(args)) => {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => {
             print_error(&run(&args, charset));
-            NOTHING
+            MISUSED
         }
-        Ok(QueryAction::Help) => print(NAME, &help::render(&table::QUERY, NAME, Scope::Full)),
-        Ok(QueryAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            NOTHING
-        }
+        Err(end) => end.answer(&table::QUERY),
     }
 }
 
@@ -65,7 +57,7 @@ fn prepare(args: &QueryArgs, charset: Charset) -> Result<(DuckDb, DuckDbRequest)
     let engine = DuckDb::find(&|name| std::env::var_os(name)).map_err(String::into_bytes)?;
     // DuckDB does not verify the hashes and would accept damaged files.
     inventory.verify().map_err(|error| error.to_string().into_bytes())?;
-    if let Some(missing) = scan::missing(&manifest.completeness) {
+    if let Some(missing) = missing(&manifest.completeness) {
         print_error(&[b"warning: ", missing.as_bytes()].concat());
     }
     Ok((engine, DuckDbRequest { setup, query, format: args.format, columns: columns() }))

@@ -1,7 +1,7 @@
 //! The options of `fathom query`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +9,6 @@ pub(crate) enum QueryOption {
     Format,
     Json,
     File,
-    Help,
-    Version,
 }
 
 /// The values of `--format`, in the order of [`super::args::AnswerFormat`].
@@ -31,8 +29,8 @@ pub(crate) const FLAGS: &[Flag<QueryOption>] = &[
     long(QueryOption::Json, "json", QUERY_AND_ANSWER, "the same as `--format=json`"),
     both(QueryOption::File, b'f', "file", QUERY_AND_ANSWER, "read the query from FILE; `-` is standard input")
         .required("FILE", ValueKind::File),
-    long(QueryOption::Help, "help", ABOUT, "show this help and end"),
-    long(QueryOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

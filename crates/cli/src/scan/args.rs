@@ -18,11 +18,11 @@ use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::{Leaps, Model};
 
-use super::table::{FLAGS, ScanOption};
-use crate::du::extra::{self, ShowWhen};
-use crate::getent;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
-use crate::output::reason;
+use super::table::{SCAN, ScanOption};
+use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
+use crate::shared::getent;
+use crate::shared::output::reason;
+use crate::shared::value::{self, ShowWhen};
 
 /// Entries between two checkpoints: a few seconds of work on a disk.
 const CHECKPOINT_ENTRIES: u64 = 1_000_000;
@@ -30,8 +30,6 @@ const CHECKPOINT_ENTRIES: u64 = 1_000_000;
 /// The action that a command line requests.
 #[derive(Debug)]
 pub(crate) enum ScanAction {
-    Help,
-    Version,
     Scan(Box<ScanArgs>),
     Estimate(Box<EstimateArgs>),
 }
@@ -60,18 +58,10 @@ const LARGEST: usize = 10;
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<ScanAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<ScanAction, ArgsEnd> {
     let mut parser = ScanParser::new();
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            ScanOption::Help => return Ok(ScanAction::Help),
-            ScanOption::Version => return Ok(ScanAction::Version),
-            key => parser.apply(key, option, charset)?,
-        }
-    }
-    parser.finish(getopt.into_operands())
+    let operands = cmdline::parse(&SCAN, words, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands)?)
 }
 
 /// The options parsed so far.
@@ -120,15 +110,8 @@ impl ScanParser {
         }
     }
 
-    fn apply(
-        &mut self,
-        key: ScanOption,
-        option: ParsedOption<ScanOption>,
-        charset: Charset,
-    ) -> Result<(), Vec<u8>> {
-        let spelling = option.spelling;
-        let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&spelling, &value, charset);
+    fn apply(&mut self, key: ScanOption, option: OptionValue) -> Result<(), Vec<u8>> {
+        let charset = option.charset;
         if matches!(
             key,
             ScanOption::Output
@@ -145,39 +128,39 @@ impl ScanParser {
                 | ScanOption::MaxDepth
                 | ScanOption::IgnoreVcs
         ) {
-            self.inventory_only.get_or_insert_with(|| spelling.clone());
+            self.inventory_only.get_or_insert_with(|| option.spelling.clone());
         }
         match key {
-            ScanOption::Output => self.output = Some(OsString::from_vec(value).into()),
-            ScanOption::Mode => self.scan.mode = Some(mode(&value, charset)?),
+            ScanOption::Output => self.output = Some(OsString::from_vec(option.into_bytes()).into()),
+            ScanOption::Mode => self.scan.mode = Some(mode(option.bytes(), charset)?),
             ScanOption::OneFileSystem => self.scan.one_file_system = true,
-            ScanOption::Exclude => self.scan.exclusions.patterns.push(value),
-            ScanOption::ExcludeFrom => self.scan.exclusions.patterns.extend(patterns(value, charset)?),
+            ScanOption::Exclude => self.scan.exclusions.patterns.push(option.into_bytes()),
+            ScanOption::ExcludeFrom => {
+                self.scan.exclusions.patterns.extend(patterns(option.into_bytes(), charset)?)
+            }
             ScanOption::MaxDepth => {
-                let depth = whole(&value, &spelling, charset)?;
+                let depth = whole(&option)?;
                 self.scan.exclusions.max_depth = Some(usize::try_from(depth).unwrap_or(usize::MAX));
             }
             ScanOption::Also => {
-                self.scan.optional_columns = self.scan.optional_columns.union(also(&value, charset)?)
+                self.scan.optional_columns = self.scan.optional_columns.union(also(option.bytes(), charset)?)
             }
             ScanOption::IgnoreVcs => self.scan.exclusions.ignores_vcs = true,
-            ScanOption::Deadline => self.scan.deadline = Some(time(&value, "--deadline", charset)?),
-            ScanOption::Estimate => self.estimate = Some(time(&value, "--estimate", charset)?),
+            ScanOption::Deadline => self.scan.deadline = Some(time(&option)?),
+            ScanOption::Estimate => self.estimate = Some(time(&option)?),
             ScanOption::Json => self.json = true,
             ScanOption::Resume => self.resume = true,
-            ScanOption::Since => self.scan.since = Some(OsString::from_vec(value).into()),
-            ScanOption::Rate => self.scan.rate = Some(number(&value, &spelling, charset)?),
-            ScanOption::Checkpoint => self.scan.checkpoint_entries = number(&value, &spelling, charset)?,
+            ScanOption::Since => self.scan.since = Some(OsString::from_vec(option.into_bytes()).into()),
+            ScanOption::Rate => self.scan.rate = Some(number(&option)?),
+            ScanOption::Checkpoint => self.scan.checkpoint_entries = number(&option)?,
             ScanOption::MaxInFlight => {
-                let max = number(&value, &spelling, charset)?;
+                let max = number(&option)?;
                 self.scan.in_flight_max = Some(usize::try_from(max).unwrap_or(usize::MAX));
             }
             ScanOption::Stats => self.stats = true,
-            ScanOption::Progress if value.is_empty() => self.progress = ShowWhen::Always,
-            ScanOption::Progress => self.progress = extra::when(&value).map_err(refused)?,
-            ScanOption::Io => self.scan.choice = extra::model(&value).map_err(refused)?,
-            ScanOption::Threads => self.scan.threads = Some(extra::threads(&value).map_err(refused)?.get()),
-            ScanOption::Help | ScanOption::Version => {}
+            ScanOption::Progress => self.progress = option.progress()?,
+            ScanOption::Io => self.scan.choice = option.read(value::model)?,
+            ScanOption::Threads => self.scan.threads = Some(option.read(value::threads)?.get()),
         }
         Ok(())
     }
@@ -192,7 +175,7 @@ impl ScanParser {
         let path =
             |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
         let roots = operands.iter().map(path).collect::<Option<_>>();
-        self.scan.roots = roots.ok_or_else(|| b"invalid zero-length file name".to_vec())?;
+        self.scan.roots = roots.ok_or_else(|| EMPTY_NAME.to_vec())?;
         match self.estimate {
             Some(time) => self.into_estimate(time),
             None => self.into_scan(),
@@ -242,12 +225,8 @@ impl ScanParser {
     }
 }
 
-fn time(value: &[u8], option: &str, charset: Charset) -> Result<Duration, Vec<u8>> {
-    let forms = duration::FORMS.as_bytes();
-    let message = || {
-        [b"invalid time ", &quote(value, charset)[..], b" for '", option.as_bytes(), b"': ", forms].concat()
-    };
-    duration::parse_or_seconds(value).map_err(|_| message())
+fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
+    duration::parse_or_seconds(option.bytes()).map_err(|_| option.refuse(b"time", duration::FORMS.as_bytes()))
 }
 
 /// Parses the permission bits of files, in octal. The owner's read and write bits must be set;
@@ -282,21 +261,16 @@ fn is_blocking(choice: Model) -> bool {
 }
 
 /// Parses a positive number.
-fn number(value: &[u8], spelling: &str, charset: Charset) -> Result<u64, Vec<u8>> {
-    match whole(value, spelling, charset) {
-        Ok(0) => Err(invalid(value, spelling, charset)),
+fn number(option: &OptionValue) -> Result<u64, Vec<u8>> {
+    match whole(option) {
+        Ok(0) => Err(option.refuse(b"number", b"")),
         number => number,
     }
 }
 
-fn whole(value: &[u8], spelling: &str, charset: Charset) -> Result<u64, Vec<u8>> {
-    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| invalid(value, spelling, charset))
-}
-
-fn invalid(value: &[u8], spelling: &str, charset: Charset) -> Vec<u8> {
-    let (value, spelling) = (quote(value, charset), quote(spelling.as_bytes(), charset));
-    [b"invalid number ", &value[..], b" for ", &spelling[..]].concat()
+fn whole(option: &OptionValue) -> Result<u64, Vec<u8>> {
+    let number = std::str::from_utf8(option.bytes()).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| option.refuse(b"number", b""))
 }
 
 /// Reads the patterns in a file; `-` is standard input.

@@ -5,14 +5,15 @@ use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 
 use super::args::EstimateArgs;
-use super::{NAME, NOTHING, ScanWatch, print_error};
-use crate::du::extra::ShowWhen;
-use crate::du::progress::ProgressMeter;
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::Output;
-use crate::start::AutoStart;
+use super::{NAME, ScanWatch, print_error};
+use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED, MISUSED};
+use crate::shared::interrupt::stop_on_interrupt;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::progress::ProgressMeter;
+use crate::shared::screen::Screen;
+use crate::shared::start::AutoStart;
+use crate::shared::value::ShowWhen;
 
 /// Makes and prints the estimate. Returns the exit status.
 pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
@@ -27,7 +28,7 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
         Ok(outcome) => outcome,
         Err(error) => {
             print_error(error.to_string().as_bytes());
-            return NOTHING;
+            return MISUSED;
         }
     };
     if stats {
@@ -44,7 +45,7 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     }
     let written = out.finish(NAME);
     match status(&outcome, interrupted) {
-        0 => written,
+        DONE => written,
         status => status,
     }
 }
@@ -67,8 +68,8 @@ fn status(outcome: &SurveyOutcome, interrupted: bool) -> u8 {
     }
     match (interrupted, outcome.stopped || outcome.errors > 0) {
         (true, _) => INTERRUPTED,
-        (false, true) => 1,
-        (false, false) => 0,
+        (false, true) => FAILED,
+        (false, false) => DONE,
     }
 }
 

@@ -7,39 +7,32 @@ mod select;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
-use fathom_inventory::store::{Completeness, ReuseSummary};
+use fathom_inventory::store::ReuseSummary;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 use fathom_walk::Progress;
 
 use self::args::{ScanAction, ScanArgs};
-use crate::du::progress::ProgressMeter;
-use crate::flag::Scope;
-use crate::interrupt::TerminationSignals;
-use crate::output::{self, print, print_usage_error};
-use crate::start::AutoStart;
-use crate::{help, locale};
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::interrupt::TerminationSignals;
+use crate::shared::inventory::missing;
+use crate::shared::locale;
+use crate::shared::output;
+use crate::shared::progress::ProgressMeter;
+use crate::shared::start::AutoStart;
 
-const NAME: &str = "fathom scan";
-/// Exit status if no inventory was written.
-const NOTHING: u8 = 2;
+const NAME: &str = table::SCAN.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
         Ok(ScanAction::Scan(args)) => run(*args, charset),
         Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
-        Ok(ScanAction::Help) => print(NAME, &help::render(&table::SCAN, NAME, Scope::Full)),
-        Ok(ScanAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            NOTHING
-        }
+        Err(end) => end.answer(&table::SCAN),
     }
 }
 
@@ -94,7 +87,7 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
         }
         Err(error) => {
             print_error(error.to_string().as_bytes());
-            NOTHING
+            MISUSED
         }
     }
 }
@@ -104,32 +97,7 @@ fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
     let found = &outcome.manifest.completeness;
     let Some(missing) = missing(found) else { return 0 };
     print_error(missing.as_bytes());
-    if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { 1 }
-}
-
-/// Returns a sentence about the gaps in an inventory; `None` if it is complete.
-pub(crate) fn missing(found: &Completeness) -> Option<String> {
-    if found.is_complete() {
-        return None;
-    }
-    let ratio = 100.0 * found.ratio().unwrap_or(0.0);
-    let lacking = found.partial + found.failed + found.missing_roots;
-    let all = lacking + found.complete;
-    let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-    Some(format!(
-        "the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, {} entries \
-         are without metadata{}; {ratio:.4} % of the directories are complete",
-        found.unknown_entries,
-        unknown_values(found),
-    ))
-}
-
-/// Returns a clause about requested column values that could not be determined.
-pub(crate) fn unknown_values(found: &Completeness) -> String {
-    match found.unknown_values {
-        0 => String::new(),
-        count => format!(", {count} values that --also asked for are unknown"),
-    }
+    if found.stopped.as_deref() == Some("interrupted") { signals.status() } else { FAILED }
 }
 
 /// Returns a sentence about the directories that `--since` skipped.

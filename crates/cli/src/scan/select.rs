@@ -12,7 +12,7 @@ use fathom_walk::{FileType, Names, Node, Opened};
 use super::print_error;
 use crate::list::report::message;
 use crate::list::vcs::{self, VcsIgnores};
-use crate::locale;
+use crate::shared::locale;
 
 /// The exclusions given on the command line of this run, or of the run that is resumed.
 #[derive(Debug)]

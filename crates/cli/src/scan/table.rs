@@ -1,8 +1,9 @@
 //! The options of `fathom scan`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::command::MODELS;
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
+use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
 
 /// The options of `fathom scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub(crate) enum ScanOption {
     Progress,
     Io,
     Threads,
-    Help,
-    Version,
 }
 
 const SCANNED: &str = "What is scanned, and where it goes";
@@ -105,8 +104,8 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
     long(ScanOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
     long(ScanOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
-    long(ScanOption::Help, "help", ABOUT, "show this help and end"),
-    long(ScanOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.

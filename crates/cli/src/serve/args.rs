@@ -5,19 +5,17 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use fathom_serve::{Config, Error};
-use fathom_text::quote::{Charset, quote};
+use fathom_text::quote::Charset;
 
 use super::env;
 use super::merge::merge;
-use super::table::{FLAGS, ServeOption};
+use super::table::{SERVE, ServeOption};
 use super::value::OptionArg;
-use crate::getopt::{Getopt, OperandOrder};
+use crate::shared::cmdline::{self, ArgsEnd, no_more};
 
 /// The action that a command line requests.
 #[derive(Debug)]
 pub(crate) enum ServeAction {
-    Help,
-    Version,
     Check(Box<Config>),
     IoReport { config: Box<Config>, json: bool },
     Serve(Box<Config>),
@@ -26,11 +24,22 @@ pub(crate) enum ServeAction {
 /// The reason why there is no configuration.
 #[derive(Debug)]
 pub(crate) enum ServeArgsError {
-    /// An error in the command line or the environment. The message does not contain the program
-    /// name.
-    Misuse(Vec<u8>),
+    /// The command line requests a text, or the command line or the environment is invalid.
+    Args(ArgsEnd),
     /// An error in the configuration file.
     File(Error),
+}
+
+impl From<ArgsEnd> for ServeArgsError {
+    fn from(end: ArgsEnd) -> Self {
+        ServeArgsError::Args(end)
+    }
+}
+
+impl From<Vec<u8>> for ServeArgsError {
+    fn from(message: Vec<u8>) -> Self {
+        ServeArgsError::Args(message.into())
+    }
 }
 
 /// Parses the command line `words`, without the names of program and command, the environment
@@ -40,20 +49,17 @@ pub(crate) fn parse(
     get: &dyn Fn(&str) -> Option<Vec<u8>>,
     charset: Charset,
 ) -> Result<ServeAction, ServeArgsError> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
     let (mut options, mut check, mut report, mut json) = (Vec::new(), false, false, false);
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| ServeArgsError::Misuse(misuse.message()))?;
-        match option.flag.key {
-            ServeOption::Help => return Ok(ServeAction::Help),
-            ServeOption::Version => return Ok(ServeAction::Version),
+    let operands = cmdline::parse(&SERVE, words, charset, |key, option| {
+        match key {
             ServeOption::Check => check = true,
             ServeOption::IoReport => report = true,
             ServeOption::Json => json = true,
-            key => options.push(OptionArg { key, name: option.spelling, value: option.value, charset }),
+            key => options.push(OptionArg { key, name: option.spelling, value: option.given, charset }),
         }
-    }
-    options.extend(operand(getopt.into_operands(), charset).map_err(ServeArgsError::Misuse)?);
+        Ok(())
+    })?;
+    options.extend(operand(operands, charset)?);
     let config = Box::new(config(env::read(get, charset), options)?);
     Ok(match (check, report) {
         (true, _) => ServeAction::Check(config),
@@ -64,28 +70,24 @@ pub(crate) fn parse(
 
 /// Returns the directory operand, if it is given.
 fn operand(operands: Vec<OsString>, charset: Charset) -> Result<Option<OptionArg>, Vec<u8>> {
-    let mut operands = operands.into_iter().map(OsString::into_vec);
-    let root = operands.next();
-    match operands.next() {
-        Some(extra) => Err([b"extra operand ", &quote(&extra, charset)[..]].concat()),
-        None => Ok(root.map(|root| OptionArg {
-            key: ServeOption::Root,
-            name: "DIR".to_owned(),
-            value: Some(root),
-            charset,
-        })),
-    }
+    let mut operands = operands.into_iter();
+    let root = operands.next().map(OsString::into_vec);
+    no_more(operands, charset)?;
+    Ok(root.map(|root| OptionArg {
+        key: ServeOption::Root,
+        name: "DIR".to_owned(),
+        value: Some(root),
+        charset,
+    }))
 }
 
 fn config(variables: Vec<OptionArg>, options: Vec<OptionArg>) -> Result<Config, ServeArgsError> {
     let named = |source: &[OptionArg]| source.iter().rfind(|given| given.key == ServeOption::Config).cloned();
     let file = match named(&options).or_else(|| named(&variables)) {
-        Some(given) => {
-            Config::read(&given.path().map_err(ServeArgsError::Misuse)?).map_err(ServeArgsError::File)?
-        }
+        Some(given) => Config::read(&given.path()?).map_err(ServeArgsError::File)?,
         None => Config::default(),
     };
-    merge(file, &[variables, options]).map_err(ServeArgsError::Misuse)
+    Ok(merge(file, &[variables, options])?)
 }
 
 #[cfg(test)]
@@ -93,6 +95,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::shared::cmdline::Information;
 
     fn parse_line(line: &[&str], variables: &[(&str, &str)]) -> Result<ServeAction, ServeArgsError> {
         let get =
@@ -119,10 +122,13 @@ mod tests {
 
     #[test]
     fn options_select_the_action() {
-        assert!(matches!(parse_line(&["--help", "--port=x"], &[]), Ok(ServeAction::Help)));
-        assert!(matches!(parse_line(&["-h"], &[]), Ok(ServeAction::Help)));
+        let text = |line: &[&str]| match parse_line(line, &[]) {
+            Err(ServeArgsError::Args(ArgsEnd::Information(text))) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([text(&["--help", "--port=x"]), text(&["-h"])], [Information::Help; 2]);
+        assert_eq!(text(&["--version"]), Information::Version);
         assert_eq!(served(&["-l", "8000"], &[]).listen, ["127.0.0.1:8000"]);
-        assert!(matches!(parse_line(&["--version"], &[]), Ok(ServeAction::Version)));
         assert!(matches!(parse_line(&["-t", "--io-report"], &[]), Ok(ServeAction::Check(_))));
         assert!(matches!(
             parse_line(&["--io-report", "--json"], &[]),
@@ -170,7 +176,7 @@ mod tests {
             (&["--nonsense"], &[], "unrecognized option '--nonsense'"),
         ] {
             match parse_line(line, variables) {
-                Err(ServeArgsError::Misuse(message)) => {
+                Err(ServeArgsError::Args(ArgsEnd::Misuse(message))) => {
                     assert_eq!(String::from_utf8(message).unwrap(), expected)
                 }
                 other => panic!("{line:?}: {other:?}"),

@@ -4,13 +4,12 @@ use fathom_text::quote::Charset;
 
 use super::table::{FLAGS, ServeOption};
 use super::value::OptionArg;
-use crate::flag::Flag;
+use crate::shared::flag::Flag;
 
 /// The prefix of all variables.
 const PREFIX: &str = "FATHOM_SERVE_";
 /// Options that select an action and have no variable.
-const DEEDS: [ServeOption; 5] =
-    [ServeOption::Check, ServeOption::IoReport, ServeOption::Json, ServeOption::Help, ServeOption::Version];
+const DEEDS: [ServeOption; 3] = [ServeOption::Check, ServeOption::IoReport, ServeOption::Json];
 /// Repeatable options, whose variable has one value per line.
 const REPEATED: [ServeOption; 10] = [
     ServeOption::Certificate,
@@ -27,7 +26,7 @@ const REPEATED: [ServeOption; 10] = [
 
 /// Returns the variable of an option, if it has one.
 pub(crate) fn variable(flag: &Flag<ServeOption>) -> Option<String> {
-    let long = flag.long.filter(|_| !DEEDS.contains(&flag.key))?;
+    let long = flag.long.filter(|_| flag.own_key().is_some_and(|key| !DEEDS.contains(&key)))?;
     Some(format!("{PREFIX}{}", long.to_ascii_uppercase().replace('-', "_")))
 }
 
@@ -35,15 +34,11 @@ pub(crate) fn variable(flag: &Flag<ServeOption>) -> Option<String> {
 pub(crate) fn read(get: &dyn Fn(&str) -> Option<Vec<u8>>, charset: Charset) -> Vec<OptionArg> {
     let mut all = Vec::new();
     for flag in FLAGS {
-        let Some(name) = variable(flag) else { continue };
+        let Some((key, name)) = flag.own_key().zip(variable(flag)) else { continue };
         let Some(value) = get(&name).filter(|value| !value.is_empty()) else { continue };
-        let given = |value: &[u8]| OptionArg {
-            key: flag.key,
-            name: name.clone(),
-            value: Some(value.to_vec()),
-            charset,
-        };
-        match REPEATED.contains(&flag.key) {
+        let given =
+            |value: &[u8]| OptionArg { key, name: name.clone(), value: Some(value.to_vec()), charset };
+        match REPEATED.contains(&key) {
             true => all.extend(value.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(given)),
             false => all.push(given(&value)),
         }

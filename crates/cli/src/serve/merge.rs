@@ -70,7 +70,8 @@ impl ConfigBuilder {
     }
 
     fn apply(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
-        let section = FLAGS.iter().find(|flag| flag.key == given.key).map_or("", |flag| flag.section);
+        let section =
+            FLAGS.iter().find(|flag| flag.own_key() == Some(given.key)).map_or("", |flag| flag.section);
         match section {
             ADDRESSES => self.address(given),
             FILES => self.file(given),

@@ -10,7 +10,6 @@ pub(crate) mod table;
 mod value;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use fathom_io::sys::raise_fd_limit;
 use fathom_serve::server::Server;
@@ -18,23 +17,17 @@ use fathom_serve::{Config, Error, rules};
 
 use self::args::{ServeAction, ServeArgsError};
 use self::profile::PoolProfile;
-use crate::flag::Scope;
-use crate::output::{print, print_error, print_usage_error};
-use crate::{help, locale};
+use crate::shared::cmdline::exit::FAILED;
+use crate::shared::locale;
+use crate::shared::output::{print, print_error};
 
-const NAME: &str = "fathom serve";
-/// Exit status if the server cannot start or the configuration is invalid.
-const FAILED: u8 = 1;
-/// Exit status for an invalid command line.
-const MISUSED: u8 = 2;
+const NAME: &str = table::SERVE.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let get = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&get);
-    let done = match args::parse(words, &get, charset) {
-        Ok(ServeAction::Help) => return print(NAME, &help::render(&table::SERVE, NAME, Scope::Full)),
-        Ok(ServeAction::Version) => return print(NAME, &help::version(NAME)),
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    let parse = || args::parse(words.iter().cloned(), &locale::env, charset);
+    let done = match parse() {
         Ok(ServeAction::Check(config)) => check(&config),
         Ok(ServeAction::IoReport { mut config, json }) => {
             // The server raises the limit too, so the report shows the limit in effect.
@@ -47,7 +40,7 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
             let profile = PoolProfile::read(&config, charset);
             profile.apply(&mut config);
             run::serve(&config, || {
-                let mut parsed = args::parse(std::env::args_os().skip(2), &get, charset);
+                let mut parsed = parse();
                 if let Ok(ServeAction::Serve(config)) = &mut parsed {
                     profile.apply(config);
                 }
@@ -55,10 +48,7 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
             })
         }
         Err(ServeArgsError::File(error)) => Err(error),
-        Err(ServeArgsError::Misuse(message)) => {
-            print_usage_error(NAME, &message);
-            return MISUSED;
-        }
+        Err(ServeArgsError::Args(end)) => return end.answer(&table::SERVE),
     };
     done.unwrap_or_else(|error| {
         print_error(NAME, error.to_string().as_bytes());

@@ -6,7 +6,7 @@ use fathom_serve::config::{Config, PoolConfig};
 use fathom_text::quote::Charset;
 
 use super::NAME;
-use crate::start::{PoolThreads, pool_threads};
+use crate::shared::start::{PoolThreads, pool_threads};
 
 /// The profile's entry, read once for the life of the server.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::NAME;
 use super::profile::PoolProfile;
 use crate::availability::{columns, facts, object};
-use crate::output::print;
+use crate::shared::output::print;
 
 /// Prints the findings for the directory of each site and mount, as a paragraph or a JSON object
 /// each. Returns the exit status.

@@ -12,11 +12,9 @@ use signal_hook::iterator::Signals;
 
 use super::NAME;
 use super::args::{ServeAction, ServeArgsError};
-use crate::interrupt::INTERRUPTED;
-use crate::output::{print, print_error};
-
-/// Exit status if connections were still open at the end of the drain timeout.
-const CUT_OFF: u8 = 1;
+use crate::shared::cmdline::ArgsEnd;
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
+use crate::shared::output::{print, print_error};
 
 /// Serves until a signal ends the process. On SIGHUP, `again` parses the configuration again; on
 /// SIGUSR1 the log files are reopened.
@@ -78,7 +76,7 @@ fn print_addresses(server: &Server, config: &Config) {
     let logs_to_stdout = config.access_log.file.is_none()
         && !matches!(config.access_log.format.as_deref(), None | Some("off"));
     if logs_to_stdout {
-        crate::output::write_stderr(text.as_bytes());
+        crate::shared::output::write_stderr(text.as_bytes());
     } else {
         print(NAME, &text);
     }
@@ -97,9 +95,9 @@ fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArg
         Ok(ServeAction::Serve(config)) => {
             server.reload(&config).map_err(|error| error.to_string().into_bytes())
         }
-        Ok(_) => Ok(Vec::new()),
+        Ok(_) | Err(ServeArgsError::Args(ArgsEnd::Information(_))) => Ok(Vec::new()),
         Err(ServeArgsError::File(error)) => Err(error.to_string().into_bytes()),
-        Err(ServeArgsError::Misuse(message)) => Err(message),
+        Err(ServeArgsError::Args(ArgsEnd::Misuse(message))) => Err(message),
     };
     match reloaded {
         Ok(warnings) => {
@@ -125,5 +123,5 @@ fn shut_down(server: Server, status: u8, signals: &mut Signals) -> u8 {
             std::process::exit(128 + signal);
         }
     });
-    if server.drain(timeout) { status } else { CUT_OFF }
+    if server.drain(timeout) { status } else { FAILED }
 }

@@ -3,8 +3,8 @@
 use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
 use fathom_serve::proxies::SOURCES;
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom serve`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,6 @@ pub(crate) enum ServeOption {
     Check,
     IoReport,
     Json,
-    Help,
-    Version,
 }
 
 pub(crate) const ADDRESSES: &str = "Where it listens";
@@ -248,8 +246,8 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .more("Takes no address, and removes a log file that it had to make."),
     long(ServeOption::IoReport, "io-report", ABOUT, "show what the directory's file system offers, what each model can do there, and the plan; and end"),
     long(ServeOption::Json, "json", ABOUT, "with --io-report: an object of JSON on a line for each site"),
-    both(ServeOption::Help, b'h', "help", ABOUT, "show this help and end"),
-    long(ServeOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT).letter(b'h'),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.
@@ -284,7 +282,7 @@ pub(crate) const SERVE: Command<ServeOption> = Command {
 const VALUES: Note = Note {
     title: "Values",
     text: &[
-        "TIME is like `500ms`, `10s`, `1.5h` or `1h30m`; a number alone is seconds. SIZE is a number of bytes; units as K, M and G may follow. An option \
+        "TIME is like `500ms`, `10s`, `1.5h` or `1h30m`; a number alone is seconds. SIZE is a number of bytes, or like `64K` and `16M`. fathom(1) has all units of both. An option \
          with an optional value can be turned off with `=no`.",
     ],
     man_only: false,

@@ -72,7 +72,7 @@ impl OptionArg {
 
     /// Parses a number of bytes.
     pub(crate) fn size<T: TryFrom<i128>>(&self) -> Result<T, Vec<u8>> {
-        let reading = number::read(self.text()?.as_bytes(), 0, i64::MAX.into(), b"kKMGT");
+        let reading = number::read(self.text()?.as_bytes(), 0, i64::MAX.into(), number::SIZE_UNITS);
         let size = reading.error.is_none().then(|| T::try_from(reading.value).ok()).flatten();
         size.ok_or_else(|| self.refuse("a size is a number of bytes, or like 64K and 16M"))
     }

@@ -6,22 +6,14 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::top::{ReportKind, ReportOptions};
-use fathom_text::quote::{Charset, quote};
+use fathom_text::quote::Charset;
 
-use super::table::{BY_WORDS, FLAGS, TopOption};
-use crate::du::extra;
-use crate::getopt::{Getopt, OperandOrder, ParsedOption};
+use super::table::{BY_WORDS, TOP, TopOption};
+use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
+use crate::shared::value;
 
 /// The default number of lines.
 const LINES: usize = 20;
-
-/// The action that a command line requests.
-#[derive(Debug)]
-pub(crate) enum TopAction {
-    Help,
-    Version,
-    Top(TopArgs),
-}
 
 /// The arguments of a report.
 #[derive(Debug)]
@@ -33,18 +25,10 @@ pub(crate) struct TopArgs {
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
-pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<TopAction, Vec<u8>> {
-    let mut getopt = Getopt::new(FLAGS.iter(), words, OperandOrder::Permute);
+pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<TopArgs, ArgsEnd> {
     let mut parser = TopParser { by: ReportKind::Dir, lines: None, below: None, json: false };
-    for step in getopt.by_ref() {
-        let option = step.map_err(|misuse| misuse.message())?;
-        match option.flag.key {
-            TopOption::Help => return Ok(TopAction::Help),
-            TopOption::Version => return Ok(TopAction::Version),
-            key => parser.apply(key, option, charset)?,
-        }
-    }
-    parser.finish(getopt.into_operands(), charset).map(TopAction::Top)
+    let operands = cmdline::parse(&TOP, words, charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands, charset)?)
 }
 
 /// The options parsed so far.
@@ -56,21 +40,12 @@ struct TopParser {
 }
 
 impl TopParser {
-    fn apply(
-        &mut self,
-        key: TopOption,
-        option: ParsedOption<TopOption>,
-        charset: Charset,
-    ) -> Result<(), Vec<u8>> {
-        let value = option.value.unwrap_or_default();
-        let refused = |refusal: extra::ValueError| refusal.message(&option.spelling, &value, charset);
+    fn apply(&mut self, key: TopOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
-            TopOption::By => self.by = by(&value).map_err(refused)?,
-            TopOption::Lines => self.lines = Some(extra::top(&value).map_err(refused)?),
-            TopOption::Below if value.is_empty() => return Err(b"invalid zero-length file name".to_vec()),
-            TopOption::Below => self.below = Some(value),
+            TopOption::By => self.by = option.read(by)?,
+            TopOption::Lines => self.lines = Some(option.read(value::count)?),
+            TopOption::Below => self.below = Some(option.path_bytes()?),
             TopOption::Json => self.json = true,
-            TopOption::Help | TopOption::Version => {}
         }
         Ok(())
     }
@@ -78,9 +53,7 @@ impl TopParser {
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<TopArgs, Vec<u8>> {
         let mut operands = operands.into_iter();
         let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
-        if let Some(more) = operands.next() {
-            return Err([b"extra operand ", &quote(more.as_encoded_bytes(), charset)[..]].concat());
-        }
+        no_more(operands, charset)?;
         let all = matches!(self.by, ReportKind::Age | ReportKind::Size | ReportKind::Depth);
         let count = match self.lines {
             Some(lines) => usize::try_from(lines.get()).unwrap_or(usize::MAX),
@@ -98,9 +71,9 @@ impl TopParser {
 }
 
 /// Parses the value of `--by`.
-fn by(word: &[u8]) -> Result<ReportKind, extra::ValueError> {
+fn by(word: &[u8]) -> Result<ReportKind, value::ValueError> {
     use ReportKind::{Age, Depth, Dir, Ext, File, Group, Size, Type, User};
-    extra::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
+    value::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
 }
 
 /// Returns the current time in microseconds since 1970.

@@ -5,38 +5,27 @@ mod show;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
-use fathom_inventory::store::{Completeness, Inventory};
+use fathom_inventory::store::Inventory;
 use fathom_inventory::top::{QueryError, UsageReport, report};
-use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::quote::Charset;
 
-use self::args::{TopAction, TopArgs};
-use crate::du::extra::ShowWhen;
-use crate::du::view::screen::Screen;
-use crate::flag::Scope;
-use crate::output::{self, Output, print, print_usage_error};
-use crate::scan::unknown_values;
-use crate::{help, locale};
+use self::args::TopArgs;
+use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::locale;
+use crate::shared::output::{self, Output};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
 
-const NAME: &str = "fathom top";
-/// Exit status if the inventory cannot be read.
-const UNREADABLE: u8 = 1;
-/// Exit status for an invalid request.
-const MISUSED: u8 = 2;
+const NAME: &str = table::TOP.name;
 
 /// Runs the command with the arguments `words`. Returns the exit status.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> u8 {
-    let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
-    let charset = locale::charset(&env);
-    match args::parse(words, charset) {
-        Ok(TopAction::Top(args)) => run(&args, charset),
-        Ok(TopAction::Help) => print(NAME, &help::render(&table::TOP, NAME, Scope::Full)),
-        Ok(TopAction::Version) => print(NAME, &help::version(NAME)),
-        Err(message) => {
-            print_usage_error(NAME, &message);
-            MISUSED
-        }
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset),
+        Err(end) => end.answer(&table::TOP),
     }
 }
 
@@ -64,27 +53,9 @@ fn show(args: &TopArgs, report: &UsageReport, complete: bool, charset: Charset) 
     if args.json {
         show::json(report, args.ask.by, complete, &mut out);
     } else {
-        show::text(report, &Screen::new(ShowWhen::Never, charset), &mut out);
+        show::text(report, args.ask.by, &Screen::new(ShowWhen::Never, charset), &mut out);
     }
     out.finish(NAME)
-}
-
-/// Returns the warning about an incomplete inventory.
-pub(crate) fn incomplete_warning(found: &Completeness) -> String {
-    format!("warning: the inventory{}", gaps(found))
-}
-
-/// Returns the gaps of an inventory, as the predicate of a sentence.
-pub(crate) fn gaps(found: &Completeness) -> String {
-    let lacking = found.partial + found.failed + found.missing_roots;
-    let all = lacking + found.complete;
-    let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
-    format!(
-        " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
-         {} entries are without metadata{}",
-        found.unknown_entries,
-        unknown_values(found),
-    )
 }
 
 /// Reports why there is no report. Returns the exit status.
@@ -92,18 +63,4 @@ fn report_failure(failure: &QueryError, args: &TopArgs, charset: Charset) -> u8 
     let (message, status) = failure_message(failure, args.ask.below.as_deref(), charset);
     print_error(&message);
     status
-}
-
-/// Returns the message and the exit status for a failed report about `below`.
-pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charset: Charset) -> (Vec<u8>, u8) {
-    let below = || quoteaf(below.unwrap_or_default(), charset);
-    match failure {
-        QueryError::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
-        QueryError::Ambiguous => {
-            let message =
-                [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
-            (message, MISUSED)
-        }
-        QueryError::Unreadable(error) => (error.to_string().into_bytes(), UNREADABLE),
-    }
 }

@@ -7,10 +7,10 @@ use fathom_inventory::top::{GroupKey, ReportKind, ReportRow, UsageReport, UsageS
 use fathom_inventory::type_letter;
 use fathom_text::human::BlockSize;
 
-use crate::du::view::figures::type_word;
-use crate::du::view::json::JsonObject;
-use crate::du::view::screen::Screen;
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
+use crate::shared::type_word;
 
 /// Labels of the classes of [`fathom_inventory::top::AGES`], and of times in the future.
 const AGES: [&str; 7] = [
@@ -37,7 +37,10 @@ const SIZES: [&str; 10] = [
 ];
 
 /// Writes lines of text.
-pub(crate) fn text(report: &UsageReport, screen: &Screen, out: &mut Output) {
+pub(crate) fn text(report: &UsageReport, by: ReportKind, screen: &Screen, out: &mut Output) {
+    if !report.rows.is_empty() {
+        screen.write_header(&["usage", "size", "entries", "share", by_word(by)], out.buffer());
+    }
     for row in &report.rows {
         let share = per_mille(&row.sum, &report.total);
         let buffer = out.buffer();

@@ -1,7 +1,7 @@
 //! The options of `fathom top`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, Note};
-use crate::flag::{Flag, ValueKind, both, long};
+use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
 /// The options of `fathom top`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,6 @@ pub(crate) enum TopOption {
     Lines,
     Below,
     Json,
-    Help,
-    Version,
 }
 
 /// The values of `--by`.
@@ -41,8 +39,8 @@ pub(crate) const FLAGS: &[Flag<TopOption>] = &[
         .required("PATH", ValueKind::File)
         .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
     long(TopOption::Json, "json", SHOWN, "JSON objects, one a line"),
-    long(TopOption::Help, "help", ABOUT, "show this help and end"),
-    long(TopOption::Version, "version", ABOUT, "show the version and end"),
+    flag::help(ABOUT),
+    flag::version(ABOUT),
 ];
 
 /// The description of the command.
@@ -53,7 +51,7 @@ pub(crate) const TOP: Command<TopOption> = Command {
     about: &[
         "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. The scanned trees are not read.",
         "Each line has the space allocated, the apparent size (directories have none), the number of entries, the share \
-         of the space, and what it is about. A file with several names counts once, under the first of them in the \
+         of the space, and what it is about; on a terminal, a header comes first. A file with several names counts once, under the first of them in the \
          order of the scan; a directory has it if any of the names is below.",
     ],
     sections: &[SHOWN, ABOUT],

@@ -59,8 +59,8 @@ impl Program {
         }
     }
 
-    /// Rewrites standard error as GNU du would have written it: replaces the name of the program.
-    /// Drops the message of the shell that starts GNU du about a deleted current directory.
+    /// Rewrites standard error as GNU du would have written it: replaces the name of the program,
+    /// and removes the option that a message about an unknown one suggests. Drops the message of the shell that starts GNU du about a deleted current directory.
     pub(crate) fn rewrite_as_gnu(self, stderr: Vec<u8>) -> Vec<u8> {
         let named = matches!(self, Program::Engine(_));
         let own = |line: &[u8]| match (line.strip_prefix(b"fathom "), line.strip_prefix(b"Try 'fathom ")) {
@@ -68,8 +68,19 @@ impl Program {
             (_, Some(rest)) if named => [b"Try '", rest].concat(),
             _ => line.to_vec(),
         };
+        let without_suggestion = |line: Vec<u8>| {
+            let parts = String::from_utf8_lossy(&line);
+            match parts.split_once(", did you mean '--") {
+                Some((message, _)) if named => line[..message.len()].iter().chain(b"\n").copied().collect(),
+                _ => line,
+            }
+        };
         let lines = stderr.split_inclusive(|&byte| byte == b'\n');
-        lines.filter(|line| !line.starts_with(b"sh: 0: getcwd() failed")).flat_map(own).collect()
+        lines
+            .filter(|line| !line.starts_with(b"sh: 0: getcwd() failed"))
+            .map(own)
+            .flat_map(without_suggestion)
+            .collect()
     }
 }
 

@@ -221,6 +221,33 @@ fn benchmarks_and_small_dus_let_no_control_characters_through() {
     }
 }
 
+#[test]
+fn tables_have_a_header_on_a_terminal_and_none_in_a_pipe() {
+    let tree = Tree::parse("d/a.x 5000, d/b.y 5");
+    support::commands::stdout_of(&tree, &["scan", "-o", "i", "d"]);
+    tree.file("d/c.x", 9000);
+    support::commands::stdout_of(&tree, &["scan", "-o", "j", "d"]);
+    for (words, header) in [
+        ("top i", "usage\tsize\tentries\tshare\tdir\n"),
+        ("top --by ext i", "usage\tsize\tentries\tshare\text\n"),
+        ("diff --dirs i j", "usage\tsize\tentries\tdirectory\n"),
+        ("du --by=ext d", "usage\tinodes\tshare\text\n"),
+        ("du --by=type --inodes d", "inodes\tshare\ttype\n"),
+        ("du --top=2 -b --time d", "size\ttime            \ttype\tpath\n"),
+        ("top --json i", ""),
+        ("top --below d --by file --lines 1 i", "usage\tsize\tentries\tshare\tfile\n"),
+        ("du --by=ext --json d", ""),
+        ("du --by=ext -0 d", ""),
+        ("du -a d", ""),
+        ("list d", ""),
+    ] {
+        let piped = fathom(&tree, words).env("LC_ALL", "C.UTF-8").env("TZ", "UTC0").output().unwrap().stdout;
+        let rows = String::from_utf8(piped).unwrap();
+        assert!(!rows.is_empty(), "{words}");
+        assert_eq!(shown(&mut fathom(&tree, words)), [header, &rows].concat(), "{words}");
+    }
+}
+
 /// A pipe gets GNU du's bytes, and from `fathom list` those of find.
 #[test]
 fn a_pipe_gets_the_bytes_as_they_are() {

@@ -3,9 +3,6 @@
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
-/// The units of every size that fathom parses.
-const UNITS: &[u8] = b"kKmMGTPEZYRQ";
-
 /// A test of a size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeTest {
@@ -49,7 +46,7 @@ impl SizeTest {
         if !size.first().is_some_and(u8::is_ascii_digit) {
             return Err(refuse(false));
         }
-        let reading = number::read(size, 0, u64::MAX.into(), UNITS);
+        let reading = number::read(size, 0, u64::MAX.into(), number::SIZE_UNITS);
         match (reading.error, u64::try_from(reading.value)) {
             (None, Ok(bytes)) => Ok(test(bytes)),
             (error, _) => Err(refuse(error == Some(number::NumberError::TooLarge))),

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use fathom_text::nearest::nearest;
 use serde::de::DeserializeOwned;
 
 use super::Config;
@@ -84,13 +85,10 @@ fn explain(message: &str, table: &str) -> String {
     }
     let here = names.map(|known| (known, String::new()));
     let known = here.chain(elsewhere.iter().map(|(key, place)| (*key, format!(" {place}"))));
-    // `min_by_key` returns the first of several equally close keys, and the keys of this table come
-    // first.
-    match known.min_by_key(|(known, _)| distance(unknown, known)) {
-        Some((known, place)) if distance(unknown, known) <= 1 + unknown.len() / 3 => {
-            format!("unknown key '{unknown}', did you mean '{known}'{place}?")
-        }
-        _ => format!("unknown key '{unknown}'"),
+    // The first of several equally near keys is taken, and the keys of this table come first.
+    match nearest(unknown, known, |(key, _)| key) {
+        Some((known, place)) => format!("unknown key '{unknown}', did you mean '{known}'{place}?"),
+        None => format!("unknown key '{unknown}'"),
     }
 }
 
@@ -130,24 +128,6 @@ fn keys<T: DeserializeOwned>() -> Vec<String> {
     let refusal =
         toml::from_str::<T>("'' = 0").err().map(|error| error.message().to_owned()).unwrap_or_default();
     refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
-}
-
-/// Returns the Levenshtein distance: the characters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let best = (diagonal + usize::from(x != y)).min(*cell + 1).min(left + 1);
-            diagonal = std::mem::replace(cell, best);
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -269,14 +249,5 @@ mod tests {
     fn a_file_that_is_not_there_is_named() {
         let error = Config::read(Path::new("/nonexistent/a.toml")).unwrap_err();
         assert_eq!(error.to_string(), "cannot read '/nonexistent/a.toml': No such file or directory");
-    }
-
-    #[test]
-    fn distances_are_levenshteins() {
-        for (a, b, expected) in
-            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("héllo", "hello", 1)]
-        {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
     }
 }

@@ -4,7 +4,10 @@ use super::*;
 
 fn read(line: &str) -> Result<BenchAction, String> {
     let words = line.split_whitespace().map(OsString::from);
-    parse(words, Charset::Ascii).map_err(|message| String::from_utf8_lossy(&message).into_owned())
+    parse(words, Charset::Ascii).map_err(|end| match end {
+        ArgsEnd::Misuse(message) => String::from_utf8_lossy(&message).into_owned(),
+        ArgsEnd::Information(information) => format!("{information:?}"),
+    })
 }
 
 fn bench(line: &str) -> BenchArgs {

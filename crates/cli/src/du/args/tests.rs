@@ -1,8 +1,8 @@
 //! Tests of every message, of the order of evaluation, and of the effect of each option.
 
 use super::*;
-use crate::flag::ValueKind;
-use extra::{GroupProperty, ShowWhen};
+use crate::du::additions::GroupProperty;
+use crate::shared::flag::ValueKind;
 use fathom_io::Model;
 
 fn invocation(scope: Scope) -> Invocation {
@@ -101,7 +101,7 @@ fn each_switch_sets_its_field_by_letter_and_by_name() {
 #[test]
 fn every_option_of_the_table_is_read() {
     for flag in FLAGS {
-        let sample = match flag.key {
+        let sample = match flag.own_key().unwrap_or(DuOption::All) {
             DuOption::ExcludeFrom => "/dev/null",
             DuOption::Time | DuOption::TimeStyle | DuOption::By => {
                 flag.meta().map_or("", |meta| match meta.kind {
@@ -320,10 +320,10 @@ fn every_misuse_is_told_before_the_hint() {
 
 #[test]
 fn help_and_version_win_over_what_comes_later_not_over_what_came_before() {
-    assert!(matches!(read(Scope::Original, "--help -q").action, DuAction::Help));
-    assert!(matches!(read(Scope::Original, "-as --vers -q").action, DuAction::Version));
+    assert!(matches!(read(Scope::Original, "--help -q").action, DuAction::Inform(Information::Help)));
+    assert!(matches!(read(Scope::Original, "-as --vers -q").action, DuAction::Inform(Information::Version)));
     let outcome = read(Scope::Original, "-q --help");
-    assert!(matches!(outcome.action, DuAction::Help));
+    assert!(matches!(outcome.action, DuAction::Inform(Information::Help)));
     assert_eq!(outcome.stderr, b"du: invalid option -- 'q'\n");
     assert_eq!(fatal("-B0 --help"), "du: invalid -B argument '0'\n");
 }
@@ -412,6 +412,6 @@ fn additions_change_no_abbreviation() {
         "fathom du: option '--t' is ambiguous; possibilities: '--total' '--threshold' '--time' \
          '--time-style'\n"
     );
-    assert!(matches!(read(Scope::Full, "--ver").action, DuAction::Version));
+    assert!(matches!(read(Scope::Full, "--ver").action, DuAction::Inform(Information::Version)));
     assert!(run_full("--verb").extra.verbose);
 }

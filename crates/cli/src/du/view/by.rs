@@ -15,12 +15,13 @@ use fathom_text::owners::names;
 use fathom_text::time::TimeField;
 use fathom_walk::{Meta, Stamp};
 
-use super::figures::{FigureFormat, type_word};
-use super::json::JsonObject;
+use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
-use super::screen::Screen;
-use crate::du::extra::GroupProperty;
-use crate::output::Output;
+use crate::du::additions::GroupProperty;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
+use crate::shared::type_word;
 
 /// Files grouped by a property.
 #[derive(Debug)]
@@ -92,6 +93,11 @@ impl Rows for GroupRows {
     fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let owners = owners(self.property);
         let (all, screen) = (&end.outcome.total, end.screen);
+        let columns: &[&str] = match end.figures.counts_inodes() {
+            true => &["share", word(self.property)],
+            false => &["inodes", "share", word(self.property)],
+        };
+        end.figures.write_header(all, columns, screen, out.buffer());
         self.each(end.figures, |figures, key, totals| {
             write_row(figures, totals, all, &label(key, &owners, screen), out);
         });

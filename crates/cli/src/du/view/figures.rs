@@ -8,9 +8,9 @@ use fathom_du::totals::Totals;
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 use fathom_text::time::TimeStyle;
-use fathom_walk::FileType;
 
-use super::json::JsonObject;
+use crate::shared::json::JsonObject;
+use crate::shared::screen::Screen;
 
 /// The format of numbers and times.
 #[derive(Debug)]
@@ -77,6 +77,27 @@ impl FigureFormat {
         }
     }
 
+    /// Writes the header of a table that begins with these columns, on a terminal. The column of
+    /// times is as wide as that of `totals`. Rows that end in NUL have no header.
+    pub(crate) fn write_header(&self, totals: &Totals, columns: &[&str], screen: &Screen, out: &mut Vec<u8>) {
+        let value = match self.measure {
+            Measure::Usage => "usage",
+            Measure::Apparent | Measure::Lengths => "size",
+            Measure::Inodes => "inodes",
+        };
+        let time = self.time_style.as_ref().map(|style| {
+            let mut time = Vec::new();
+            // The row of the same time reports a failure.
+            let _ = style.write(totals.newest.sec, totals.newest.nsec, &mut time);
+            format!("{:1$}", "time", time.len())
+        });
+        let columns: Vec<_> =
+            [Some(value), time.as_deref()].into_iter().flatten().chain(columns.iter().copied()).collect();
+        if self.terminator == b'\n' {
+            screen.write_header(&columns, out);
+        }
+    }
+
     /// Appends the members `bytes` or `inodes`, and `time` if it is shown.
     pub(crate) fn write_members(&mut self, totals: &Totals, object: &mut JsonObject<'_>) {
         object.number(if self.counts_inodes() { "inodes" } else { "bytes" }, self.value(totals));
@@ -101,20 +122,6 @@ impl FigureFormat {
     /// Removes the next warning from the queue.
     pub(crate) fn warning(&mut self) -> Option<Vec<u8>> {
         self.warnings.pop_front()
-    }
-}
-
-/// Returns the name of a type.
-pub(crate) fn type_word(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Regular => "regular",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-        FileType::Block => "block",
-        FileType::Char => "char",
-        FileType::Unknown => "unknown",
     }
 }
 

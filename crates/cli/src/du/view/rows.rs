@@ -6,8 +6,8 @@ use fathom_du::scan::{Line, ScanOutcome};
 use super::View;
 use super::figures::FigureFormat;
 use super::json;
-use super::screen::Screen;
-use crate::output::Output;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
 
 /// A selection of rows from all lines of a run.
 pub(crate) trait Rows {

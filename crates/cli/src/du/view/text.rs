@@ -6,7 +6,7 @@ use fathom_du::totals::Totals;
 use fathom_text::quote::{Charset, NameStyle};
 
 use super::View;
-use crate::output::{Output, stdout_is_terminal};
+use crate::shared::output::{Output, stdout_is_terminal};
 
 /// The view of GNU du's lines.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use fathom_du::scan::Line;
 use fathom_du::top;
 use fathom_inventory::type_letter;
 
-use super::figures::{FigureFormat, type_word};
-use super::json::JsonObject;
+use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::type_word;
 
 /// The largest entries.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl Rows for TopRows {
 
     fn write_text(&mut self, end: &mut FinishedRun<'_>, out: &mut Output) {
         let terminator = end.figures.terminator;
+        end.figures.write_header(&end.outcome.total, &["type", "path"], end.screen, out.buffer());
         for entry in self.largest.take_sorted() {
             let buffer = out.buffer();
             end.figures.write_columns(&entry.totals, buffer);

@@ -11,11 +11,12 @@ use fathom_du::tree::{self, Row, RowContent};
 use fathom_text::quote::{Charset, shell_escape};
 use fathom_walk::FileType;
 
-use super::figures::{FigureFormat, type_word};
-use super::json::JsonObject;
+use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
-use super::screen::Screen;
-use crate::output::Output;
+use crate::shared::json::JsonObject;
+use crate::shared::output::Output;
+use crate::shared::screen::Screen;
+use crate::shared::type_word;
 
 /// Narrower screens show names without bars.
 const BARS_COLUMNS_MIN: usize = 60;

@@ -4,6 +4,7 @@ use fathom_text::quote::Charset;
 
 use super::*;
 use crate::serve::env;
+use crate::shared::flag::Flag;
 
 /// Two values of an option, and the configuration text that is equivalent to the first. Options
 /// that are invalid alone have companions in `beside`.
@@ -164,7 +165,8 @@ impl OptionSample {
 
     /// Returns the variable with its value of this number.
     fn variable(&self, number: usize) -> Vec<OptionArg> {
-        let name = FLAGS.iter().find(|flag| flag.key == self.key).and_then(env::variable).unwrap();
+        let name =
+            FLAGS.iter().find(|flag| flag.own_key() == Some(self.key)).and_then(env::variable).unwrap();
         let get = |variable: &str| (variable == name).then(|| self.values[number].into());
         let beside = self.beside.iter().map(|(key, value)| given(*key, value));
         beside.chain(env::read(&get, Charset::Ascii)).collect()
@@ -197,7 +199,7 @@ fn merged(file: Config, sources: &[Vec<OptionArg>]) -> Config {
 #[test]
 fn every_option_with_a_setting_has_a_sample() {
     let with_variable: Vec<ServeOption> =
-        FLAGS.iter().filter(|flag| env::variable(flag).is_some()).map(|flag| flag.key).collect();
+        FLAGS.iter().filter(|flag| env::variable(flag).is_some()).filter_map(Flag::own_key).collect();
     let sampled: Vec<ServeOption> =
         SAMPLES.iter().map(|sample| sample.key).chain([ServeOption::Config]).collect();
     assert_eq!(with_variable, sampled);

@@ -3,8 +3,8 @@
 
 use fathom_text::quote::{Charset, NameStyle};
 
-use crate::du::extra::ShowWhen;
-use crate::output::stdout_is_terminal;
+use crate::shared::output::stdout_is_terminal;
+use crate::shared::value::ShowWhen;
 
 /// The default size without a terminal, that of a VT100.
 const SIZE: (usize, usize) = (24, 80);
@@ -64,6 +64,14 @@ impl Screen {
         let mut out = Vec::with_capacity(name.len());
         NameStyle::of(self.is_terminal, false, self.charset).write(name, &mut out);
         out
+    }
+
+    /// Appends a line with the names of columns, separated by tabs. Only on a terminal.
+    pub(crate) fn write_header(&self, columns: &[&str], out: &mut Vec<u8>) {
+        if self.is_terminal {
+            out.extend_from_slice(columns.join("\t").as_bytes());
+            out.push(b'\n');
+        }
     }
 
     /// Appends `text` in a colour, given as the parameters of ECMA-48's SGR.
@@ -160,6 +168,16 @@ mod tests {
         let name = |size| screen(size, ShowWhen::Never, &[]).name(b"a\x1b[2Jb");
         assert_eq!(name(Some((1, 1))), b"'a'$'\\033''[2Jb'");
         assert_eq!(name(None), b"a\x1b[2Jb");
+    }
+
+    #[test]
+    fn headers_are_for_terminals_only() {
+        let header = |size| {
+            let mut out = Vec::new();
+            screen(size, ShowWhen::Never, &[]).write_header(&["usage", "path"], &mut out);
+            out
+        };
+        assert_eq!((header(Some((1, 1))), header(None)), (b"usage\tpath\n".to_vec(), Vec::new()));
     }
 
     #[test]

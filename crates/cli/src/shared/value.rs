@@ -1,92 +1,20 @@
-//! The values of the options that `fathom du` adds to those of GNU du.
+//! Values that options of several commands take: words, counts, I/O models; and the message about a
+//! value that an option does not take.
 
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 
 use fathom_io::Model;
 use fathom_text::quote::{Charset, quote};
 
-use super::table::{BY_WORDS, WHEN_WORDS};
-use crate::flag::Scope;
-use crate::list::table::ORDER_WORDS;
+use super::cmdline::OptionValue;
 
-/// The options that GNU du does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Additions {
-    /// The I/O model.
-    pub(crate) model: Model,
-    /// The fixed number of threads; `None` to adapt it.
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// The view of the result.
-    pub(crate) view: ViewKind,
-    /// The inventory to read instead of the filesystem.
-    pub(crate) from: Option<PathBuf>,
-    /// Whether the output is JSON.
-    pub(crate) json: bool,
-    /// When progress is shown on standard error.
-    pub(crate) progress: ShowWhen,
-    /// When colours are used.
-    pub(crate) color: ShowWhen,
-    /// Whether a summary of the run is printed on standard error.
-    pub(crate) verbose: bool,
-}
-
-impl Additions {
-    /// Returns the defaults. Without additions, nothing of them is visible.
-    pub(crate) fn new(scope: Scope) -> Self {
-        let when = if scope == Scope::Full { ShowWhen::Auto } else { ShowWhen::Never };
-        Additions {
-            model: Model::Auto,
-            threads: None,
-            view: ViewKind::Lines,
-            from: None,
-            json: false,
-            progress: when,
-            color: when,
-            verbose: false,
-        }
-    }
-}
-
-/// The view of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ViewKind {
-    /// GNU du's lines.
-    Lines,
-    /// A sorted tree with bars.
-    Tree,
-    /// The largest files and directories.
-    Top(NonZeroU64),
-    /// Totals by a property of files.
-    By(GroupProperty),
-}
-
-impl ViewKind {
-    /// Returns the option that selects the view; `None` for the default.
-    pub(crate) fn option(self) -> Option<&'static str> {
-        match self {
-            ViewKind::Lines => None,
-            ViewKind::Tree => Some("--tree"),
-            ViewKind::Top(_) => Some("--top"),
-            ViewKind::By(_) => Some("--by"),
-        }
-    }
-}
-
-/// The property by which files are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GroupProperty {
-    /// The part of the name behind the last dot.
-    Extension,
-    /// The owner.
-    User,
-    /// The owning group.
-    Group,
-    /// The time since the last modification.
-    Age,
-    /// Regular file, directory, symbolic link and so on.
-    Type,
-}
+/// The values of `--progress` and `--color`.
+pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
+/// The description of `--io`.
+pub(crate) const IO_BRIEF: &str =
+    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
+/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
+pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 /// When something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,17 +32,6 @@ pub(crate) fn when(word: &[u8]) -> Result<ShowWhen, ValueError> {
     one_of(word, WHEN_WORDS, &[ShowWhen::Auto, ShowWhen::Always, ShowWhen::Never])
 }
 
-/// Parses the value of `--order`. Returns whether the output is ordered.
-pub(crate) fn order(word: &[u8]) -> Result<bool, ValueError> {
-    one_of(word, ORDER_WORDS, &[true, false])
-}
-
-/// Parses the value of `--by`.
-pub(crate) fn property(word: &[u8]) -> Result<GroupProperty, ValueError> {
-    use GroupProperty::{Age, Extension, Group, Type, User};
-    one_of(word, BY_WORDS, &[Extension, User, Group, Age, Type])
-}
-
 /// Parses the value of `--io`.
 pub(crate) fn model(word: &[u8]) -> Result<Model, ValueError> {
     let choice = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
@@ -130,8 +47,8 @@ pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, ValueError> {
     })
 }
 
-/// Parses the value of `--top`.
-pub(crate) fn top(word: &[u8]) -> Result<NonZeroU64, ValueError> {
+/// Parses a number of lines or of repetitions.
+pub(crate) fn count(word: &[u8]) -> Result<NonZeroU64, ValueError> {
     number(word).ok_or_else(|| ValueError {
         ambiguous: false,
         valid: ValidValues::Text("a number, at least 1".into()),
@@ -141,6 +58,24 @@ pub(crate) fn top(word: &[u8]) -> Result<NonZeroU64, ValueError> {
 fn number(word: &[u8]) -> Option<NonZeroU64> {
     let digits = std::str::from_utf8(word).ok().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     digits?.parse().ok()
+}
+
+impl OptionValue {
+    /// Returns the meaning that `parser` gives to the value.
+    ///
+    /// # Errors
+    /// Returns the message about a value that `parser` refuses.
+    pub(crate) fn read<T>(&self, parser: impl FnOnce(&[u8]) -> Result<T, ValueError>) -> Result<T, Vec<u8>> {
+        parser(self.bytes()).map_err(|error| error.message(&self.spelling, self.bytes(), self.charset))
+    }
+
+    /// Returns the value of `--progress`, which alone means always.
+    ///
+    /// # Errors
+    /// The same as for [`OptionValue::read`].
+    pub(crate) fn progress(&self) -> Result<ShowWhen, Vec<u8>> {
+        if self.bytes().is_empty() { Ok(ShowWhen::Always) } else { self.read(when) }
+    }
 }
 
 /// Returns the meaning of `word`, which is one of `words` or an unambiguous prefix of one.
@@ -200,7 +135,6 @@ impl ValueError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::du::table::IO_WORDS;
 
     #[test]
     fn words_may_be_cut_short() {
@@ -208,8 +142,6 @@ mod tests {
         assert_eq!(when(b"never"), Ok(ShowWhen::Never));
         assert!(when(b"a").unwrap_err().ambiguous);
         assert!(!when(b"alwayss").unwrap_err().ambiguous);
-        assert_eq!(property(b"t"), Ok(GroupProperty::Type));
-        assert_eq!(property(b"ext"), Ok(GroupProperty::Extension));
     }
 
     #[test]
@@ -225,10 +157,10 @@ mod tests {
     #[test]
     fn counts_are_whole_numbers_from_one() {
         for word in ["", "0", "-1", "+1", "1x", " 1", "99999999999999999999999"] {
-            assert!(threads(word.as_bytes()).is_err() && top(word.as_bytes()).is_err(), "{word}");
+            assert!(threads(word.as_bytes()).is_err() && count(word.as_bytes()).is_err(), "{word}");
         }
         assert!(threads(b"4096").is_ok() && threads(b"4097").is_err());
-        assert_eq!(top(b"007").map(NonZeroU64::get), Ok(7));
+        assert_eq!(count(b"007").map(NonZeroU64::get), Ok(7));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::flag::{Flag, ValueSpec};
+use fathom_text::nearest::nearest;
+
+use super::flag::{Flag, ValueSpec};
 
 /// A command-line parser: yields one option at a time and collects the operands.
 pub(crate) struct Getopt<K: 'static> {
@@ -19,6 +21,8 @@ pub(crate) struct Getopt<K: 'static> {
     /// Options of another program that would parse as bundles here, each with the option to
     /// suggest.
     foreign: &'static [(&'static str, &'static str)],
+    /// Whether the message about an unknown name suggests the nearest one. GNU du's does not.
+    suggests: bool,
 }
 
 /// Whether options may follow operands.
@@ -46,8 +50,8 @@ pub(crate) struct ParsedOption<K: 'static> {
 pub(crate) enum GetoptError {
     /// An abbreviation of several options, which are all listed.
     Ambiguous { typed: Vec<u8>, possibilities: Vec<&'static str> },
-    /// A name that is not a prefix of any option's name.
-    Unrecognized { typed: Vec<u8> },
+    /// A name that is not a prefix of any option's name, and the name that may be meant.
+    Unrecognized { typed: Vec<u8>, meant: Option<&'static str> },
     /// `--name=value` for an option without a value.
     UnwantedValue { long: &'static str },
     /// A long option without its required value at the end.
@@ -66,7 +70,11 @@ impl GetoptError {
     pub(crate) fn message(&self) -> Vec<u8> {
         let parts: [&[u8]; 3] = match self {
             GetoptError::Ambiguous { typed, possibilities } => return ambiguous(typed, possibilities),
-            GetoptError::Unrecognized { typed } => [b"unrecognized option '--", typed, b"'"],
+            GetoptError::Unrecognized { typed, meant: None } => [b"unrecognized option '--", typed, b"'"],
+            GetoptError::Unrecognized { typed, meant: Some(meant) } => {
+                let meant = format!("', did you mean '--{meant}'?");
+                return [b"unrecognized option '--", &typed[..], meant.as_bytes()].concat();
+            }
             GetoptError::UnwantedValue { long } => {
                 [b"option '--", long.as_bytes(), b"' doesn't allow an argument"]
             }
@@ -76,7 +84,7 @@ impl GetoptError {
             }
             GetoptError::Invalid { short } => [b"invalid option -- '", std::slice::from_ref(short), b"'"],
             GetoptError::Foreign { typed, meant } => {
-                return format!("unrecognized option '{typed}', perhaps '{meant}' is meant").into_bytes();
+                return format!("unrecognized option '{typed}', did you mean '{meant}'?").into_bytes();
             }
         };
         parts.concat()
@@ -106,12 +114,18 @@ impl<K> Getopt<K> {
             operands: Vec::new(),
             order,
             foreign: &[],
+            suggests: true,
         }
     }
 
     /// Rejects these options of another program, and suggests the option that replaces each.
     pub(crate) fn with_foreign(self, foreign: &'static [(&'static str, &'static str)]) -> Self {
         Self { foreign, ..self }
+    }
+
+    /// Suggests no name in the message about an unknown one.
+    pub(crate) fn without_suggestions(self) -> Self {
+        Self { suggests: false, ..self }
     }
 
     /// Returns the operands in their order. They are complete when the iterator has ended.
@@ -181,7 +195,11 @@ impl<K> Getopt<K> {
             found = begun(true).collect();
         }
         match found[..] {
-            [] => Err(GetoptError::Unrecognized { typed }),
+            [] => {
+                let meant = std::str::from_utf8(name).ok().filter(|_| self.suggests);
+                let meant = meant.and_then(|name| nearest(name, rows().map(|row| row.1), |long| long));
+                Err(GetoptError::Unrecognized { typed, meant })
+            }
             [only] => Ok(only),
             _ => {
                 Err(GetoptError::Ambiguous { typed, possibilities: found.iter().map(|row| row.1).collect() })
@@ -219,8 +237,8 @@ impl<K> Iterator for Getopt<K> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flag::{ValueKind, both, long, short};
     use super::*;
-    use crate::flag::{ValueKind, both, long, short};
 
     const TABLE: &[Flag<u8>] = &[
         both(b'a', b'a', "all", "", ""),
@@ -239,14 +257,14 @@ mod tests {
     fn read_as(line: &[&[u8]], order: OperandOrder, additions: bool) -> String {
         let table = TABLE.iter().filter(|flag| additions || !flag.added);
         let words = line.iter().map(|word| OsString::from_vec(word.to_vec()));
-        let mut getopt = Getopt::new(table, words, order);
+        let mut getopt = Getopt::new(table, words, order).without_suggestions();
         let mut read = String::new();
         for step in getopt.by_ref() {
             read += &match step {
                 Err(misuse) => format!("({})", String::from_utf8_lossy(&misuse.message())),
-                Ok(ParsedOption { flag, value: None, .. }) => char::from(flag.key).to_string(),
+                Ok(ParsedOption { flag, value: None, .. }) => char::from(flag.own_key().unwrap()).to_string(),
                 Ok(ParsedOption { flag, value: Some(value), .. }) => {
-                    format!("{}={}", char::from(flag.key), String::from_utf8_lossy(&value))
+                    format!("{}={}", char::from(flag.own_key().unwrap()), String::from_utf8_lossy(&value))
                 }
             };
             read.push(' ');
@@ -329,7 +347,7 @@ mod tests {
 
     #[test]
     fn bytes_are_repeated_as_they_are() {
-        let misuse = GetoptError::Unrecognized { typed: b"f\xff\n".to_vec() };
+        let misuse = GetoptError::Unrecognized { typed: b"f\xff\n".to_vec(), meant: None };
         assert_eq!(misuse.message(), b"unrecognized option '--f\xff\n'");
         assert_eq!(GetoptError::Invalid { short: 0xff }.message(), b"invalid option -- '\xff'");
     }
@@ -358,5 +376,17 @@ mod tests {
             .map(|step| step.unwrap().spelling)
             .collect();
         assert_eq!(spellings, ["--depth", "-d"]);
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        let message = |word: &str| {
+            let words = std::iter::once(OsString::from(word));
+            let error = Getopt::new(TABLE.iter(), words, OperandOrder::Permute).next().unwrap().unwrap_err();
+            String::from_utf8(error.message()).unwrap()
+        };
+        assert_eq!(message("--dpeth=1"), "unrecognized option '--dpeth=1', did you mean '--depth'?");
+        assert_eq!(message("--apparently-not-one"), "unrecognized option '--apparently-not-one'");
+        assert_eq!(message("--xyz"), "unrecognized option '--xyz'");
     }
 }

@@ -1,9 +1,21 @@
 //! The charset of the user's locale, for messages and patterns. Languages are not supported:
 //! messages are in English, numbers and times as in the C locale.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use fathom_text::quote::Charset;
+
+/// Returns an environment variable.
+pub(crate) fn env(name: &str) -> Option<Vec<u8>> {
+    std::env::var_os(name).map(OsString::into_vec)
+}
+
+/// Returns the charset of this process.
+pub(crate) fn current() -> Charset {
+    charset(&env)
+}
 
 /// Returns the charset that the environment selects.
 pub(crate) fn charset(env: &dyn Fn(&str) -> Option<Vec<u8>>) -> Charset {

@@ -1,24 +1,19 @@
 //! The texts of `--help` and `--version`, from a command's description. Returns text; the caller
 //! prints it.
 
-use crate::command::Command;
-use crate::flag::{Flag, Scope};
+use super::description::Command;
+use super::flag::{Flag, Scope};
 
-const WIDTH: usize = 80;
+/// The number of columns of a help text.
+pub(crate) const WIDTH: usize = 80;
 /// The column of the descriptions of options.
 const COLUMN: usize = 30;
 
 /// Renders the help text of `command`, which was called as `name`.
 pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
-    let mut text = String::new();
-    for (at, usage) in command.usage.iter().enumerate() {
-        text += &format!("{} {name} {usage}\n", if at == 0 { "Usage:" } else { "  or: " });
-    }
+    let mut text = usage(command, name);
     command.about.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "", 0));
-    if !command.commands.is_empty() {
-        text += "\nCommands:\n";
-        command.commands.iter().for_each(|(name, brief)| text += &two_columns(&format!("  {name}"), brief));
-    }
+    text += &commands(command);
     let flags: Vec<_> = command.flags.iter().filter(|flag| scope.covers(flag)).collect();
     for section in command.sections {
         text += &self::section(section, flags.iter().copied().filter(|flag| flag.section == *section));
@@ -28,6 +23,24 @@ pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) ->
         note.text.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
     }
     text + &examples(command, name, scope)
+}
+
+/// Renders the short help of a command with subcommands: how it is used, and which there are.
+pub(crate) fn render_commands<K: Copy>(command: &Command<K>) -> String {
+    let name = command.name;
+    let hint = format!("\nTry '{name} --help' for more information.\n");
+    usage(command, name) + &commands(command) + &hint
+}
+
+fn usage<K: Copy>(command: &Command<K>, name: &str) -> String {
+    let heads = std::iter::once("Usage:").chain(std::iter::repeat("  or: "));
+    heads.zip(command.usage).map(|(head, usage)| format!("{head} {name} {usage}\n")).collect()
+}
+
+fn commands<K: Copy>(command: &Command<K>) -> String {
+    let heading = if command.commands.is_empty() { "" } else { "\nCommands:\n" };
+    let lines = command.commands.iter().map(|(name, brief)| two_columns(&format!("  {name}"), brief));
+    heading.to_owned() + &lines.collect::<String>()
 }
 
 /// Renders the text of `--version`.
@@ -53,7 +66,8 @@ fn examples<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
     if text.is_empty() { text } else { format!("\nExamples:\n{text}") }
 }
 
-fn spellings<K: Copy>(flag: &Flag<K>) -> String {
+/// Returns the spellings of an option and its placeholder, as the help text shows them.
+pub(crate) fn spellings<K: Copy>(flag: &Flag<K>) -> String {
     let placeholder = flag.placeholder();
     match (flag.short, flag.long) {
         (Some(short), Some(long)) => format!("  -{}, --{long}{placeholder}", char::from(short)),
@@ -101,29 +115,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{FATHOM, IO};
-    use crate::du::table::{DU, FLAGS};
-
-    #[test]
-    fn every_option_is_shown_and_lines_fit() {
-        let text = render(&DU, "fathom du", Scope::Full);
-        for flag in FLAGS {
-            assert!(text.contains(&spellings(flag)), "{flag:?}");
-        }
-        for text in [text, render(&FATHOM, "fathom", Scope::Full), render(&IO, "fathom io", Scope::Full)] {
-            assert!(text.lines().all(|line| line.len() <= WIDTH && line.trim_end() == line), "{text}");
-        }
-    }
-
-    #[test]
-    fn called_as_du_the_additions_are_not_mentioned() {
-        let text = render(&DU, "du", Scope::Original);
-        assert!(text.starts_with("Usage: du [OPTION]... [FILE]...\n  or:  du [OPTION]... --files0-from=F\n"));
-        assert!(!text.contains("fathom"));
-        for flag in FLAGS.iter().filter(|flag| flag.added) {
-            assert!(!text.contains(spellings(flag).trim()), "{flag:?}");
-        }
-    }
 
     #[test]
     fn words_are_never_split_and_the_next_line_is_indented() {

@@ -16,7 +16,7 @@ use fathom_io::mounts::{self, Mount};
 use fathom_text::quote::{Charset, quoteaf, quotef};
 use fathom_walk::Leaps;
 
-use crate::output::write_stderr;
+use crate::shared::output::write_stderr;
 
 /// The variable that names another profile file. If it is empty, no profile is read.
 const VARIABLE: &str = "FATHOM_PROFILE";

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use fathom_text::human::BlockSize;
 use fathom_walk::Progress;
 
-use super::extra::ShowWhen;
-use crate::output::draw;
+use super::value::ShowWhen;
+use crate::shared::output::draw;
 
 /// Runs shorter than this show no progress.
 const QUIET: Duration = Duration::from_secs(1);

@@ -5,9 +5,8 @@
 /// One option with all its spellings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag<K: 'static> {
-    /// The key that the command's parser matches on. Two spellings that do not fit into one row
-    /// share a key.
-    pub(crate) key: K,
+    /// The effect of the option.
+    pub(crate) key: FlagKey<K>,
     /// The letter behind a single dash.
     pub(crate) short: Option<u8>,
     /// The name behind two dashes.
@@ -23,6 +22,18 @@ pub(crate) struct Flag<K: 'static> {
     /// Whether the option does not exist in the program that this command replaces (GNU du).
     /// Abbreviations are resolved among that program's options first.
     pub(crate) added: bool,
+}
+
+/// The effect of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagKey<K> {
+    /// Prints the help text and ends.
+    Help,
+    /// Prints the version and ends.
+    Version,
+    /// An effect of the command's own, whose parser matches on this key. Two spellings that do not
+    /// fit into one row share a key.
+    Own(K),
 }
 
 /// The set of rows in effect.
@@ -75,59 +86,65 @@ pub(crate) enum ValueKind {
 }
 
 /// Creates an option with a letter and a name.
-pub(crate) const fn both<K>(
+pub(crate) const fn both<K: Copy>(
     key: K,
     short: u8,
     long: &'static str,
     section: &'static str,
     brief: &'static str,
 ) -> Flag<K> {
-    Flag {
-        key,
-        short: Some(short),
-        long: Some(long),
-        value: ValueSpec::None,
-        section,
-        brief,
-        more: "",
-        added: false,
-    }
+    self::long(key, long, section, brief).letter(short)
 }
 
 /// Creates an option with a name only.
-pub(crate) const fn long<K>(
+pub(crate) const fn long<K: Copy>(
     key: K,
     long: &'static str,
     section: &'static str,
     brief: &'static str,
 ) -> Flag<K> {
-    Flag {
-        key,
-        short: None,
-        long: Some(long),
-        value: ValueSpec::None,
-        section,
-        brief,
-        more: "",
-        added: false,
-    }
+    Flag::new(FlagKey::Own(key), Some(long), section, brief)
 }
 
 /// Creates an option with a letter only.
-pub(crate) const fn short<K>(key: K, short: u8, section: &'static str, brief: &'static str) -> Flag<K> {
-    Flag {
-        key,
-        short: Some(short),
-        long: None,
-        value: ValueSpec::None,
-        section,
-        brief,
-        more: "",
-        added: false,
-    }
+pub(crate) const fn short<K: Copy>(key: K, short: u8, section: &'static str, brief: &'static str) -> Flag<K> {
+    Flag::new(FlagKey::Own(key), None, section, brief).letter(short)
+}
+
+/// Creates the option `--help`.
+pub(crate) const fn help<K: Copy>(section: &'static str) -> Flag<K> {
+    Flag::new(FlagKey::Help, Some("help"), section, "show this help and end")
+}
+
+/// Creates the option `--version`.
+pub(crate) const fn version<K: Copy>(section: &'static str) -> Flag<K> {
+    Flag::new(FlagKey::Version, Some("version"), section, "show the version and end")
 }
 
 impl<K: Copy> Flag<K> {
+    const fn new(
+        key: FlagKey<K>,
+        long: Option<&'static str>,
+        section: &'static str,
+        brief: &'static str,
+    ) -> Self {
+        Flag { key, short: None, long, value: ValueSpec::None, section, brief, more: "", added: false }
+    }
+
+    /// Adds a letter.
+    pub(crate) const fn letter(mut self, short: u8) -> Self {
+        self.short = Some(short);
+        self
+    }
+
+    /// Returns the command's own key; `None` for `--help` and `--version`.
+    pub(crate) fn own_key(&self) -> Option<K> {
+        match self.key {
+            FlagKey::Own(key) => Some(key),
+            FlagKey::Help | FlagKey::Version => None,
+        }
+    }
+
     /// Makes the value required.
     pub(crate) const fn required(mut self, name: &'static str, kind: ValueKind) -> Self {
         self.value = ValueSpec::Required(Placeholder { name, kind });

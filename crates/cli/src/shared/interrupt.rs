@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The exit status after SIGINT, by the convention of shells.
-pub(crate) const INTERRUPTED: u8 = 130;
+use super::cmdline::exit::INTERRUPTED;
 
 /// Returns a flag that SIGINT sets. A second SIGINT ends the process.
 pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {

@@ -1,0 +1,64 @@
+//! Messages about inventories that are incomplete, or cannot answer.
+
+use fathom_inventory::store::Completeness;
+use fathom_inventory::top::QueryError;
+use fathom_text::quote::{Charset, quoteaf};
+
+use super::cmdline::exit::{FAILED, MISUSED};
+
+/// Returns the warning about an incomplete inventory.
+pub(crate) fn incomplete_warning(found: &Completeness) -> String {
+    format!("warning: the inventory{}", gaps(found))
+}
+
+/// Returns the gaps of an inventory, as the predicate of a sentence.
+pub(crate) fn gaps(found: &Completeness) -> String {
+    let lacking = found.partial + found.failed + found.missing_roots;
+    let all = lacking + found.complete;
+    let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
+    format!(
+        " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
+         {} entries are without metadata{}",
+        found.unknown_entries,
+        unknown_values(found),
+    )
+}
+
+/// Returns a sentence about the gaps in an inventory; `None` if it is complete.
+pub(crate) fn missing(found: &Completeness) -> Option<String> {
+    if found.is_complete() {
+        return None;
+    }
+    let ratio = 100.0 * found.ratio().unwrap_or(0.0);
+    let lacking = found.partial + found.failed + found.missing_roots;
+    let all = lacking + found.complete;
+    let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    Some(format!(
+        "the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, {} entries \
+         are without metadata{}; {ratio:.4} % of the directories are complete",
+        found.unknown_entries,
+        unknown_values(found),
+    ))
+}
+
+/// Returns a clause about requested column values that could not be determined.
+fn unknown_values(found: &Completeness) -> String {
+    match found.unknown_values {
+        0 => String::new(),
+        count => format!(", {count} values that --also asked for are unknown"),
+    }
+}
+
+/// Returns the message and the exit status for a failed report about `below`.
+pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charset: Charset) -> (Vec<u8>, u8) {
+    let below = || quoteaf(below.unwrap_or_default(), charset);
+    match failure {
+        QueryError::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
+        QueryError::Ambiguous => {
+            let message =
+                [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
+            (message, MISUSED)
+        }
+        QueryError::Unreadable(error) => (error.to_string().into_bytes(), FAILED),
+    }
+}

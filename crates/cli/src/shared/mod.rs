@@ -1,0 +1,32 @@
+//! The room of what several commands share: command lines, values of options, the terminal, JSON,
+//! progress, signals, names of owners, and the starting point of `--io auto`.
+
+pub(crate) mod cmdline;
+pub(crate) mod getent;
+pub(crate) mod grammar;
+pub(crate) mod interrupt;
+pub(crate) mod inventory;
+pub(crate) mod json;
+pub(crate) mod locale;
+pub(crate) mod progress;
+pub(crate) mod screen;
+pub(crate) mod start;
+pub(crate) mod value;
+
+pub(crate) use cmdline::{flag, getopt, help, output};
+
+use fathom_walk::FileType;
+
+/// Returns the name of a type, for text and for JSON.
+pub(crate) fn type_word(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Regular => "regular",
+        FileType::Directory => "directory",
+        FileType::Symlink => "symlink",
+        FileType::Fifo => "fifo",
+        FileType::Socket => "socket",
+        FileType::Block => "block",
+        FileType::Char => "char",
+        FileType::Unknown => "unknown",
+    }
+}
