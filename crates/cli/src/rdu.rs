@@ -17,8 +17,8 @@ use fathom_du::problem::Problem;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::{Charset, NameStyle};
-use fathom_walk::Model;
-use output::{Output, stdout_is_terminal, write_stderr};
+use fathom_walk::{Model, Op};
+use output::{Output, PANICKED, stdout_is_terminal, write_stderr};
 
 const HELP: &str = "[-hs] [DIR]...
 Shows how long the regular files below each DIR (or the current directory) are
@@ -37,7 +37,12 @@ const MISUSE: u8 = 2;
 /// Runs the program called `name` with one I/O model.
 pub(crate) fn main(name: &'static str, choice: Model) -> ExitCode {
     fathom_io::sys::restore_sigpipe();
-    let status = match read(std::env::args_os().skip(1)) {
+    output::report_panics(name);
+    ExitCode::from(output::exit_status(|| run(name, choice)))
+}
+
+fn run(name: &'static str, choice: Model) -> u8 {
+    match read(std::env::args_os().skip(1)) {
         Ok(Some(args)) => measure(name, choice, args),
         Ok(None) => {
             let mut out = Output::new();
@@ -49,8 +54,7 @@ pub(crate) fn main(name: &'static str, choice: Model) -> ExitCode {
             write_stderr(&[name.as_bytes(), b": unknown option '", &word, hint.as_bytes()].concat());
             MISUSE
         }
-    };
-    ExitCode::from(output::status(status))
+    }
 }
 
 /// A parsed command line.
@@ -101,6 +105,9 @@ fn measure(name: &'static str, choice: Model, args: RduArgs) -> u8 {
     let engine = Engine { choice, ..Engine::default() };
     if let Err(error) = scan(Arc::new(options), engine, &KnownOperands::AtMostOne, &mut report, &mut |_| ()) {
         report.print_error(error.to_string().as_bytes());
+        if error.op() == Op::Work {
+            return PANICKED;
+        }
     }
     report.out.finish(name).max(u8::from(report.failed))
 }

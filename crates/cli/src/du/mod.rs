@@ -15,10 +15,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use fathom_du::scan::{Engine, ScanOutcome, scan};
+use fathom_walk::Op;
 
 use crate::flag::Scope;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::output::{Output, write_stderr};
+use crate::output::{Output, PANICKED, write_stderr};
 use crate::start::AutoStart;
 use crate::{help, locale};
 use args::{DuAction, DuArgs, Invocation, OperandSource};
@@ -27,6 +28,9 @@ use operands::OperandReader;
 use progress::ProgressMeter;
 use report::DuReporter;
 use view::View;
+
+/// Exit status if nothing could be measured.
+const FAILED: u8 = 1;
 
 /// Runs the command called `name` with the arguments `words`. Returns the exit status.
 pub(crate) fn main(name: &[u8], scope: Scope, words: impl Iterator<Item = OsString>) -> u8 {
@@ -40,7 +44,7 @@ pub(crate) fn main(name: &[u8], scope: Scope, words: impl Iterator<Item = OsStri
             print(&invocation, &help::render(&table::DU, &String::from_utf8_lossy(name), scope))
         }
         DuAction::Version => print(&invocation, &help::version(version_name(scope))),
-        DuAction::Fail => 1,
+        DuAction::Fail => FAILED,
     }
 }
 
@@ -85,9 +89,12 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
     let outcome = match &args.extra.from {
         Some(inventory) => {
             from::report_inventory((inventory, everything), &options, invocation.charset, &mut reporter)
+                .map_err(|message| (message, FAILED))
         }
-        None => scan(options, engine, &known, &mut reporter, &mut watch)
-            .map_err(|error| error.to_string().into_bytes()),
+        None => scan(options, engine, &known, &mut reporter, &mut watch).map_err(|error| {
+            let status = if error.op() == Op::Work { PANICKED } else { FAILED };
+            (error.to_string().into_bytes(), status)
+        }),
     };
     meter.clear();
     match outcome {
@@ -98,9 +105,9 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
             }
             finish(reporter, &outcome, total)
         }
-        Err(error) => {
+        Err((error, status)) => {
             write_stderr(&[&invocation.name[..], b": ", &error, b"\n"].concat());
-            1
+            status
         }
     }
 }
