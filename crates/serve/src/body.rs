@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use fathom_io::fault::point;
 use fathom_io::sys::Sealed;
 use http_body::{Frame, SizeHint};
 
@@ -235,6 +236,7 @@ impl Body {
     /// Polls for the next chunk of at most `max_bytes` bytes, and no more than the send budget of
     /// the connection allows.
     fn poll(&mut self, max_bytes: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, FileError>>> {
+        point("serve-body");
         let content = match &mut self.content {
             Content::Multipart(pieces) => pieces.next(),
             content => content,

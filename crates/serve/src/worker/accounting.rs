@@ -124,6 +124,10 @@ fn version(version: Version) -> &'static str {
 
 impl Drop for RequestAccount {
     fn drop(&mut self) {
+        // A panic before the response: the client gets none.
+        if std::thread::panicking() {
+            self.status = StatusCode::INTERNAL_SERVER_ERROR;
+        }
         self.worker.burst.end();
         if let Some(counters) = self.worker.counters() {
             let (status, took) = (self.status.as_u16(), self.start.elapsed());
