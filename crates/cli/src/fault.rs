@@ -1,6 +1,7 @@
-//! Fault injection for tests: `FATHOM_FAULT=POINT[:COUNT[:SIGNAL]]` makes the process send itself
-//! SIGNAL (`KILL`, `INT`, `TERM`, `HUP` or `STOP`) when it passes POINT for the COUNTth time. Tests
-//! thereby end scans at an exact step, whatever the speed of the machine.
+//! Fault injection for tests: `FATHOM_FAULT=POINT[:COUNT[:ACTION]]` makes the process send itself a
+//! signal (`KILL`, `INT`, `TERM`, `HUP` or `STOP`), or the thread panic (`PANIC`), when it passes
+//! POINT for the COUNTth time. Tests thereby end scans at an exact step, whatever the speed of the
+//! machine.
 //!
 //! Only in builds with debug assertions: a release build ignores the variable.
 
@@ -9,12 +10,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The signal to send, and the point and count at which it is sent.
+/// The action, and the point and count at which it is taken.
 struct Fault {
     point: String,
     count: u64,
-    signal: Signal,
+    action: FaultAction,
     passed: AtomicU64,
+}
+
+enum FaultAction {
+    Signal(Signal),
+    Panic,
 }
 
 static FAULT: OnceLock<Fault> = OnceLock::new();
@@ -25,7 +31,7 @@ pub(crate) fn install() {
     match parse(&text) {
         Some(fault) => {
             let _ = FAULT.set(fault);
-            fathom_inventory::fault::set_hook(pass);
+            fathom_io::fault::set_hook(pass);
         }
         None => crate::shared::output::write_stderr(b"fathom: invalid FATHOM_FAULT\n"),
     }
@@ -35,20 +41,27 @@ fn parse(text: &str) -> Option<Fault> {
     let mut words = text.split(':');
     let point = words.next()?.to_owned();
     let count = words.next().map_or(Some(1), |count| count.parse().ok())?;
-    let signal = match words.next().unwrap_or("KILL") {
-        "KILL" => Signal::KILL,
-        "INT" => Signal::INT,
-        "TERM" => Signal::TERM,
-        "HUP" => Signal::HUP,
-        "STOP" => Signal::STOP,
+    let action = match words.next().unwrap_or("KILL") {
+        "KILL" => FaultAction::Signal(Signal::KILL),
+        "INT" => FaultAction::Signal(Signal::INT),
+        "TERM" => FaultAction::Signal(Signal::TERM),
+        "HUP" => FaultAction::Signal(Signal::HUP),
+        "STOP" => FaultAction::Signal(Signal::STOP),
+        "PANIC" => FaultAction::Panic,
         _ => return None,
     };
-    Some(Fault { point, count, signal, passed: AtomicU64::new(0) })
+    Some(Fault { point, count, action, passed: AtomicU64::new(0) })
 }
 
 fn pass(point: &str) {
     let Some(fault) = FAULT.get().filter(|fault| fault.point == point) else { return };
-    if fault.passed.fetch_add(1, Ordering::Relaxed) + 1 == fault.count {
-        let _ = kill_process(getpid(), fault.signal);
+    if fault.passed.fetch_add(1, Ordering::Relaxed) + 1 != fault.count {
+        return;
+    }
+    match fault.action {
+        FaultAction::Signal(signal) => {
+            let _ = kill_process(getpid(), signal);
+        }
+        FaultAction::Panic => panic!("injected at '{point}'"),
     }
 }

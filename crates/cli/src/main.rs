@@ -31,16 +31,17 @@ static ALLOCATOR: fathom_io::sys::Allocator = fathom_io::sys::Allocator;
 fn main() -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     fathom_io::sys::tune_allocator();
+    output::report_panics("fathom");
     fathom_io::sys::end_within_limit();
     #[cfg(debug_assertions)]
     fault::install();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| OsString::from("fathom"));
     let base = program.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let status = match base {
+    let status = output::exit_status(|| match base {
         b"du" => du::main(program.as_bytes(), Scope::Original, words.collect()),
         _ => command::main(words.collect()),
-    };
+    });
     // Exit without joining the workers, which may be blocked in slow system calls.
-    std::process::exit(i32::from(output::status(status)))
+    std::process::exit(i32::from(status))
 }

@@ -17,7 +17,7 @@ use fathom_du::problem::Problem;
 use fathom_du::scan::{Engine, Line, Operand, Report, scan};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::{Charset, NameStyle};
-use fathom_walk::Model;
+use fathom_walk::{Model, Op};
 
 use cmdline::description::Command;
 use cmdline::flag::{self, Flag, short};
@@ -61,6 +61,11 @@ const fn description(name: &'static str) -> Command<RduOption> {
 /// Runs the program called `name` with one I/O model.
 pub(crate) fn main(name: &'static str, model: Model) -> ExitCode {
     fathom_io::sys::restore_sigpipe();
+    output::report_panics(name);
+    ExitCode::from(output::exit_status(|| run(name, model)))
+}
+
+fn run(name: &'static str, model: Model) -> u8 {
     let command = description(name);
     let mut args = RduArgs::default();
     let parsed = cmdline::parse(&command, std::env::args_os().skip(1), Charset::Ascii, |key, _| {
@@ -70,12 +75,11 @@ pub(crate) fn main(name: &'static str, model: Model) -> ExitCode {
         }
         Ok(())
     });
-    let status = match parsed {
+    match parsed {
         Ok(paths) if paths.is_empty() => measure(name, model, args, vec![".".into()]),
         Ok(paths) => measure(name, model, args, paths),
         Err(end) => end.answer(&command),
-    };
-    ExitCode::from(output::status(status))
+    }
 }
 
 /// The options given.
@@ -99,6 +103,9 @@ fn measure(name: &'static str, choice: Model, args: RduArgs, paths: Vec<OsString
     let engine = Engine { choice, ..Engine::default() };
     if let Err(error) = scan(Arc::new(options), engine, &KnownOperands::AtMostOne, &mut report, &mut |_| ()) {
         report.print_error(error.to_string().as_bytes());
+        if error.op() == Op::Work {
+            return cmdline::exit::PANICKED;
+        }
     }
     report.out.finish(name).max(u8::from(report.failed))
 }

@@ -18,7 +18,6 @@ pub mod diff;
 mod entry;
 pub mod estimate;
 pub mod export;
-pub mod fault;
 pub mod filter;
 pub mod format;
 pub mod ignores;

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_walk::fault::point;
 use parquet::errors::{ParquetError, Result as Parquet};
 
 use crate::Owners;
-use crate::fault::point;
 use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
     BatchWriter, Completeness, DirRow, DirState, EntryColumns, EntryRow, EntryTotals, Error, ErrorRow,

@@ -17,6 +17,7 @@ pub mod beneath;
 pub mod blocking;
 pub mod data;
 mod dirent;
+pub mod fault;
 mod meta;
 mod model;
 pub mod mounts;

@@ -3,6 +3,7 @@
 //! tokio panics where its pool cannot start the first thread, so that thread's room is made sure of
 //! before, and no other thread of this process is started in between.
 
+use std::any::Any;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
@@ -47,6 +48,13 @@ pub fn spawn<T: Send + 'static>(
     // An error says that the thread has ended already.
     let _ = started.recv();
     Ok(thread)
+}
+
+/// Returns the message of a panic with `payload`.
+#[must_use]
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 fn refused(why: &str) -> io::Error {

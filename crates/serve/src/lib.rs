@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod multipart;
 pub mod negotiate;
 pub mod pages;
+mod panics;
 pub mod path;
 mod plan;
 pub mod proxies;

@@ -149,6 +149,8 @@ pub struct Gauges {
     pub listings: ListingGauges,
     /// Unsent response bytes in memory.
     pub buffered_bytes: u64,
+    /// Panics that were caught.
+    pub panics: u64,
     /// Lines that the access log has lost.
     pub log_lines_dropped: u64,
     /// Filesystems, by major and minor number of their device, that refuse `RWF_NOWAIT`.
@@ -225,6 +227,8 @@ impl Metrics {
         exposition.single("fathom_listing_bytes", "gauge", "Bytes of entries and pages of listings.", bytes);
         let buffered = "Bytes of responses in memory that wait for their clients.";
         exposition.single("fathom_buffered_bytes", "gauge", buffered, gauges.buffered_bytes);
+        let panics = "Panics, each of which is a bug and has ended one connection or call.";
+        exposition.single("fathom_panics_total", "counter", panics, gauges.panics);
         let lost = "Lines the access log has lost.";
         exposition.single("fathom_log_lines_dropped_total", "counter", lost, gauges.log_lines_dropped);
         render_nowait(&mut exposition, &gauges.nowait_unsupported);
@@ -394,6 +398,7 @@ mod tests {
             pool_threads: 4,
             listings: ListingGauges { reads: 6, reading: 7, bytes: 8 },
             buffered_bytes: 9,
+            panics: 10,
             log_lines_dropped: 5,
             nowait_unsupported: vec![(0, 45)],
         };
@@ -416,6 +421,7 @@ mod tests {
             ("fathom_listing_reads", 7.0),
             ("fathom_listing_bytes", 8.0),
             ("fathom_buffered_bytes", 9.0),
+            ("fathom_panics_total", 10.0),
             ("fathom_log_lines_dropped_total", 5.0),
             ("fathom_nowait_unsupported{device=\"0:45\"}", 1.0),
         ] {

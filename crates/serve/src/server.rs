@@ -3,8 +3,10 @@
 //! Owns: threads, sockets, the log, certificates. Does not own: signals and the environment, which
 //! belong to the program.
 
+use std::any::Any;
 use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -25,6 +27,7 @@ use crate::files::pool::ThreadPool;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
 use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
 use crate::metrics::{Gauges, Metrics};
+use crate::panics::PanicReporter;
 use crate::plan::{Plan, SitePlan};
 use crate::rate::RateLimiter;
 use crate::tls::ReloadableTls;
@@ -63,6 +66,7 @@ pub(crate) struct SharedState {
     #[cfg(feature = "http3")]
     pub(crate) http3: bool,
     pub(crate) errors: ErrorReporter,
+    pub(crate) panics: PanicReporter,
     pub(crate) buckets: RateLimiter,
     /// The unsent response bytes in memory, of all connections.
     pub(crate) send_budget: Arc<SendBudget>,
@@ -71,11 +75,32 @@ pub(crate) struct SharedState {
     /// The hasher of client addresses, so that keys of clients do not reveal addresses.
     pub(crate) hasher: RandomState,
     log: Mutex<Option<AccessLogWriter>>,
+    on_failure: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Whether a worker has ended before the server was stopped.
+    has_failed: AtomicBool,
 }
 
 impl SharedState {
     fn log(&self) -> MutexGuard<'_, Option<AccessLogWriter>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a worker on this thread until it has drained, and reports another end.
+    fn run_worker(&self, params: WorkerParams) {
+        let ended = catch_unwind(AssertUnwindSafe(|| worker::run(params)));
+        let Err(error) = ended.unwrap_or_else(|payload| {
+            self.panics.report("a worker", &*payload);
+            Err(std::io::Error::other("it panicked"))
+        }) else {
+            return;
+        };
+        self.errors.note(&format!("a worker has ended, and the server ends: {}", cause(&error)));
+        // Release: pairs with the Acquire in `has_failed`, for callers that learn of the failure by
+        // a signal.
+        self.has_failed.store(true, Ordering::Release);
+        if let Some(on_failure) = &self.on_failure {
+            on_failure();
+        }
     }
 
     /// Renders the metrics. `nowait_unsupported`: the devices (major, minor) that refuse
@@ -87,6 +112,7 @@ impl SharedState {
             pool_threads: load.threads as u64,
             listings: self.listings.load(),
             buffered_bytes: self.send_budget.used() as u64,
+            panics: self.panics.count(),
             log_lines_dropped: self.log().as_ref().map_or(0, AccessLogWriter::dropped),
             nowait_unsupported,
         })
@@ -134,13 +160,16 @@ pub struct StartOptions<'a> {
     /// The destination of an error log without a file; each message is one write. Without it such
     /// messages are discarded.
     pub errors: Option<Box<dyn std::io::Write + Send>>,
+    /// Called on the thread of a worker that has ended although the server was not stopped. The
+    /// server should then be stopped and started again.
+    pub on_failure: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// A running server. Dropping it ends it at once.
 pub struct Server {
     shared: Arc<SharedState>,
     control: watch::Sender<ControlState>,
-    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
     addresses: Vec<(ListenAddress, UrlScheme)>,
     _socket_files: Vec<SocketFile>,
     config: Config,
@@ -166,12 +195,16 @@ impl Server {
         let errors = errors(config, options.errors)?;
         let (log, log_warning) = log(config, options.stream, &errors)?;
         warnings.extend(log_warning);
+        let panics = PanicReporter::new(errors.clone());
+        let pool_panics = panics.clone();
+        let on_panic =
+            move |payload: &(dyn Any + Send)| pool_panics.report("a call for a file or a listing", payload);
         let shared = Arc::new(SharedState {
             model,
             workers,
             sendfile: sendfile(config, model),
             pool_threads: pool.threads.max(1),
-            pool: ThreadPool::new(pool, cpus_allowed()),
+            pool: ThreadPool::new(pool, cpus_allowed(), on_panic),
             cache: cache(config, model),
             metrics: Metrics::new(workers),
             listings: ListingCache::default(),
@@ -180,11 +213,14 @@ impl Server {
             http3: !listening.sockets.is_empty(),
             tls,
             errors,
+            panics,
             buckets: RateLimiter::new(),
             send_budget: Arc::new(SendBudget::new(config.limits.buffer_bytes)),
             has_cut_requests: AtomicBool::new(false),
             hasher: RandomState::new(),
             log: Mutex::new(log),
+            on_failure: options.on_failure,
+            has_failed: AtomicBool::new(false),
         });
         let (control, _) = watch::channel(ControlState { plan, phase: ServerPhase::Serve });
         let mut server = Self {
@@ -246,7 +282,9 @@ impl Server {
                 ring: ring(self.shared.model)?,
             };
             let name = format!("fathom-worker-{number}");
-            let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, move || worker::run(params));
+            let shared = Arc::clone(&self.shared);
+            let run = move || shared.run_worker(params);
+            let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, run);
             self.threads.push(thread.map_err(|error| Error::new(Op::Start, name, error))?);
         }
         Ok(())
@@ -343,7 +381,8 @@ impl Server {
     /// Returns whether a worker has ended before the server was stopped.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        // Pairs with the Release in `run_worker`.
+        self.shared.has_failed.load(Ordering::Acquire)
     }
 
     /// Ends by `end`, or [`STOP_GRACE`] later: a worker may be in a call that never returns.

@@ -415,7 +415,10 @@ impl Gatherer {
                 let complete = summary.complete && summary.progress.failures == 0;
                 Summary { complete, ..summary }
             }),
-            _ => Err(Error::new(Op::Work, std::io::Error::other("the walk's leading thread panicked"))),
+            _ => Err(Error::new(
+                Op::Work,
+                std::io::Error::other("the walk's leading thread panicked, which is a bug"),
+            )),
         }
     }
 }

@@ -46,6 +46,7 @@ pub use control::{Controller, Sample};
 pub use dir_path::DirPath;
 pub use error::{Error, Op};
 pub use failure::{Failure, Operation};
+pub use fathom_io::fault;
 pub use fathom_io::mounts;
 pub use fathom_io::sys::room;
 pub use fathom_io::threads::{has_room, spawn as spawn_thread};

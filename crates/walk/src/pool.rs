@@ -237,7 +237,10 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
             return Err(error);
         }
         if self.shared.schedule.has_panicked() {
-            return Err(Error::new(Op::Work, std::io::Error::other("a worker thread panicked")));
+            return Err(Error::new(
+                Op::Work,
+                std::io::Error::other("a worker thread panicked, which is a bug"),
+            ));
         }
         Ok(Summary {
             complete,

@@ -169,6 +169,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     }
 
     async fn execute(&self, task: Arc<Task<D::Item>>) {
+        fathom_io::fault::point("walk-task");
         let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
         if task.is_abandoned() {
             self.let_go(&task.job);

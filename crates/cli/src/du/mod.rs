@@ -13,9 +13,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use fathom_du::scan::{Engine, ScanOutcome, scan};
+use fathom_walk::Op;
 
 use crate::shared::cmdline::Information;
-use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::flag::Scope;
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::output::{self, write_stderr};
@@ -82,9 +83,12 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
     let outcome = match &args.extra.from {
         Some(inventory) => {
             from::report_inventory((inventory, everything), &options, invocation.charset, &mut reporter)
+                .map_err(|message| (message, FAILED))
         }
-        None => scan(options, engine, &known, &mut reporter, &mut watch)
-            .map_err(|error| error.to_string().into_bytes()),
+        None => scan(options, engine, &known, &mut reporter, &mut watch).map_err(|error| {
+            let status = if error.op() == Op::Work { PANICKED } else { FAILED };
+            (error.to_string().into_bytes(), status)
+        }),
     };
     meter.clear();
     match outcome {
@@ -95,9 +99,9 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
             }
             finish(reporter, &outcome, total)
         }
-        Err(error) => {
+        Err((error, status)) => {
             write_stderr(&[&invocation.name[..], b": ", &error, b"\n"].concat());
-            FAILED
+            status
         }
     }
 }

@@ -9,11 +9,12 @@ use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Op};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::raise;
 
 use super::NAME;
 use super::args::{ServeAction, ServeArgsError};
 use crate::shared::cmdline::ArgsEnd;
-use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::output::{print, print_error};
 
 /// Serves until a signal ends the process. On SIGHUP, `again` parses the configuration again; on
@@ -32,14 +33,19 @@ pub(super) fn serve(
     let activation = Activation { pid: pid.as_deref(), fds: fds.as_deref() };
     let stream = Some(Box::new(io::stdout()) as Box<dyn io::Write + Send>);
     let errors = Some(Box::new(ErrorStream) as Box<dyn io::Write + Send>);
-    let mut server = Server::start(config, StartOptions { activation, stream, errors })?;
+    // The same end as by the signal, with another status.
+    let on_failure = Some(Box::new(|| drop(raise(SIGTERM))) as Box<dyn Fn() + Send + Sync>);
+    let mut server = Server::start(config, StartOptions { activation, stream, errors, on_failure })?;
     print_addresses(&server, config);
     for signal in signals.forever() {
         match signal {
             SIGHUP => reload(&mut server, &again),
             SIGUSR1 => print_warnings(&server.reopen_logs()),
             SIGINT => return Ok(shut_down(server, INTERRUPTED, &mut signals)),
-            _ => return Ok(shut_down(server, 0, &mut signals)),
+            _ => {
+                let status = if server.has_failed() { PANICKED } else { 0 };
+                return Ok(shut_down(server, status, &mut signals));
+            }
         }
     }
     Ok(0)

@@ -8,6 +8,7 @@
 mod support;
 
 mod memory;
+mod panics;
 mod paths;
 mod threads;
 

@@ -9,6 +9,7 @@ mod inherited;
 mod load;
 mod logs;
 mod mirror;
+mod panics;
 mod python;
 mod server;
 mod signals;

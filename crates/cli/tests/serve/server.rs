@@ -88,6 +88,8 @@ pub(crate) struct Server {
     err: PathBuf,
     /// The URL that it printed, without the final slash.
     pub(crate) url: String,
+    /// Whether a panic is part of the test.
+    panics: bool,
 }
 
 impl Server {
@@ -97,7 +99,7 @@ impl Server {
         let (out, err) = (dir.join("out"), dir.join("err"));
         command.stdin(Stdio::null()).stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut server = Server { child, out, err, url: String::new() };
+        let mut server = Server { child, out, err, url: String::new(), panics: false };
         server.url = until("it says where it is", || {
             assert_eq!(server.child.try_wait().unwrap(), None, "it has ended: {}", server.err());
             let stderr = server.out() + &server.err();
@@ -108,6 +110,12 @@ impl Server {
             Some(first.trim_end_matches('/').to_owned())
         });
         server
+    }
+
+    /// Makes a panic of the server no failure of the test.
+    pub(crate) fn that_panics(mut self) -> Server {
+        self.panics = true;
+        self
     }
 
     /// The host and the port.
@@ -195,7 +203,7 @@ impl Drop for Server {
         let _gone = self.child.kill();
         let _status = self.child.wait();
         let stderr = self.err();
-        if stderr.contains("panicked") && !std::thread::panicking() {
+        if stderr.contains("panicked") && !self.panics && !std::thread::panicking() {
             panic!("the server panicked: {stderr}");
         }
     }

@@ -224,7 +224,9 @@ impl<'w> SurveyWalk<'w> {
         match ended {
             Ok(ended) => ended.map(|summary| (errors, summary.devices)).map_err(Into::into),
             Err(mpsc::RecvTimeoutError::Timeout) => Ok((errors, Vec::new())),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err("the walk's leading thread panicked".into()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Err("the walk's leading thread panicked, which is a bug".into())
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use fathom_text::strerror;
+use fathom_walk::fault::point;
 use fathom_walk::{Consume, Descend, Enter, Errno, FileType, Found, Meta, NextRoot, Node, Progress};
 
 use super::earlier::EarlierDirs;
@@ -16,7 +17,6 @@ use super::rate_limit::RateLimiter;
 use super::selection::Selection;
 use super::visitor::{ScanItem, SkippedDir};
 use super::{Observer, Problem, Scan};
-use crate::fault::point;
 use crate::store::{
     BatchWriter, DirRow, DirState, EntriesByDir, EntryRow, EntryTotals, Error, ErrorRow, OptionalErrors,
     OptionalValues, RowBatch, RowChunk, SegmentWriter, stored_path,

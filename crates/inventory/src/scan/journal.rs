@@ -12,11 +12,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use fathom_walk::fault::point;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use twox_hash::XxHash64;
 
 use super::visitor::WrittenNames;
-use crate::fault::point;
 use crate::store::{
     Completeness, EntryRow, EntryTotals, Error, MANIFEST, ManifestFile, Op, OptionalColumns, OptionalValues,
     PATH_BYTES_MAX, SegmentWriter, Table, VERSION, each_of_file, hash, replace_private, sync_directory,

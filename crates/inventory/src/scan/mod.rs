@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fathom_walk::fault::point;
 use fathom_walk::{Errno, Fields, Follow, Leaps, Model, Options, Progress, Summary, run};
 
 use crate::Owners;
-use crate::fault::point;
 use crate::store::{
     BatchWriter, Completeness, EntriesByDir, Error, Manifest, ManifestRoot, Op, OptionalColumns,
     ReuseSummary, VERSION, check_files,

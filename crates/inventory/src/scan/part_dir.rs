@@ -16,11 +16,11 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use fathom_walk::Errno;
+use fathom_walk::fault::point;
 
 use super::Observer;
 use super::journal::{self, Journal};
 use super::lock::{self, Lock};
-use crate::fault::point;
 use crate::store::{Error, Inventory, MANIFEST, Manifest, Op, rename_new, sync_directory, sync_directory_of};
 
 /// Permission bits of the directory, unless others are requested.

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use fathom_walk::fault::point;
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visit};
 
 use super::earlier::EarlierDirs;
 use super::rate_limit::RateLimiter;
 use super::selection::Selection;
-use crate::fault::point;
 use crate::store::{OptionalColumns, OptionalValues, RowChunk};
 
 /// Converts entries to rows.

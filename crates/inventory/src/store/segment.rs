@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use fathom_walk::fault::point;
 use fathom_walk::{room, spawn_thread};
 
 use super::chunk::RowChunk;
@@ -17,7 +18,6 @@ use super::manifest::ManifestFile;
 use super::optional::OptionalColumns;
 use super::parquet_writer::{ParquetWriter, TableBuffer};
 use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
-use crate::fault::point;
 use crate::{OwnerKind, Owners};
 
 /// Most rows of a row group.

@@ -17,7 +17,7 @@ use super::{Answer, EntryFilter, RequestContext};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
 use crate::body::Content;
 use crate::budget::Charge;
-use crate::files::pool::{QueueFull, Resource, ThreadPool};
+use crate::files::pool::{CallError, Resource, ThreadPool};
 use crate::files::{FileError, is_forbidden};
 use crate::path::NAME;
 
@@ -112,7 +112,7 @@ enum ArchiveBodyState {
     /// No step is under way.
     Idle(Box<Archive>),
     /// The pool is making a piece.
-    Busy(Pin<Box<dyn Future<Output = Result<ArchiveStep, QueueFull>>>>),
+    Busy(Pin<Box<dyn Future<Output = Result<ArchiveStep, CallError>>>>),
     /// The archive has ended or failed.
     Over,
 }
@@ -160,7 +160,7 @@ impl ArchiveBody {
                         }
                         Ok((_, Ok(None))) => return Poll::Ready(None),
                         Ok((_, Err(failure))) => return Poll::Ready(Some(Err(failure))),
-                        Err(busy) => return Poll::Ready(Some(Err(busy.into()))),
+                        Err(error) => return Poll::Ready(Some(Err(error.into()))),
                     }
                 }
             }
@@ -170,7 +170,7 @@ impl ArchiveBody {
     fn step(
         &self,
         mut archive: Box<Archive>,
-    ) -> Pin<Box<dyn Future<Output = Result<ArchiveStep, QueueFull>>>> {
+    ) -> Pin<Box<dyn Future<Output = Result<ArchiveStep, CallError>>>> {
         let (pool, client, on) = (self.pool.clone(), self.client, self.on);
         Box::pin(async move {
             let step = move || {

@@ -465,8 +465,14 @@ impl RequestContext<'_> {
     /// Reports `failure` in the error log, unless it is expected in normal operation.
     fn report(&self, failure: FileError) {
         let trouble = match failure {
-            // `SiteRoot::report` logs a root directory when it disappears and when it returns.
-            FileError::Changed | FileError::NoRoot | FileError::System(Errno::AGAIN) => return,
+            // `SiteRoot::report` logs a root directory when it disappears and when it returns, and
+            // `PanicReporter` a panic.
+            FileError::Changed
+            | FileError::NoRoot
+            | FileError::Panicked
+            | FileError::System(Errno::AGAIN) => {
+                return;
+            }
             FileError::System(errno) if is_forbidden(errno) => return,
             FileError::Busy => ErrorCategory::Pool,
             FileError::System(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => ErrorCategory::Descriptors,
@@ -536,7 +542,7 @@ fn status(failure: FileError) -> StatusCode {
             StatusCode::SERVICE_UNAVAILABLE
         }
         FileError::System(errno) if is_forbidden(errno) => StatusCode::FORBIDDEN,
-        FileError::System(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        FileError::Panicked | FileError::System(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -6,6 +6,9 @@
 //! range the window stands for. The transport recognises the address of the window and calls
 //! sendfile(2) instead. So headers, framing and order stay with hyper. A transport that does not
 //! check addresses (TLS, HTTP/2) must never get a placeholder.
+//!
+//! A library that copies buffers would send zeros. So a placeholder is consumed only as far as its
+//! segment was sent, and is not dropped before; otherwise the connection sends nothing any more.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -39,8 +42,35 @@ pub(crate) enum Chunk {
     Bytes { bytes: Bytes, _charge: Option<SendCharge> },
     /// The bytes of a pooled buffer from `start` on.
     Pooled { buffer: WorkerBuffer, start: usize },
-    /// A placeholder for that many bytes of the next segment in the connection's [`SendfileQueue`].
-    Sendfile(usize),
+    /// A placeholder for bytes of the next segment in the connection's [`SendfileQueue`].
+    Sendfile(Placeholder),
+}
+
+/// A placeholder for the rest of a segment.
+#[derive(Debug)]
+pub(crate) struct Placeholder {
+    bytes: usize,
+    queue: SendfileQueue,
+}
+
+impl Placeholder {
+    fn window(&self) -> &[u8] {
+        PLACEHOLDER.get(..self.bytes).unwrap_or(&PLACEHOLDER)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes = self.bytes.saturating_sub(count);
+        self.queue.consume(count);
+    }
+}
+
+impl Drop for Placeholder {
+    fn drop(&mut self) {
+        // The segment stays in the queue: the next placeholder would send its bytes.
+        if self.bytes > 0 {
+            self.queue.break_off();
+        }
+    }
 }
 
 impl Buf for Chunk {
@@ -48,7 +78,7 @@ impl Buf for Chunk {
         match self {
             Self::Bytes { bytes, .. } => bytes.len(),
             Self::Pooled { buffer, start } => buffer.bytes().len().saturating_sub(*start),
-            Self::Sendfile(bytes) => *bytes,
+            Self::Sendfile(placeholder) => placeholder.bytes,
         }
     }
 
@@ -56,7 +86,7 @@ impl Buf for Chunk {
         match self {
             Self::Bytes { bytes, .. } => bytes,
             Self::Pooled { buffer, start } => buffer.bytes().get(*start..).unwrap_or_default(),
-            Self::Sendfile(bytes) => PLACEHOLDER.get(..*bytes).unwrap_or(&PLACEHOLDER),
+            Self::Sendfile(placeholder) => placeholder.window(),
         }
     }
 
@@ -64,7 +94,7 @@ impl Buf for Chunk {
         match self {
             Self::Bytes { bytes, .. } => bytes.advance(count),
             Self::Pooled { start, .. } => *start = start.saturating_add(count),
-            Self::Sendfile(bytes) => *bytes = bytes.saturating_sub(count),
+            Self::Sendfile(placeholder) => placeholder.advance(count),
         }
     }
 }
@@ -116,6 +146,10 @@ pub(crate) struct SendfileQueue(Rc<SendfileQueueState>);
 #[derive(Debug)]
 struct SendfileQueueState {
     segments: RefCell<VecDeque<SendfileSegment>>,
+    /// The bytes that were sent and whose placeholders have not been consumed so far.
+    unconsumed: Cell<usize>,
+    /// Whether a placeholder was copied, or dropped before its segment was sent.
+    is_broken: Cell<bool>,
     /// Whether [`SendfileQueue::is_acknowledged`] will be called for the next segment. If so,
     /// `socket` is set when that segment is sent. `socket` is a duplicate of the connection's
     /// descriptor and is kept only until all bytes are acknowledged.
@@ -132,8 +166,16 @@ impl SendfileQueue {
     /// send.
     pub(crate) fn new(state: Rc<ConnectionState>, send_cost: Rc<SendCostEstimator>) -> Self {
         let (segments, watched, socket) = (RefCell::default(), Cell::new(false), RefCell::default());
-        let unacknowledged = Cell::new(0);
-        Self(Rc::new(SendfileQueueState { segments, watched, socket, unacknowledged, state, send_cost }))
+        Self(Rc::new(SendfileQueueState {
+            segments,
+            unconsumed: Cell::new(0),
+            is_broken: Cell::new(false),
+            watched,
+            socket,
+            unacknowledged: Cell::new(0),
+            state,
+            send_cost,
+        }))
     }
 
     /// Returns whether `bytes` of a cached body are to be sent with sendfile(2) rather than copied.
@@ -150,7 +192,26 @@ impl SendfileQueue {
     pub(crate) fn push(&self, segment: SendfileSegment) -> Chunk {
         let bytes = segment.bytes;
         self.0.segments.borrow_mut().push_back(segment);
-        Chunk::Sendfile(bytes)
+        Chunk::Sendfile(Placeholder { bytes, queue: self.clone() })
+    }
+
+    /// Records that `count` bytes of placeholders were consumed. More than were sent have been
+    /// copied.
+    fn consume(&self, count: usize) {
+        match self.0.unconsumed.get().checked_sub(count) {
+            Some(left) => self.0.unconsumed.set(left),
+            None => self.break_off(),
+        }
+    }
+
+    fn break_off(&self) {
+        self.0.is_broken.set(true);
+    }
+
+    /// Returns whether the connection may send nothing any more: a placeholder was copied, or
+    /// dropped before its segment was sent.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.0.is_broken.get()
     }
 
     /// Makes the queue keep the socket of the next segment, for [`SendfileQueue::is_acknowledged`].
@@ -175,6 +236,7 @@ impl SendfileQueue {
             self.0.socket.replace(Some(socket.try_clone_to_owned()?));
         }
         let sent = send(segment)?;
+        self.0.unconsumed.set(self.0.unconsumed.get() + sent);
         segment.offset += sent as u64;
         segment.bytes = segment.bytes.saturating_sub(sent);
         if segment.bytes == 0 {
@@ -283,13 +345,42 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_recognised_by_its_address() {
-        let mut chunk = Chunk::Sendfile(SEGMENT_BYTES);
+        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let mut chunk = Chunk::Sendfile(Placeholder { bytes: SEGMENT_BYTES, queue });
         assert!(is_placeholder(chunk.chunk()));
         chunk.advance(SEGMENT_BYTES - 1);
         assert_eq!((chunk.remaining(), chunk.chunk().len()), (1, 1));
         assert!(is_placeholder(chunk.chunk()));
         assert!(!is_placeholder(&[0; 16]));
         assert!(!is_placeholder(&[]));
+    }
+
+    /// Returns a queue with a segment of ten bytes, of which three were sent, and its placeholder.
+    fn begun() -> (SendfileQueue, Chunk) {
+        let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let from = SegmentSource::CachedBody(Arc::new(Sealed::new(b"0123456789").unwrap()));
+        let chunk = queue.push(SendfileSegment { from, offset: 0, bytes: 10 });
+        assert_eq!(queue.send(socket.as_fd(), |_| Ok(3)).unwrap(), 3);
+        (queue, chunk)
+    }
+
+    #[test]
+    fn a_placeholder_that_is_consumed_before_its_bytes_are_sent_breaks_the_connection() {
+        let (queue, mut chunk) = begun();
+        chunk.advance(3);
+        assert!(!queue.is_broken());
+        chunk.advance(1);
+        assert!(queue.is_broken());
+    }
+
+    #[test]
+    fn a_placeholder_that_is_dropped_before_its_bytes_are_sent_breaks_the_connection() {
+        let (queue, mut chunk) = begun();
+        chunk.advance(3);
+        assert!(!queue.is_broken());
+        drop(chunk);
+        assert!(queue.is_broken());
     }
 
     #[test]

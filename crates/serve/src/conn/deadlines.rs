@@ -217,6 +217,11 @@ impl ConnectionState {
         }
     }
 
+    /// Commands the connection to close.
+    pub(crate) fn close(&self) {
+        self.send_command(ConnectionCommand::Close);
+    }
+
     /// Returns whether the connection is past a deadline of `timeouts`.
     fn is_overdue(&self, timeouts: &Timeouts, now: CoarseInstant) -> bool {
         let over = |since: CoarseInstant, limit| now.is_over(since, limit);

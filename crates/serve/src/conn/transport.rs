@@ -239,6 +239,9 @@ impl Transport {
     }
 
     fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.sendfile_queue.is_broken() {
+            return Err(io::Error::other("a placeholder was copied or dropped instead of sent"));
+        }
         let before = slices.iter().position(|slice| is_placeholder(slice)).unwrap_or(slices.len());
         // The first slice is a placeholder.
         if before == 0 && !slices.is_empty() {
@@ -356,7 +359,94 @@ impl AsyncWrite for Transport {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::io::{Read, Write};
+    use std::sync::Arc;
+
+    use fathom_io::sys::Sealed;
+    use http_body::Frame;
+    use hyper::Response;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+
     use super::*;
+    use crate::conn::chunk::{Chunk, SegmentSource};
+
+    /// A body of segments and of bytes in memory.
+    struct SegmentBody(VecDeque<Chunk>);
+
+    impl http_body::Body for SegmentBody {
+        type Data = Chunk;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Chunk>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(|chunk| Ok(Frame::data(chunk))))
+        }
+    }
+
+    /// Sends `bytes` by sendfile(2) through hyper, which writes buffers as they are (`vectored`) or
+    /// copies them into one. Returns the response, and whether hyper reports an error.
+    fn respond(bytes: &[u8], vectored: bool) -> (Vec<u8>, bool) {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let client = std::thread::spawn(move || {
+            (&theirs).write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+            let mut received = Vec::new();
+            (&theirs).read_to_end(&mut received).map(|_| received)
+        });
+        let sealed = Arc::new(Sealed::new(bytes).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(async move {
+            ours.set_nonblocking(true).unwrap();
+            let socket = Socket::Unix(UnixStream::from_std(ours).unwrap());
+            let state = ConnectionState::new();
+            let queue = SendfileQueue::new(Rc::clone(&state), Rc::default());
+            let service = service_fn(|_request| {
+                let segment = |offset: usize| {
+                    let bytes = (bytes.len() - offset).min(SEGMENT);
+                    let from = SegmentSource::CachedBody(Arc::clone(&sealed));
+                    queue.push(SendfileSegment { from, offset: offset as u64, bytes })
+                };
+                let chunks = (0..bytes.len()).step_by(SEGMENT).map(segment).collect();
+                std::future::ready(Ok::<_, Infallible>(Response::new(SegmentBody(chunks))))
+            });
+            let transport = TokioIo::new(Transport::new(socket, queue.clone(), state));
+            http1::Builder::new().writev(vectored).serve_connection(transport, service).await
+        });
+        (client.join().unwrap().unwrap(), ended.is_err())
+    }
+
+    /// The bytes of a segment: more than a socket takes at once, and no multiple of a page.
+    const SEGMENT: usize = 700_001;
+
+    #[test]
+    fn a_hyper_that_copies_buffers_would_send_zeros() {
+        // Chunked coding, so frames of hyper are between the segments.
+        let bytes: Vec<u8> = (0..5 * SEGMENT / 2).map(|at| (at % 251) as u8 + 1).collect();
+        let (received, failed) = respond(&bytes, true);
+        assert!(!failed);
+        let start = received.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        let (mut rest, mut body) = (&received[start..], Vec::new());
+        loop {
+            let end = rest.windows(2).position(|two| two == b"\r\n").unwrap();
+            let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
+            let chunk = &rest[end + 2..][..size];
+            body.extend_from_slice(chunk);
+            rest = &rest[end + 2 + size + 2..];
+            if size == 0 {
+                break;
+            }
+        }
+        assert!(body == bytes, "{} bytes of {}", body.len(), bytes.len());
+
+        let (received, failed) = respond(&bytes, false);
+        assert!(failed, "hyper did not notice that its connection is broken");
+        assert!(!received.contains(&0), "zeros were sent");
+    }
 
     #[test]
     fn the_protocol_is_detected_as_early_as_possible() {

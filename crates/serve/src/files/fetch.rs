@@ -57,7 +57,7 @@ impl FileIo {
     ) -> Result<FetchedFile, FileError> {
         match self.model {
             Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, Patience::Wait, None)?),
-            Model::Tokio => open_by_tokio(root, path).await,
+            Model::Tokio => open_by_tokio(&self.pool, root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
             Model::Uring => self.open_by_ring(root, path, client).await,
             Model::Nowait | Model::Auto => match self.open_nowait(root, path)? {
@@ -119,7 +119,8 @@ impl FileIo {
         self.pending_opens.0.borrow_mut().insert(key.clone(), Rc::clone(&pending));
         let (files, completing) = (Rc::clone(self), Rc::clone(&pending));
         spawn_local(async move {
-            let result = files.fetch_by_pool(&root, &key.1, client).await;
+            // Also a panic completes the open: other requests wait for it.
+            let result = files.pool.contain(files.fetch_by_pool(&root, &key.1, client)).await;
             files.pending_opens.0.borrow_mut().remove(&key);
             // Only this task sets the result.
             let _first = completing.result.set(result);
@@ -231,15 +232,20 @@ fn read_exactly(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), 
 
 /// Opens a file as `tokio::fs` does: one hand-off to open, one for the metadata. `tokio::fs` has no
 /// openat2(2), so its blocking pool runs the call of [`Beneath`].
-async fn open_by_tokio(root: &Root, path: &[u8]) -> Result<FetchedFile, FileError> {
+async fn open_by_tokio(pool: &ThreadPool, root: &Root, path: &[u8]) -> Result<FetchedFile, FileError> {
     let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
-    let file = spawn_blocking_call(move || beneath.open(&path, Patience::Wait)).await?.ok_or(Errno::AGAIN)?;
-    let opened = spawn_blocking_call(move || OpenFile::new(file, None)).await?;
+    let open = move || beneath.open(&path, Patience::Wait);
+    let file = spawn_blocking_call(pool, open).await?.ok_or(Errno::AGAIN)?;
+    let opened = spawn_blocking_call(pool, move || OpenFile::new(file, None)).await?;
     Ok(FetchedFile { opened, body: None })
 }
 
 async fn spawn_blocking_call<T: Send + 'static>(
+    pool: &ThreadPool,
     call: impl FnOnce() -> Result<T, Errno> + Send + 'static,
 ) -> Result<T, FileError> {
-    Ok(tokio::task::spawn_blocking(call).await.map_err(|_panicked| FileError::Busy)??)
+    let pool = pool.clone();
+    let call = move || pool.catch(call);
+    // Without a result, the runtime ends.
+    Ok(tokio::task::spawn_blocking(call).await.map_err(|_ended| FileError::Busy)???)
 }

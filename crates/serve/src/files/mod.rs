@@ -39,15 +39,17 @@ pub(crate) use crate::log::BodySource;
 use crate::conn::chunk::WorkerBuffers;
 use crate::conn::send_cost::SendCostEstimator;
 use device::{Device, Devices};
-use pool::{QueueFull, Resource, ThreadPool};
+use pool::{CallError, Resource, ThreadPool};
 
 /// The reason why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileError {
     /// A system call failed.
     System(Errno),
-    /// The pool's queue is full, or its call panicked.
+    /// The pool's queue is full.
     Busy,
+    /// A bug: the call panicked, which has been reported.
+    Panicked,
     /// The file changed while it was read.
     Changed,
     /// The site's root directory does not exist.
@@ -67,9 +69,12 @@ impl From<Errno> for FileError {
     }
 }
 
-impl From<QueueFull> for FileError {
-    fn from(QueueFull: QueueFull) -> Self {
-        Self::Busy
+impl From<CallError> for FileError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::QueueFull => Self::Busy,
+            CallError::Panicked => Self::Panicked,
+        }
     }
 }
 

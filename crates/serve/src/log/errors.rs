@@ -39,11 +39,13 @@ pub enum ErrorCategory {
     Tls,
     /// A file is too large to be compressed while serving.
     Compress,
+    /// A bug: a connection, a call or a worker panicked.
+    Panics,
 }
 
 impl ErrorCategory {
     /// All categories, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Accept,
         Self::Connections,
         Self::Descriptors,
@@ -54,6 +56,7 @@ impl ErrorCategory {
         Self::Proxy,
         Self::Tls,
         Self::Compress,
+        Self::Panics,
     ];
 
     /// Returns the name of the category in a count of suppressed messages.
@@ -69,6 +72,7 @@ impl ErrorCategory {
             Self::Proxy => "connections of proxies without a PROXY header",
             Self::Tls => "failed TLS handshakes",
             Self::Compress => "files that are too large to compress",
+            Self::Panics => "panics",
         }
     }
 }

@@ -3,14 +3,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fathom_io::Errno;
+use fathom_io::fault::point;
 use fathom_io::sys::release_freed_memory;
 use fathom_io::uring::FileRing;
+use futures_util::future::{Either, select};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, LocalOptions};
@@ -97,16 +100,13 @@ async fn work(params: WorkerParams) -> io::Result<()> {
     #[cfg(feature = "http3")]
     let sockets = params.sockets;
     let ring = ring.map(Rc::new);
-    if let Some(ring) = ring.clone() {
-        spawn_local(async move { ring.drive().await });
-    }
     let plan = Arc::clone(&control.borrow_and_update().plan);
     let worker = Rc::new(Worker {
         number,
         files: FileIo::new(
             shared.model,
             shared.pool.clone(),
-            ring,
+            ring.clone(),
             SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always),
         ),
         body_queue: BodyQueue::default(),
@@ -123,22 +123,29 @@ async fn work(params: WorkerParams) -> io::Result<()> {
         is_draining: Cell::new(false),
         date: DateCache::default(),
         connection_closed: Notify::new(),
+        failed: Notify::new(),
     });
+    if let Some(ring) = ring {
+        worker.spawn_essential(async move {
+            // It fails only at the start, if no descriptor is left.
+            let _error = ring.drive().await;
+        });
+    }
     let accepting = listeners.into_iter().map(|(listener, redirect)| {
-        Ok(spawn_local(accept(Rc::clone(&worker), AsyncListener::new(listener)?, redirect)))
+        Ok(worker.spawn_essential(accept(Rc::clone(&worker), AsyncListener::new(listener)?, redirect)))
     });
     let accepting = accepting.collect::<io::Result<Vec<JoinHandle<()>>>>()?;
     #[cfg(feature = "http3")]
     let endpoints = super::http3::Endpoints::open(&worker, sockets)?;
-    let ticking = spawn_local(tick(Rc::clone(&worker)));
+    let ticking = worker.spawn_essential(tick(Rc::clone(&worker)));
     let queue = Rc::clone(&worker);
-    let calling = spawn_local(async move { queue.body_queue.run().await });
-    worker.run_until_drained(control, &accepting).await;
+    let calling = worker.spawn_essential(async move { queue.body_queue.run().await });
+    let ended = worker.run_until_drained(control, &accepting).await;
     #[cfg(feature = "http3")]
     endpoints.close().await;
     ticking.abort();
     calling.abort();
-    Ok(())
+    ended
 }
 
 async fn tick(worker: Rc<Worker>) {
@@ -146,6 +153,7 @@ async fn tick(worker: Rc<Worker>) {
     for round in 0.. {
         let start = Instant::now();
         sleep(SWEEP_INTERVAL).await;
+        point("serve-sweep");
         // A sleep longer than the interval means that a task blocked the worker for the difference.
         if let (Some(counters), Some(delay)) =
             (worker.counters(), start.elapsed().checked_sub(SWEEP_INTERVAL))
@@ -173,12 +181,21 @@ async fn tick(worker: Rc<Worker>) {
 }
 
 impl Worker {
+    /// Spawns a task without which the worker cannot serve: its panic ends the worker.
+    fn spawn_essential(self: &Rc<Self>, task: impl Future<Output = ()> + 'static) -> JoinHandle<()> {
+        let worker = Rc::clone(self);
+        spawn_local(self.contain("a worker", task, move || worker.failed.notify_one()))
+    }
+
     /// Follows the control state of the server until it says to drain, then drains.
+    ///
+    /// # Errors
+    /// If an essential task panicked.
     async fn run_until_drained(
         self: &Rc<Self>,
         mut control: watch::Receiver<ControlState>,
         accepting: &[JoinHandle<()>],
-    ) {
+    ) -> io::Result<()> {
         let end = loop {
             let now = control.borrow_and_update().clone();
             if !Arc::ptr_eq(&self.plan().0, &now.plan) {
@@ -192,8 +209,10 @@ impl Worker {
                 ServerPhase::Notice => self.is_leaving.set(true),
                 ServerPhase::Drain(end) => break end,
             }
-            if control.changed().await.is_err() {
-                break Instant::now();
+            match select(pin!(control.changed()), pin!(self.failed.notified())).await {
+                Either::Left((Ok(()), _)) => {}
+                Either::Left((Err(_), _)) => break Instant::now(),
+                Either::Right(_) => return Err(io::Error::other("one of its tasks panicked")),
             }
         };
         self.is_leaving.set(true);
@@ -208,6 +227,7 @@ impl Worker {
             }
         }
         self.close_all().await;
+        Ok(())
     }
 
     /// Closes the connections that are left. Clients past a deadline are closed first and do not
@@ -332,7 +352,8 @@ async fn accept(worker: Rc<Worker>, acceptor: AsyncListener, redirect: Option<u1
                 peer.redirect_port = redirect;
                 #[cfg(feature = "http3")]
                 peer.alt_svc.clone_from(&alt_svc);
-                spawn_local(connection(OpenConnection::new(&worker), socket, peer));
+                let connection = connection(OpenConnection::new(&worker), socket, peer);
+                spawn_local(worker.contain("a connection", connection, || ()));
             }
             Err(error) if is_out_of_resources(&error) => {
                 worker.report(ErrorCategory::Accept, || {
@@ -415,10 +436,12 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
             peer.may_sendfile_files = sendfile == SendfilePolicy::Always || is_remote;
             // Spawn a task of its own: this one is as large as the whole handshake and would stay
             // so while the connection is idle.
-            spawn_local(async move {
+            let contained = Rc::clone(&worker);
+            let serve = async move {
                 let _open = open;
                 serve(worker, transport, Rc::new(peer), state).await;
-            });
+            };
+            spawn_local(contained.contain("a connection", serve, || ()));
         }
     }
 }

@@ -18,7 +18,8 @@ pub(crate) struct RequestAccount {
     worker: Rc<Worker>,
     start: Instant,
     method: Method,
-    status: StatusCode,
+    /// The status of the response, once there is one.
+    status: Option<StatusCode>,
     source: BodySource,
     sent: u64,
     line: Option<Box<LoggedRequest>>,
@@ -42,7 +43,7 @@ impl RequestAccount {
             worker: Rc::clone(worker),
             start: Instant::now(),
             method: method.clone(),
-            status: StatusCode::OK,
+            status: None,
             source: BodySource::Other,
             sent: 0,
             line: None,
@@ -58,7 +59,7 @@ impl RequestAccount {
         request: impl FnOnce() -> request::Parts,
         user: Option<Rc<str>>,
     ) {
-        (self.status, self.source) = (status, source);
+        (self.status, self.source) = (Some(status), source);
         if self.worker.logger.borrow().is_some() {
             let time = SystemTime::now() - self.start.elapsed();
             self.line =
@@ -86,6 +87,16 @@ impl RequestAccount {
         self.sent += chunk.remaining() as u64;
     }
 
+    /// Returns the status to count. Without a response, the client has gone, or a panic ends the
+    /// request.
+    fn status(&self) -> StatusCode {
+        match self.status {
+            Some(status) => status,
+            None if std::thread::panicking() => StatusCode::INTERNAL_SERVER_ERROR,
+            None => StatusCode::OK,
+        }
+    }
+
     fn log(&self, line: &LoggedRequest) {
         let LoggedRequest { time, peer, request, user } = line;
         let field = |name| request.headers.get(name).map(HeaderValue::as_bytes);
@@ -99,7 +110,7 @@ impl RequestAccount {
             target: target.as_bytes(),
             version: version(request.version),
             host: authority.or(field(header::HOST)),
-            status: self.status.as_u16(),
+            status: self.status().as_u16(),
             bytes: self.sent,
             duration: self.start.elapsed(),
             referer: field(header::REFERER),
@@ -126,7 +137,7 @@ impl Drop for RequestAccount {
     fn drop(&mut self) {
         self.worker.burst.end();
         if let Some(counters) = self.worker.counters() {
-            let (status, took) = (self.status.as_u16(), self.start.elapsed());
+            let (status, took) = (self.status().as_u16(), self.start.elapsed());
             counters.record_request(&self.method, status, self.source, self.sent, took);
         }
         if let Some(line) = self.line.take() {

@@ -8,6 +8,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
+use fathom_io::fault::point;
 use http::{Request, Response, request};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -204,6 +205,7 @@ pub(super) async fn respond(
     prefetch: bool,
 ) -> Result<Response<Body>, Infallible> {
     let mut account = RequestAccount::new(&worker, &request.method, request_guard);
+    point("serve-answer");
     let peer = worker.peer_for_request(peer, &request.headers);
     let (plan, user) = (worker.plan(), OnceCell::new());
     let answer = match peer.redirect_port {

@@ -63,8 +63,11 @@ where
         }
         // A connection error comes from the client and ends the loop without a report.
         while let Some(Ok((request, responder))) = ready!(connection.poll_accept(cx)) {
-            let (worker, peer, request_guard) = (Rc::clone(&worker), Rc::clone(&peer), state.begin_request());
-            spawn_local(serve_stream(worker, peer, Rc::clone(&state), request_guard, request, responder));
+            let (peer, request_guard) = (Rc::clone(&peer), state.begin_request());
+            let stream =
+                serve_stream(Rc::clone(&worker), peer, Rc::clone(&state), request_guard, request, responder);
+            let state = Rc::clone(&state);
+            spawn_local(worker.contain("a connection", stream, move || state.close()));
         }
         Poll::Ready(())
     })

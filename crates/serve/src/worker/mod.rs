@@ -67,6 +67,8 @@ pub(crate) struct Worker {
     date: DateCache,
     /// Notified when a connection has closed.
     connection_closed: Notify,
+    /// Notified when an essential task has panicked.
+    failed: Notify,
 }
 
 /// The plan of all threads behind this worker's own reference count: a count that all workers

@@ -7,6 +7,8 @@ pub(crate) const DONE: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command line is invalid, or nothing could be done.
 pub(crate) const MISUSED: u8 = 2;
+/// A thread of the program panicked, which is a bug.
+pub(crate) const PANICKED: u8 = 2;
 /// SIGINT ended the command, by the convention of shells (128 + the number of the signal).
 pub(crate) const INTERRUPTED: u8 = 130;
 /// `fathom diff`: nothing differs.

@@ -9,9 +9,12 @@ use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_io::threads::panic_message;
 use fathom_io::{Errno, sys};
 use fathom_text::quote::escape_controls;
 use fathom_text::time::TimeSink;
+
+use super::exit::PANICKED;
 
 /// A buffer of whole lines is written out past this many bytes. A pipe holds 64 KiB (pipe(7)): a
 /// write of one byte more would sleep until the reader has taken all of them, so the last line has
@@ -148,6 +151,31 @@ pub(crate) fn write_stderr(text: &[u8]) {
     }
 }
 
+/// Makes a panic of any thread a message on standard error that ends no line early and contains no
+/// control characters: the text may quote a name from a file tree or a client. With
+/// `RUST_BACKTRACE`, a backtrace follows.
+pub(crate) fn report_panics(name: &'static str) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let thread = std::thread::current();
+        let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+        let text = panic_message(panic.payload()).replace('\n', "\\n");
+        let thread = thread.name().unwrap_or("without a name");
+        let message = format!("this is a bug: the thread {thread} panicked{place}: {text}");
+        print_error(name, message.as_bytes());
+        let backtrace = std::backtrace::Backtrace::capture();
+        if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
+            write_stderr(backtrace.to_string().as_bytes());
+        }
+    }));
+}
+
+/// Runs `program` and returns its exit status, [`PANICKED`] if it panics on this thread.
+pub(crate) fn exit_status(program: impl FnOnce() -> u8) -> u8 {
+    // Nothing is used after the panic but standard error.
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
+    status(ended.unwrap_or(PANICKED))
+}
+
 /// Writes the program's own text to standard error, including its control characters.
 pub(crate) fn draw(text: &[u8]) {
     let _ = write_all(rustix::stdio::stderr(), text);
@@ -155,7 +183,7 @@ pub(crate) fn draw(text: &[u8]) {
 
 /// Returns the exit status of a program that would exit with `status`: like GNU programs, it fails
 /// if a message could not be written.
-pub(crate) fn status(status: u8) -> u8 {
+fn status(status: u8) -> u8 {
     if status == 0 && STDERR_FAILED.load(Ordering::Relaxed) { 1 } else { status }
 }
 

@@ -33,7 +33,7 @@ impl Fixture {
         let opened = OpenFile::new(beneath.open(b".", Patience::Wait).unwrap().unwrap(), None).unwrap();
         let root = Root { beneath, dev: opened.meta.dev, number: 0, is_local: true };
         let limits = config::PoolConfig { threads: 1, per_device: None, queue: 1000 };
-        let context = JobContext { pool: ThreadPool::new(limits, 1), client: 1, limit: LIMIT };
+        let context = JobContext { pool: ThreadPool::new(limits, 1, |_| ()), client: 1, limit: LIMIT };
         Self { _tree: tree, root, opened, listings: Rc::default(), context }
     }
 

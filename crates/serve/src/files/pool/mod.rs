@@ -11,17 +11,21 @@
 mod futex_event;
 mod job_queue;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
+use fathom_io::fault::point;
 use fathom_io::sys::give_way;
 use fathom_io::threads;
+use futures_util::FutureExt;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
@@ -68,6 +72,43 @@ pub(crate) enum Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueFull;
 
+/// The reason why a call has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// The queue is full.
+    QueueFull,
+    /// The call panicked.
+    Panicked,
+}
+
+impl From<QueueFull> for CallError {
+    fn from(QueueFull: QueueFull) -> Self {
+        Self::QueueFull
+    }
+}
+
+/// A function that reports the panic of a call, on its pool thread.
+struct PanicHandler(Box<dyn Fn(&(dyn Any + Send)) + Send + Sync>);
+
+impl fmt::Debug for PanicHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PanicHandler").finish_non_exhaustive()
+    }
+}
+
+impl PanicHandler {
+    /// Runs `call`, and handles its panic.
+    fn catch<T>(&self, call: impl FnOnce() -> T) -> Result<T, CallError> {
+        // The call owns all that it uses, apart from locks, whose users take a poisoned one.
+        catch_unwind(AssertUnwindSafe(call)).map_err(|payload| self.handle(&*payload))
+    }
+
+    fn handle(&self, payload: &(dyn Any + Send)) -> CallError {
+        (self.0)(payload);
+        CallError::Panicked
+    }
+}
+
 /// The load of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolLoad {
@@ -111,11 +152,12 @@ struct PoolShared {
     /// The queue. Pool threads lock it, and a worker only if no thread exists.
     jobs: Mutex<JobQueue>,
     read_buffers: ReadBuffers,
+    on_panic: PanicHandler,
 }
 
 struct PoolJob {
     on: Resource,
-    run: Box<dyn FnOnce() + Send>,
+    run: Box<dyn FnOnce(&PanicHandler) + Send>,
 }
 
 impl fmt::Debug for PoolJob {
@@ -126,7 +168,12 @@ impl fmt::Debug for PoolJob {
 
 impl ThreadPool {
     /// Creates a pool without threads. At most `cpus` jobs for [`Resource::Cpu`] run at a time.
-    pub(crate) fn new(limits: config::PoolConfig, cpus: usize) -> Self {
+    /// `on_panic` is called with the payload of a call's panic.
+    pub(crate) fn new(
+        limits: config::PoolConfig,
+        cpus: usize,
+        on_panic: impl Fn(&(dyn Any + Send)) + Send + Sync + 'static,
+    ) -> Self {
         let (sender, incoming) = crossbeam_channel::unbounded();
         let shared = PoolShared {
             limits,
@@ -139,6 +186,7 @@ impl ThreadPool {
             closed: AtomicBool::new(false),
             jobs: Mutex::default(),
             read_buffers: ReadBuffers::default(),
+            on_panic: PanicHandler(Box::new(on_panic)),
         };
         Self(Arc::new(PoolOwner(Arc::new(shared))))
     }
@@ -150,19 +198,42 @@ impl ThreadPool {
         client: u64,
         on: Resource,
         call: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, QueueFull> {
+    ) -> Result<T, CallError> {
         let (tell, told) = oneshot::channel();
-        let run = Box::new(move || drop(tell.send(call())));
+        let run = Box::new(move |on_panic: &PanicHandler| {
+            let result = on_panic.catch(|| {
+                point("pool-call");
+                call()
+            });
+            drop(tell.send(result));
+        });
         self.enqueue(client, PoolJob { on, run })?;
-        // The channel closes without a result only if the call panicked or was rejected.
-        told.await.map_err(|_closed| QueueFull)
+        // The channel closes without a result only if the call was rejected.
+        told.await.map_err(|_closed| QueueFull)?
     }
 
     /// Runs `call` on a pool thread without waiting for it. If the queue is full, `call` is dropped
     /// on this thread.
     pub(crate) fn spawn(&self, on: Resource, call: impl FnOnce() + Send + 'static) {
+        let run = Box::new(move |on_panic: &PanicHandler| {
+            let _reported = on_panic.catch(call);
+        });
         // A rejected job is dropped, and with it the values it owns.
-        let _refused = self.enqueue(NO_CLIENT, PoolJob { on, run: Box::new(call) });
+        let _refused = self.enqueue(NO_CLIENT, PoolJob { on, run });
+    }
+
+    /// Runs `call` on this thread, and handles its panic like that of a job.
+    pub(crate) fn catch<T>(&self, call: impl FnOnce() -> T) -> Result<T, CallError> {
+        self.0.0.on_panic.catch(call)
+    }
+
+    /// Runs `future`, and handles its panic like that of a job.
+    pub(crate) async fn contain<T, E: From<CallError>>(
+        &self,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let ended = AssertUnwindSafe(future).catch_unwind().await;
+        ended.unwrap_or_else(|payload| Err(self.0.0.on_panic.handle(&*payload).into()))
     }
 
     /// Returns the buffers that pool threads read into.
@@ -264,8 +335,9 @@ impl PoolShared {
             let count = self.event.count();
             match self.next(done.take()) {
                 Some(PoolJob { on, run }) => {
-                    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-                    drop(panicked);
+                    // Catches what drops of results and arguments do; a panic of the call itself is
+                    // caught in `run`, before its caller learns of it.
+                    let _reported = self.on_panic.catch(|| run(&self.on_panic));
                     yielded = yield_after_slice(yielded);
                     done = Some(on);
                 }
@@ -356,14 +428,14 @@ mod tests {
     const DISK: Resource = Resource::Device(1);
 
     fn pool(threads: usize, per_device: usize, queue: usize) -> ThreadPool {
-        ThreadPool::new(config::PoolConfig { threads, per_device: Some(per_device), queue }, 1)
+        ThreadPool::new(config::PoolConfig { threads, per_device: Some(per_device), queue }, 1, |_| ())
     }
 
     /// Occupies a thread until the returned sender is dropped.
     fn hold(pool: &ThreadPool, client: u64, on: Resource) -> mpsc::Sender<()> {
         let (end, ended) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();
-        let run = Box::new(move || {
+        let run = Box::new(move |_: &PanicHandler| {
             begin.send(()).unwrap();
             let _ = ended.recv();
         });
@@ -381,7 +453,7 @@ mod tests {
         list: &mpsc::Sender<u32>,
     ) -> Result<(), QueueFull> {
         let list = list.clone();
-        pool.enqueue(client, PoolJob { on, run: Box::new(move || list.send(word).unwrap()) })
+        pool.enqueue(client, PoolJob { on, run: Box::new(move |_| list.send(word).unwrap()) })
     }
 
     #[test]
@@ -424,9 +496,19 @@ mod tests {
     #[test]
     fn what_a_call_returned_arrives_and_a_panic_is_survived() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let pool = pool(1, 1, 10);
-        assert_eq!(runtime.block_on(pool.run(1, DISK, || panic!("on purpose"))), Err::<(), _>(QueueFull));
+        let (reports, reported) = mpsc::channel();
+        let limits = config::PoolConfig { threads: 1, per_device: Some(1), queue: 10 };
+        let pool = ThreadPool::new(limits, 1, move |payload| {
+            reports.send(fathom_io::threads::panic_message(payload).to_owned()).unwrap();
+        });
+        let panicked = runtime.block_on(pool.run(1, DISK, || panic!("on purpose")));
+        assert_eq!(
+            (panicked, reported.try_recv()),
+            (Err::<(), _>(CallError::Panicked), Ok("on purpose".to_owned()))
+        );
+        pool.spawn(DISK, || panic!("without a caller"));
         assert_eq!(runtime.block_on(pool.run(1, Resource::Cpu, || 7)), Ok(7));
+        assert_eq!((reported.recv(), pool.load().queued), (Ok("without a caller".to_owned()), 0));
         let shared = Arc::downgrade(&pool.0.0);
         drop(pool);
         while shared.upgrade().is_some() {

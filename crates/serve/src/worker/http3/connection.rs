@@ -62,7 +62,9 @@ async fn take_requests(mut requests: server::Connection<QuicConnection, Bytes>, 
                 left = left.saturating_sub(1);
                 let send = stream.send_half();
                 let resolver = requests.create_resolver(FrameStream::new(BufRecvStream::new(*stream)));
-                spawn_local(serve_request(Rc::clone(&shared), resolver, send));
+                let request = serve_request(Rc::clone(&shared), resolver, send);
+                let state = Rc::clone(&shared.state);
+                spawn_local(shared.worker.contain("a connection", request, move || state.close()));
             }
             ConnectionEvent::Drain => {
                 is_draining = true;

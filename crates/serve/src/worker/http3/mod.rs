@@ -159,7 +159,8 @@ async fn accept(worker: Rc<Worker>, endpoint: Endpoint, settings: QuicSettings) 
         {
             let open = OpenConnection::new(&worker);
             let handshake = HandshakeGuard::new(&handshakes);
-            spawn_local(handshake_and_serve(open, handshake, incoming, config, peer));
+            let connection = handshake_and_serve(open, handshake, incoming, config, peer);
+            spawn_local(worker.contain("a connection", connection, || ()));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Fault injection points between steps whose order decides the state after a crash. A test ends
-//! the process at one of them.
+//! Fault injection points: between steps whose order decides the state after a crash, and where a
+//! panic must end one task only. A test ends the process, or panics, at one of them.
 //!
-//! The hook exists only with debug assertions. In a release build `point` does nothing.
+//! The hook exists only with debug assertions. In a release build [`point`] does nothing.
 
 #[cfg(debug_assertions)]
 static HOOK: std::sync::OnceLock<fn(&str)> = std::sync::OnceLock::new();
@@ -13,7 +13,8 @@ pub fn set_hook(hook: fn(&str)) {
 }
 
 /// Calls the hook, if one is set.
-pub(crate) fn point(name: &str) {
+#[inline]
+pub fn point(name: &str) {
     #[cfg(debug_assertions)]
     if let Some(hook) = HOOK.get() {
         hook(name);
