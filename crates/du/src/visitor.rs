@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, Fields, FileType, Meta, Names, Node, Stamp, Visit};
+use fathom_walk::{Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, Visit};
 
 use crate::dedup::DedupRule;
 use crate::options::{Follow, HardLinks, Measure, Options};
@@ -69,7 +69,7 @@ impl DuVisitor {
         Totals::one(bytes, self.stamp(meta))
     }
 
-    fn stamp(&self, meta: &Meta) -> Stamp {
+    fn stamp(&self, meta: &Meta) -> FileTime {
         match self.options.time {
             None => Totals::NONE.newest,
             Some(TimeField::Mtime) => meta.modified,

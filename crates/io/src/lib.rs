@@ -30,7 +30,7 @@ pub mod tokio_fs;
 pub mod uring;
 
 pub use dirent::{Malformed, parse as parse_dirents};
-pub use meta::{Attributes, Fields, FileType, Meta, Stamp};
+pub use meta::{Attributes, Fields, FileTime, FileType, Meta};
 pub use model::{Follow, MetadataModel, Model, Unavailable, UnknownModel, block_on};
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};

@@ -58,14 +58,14 @@ impl FileType {
 
 /// A point in time as the kernel keeps it: seconds since the epoch and nanoseconds within the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Stamp {
+pub struct FileTime {
     /// Seconds since 1970-01-01 00:00:00 UTC; may be negative.
     pub sec: i64,
     /// Nanoseconds, below 10^9.
     pub nsec: u32,
 }
 
-impl Stamp {
+impl FileTime {
     /// Returns the same point in time as the standard library has it; `None` if that cannot
     /// represent it.
     #[must_use]
@@ -173,13 +173,13 @@ pub struct Meta {
     /// Group.
     pub gid: u32,
     /// Last access.
-    pub accessed: Stamp,
+    pub accessed: FileTime,
     /// Last change of the contents.
-    pub modified: Stamp,
+    pub modified: FileTime,
     /// Last change of the inode.
-    pub changed: Stamp,
+    pub changed: FileTime,
     /// When it was made, if that was asked for and the filesystem keeps it.
-    pub born: Option<Stamp>,
+    pub born: Option<FileTime>,
     /// Whether this is the root of a mount; `None` where the kernel does not say.
     pub mount_root: Option<bool>,
     /// Attributes; `None` where the call or the filesystem does not report any.
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn stamps_are_system_times_where_those_reach() {
-        let of = |sec, nsec| Stamp { sec, nsec }.to_system_time();
+        let of = |sec, nsec| FileTime { sec, nsec }.to_system_time();
         assert_eq!(of(0, 0), Some(UNIX_EPOCH));
         assert_eq!(of(3, 7), UNIX_EPOCH.checked_add(Duration::new(3, 7)));
         // Half a second before the epoch.

@@ -30,7 +30,7 @@ use rustix::fs::{CWD, OFlags};
 use tokio::fs::OpenOptions;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, Stamp, Unavailable, sys, threads};
+use crate::{Dir, Errno, Fields, FileTime, Follow, Meta, MetadataModel, Names, Unavailable, sys, threads};
 
 /// Calls one range of entries has under way at once: as many threads as tokio's blocking pool may have.
 const IN_FLIGHT_MAX: usize = 512;
@@ -279,20 +279,24 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn stamp_of(time: SystemTime) -> Stamp {
+fn stamp_of(time: SystemTime) -> FileTime {
     match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => Stamp { sec: after.as_secs().cast_signed(), nsec: after.subsec_nanos() },
+        Ok(after) => FileTime { sec: after.as_secs().cast_signed(), nsec: after.subsec_nanos() },
         Err(error) => {
             let before = error.duration();
             let (sec, nsec) = (-before.as_secs().cast_signed(), before.subsec_nanos());
-            if nsec == 0 { Stamp { sec, nsec } } else { Stamp { sec: sec - 1, nsec: 1_000_000_000 - nsec } }
+            if nsec == 0 {
+                FileTime { sec, nsec }
+            } else {
+                FileTime { sec: sec - 1, nsec: 1_000_000_000 - nsec }
+            }
         }
     }
 }
 
 fn meta(metadata: &Metadata, fields: Fields) -> Meta {
     let born = if fields.has(Fields::BIRTH) { metadata.created().ok() } else { None };
-    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
+    let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
     Meta {
         dev: metadata.dev(),
         ino: metadata.ino(),

@@ -12,7 +12,7 @@ use fathom_inventory::json::JsonWriter;
 use fathom_text::quote::{Charset, NameStyle, quote, quoteaf};
 use fathom_text::strerror;
 use fathom_text::time::Zone;
-use fathom_walk::{Fields, Follow, Model, Stamp};
+use fathom_walk::{Fields, FileTime, Follow, Model};
 
 use super::lookup::LookupContext;
 use super::operands::RootList;
@@ -94,7 +94,7 @@ const FOREIGN: &[(&str, &str)] = &[
 struct ListParser {
     charset: Charset,
     zone: Zone,
-    now: Stamp,
+    now: FileTime,
     filter: Filter,
     pruned: Option<Filter>,
     format: Option<PrintFormat>,
@@ -120,7 +120,7 @@ impl ListParser {
         Self {
             charset,
             zone,
-            now: Stamp { sec: now.as_secs() as i64, nsec: now.subsec_nanos() },
+            now: FileTime { sec: now.as_secs() as i64, nsec: now.subsec_nanos() },
             filter: Filter::default(),
             pruned: None,
             format: None,

@@ -8,7 +8,7 @@ use fathom_inventory::top::QueryError;
 use fathom_inventory::usage::{self, Span, UsageTarget};
 use fathom_inventory::{Entry, Lookup, Owners};
 use fathom_text::quote::Charset;
-use fathom_walk::{FileType, Meta, Stamp};
+use fathom_walk::{FileTime, FileType, Meta};
 
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
@@ -189,7 +189,7 @@ impl Lookup for ItemLookup<'_> {
         self.0.link.map(<[u8]>::to_vec)
     }
 
-    fn btime(&mut self, _entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, _entry: &Entry<'_>) -> Option<FileTime> {
         self.0.btime
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
 use fathom_io::sys;
-use fathom_walk::{Errno, Fields, Follow, Meta, Stamp, mounts};
+use fathom_walk::{Errno, Fields, FileTime, Follow, Meta, mounts};
 
 /// The context of lookups: the start directory and the mount table.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl Lookup for EntryLookup<'_> {
         })
     }
 
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
         with_link_fallback(self.context.follow, |follow| match self.entry {
             Some(entry) => entry.born(follow),
             None => sys::born(self.context.start(), &c_path(entry.name), follow),

@@ -170,7 +170,7 @@ fn meta_field(letter: u8) -> Option<MetaField> {
 mod tests {
     use super::*;
     use fathom_text::quote::Charset;
-    use fathom_walk::{Fields, FileType, Meta, Stamp};
+    use fathom_walk::{Fields, FileTime, FileType, Meta};
     use proptest::prelude::*;
 
     use crate::{Entry, Owners};
@@ -247,7 +247,7 @@ mod tests {
             sec in any::<i64>(),
             mode in any::<u32>(),
         ) {
-            let modified = Stamp { sec, nsec: 1 };
+            let modified = FileTime { sec, nsec: 1 };
             let meta = Meta { mode, modified, size: sec, ..Meta::default() };
             let (dir, name) = (b"".as_slice(), text.as_slice());
             let entry = Entry { dir, name, root_len: sec as usize, depth: 0, file_type: FileType::Unknown, meta: Some(&meta) };

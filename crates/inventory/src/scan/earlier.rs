@@ -217,7 +217,7 @@ fn is_name(name: &[u8], is_root: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
 
     use super::*;
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn any_other_time_or_inode_is_a_change_and_so_is_a_time_that_was_not_over() {
         let earlier = earlier();
-        let stamp = |sec, nsec| Stamp { sec, nsec };
+        let stamp = |sec, nsec| FileTime { sec, nsec };
         let same = Meta { ino: 10, modified: stamp(5, 7), changed: stamp(6, 8), ..Meta::default() };
         assert!(earlier.is_unchanged(1, &same));
         assert!(!earlier.is_unchanged(2, &same), "another inode");

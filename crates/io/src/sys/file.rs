@@ -14,7 +14,7 @@ use rustix::io::retry_on_intr;
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 use crate::Fields;
-use crate::{Errno, FileType, Follow, Stamp};
+use crate::{Errno, FileTime, FileType, Follow};
 
 /// Bytes a security context is first expected to have, and the most an attribute has (xattr(7)).
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -90,12 +90,12 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
 ///
 /// # Errors
 /// As statx(2).
-pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Stamp>, Errno> {
+pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<FileTime>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
         let statx = retry_on_intr(|| rustix::fs::statx(at, name, flags, StatxFlags::BTIME))?;
-        let stamp = Stamp { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
+        let stamp = FileTime { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
         Ok(StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME).then_some(stamp))
     }
     #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
@@ -184,7 +184,7 @@ mod tests {
         let open = File::open(dir.path()).unwrap();
         let born = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
         let born = born.map(|born| born.duration_since(std::time::UNIX_EPOCH).unwrap());
-        let stamp = born.map(|born| Stamp { sec: born.as_secs() as i64, nsec: born.subsec_nanos() });
+        let stamp = born.map(|born| FileTime { sec: born.as_secs() as i64, nsec: born.subsec_nanos() });
         assert_eq!(super::born(open.as_fd(), c"f", Follow::No), Ok(stamp));
         assert_eq!(super::born(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
         assert_eq!(super::born(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxAttributes, StatxFlags};
 use rustix::io::retry_on_intr;
 
-use crate::{Attributes, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+use crate::{Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Names};
 
 /// Bytes asked of one getdents64: the kernel copies what it has, a whole small directory in one call.
 const DIRENTS_BYTES: usize = 64 * 1024;
@@ -202,7 +202,7 @@ pub(crate) fn mask(fields: Fields) -> StatxFlags {
 }
 
 fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
-    let stamp = |sec, nsec| Stamp { sec, nsec: nsec as u32 };
+    let stamp = |sec, nsec| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
         ino: stat.st_ino,
@@ -241,7 +241,7 @@ pub fn stat_open_as_known(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
 
 /// What the kernel's struct says.
 pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
-    let stamp = |time: &rustix::fs::StatxTimestamp| Stamp { sec: time.tv_sec, nsec: time.tv_nsec };
+    let stamp = |time: &rustix::fs::StatxTimestamp| FileTime { sec: time.tv_sec, nsec: time.tv_nsec };
     // A filesystem may tell what nobody asked for, and what is told should not depend on that.
     let known = StatxFlags::from_bits_retain(statx.stx_mask) & asked;
     let mount_root = statx

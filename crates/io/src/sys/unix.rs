@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use crate::{Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+use crate::{Errno, Fields, FileTime, FileType, Follow, Meta, Names};
 
 /// An open directory. The stream is made at the first read, so a directory that is only a base costs none.
 #[derive(Debug)]
@@ -219,7 +219,7 @@ pub fn stat_dir(dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
 }
 
 fn meta(stat: &libc::stat) -> Meta {
-    let stamp = |sec: libc::time_t, nsec: libc::c_long| Stamp { sec, nsec: nsec as u32 };
+    let stamp = |sec: libc::time_t, nsec: libc::c_long| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
         ino: stat.st_ino,

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use fathom_io::sys::CWD;
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, Stamp};
+use fathom_io::{Dir, Errno, Fields, FileTime, FileType, Follow, Meta, MetadataModel, Names};
 
 /// One entry with its metadata, mount root left out: not every model tells.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
@@ -91,7 +91,7 @@ fn file_type(from: std::fs::FileType) -> FileType {
 }
 
 pub(crate) fn meta(from: &Metadata) -> Meta {
-    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap() };
+    let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap() };
     Meta {
         dev: from.dev(),
         ino: from.ino(),

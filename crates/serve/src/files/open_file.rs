@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use fathom_io::beneath::stat;
 use fathom_io::sys::stat_open_as_known;
-use fathom_io::{Errno, FileType, Meta, Stamp};
+use fathom_io::{Errno, FileTime, FileType, Meta};
 
 use super::device_resource;
 use super::pool::ThreadPool;
@@ -66,7 +66,7 @@ impl OpenFile {
 
     /// Returns whether the file had not changed for `time` at the moment `seen`.
     pub(crate) fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
-        let Stamp { sec, .. } = self.meta.modified.max(self.meta.changed);
+        let FileTime { sec, .. } = self.meta.modified.max(self.meta.changed);
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
     }
@@ -154,8 +154,8 @@ pub(crate) struct FileVersion {
     dev: u64,
     ino: u64,
     size: i64,
-    modified: Stamp,
-    changed: Stamp,
+    modified: FileTime,
+    changed: FileTime,
 }
 
 impl FileVersion {

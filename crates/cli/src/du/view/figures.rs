@@ -121,7 +121,7 @@ pub(crate) fn type_word(file_type: FileType) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
 
     fn figures(measure: Measure) -> FigureFormat {
         let format =
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn bytes(bytes: u64) -> Totals {
-        Totals { bytes, inodes: 1, newest: Stamp::default() }
+        Totals { bytes, inodes: 1, newest: FileTime::default() }
     }
 
     #[test]
