@@ -72,9 +72,9 @@ impl DuVisitor {
     fn stamp(&self, meta: &Meta) -> FileTime {
         match self.options.time {
             None => Totals::NONE.newest,
-            Some(TimeField::Mtime) => meta.modified,
-            Some(TimeField::Atime) => meta.accessed,
-            Some(TimeField::Ctime) => meta.changed,
+            Some(TimeField::Mtime) => meta.mtime,
+            Some(TimeField::Atime) => meta.atime,
+            Some(TimeField::Ctime) => meta.ctime,
         }
     }
 

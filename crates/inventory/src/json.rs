@@ -101,7 +101,7 @@ impl JsonWriter {
         out.push(b':');
         write_number(minor(meta.dev).into(), out);
         out.push(b'"');
-        let times = [("mtime", meta.modified), ("atime", meta.accessed), ("ctime", meta.changed)];
+        let times = [("mtime", meta.mtime), ("atime", meta.atime), ("ctime", meta.ctime)];
         times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
         self.write_time("btime", btime, out);
     }
@@ -217,10 +217,10 @@ mod tests {
             nlink: 2,
             uid: 1000,
             gid: u32::MAX,
-            accessed: stamp(-1),
-            modified: stamp(0),
-            changed: stamp(i64::MAX),
-            born: None,
+            atime: stamp(-1),
+            mtime: stamp(0),
+            ctime: stamp(i64::MAX),
+            btime: None,
             mount_root: None,
             attributes: None,
         };
@@ -296,8 +296,8 @@ mod tests {
             nsec in 0u32..1_000_000_000,
         ) {
             let [dev, ino, blocks, nlink] = numbers;
-            let modified = FileTime { sec, nsec };
-            let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, modified, ..Meta::default() };
+            let mtime = FileTime { sec, nsec };
+            let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, mtime, ..Meta::default() };
             let text = written(b"", &name, Some(&meta), None);
             prop_assert!(text.ends_with('\n') && !text.trim_end_matches('\n').contains(char::is_control), "{}", text);
             let object: Value = serde_json::from_str(&text).unwrap();

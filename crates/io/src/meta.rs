@@ -173,13 +173,13 @@ pub struct Meta {
     /// Group.
     pub gid: u32,
     /// Last access.
-    pub accessed: FileTime,
+    pub atime: FileTime,
     /// Last change of the contents.
-    pub modified: FileTime,
+    pub mtime: FileTime,
     /// Last change of the inode.
-    pub changed: FileTime,
+    pub ctime: FileTime,
     /// When it was made, if that was asked for and the filesystem keeps it.
-    pub born: Option<FileTime>,
+    pub btime: Option<FileTime>,
     /// Whether this is the root of a mount; `None` where the kernel does not say.
     pub mount_root: Option<bool>,
     /// Attributes; `None` where the call or the filesystem does not report any.
@@ -231,13 +231,13 @@ impl Fields {
 
     /// Both sets.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Whether all of `other` is in this set.
     #[must_use]
-    pub const fn has(self, other: Self) -> bool {
+    pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }

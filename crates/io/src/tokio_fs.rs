@@ -215,13 +215,15 @@ async fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
 async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     match metadata(path(at, name)?, follow, fields).await {
         // The way through /proc is a link itself, and a few bytes of path: what only just fits is asked for without it.
-        Err(Errno::LOOP | Errno::NAMETOOLONG) => crate::sys::stat(at, name, follow, Fields::ALL.and(fields)),
+        Err(Errno::LOOP | Errno::NAMETOOLONG) => {
+            crate::sys::stat(at, name, follow, Fields::ALL.union(fields))
+        }
         metadata => metadata,
     }
 }
 
 async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
-    if fields.has(Fields::ATTRIBUTES) {
+    if fields.contains(Fields::ATTRIBUTES) {
         return statx(path, follow, fields).await;
     }
     loop {
@@ -240,7 +242,7 @@ async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta,
 async fn statx(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let path = CString::new(path.into_os_string().into_vec()).map_err(|_| Errno::INVAL)?;
     // std does not spare the server, and asks for all fields.
-    let fields = Fields::ALL.and(Fields::FRESH).and(fields);
+    let fields = Fields::ALL.union(Fields::FRESH).union(fields);
     let call = move || crate::sys::stat(CWD, &path, follow, fields);
     let meta = tokio::task::spawn_blocking(call).await.map_err(|_| Errno::IO)??;
     Ok(Meta { mount_root: None, ..meta })
@@ -295,7 +297,7 @@ fn stamp_of(time: SystemTime) -> FileTime {
 }
 
 fn meta(metadata: &Metadata, fields: Fields) -> Meta {
-    let born = if fields.has(Fields::BIRTH) { metadata.created().ok() } else { None };
+    let created = if fields.contains(Fields::BIRTH) { metadata.created().ok() } else { None };
     let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
     Meta {
         dev: metadata.dev(),
@@ -306,10 +308,10 @@ fn meta(metadata: &Metadata, fields: Fields) -> Meta {
         nlink: metadata.nlink(),
         uid: metadata.uid(),
         gid: metadata.gid(),
-        accessed: stamp(metadata.atime(), metadata.atime_nsec()),
-        modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
-        changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
-        born: born.map(stamp_of),
+        atime: stamp(metadata.atime(), metadata.atime_nsec()),
+        mtime: stamp(metadata.mtime(), metadata.mtime_nsec()),
+        ctime: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        btime: created.map(stamp_of),
         mount_root: None,
         attributes: None,
     }

@@ -31,7 +31,7 @@ fn a_thread_enters_directories_and_no_other_thread_does() {
             return;
         }
         assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
-        let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.and(Fields::LOCAL));
+        let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.union(Fields::LOCAL));
         assert_eq!(stat(CWD), stat(dirs[0].as_fd()));
         assert!(stat(CWD).is_ok());
         if rustix::process::geteuid().is_root()

@@ -200,7 +200,7 @@ impl ListParser {
         let path = CString::new(value).ok().filter(|_| matches!(error, TimeError::NotATime(_)));
         let Some(path) = path else { return Err(error.message(self.charset)) };
         match fathom_walk::meta(&path, Follow::Yes, Fields::TIMES) {
-            Ok(meta) => Ok(PointInTime::at(meta.modified)),
+            Ok(meta) => Ok(PointInTime::at(meta.mtime)),
             Err(errno) => {
                 let path = quoteaf(value, self.charset);
                 Err([

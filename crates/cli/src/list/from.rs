@@ -94,7 +94,7 @@ impl<'a> InventoryListing<'a> {
             file_type: meta.file_type(),
             meta: Some(meta),
         };
-        let (btime, attributes) = (meta.born, meta.attributes);
+        let (btime, attributes) = (meta.btime, meta.attributes);
         self.list_entry(&ReplayEntry { btime, attributes, ..ReplayEntry::new(entry) });
         self.flush();
     }

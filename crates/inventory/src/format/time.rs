@@ -18,9 +18,9 @@ impl TimeKind {
     /// Returns the timestamp, if it is in the metadata.
     pub(super) fn of(self, meta: Option<&Meta>) -> Option<FileTime> {
         match self {
-            TimeKind::Mtime => meta.map(|meta| meta.modified),
-            TimeKind::Atime => meta.map(|meta| meta.accessed),
-            TimeKind::Ctime => meta.map(|meta| meta.changed),
+            TimeKind::Mtime => meta.map(|meta| meta.mtime),
+            TimeKind::Atime => meta.map(|meta| meta.atime),
+            TimeKind::Ctime => meta.map(|meta| meta.ctime),
             TimeKind::Btime => None,
         }
     }

@@ -48,7 +48,7 @@ impl EntryRow {
             Ok(meta) => (*meta, 0),
             Err(errno) => (Meta::default(), errno.raw_os_error() as u16),
         };
-        let times = [known.accessed, known.modified, known.changed].map(micros);
+        let times = [known.atime, known.mtime, known.ctime].map(micros);
         Self {
             dev: known.dev,
             ino: known.ino,
@@ -60,7 +60,7 @@ impl EntryRow {
             gid: known.gid,
             micros: times.map(|(micros, _)| micros),
             nanos: times.map(|(_, nanos)| nanos),
-            btime: known.born.map_or(NEVER, |btime| micros(btime).0),
+            btime: known.btime.map_or(NEVER, |btime| micros(btime).0),
             name_len: 0,
             link_len: 0,
             errno,
@@ -260,7 +260,7 @@ mod tests {
     fn rows_come_out_with_their_names() {
         let mut chunk = RowChunk::default();
         let meta =
-            Meta { size: 7, blocks: 8, modified: FileTime { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
+            Meta { size: 7, blocks: 8, mtime: FileTime { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
         chunk.push(b"a", FileType::Regular, Ok(&meta), b"");
         chunk.push(b"link", FileType::Symlink, Ok(&meta), b"to");
         chunk.push(b"gone", FileType::Regular, Err(Errno::NOENT), b"");
@@ -307,12 +307,12 @@ mod tests {
         let row = |sec| {
             EntryRow::new(
                 FileType::Regular,
-                Ok(&Meta { changed: FileTime { sec, nsec: 0 }, ..Meta::default() }),
+                Ok(&Meta { ctime: FileTime { sec, nsec: 0 }, ..Meta::default() }),
             )
         };
         assert!(!row(0).is_out_of_range() && !row(9_000_000_000_000).is_out_of_range());
         assert!(row(10_000_000_000_000).is_out_of_range() && row(i64::MIN).is_out_of_range());
-        let btime = Meta { born: Some(FileTime { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
+        let btime = Meta { btime: Some(FileTime { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
         assert!(EntryRow::new(FileType::Regular, Ok(&btime)).is_out_of_range());
         assert!(!EntryRow::new(FileType::Regular, Err(Errno::IO)).is_out_of_range());
     }

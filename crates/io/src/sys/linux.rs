@@ -74,7 +74,7 @@ pub fn is_at_hand(path: &CStr) -> bool {
     let open = || rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::CACHED);
     let Ok(file) = retry_on_intr(open) else { return false };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let meta = statx(file.as_fd(), c"", flags, Fields::IDENTITY.and(Fields::SIZE));
+    let meta = statx(file.as_fd(), c"", flags, Fields::IDENTITY.union(Fields::SIZE));
     meta.is_ok_and(|meta| {
         let small = meta.file_type() != FileType::Directory || meta.size <= AT_HAND_BYTES;
         small && rustix::fs::major(meta.dev) > 0
@@ -147,8 +147,8 @@ fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
 /// As statx(2).
 pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let flags = stat_flags(follow, fields);
-    let is_of_stat = !fields.has(Fields::BIRTH) && !fields.has(Fields::ATTRIBUTES);
-    if fields.has(Fields::LOCAL) && is_of_stat {
+    let is_of_stat = !fields.contains(Fields::BIRTH) && !fields.contains(Fields::ATTRIBUTES);
+    if fields.contains(Fields::LOCAL) && is_of_stat {
         let flags = flags.difference(AtFlags::STATX_DONT_SYNC);
         return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat));
     }
@@ -177,7 +177,7 @@ pub fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
 
 /// Flags a metadata call is made with.
 pub(crate) fn stat_flags(follow: Follow, fields: Fields) -> AtFlags {
-    let cached = if fields.has(Fields::FRESH) { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
+    let cached = if fields.contains(Fields::FRESH) { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
     let flags = AtFlags::NO_AUTOMOUNT | cached;
     if follow == Follow::Yes { flags } else { flags | AtFlags::SYMLINK_NOFOLLOW }
 }
@@ -197,7 +197,7 @@ pub(crate) fn mask(fields: Fields) -> StatxFlags {
         (Fields::BIRTH, StatxFlags::BTIME),
     ]
     .into_iter()
-    .filter(|(field, _)| fields.has(*field))
+    .filter(|(field, _)| fields.contains(*field))
     .fold(identity, |mask, (_, bits)| mask | bits)
 }
 
@@ -212,10 +212,10 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
         nlink: stat.st_nlink,
         uid: stat.st_uid,
         gid: stat.st_gid,
-        accessed: stamp(stat.st_atime, stat.st_atime_nsec),
-        modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
-        changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
-        born: None,
+        atime: stamp(stat.st_atime, stat.st_atime_nsec),
+        mtime: stamp(stat.st_mtime, stat.st_mtime_nsec),
+        ctime: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        btime: None,
         mount_root: None,
         attributes: None,
     }
@@ -257,10 +257,10 @@ pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
         nlink: u64::from(statx.stx_nlink),
         uid: statx.stx_uid,
         gid: statx.stx_gid,
-        accessed: stamp(&statx.stx_atime),
-        modified: stamp(&statx.stx_mtime),
-        changed: stamp(&statx.stx_ctime),
-        born: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
+        atime: stamp(&statx.stx_atime),
+        mtime: stamp(&statx.stx_mtime),
+        ctime: stamp(&statx.stx_ctime),
+        btime: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
         mount_root,
         attributes: attributes(statx),
     }

@@ -57,7 +57,7 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: MetadataModel>(make: impl Fn(
         assert_eq!(model.read(&dir, &mut names, 100).await, Ok(false));
         for follow in [Follow::No, Follow::Yes] {
             model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING, &mut dear).await;
-            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING.and(Fields::LOCAL), &mut cheap).await;
+            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING.union(Fields::LOCAL), &mut cheap).await;
             let told = |meta: &Option<Result<Meta, Errno>>| meta.unwrap().map(told_by_all);
             let [cheap, dear] = [&cheap, &dear].map(|metas| metas.iter().map(told).collect::<Vec<_>>());
             assert_eq!(cheap, dear, "{follow:?}");

@@ -13,7 +13,7 @@ use fathom_io::{Dir, Errno, Fields, FileTime, FileType, Follow, Meta, MetadataMo
 /// One entry with its metadata, mount root left out: not every model tells.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
 
-pub(crate) const EVERYTHING: Fields = Fields::ALL.and(Fields::BIRTH);
+pub(crate) const EVERYTHING: Fields = Fields::ALL.union(Fields::BIRTH);
 
 pub(crate) fn c(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
@@ -40,8 +40,8 @@ pub(crate) async fn stat<M: MetadataModel>(
 
 /// What every model tells; POSIX does not know when a file was made.
 pub(crate) fn told_by_all(meta: Meta) -> Meta {
-    let born = if cfg!(feature = "posix") { None } else { meta.born };
-    Meta { mount_root: None, attributes: None, born, ..meta }
+    let btime = if cfg!(feature = "posix") { None } else { meta.btime };
+    Meta { mount_root: None, attributes: None, btime, ..meta }
 }
 
 /// All of `dir`, read in batches of `limit`.
@@ -101,10 +101,10 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
         nlink: from.nlink(),
         uid: from.uid(),
         gid: from.gid(),
-        accessed: stamp(from.atime(), from.atime_nsec()),
-        modified: stamp(from.mtime(), from.mtime_nsec()),
-        changed: stamp(from.ctime(), from.ctime_nsec()),
-        born: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
+        atime: stamp(from.atime(), from.atime_nsec()),
+        mtime: stamp(from.mtime(), from.mtime_nsec()),
+        ctime: stamp(from.ctime(), from.ctime_nsec()),
+        btime: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
             let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
             stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
         }),

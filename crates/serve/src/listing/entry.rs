@@ -48,7 +48,7 @@ impl ListingEntry {
     pub(super) fn new(name: &[u8], meta: &Meta) -> Self {
         let kind = EntryKind::from(meta.file_type());
         let bytes = if kind == EntryKind::File { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
-        Self { name: name.to_vec(), kind, bytes, mtime: meta.modified }
+        Self { name: name.to_vec(), kind, bytes, mtime: meta.mtime }
     }
 
     /// Returns the bytes of memory of the entry, with the allocator's overhead.

@@ -59,9 +59,9 @@ impl GroupRows {
 
     fn stamp(&self, meta: &Meta) -> FileTime {
         match self.time {
-            TimeField::Mtime => meta.modified,
-            TimeField::Atime => meta.accessed,
-            TimeField::Ctime => meta.changed,
+            TimeField::Mtime => meta.mtime,
+            TimeField::Atime => meta.atime,
+            TimeField::Ctime => meta.ctime,
         }
     }
 
