@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fathom_io::data::{Buffer, Data, FileId, Kind, Op};
+use fathom_io::data::{Buffer, Data, FileId, Op, OpKind};
 use fathom_io::sys::usage;
 use fathom_io::uring::{Ring, RingOptions};
 use rustix::time::{ClockId, clock_gettime};
@@ -68,7 +68,7 @@ fn ring(options: RingOptions) -> Option<(Ring, FileId)> {
 }
 
 fn write(ring: &mut Ring, file: FileId, op: Option<Box<Op>>, bytes: usize) -> Box<Op> {
-    let op = op.unwrap_or_else(|| Op::new(Kind::Write, file, 0, Buffer::new(bytes)));
+    let op = op.unwrap_or_else(|| Op::new(OpKind::Write, file, 0, Buffer::new(bytes)));
     ring.submit(op);
     let mut done = Vec::new();
     ring.complete(&mut done);

@@ -1,4 +1,4 @@
-//! Blocking calls on the thread that asks: an operation has ended when it has been submitted.
+//! BlockingData calls on the thread that asks: an operation has ended when it has been submitted.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{SeekFrom, seek};
 
 use super::calls::perform;
-use super::{Data, DataCalls, Done, FileId, Files, Kind, Op};
+use super::{CompletedOp, Data, DataCalls, FileId, FileTable, Op, OpKind};
 use crate::Errno;
 
 /// How a call is told where in the file.
@@ -20,24 +20,24 @@ pub enum Position {
 
 /// The blocking model.
 #[derive(Debug)]
-pub struct Blocking<C> {
+pub struct BlockingData<C> {
     calls: C,
     position: Position,
-    files: Files,
+    files: FileTable,
     /// Where [`Position::Own`] has left which file.
     at: Option<(FileId, u64)>,
-    done: Option<Done>,
+    done: Option<CompletedOp>,
 }
 
-impl<C: DataCalls> Blocking<C> {
+impl<C: DataCalls> BlockingData<C> {
     /// Over `calls`.
     pub fn new(calls: C, position: Position) -> Self {
-        Self { calls, position, files: Files::default(), at: None, done: None }
+        Self { calls, position, files: FileTable::default(), at: None, done: None }
     }
 
     fn perform(&mut self, op: &mut Op) -> Result<usize, Errno> {
         let file = self.files.get(op.file)?.as_fd();
-        if self.position == Position::Explicit || !matches!(op.kind, Kind::Read | Kind::Write) {
+        if self.position == Position::Explicit || !matches!(op.kind, OpKind::Read | OpKind::Write) {
             return perform(&self.calls, file, op);
         }
         if self.at != Some((op.file, op.offset)) {
@@ -45,7 +45,7 @@ impl<C: DataCalls> Blocking<C> {
         }
         self.at = None;
         let bytes = match op.kind {
-            Kind::Read => self.calls.read(file, op.bytes_mut())?,
+            OpKind::Read => self.calls.read(file, op.bytes_mut())?,
             _ => self.calls.write(file, op.bytes())?,
         };
         self.at = Some((op.file, op.offset + bytes as u64));
@@ -53,7 +53,7 @@ impl<C: DataCalls> Blocking<C> {
     }
 }
 
-impl<C: DataCalls> Data for Blocking<C> {
+impl<C: DataCalls> Data for BlockingData<C> {
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         self.at = None;
         self.files.add(file)
@@ -74,10 +74,10 @@ impl<C: DataCalls> Data for Blocking<C> {
     fn submit(&mut self, mut op: Box<Op>) {
         assert!(self.done.is_none(), "one operation at a time");
         let result = self.perform(&mut op);
-        self.done = Some(Done::new(op, result));
+        self.done = Some(CompletedOp::new(op, result));
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         done.extend(self.done.take());
     }
 }

@@ -6,7 +6,7 @@ use rustix::io::retry_on_intr;
 
 use crate::Errno;
 
-/// Blocking calls on byte ranges. EINTR is handled inside.
+/// BlockingData calls on byte ranges. EINTR is handled inside.
 pub trait DataCalls: Clone + Send + Sync + 'static {
     /// pread(2).
     ///
@@ -81,11 +81,11 @@ pub(crate) fn perform(
     file: BorrowedFd<'_>,
     op: &mut super::Op,
 ) -> Result<usize, Errno> {
-    use super::Kind;
+    use super::OpKind;
     let offset = op.offset;
     match op.kind {
-        Kind::Read => calls.pread(file, op.bytes_mut(), offset),
-        Kind::Write => calls.pwrite(file, op.bytes(), offset),
-        Kind::SyncData | Kind::SyncAll => calls.sync(file, op.kind == Kind::SyncAll).map(|()| 0),
+        OpKind::Read => calls.pread(file, op.bytes_mut(), offset),
+        OpKind::Write => calls.pwrite(file, op.bytes(), offset),
+        OpKind::SyncData | OpKind::SyncAll => calls.sync(file, op.kind == OpKind::SyncAll).map(|()| 0),
     }
 }

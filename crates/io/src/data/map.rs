@@ -1,4 +1,4 @@
-//! Files in memory: an operation is a copy, and the kernel does the input and output when a page is touched.
+//! FileTable in memory: an operation is a copy, and the kernel does the input and output when a page is touched.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fcntl_getfl, fstat};
 
 use super::calls::DataCalls;
-use super::{Data, Done, FileId, Files, Kind, NativeData, Op};
+use super::{CompletedOp, Data, FileId, FileTable, NativeData, Op, OpKind};
 use crate::Errno;
 use crate::sys::Map;
 
@@ -14,11 +14,11 @@ use crate::sys::Map;
 /// truncated by others while it is mapped, it ends the process with SIGBUS.
 #[derive(Debug, Default)]
 pub struct Mapped {
-    files: Files,
+    files: FileTable,
     /// By file, with whether it may be written.
     maps: Vec<Option<(Map, bool)>>,
     random: bool,
-    done: Option<Done>,
+    done: Option<CompletedOp>,
 }
 
 impl Mapped {
@@ -63,14 +63,14 @@ impl Mapped {
 
     fn perform(&mut self, op: &mut Op) -> Result<usize, Errno> {
         match op.kind {
-            Kind::Read => {
+            OpKind::Read => {
                 let offset = op.offset;
                 Ok(self.map_of(op.file)?.0.read(offset, op.bytes_mut()))
             }
-            Kind::Write => self.write(op),
-            Kind::SyncData | Kind::SyncAll => {
+            OpKind::Write => self.write(op),
+            OpKind::SyncData | OpKind::SyncAll => {
                 self.map_of(op.file)?.0.sync()?;
-                NativeData.sync(self.files.get(op.file)?.as_fd(), op.kind == Kind::SyncAll).map(|()| 0)
+                NativeData.sync(self.files.get(op.file)?.as_fd(), op.kind == OpKind::SyncAll).map(|()| 0)
             }
         }
     }
@@ -108,10 +108,10 @@ impl Data for Mapped {
     fn submit(&mut self, mut op: Box<Op>) {
         assert!(self.done.is_none(), "one operation at a time");
         let result = self.perform(&mut op);
-        self.done = Some(Done::new(op, result));
+        self.done = Some(CompletedOp::new(op, result));
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         done.extend(self.done.take());
     }
 }

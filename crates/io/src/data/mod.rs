@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! files (attach) ─┐
-//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> Done (op, result)
+//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> CompletedOp (op, result)
 //! ```
 //! Nobody but the model touches a buffer between the two, so a model may hand its memory to the kernel or another thread. A model that is
 //! dropped takes care of what is under way: nothing is written to memory that has been freed.
@@ -34,13 +34,13 @@ use std::sync::Arc;
 
 use crate::Errno;
 
-pub use blocking::{Blocking, Position};
+pub use blocking::{BlockingData, Position};
 pub use buffer::{ALIGN_BYTES, Buffer};
 pub use calls::{DataCalls, NativeData};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use map::Mapped;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-pub use nowait::{AtOnce, Nowait, read_at_once};
+pub use nowait::{Nowait, NowaitRead, read_nowait};
 pub use pool::Pool;
 #[cfg(all(target_os = "linux", feature = "tokio"))]
 pub use tokio_file::TokioFile;
@@ -51,7 +51,7 @@ pub struct FileId(pub(crate) u32);
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OpKind {
     /// Reads into the buffer.
     Read,
     /// Writes what the buffer has.
@@ -67,7 +67,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Op {
     /// What it does.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// To which file.
     pub file: FileId,
     /// Byte of the file that [`Op::start`] stands for.
@@ -80,21 +80,21 @@ pub struct Op {
     pub end: usize,
     /// The caller's, for whatever it likes.
     pub tag: u64,
-    /// Only [`Done`] tells it.
+    /// Only [`CompletedOp`] tells it.
     result: Result<usize, Errno>,
 }
 
 impl Op {
     /// An operation on all of `buffer`.
     #[must_use]
-    pub fn new(kind: Kind, file: FileId, offset: u64, buffer: Buffer) -> Box<Self> {
+    pub fn new(kind: OpKind, file: FileId, offset: u64, buffer: Buffer) -> Box<Self> {
         let end = buffer.len();
         Box::new(Self { kind, file, offset, buffer, start: 0, end, tag: 0, result: Ok(0) })
     }
 
     /// A sync of `file`.
     #[must_use]
-    pub fn sync(kind: Kind, file: FileId) -> Box<Self> {
+    pub fn sync(kind: OpKind, file: FileId) -> Box<Self> {
         Self::new(kind, file, 0, Buffer::default())
     }
 
@@ -134,9 +134,9 @@ impl Op {
 /// An operation that has ended, and what came of it. It is one word: copies of a few words of different sizes, each read back as soon as
 /// they were written, are what the loop around a cached read would spend most of its time on.
 #[derive(Debug)]
-pub struct Done(Box<Op>);
+pub struct CompletedOp(Box<Op>);
 
-impl Done {
+impl CompletedOp {
     /// `op` has ended with `result`.
     #[must_use]
     pub fn new(mut op: Box<Op>, result: Result<usize, Errno>) -> Self {
@@ -191,7 +191,7 @@ pub trait Data {
     fn submit(&mut self, op: Box<Op>);
 
     /// Waits until something that is under way has ended, and appends whatever has. Does nothing if nothing is under way.
-    fn complete(&mut self, done: &mut Vec<Done>);
+    fn complete(&mut self, done: &mut Vec<CompletedOp>);
 }
 
 impl<D: Data + ?Sized> Data for Box<D> {
@@ -219,16 +219,16 @@ impl<D: Data + ?Sized> Data for Box<D> {
         (**self).submit(op);
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         (**self).complete(done);
     }
 }
 
 /// The files a model knows.
 #[derive(Debug, Default)]
-pub(crate) struct Files(Vec<Option<Arc<OwnedFd>>>);
+pub(crate) struct FileTable(Vec<Option<Arc<OwnedFd>>>);
 
-impl Files {
+impl FileTable {
     pub(crate) fn add(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         let index = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         let id = FileId(u32::try_from(index).map_err(|_| Errno::MFILE)?);

@@ -9,29 +9,29 @@ use std::sync::Arc;
 
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 
-use super::{Data, Done, FileId, Files, Kind, Op, Pool};
+use super::{CompletedOp, Data, FileId, FileTable, Op, OpKind, Pool};
 use crate::Errno;
 
 /// What came of a read that must not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
+pub enum NowaitRead {
     /// That many bytes; 0 is the end.
-    Read(usize),
+    Bytes(usize),
     /// It would have to wait.
-    Waits,
+    WouldBlock,
     /// Nobody can tell: the filesystem does not know the question.
-    Unknown,
+    Unsupported,
 }
 
 /// Reads up to `bytes` of `file` from `offset`, unless that would have to wait.
 ///
 /// # Errors
 /// preadv2(2)'s.
-pub fn read_at_once(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<AtOnce, Errno> {
+pub fn read_nowait(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<NowaitRead, Errno> {
     match read(file, bytes, offset) {
-        Err(Errno::AGAIN) => Ok(AtOnce::Waits),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(AtOnce::Unknown),
-        result => result.map(AtOnce::Read),
+        Err(Errno::AGAIN) => Ok(NowaitRead::WouldBlock),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(NowaitRead::Unsupported),
+        result => result.map(NowaitRead::Bytes),
     }
 }
 
@@ -43,10 +43,10 @@ fn read(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Er
 #[derive(Debug)]
 pub struct Nowait {
     pool: Pool,
-    files: Files,
+    files: FileTable,
     /// By file: whether reads, and writes, are worth a try.
     tries: Vec<(bool, bool)>,
-    done: Vec<Done>,
+    done: Vec<CompletedOp>,
     at_once: u64,
 }
 
@@ -54,7 +54,7 @@ impl Nowait {
     /// With `pool` for what would have to wait.
     #[must_use]
     pub fn new(pool: Pool) -> Self {
-        Self { pool, files: Files::default(), tries: Vec::new(), done: Vec::new(), at_once: 0 }
+        Self { pool, files: FileTable::default(), tries: Vec::new(), done: Vec::new(), at_once: 0 }
     }
 
     /// Operations that did not need the pool.
@@ -69,8 +69,8 @@ impl Nowait {
         let file = self.files.get(op.file).ok()?.as_fd();
         let offset = op.offset;
         let result = match op.kind {
-            Kind::Read if reads => read(file, op.bytes_mut(), offset),
-            Kind::Write if writes => {
+            OpKind::Read if reads => read(file, op.bytes_mut(), offset),
+            OpKind::Write if writes => {
                 let bytes = op.bytes();
                 retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], offset, ReadWriteFlags::NOWAIT))
             }
@@ -80,7 +80,7 @@ impl Nowait {
             Err(Errno::AGAIN) => None,
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let tries = &mut self.tries[op.file.0 as usize];
-                *(if op.kind == Kind::Read { &mut tries.0 } else { &mut tries.1 }) = false;
+                *(if op.kind == OpKind::Read { &mut tries.0 } else { &mut tries.1 }) = false;
                 None
             }
             result => Some(result),
@@ -117,13 +117,13 @@ impl Data for Nowait {
         match self.attempt(&mut op) {
             Some(result) => {
                 self.at_once += 1;
-                self.done.push(Done::new(op, result));
+                self.done.push(CompletedOp::new(op, result));
             }
             None => self.pool.submit(op),
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if self.done.is_empty() {
             self.pool.complete(done);
         } else {
@@ -141,16 +141,16 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         rustix::io::pwrite(&file, b"12345", 0).unwrap();
         let mut bytes = [0; 8];
-        let AtOnce::Read(read) = read_at_once(file.as_fd(), &mut bytes, 1).unwrap() else {
+        let NowaitRead::Bytes(read) = read_nowait(file.as_fd(), &mut bytes, 1).unwrap() else {
             return println!("skipped: this filesystem does not know RWF_NOWAIT");
         };
         assert_eq!(&bytes[..read], b"2345");
-        assert_eq!(read_at_once(file.as_fd(), &mut bytes, 5), Ok(AtOnce::Read(0)), "the end");
+        assert_eq!(read_nowait(file.as_fd(), &mut bytes, 5), Ok(NowaitRead::Bytes(0)), "the end");
     }
 
     #[test]
     fn what_the_flag_is_not_for_is_left_to_others() {
         let (_writer, reader) = std::io::pipe().map(|(reader, writer)| (writer, reader)).unwrap();
-        assert_eq!(read_at_once(reader.as_fd(), &mut [0; 8], 0), Err(Errno::SPIPE), "a pipe has no offsets");
+        assert_eq!(read_nowait(reader.as_fd(), &mut [0; 8], 0), Err(Errno::SPIPE), "a pipe has no offsets");
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::calls::perform;
-use super::{Data, DataCalls, Done, FileId, Files, Op};
+use super::{CompletedOp, Data, DataCalls, FileId, FileTable, Op};
 use crate::Errno;
 
 const STACK_BYTES: usize = 64 * 1024;
@@ -18,16 +18,16 @@ type Job = Vec<(Box<Op>, Arc<OwnedFd>)>;
 /// The pool model. Its threads end when it is dropped; one that sits in a call keeps the file and the buffer until the call returns.
 #[derive(Debug)]
 pub struct Pool {
-    files: Files,
+    files: FileTable,
     depth: usize,
     batch: usize,
     in_flight: usize,
     /// Operations to be handed over together.
     gathered: Job,
     /// What failed before it could be handed over.
-    failed: Vec<Done>,
+    failed: Vec<CompletedOp>,
     jobs: Sender<Job>,
-    results: Receiver<Vec<Done>>,
+    results: Receiver<Vec<CompletedOp>>,
 }
 
 impl Pool {
@@ -45,7 +45,7 @@ impl Pool {
             let builder = thread::Builder::new().name("io".to_owned()).stack_size(STACK_BYTES);
             builder.spawn(move || serve(&calls, &todo, &done))?;
         }
-        let (files, gathered, failed) = (Files::default(), Vec::new(), Vec::new());
+        let (files, gathered, failed) = (FileTable::default(), Vec::new(), Vec::new());
         Ok(Self { files, depth, batch: batch.clamp(1, depth), in_flight: 0, gathered, failed, jobs, results })
     }
 
@@ -56,17 +56,17 @@ impl Pool {
         }
     }
 
-    fn take(&mut self, results: Vec<Done>, done: &mut Vec<Done>) {
+    fn take(&mut self, results: Vec<CompletedOp>, done: &mut Vec<CompletedOp>) {
         self.in_flight -= results.len();
         done.extend(results);
     }
 }
 
-fn serve(calls: &impl DataCalls, todo: &Receiver<Job>, done: &Sender<Vec<Done>>) {
+fn serve(calls: &impl DataCalls, todo: &Receiver<Job>, done: &Sender<Vec<CompletedOp>>) {
     for job in todo {
         let perform = |(mut op, file): (Box<Op>, Arc<OwnedFd>)| {
             let result = perform(calls, file.as_fd(), &mut op);
-            Done::new(op, result)
+            CompletedOp::new(op, result)
         };
         if done.send(job.into_iter().map(perform).collect()).is_err() {
             return;
@@ -96,14 +96,14 @@ impl Data for Pool {
         self.in_flight += 1;
         match self.files.get(op.file) {
             Ok(file) => self.gathered.push((op, file.clone())),
-            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
+            Err(errno) => self.failed.push(CompletedOp::new(op, Err(errno))),
         }
         if self.gathered.len() >= self.batch {
             self.hand_over();
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         self.hand_over();
         let failed = std::mem::take(&mut self.failed);
         let found = !failed.is_empty();

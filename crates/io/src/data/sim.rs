@@ -1,16 +1,16 @@
-//! Faults between a caller and any model, from a seed: short results, interruptions, errors. What is moved is moved by the model, so the
+//! DataFaults between a caller and any model, from a seed: short results, interruptions, errors. What is moved is moved by the model, so the
 //! bytes stay right.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Buffer, Data, DataCalls, Done, FileId, Kind, Op};
+use super::{Buffer, CompletedOp, Data, DataCalls, FileId, Op, OpKind};
 use crate::Errno;
 
 /// What goes wrong, each about once in this many operations; 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
+pub struct DataFaults {
     /// Seed of the choice.
     pub seed: u64,
     /// A result shorter than asked for.
@@ -27,7 +27,7 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Faults {
+impl DataFaults {
     fn number(&self, index: u64, salt: u64) -> u64 {
         mix(self.seed ^ mix(index ^ (salt << 56)))
     }
@@ -46,24 +46,24 @@ impl Faults {
 
 /// A model whose operations go wrong.
 #[derive(Debug)]
-pub struct Flaky<D> {
+pub struct FaultyData<D> {
     model: D,
-    faults: Faults,
+    faults: DataFaults,
     count: u64,
     /// What failed, and ends of operations that were shortened, by tag.
-    failed: Vec<Done>,
+    failed: Vec<CompletedOp>,
     ends: Vec<(u64, u64, usize)>,
 }
 
-impl<D: Data> Flaky<D> {
+impl<D: Data> FaultyData<D> {
     /// `model` with `faults`.
-    pub fn new(model: D, faults: Faults) -> Self {
+    pub fn new(model: D, faults: DataFaults) -> Self {
         Self { model, faults, count: 0, failed: Vec::new(), ends: Vec::new() }
     }
 
     /// Gives operations back as they came.
-    fn restore(&mut self, done: &mut [Done]) {
-        for Done(op) in done {
+    fn restore(&mut self, done: &mut [CompletedOp]) {
+        for CompletedOp(op) in done {
             if let Some(index) = self.ends.iter().position(|(number, ..)| *number == op.tag) {
                 let (_, tag, end) = self.ends.swap_remove(index);
                 (op.tag, op.end) = (tag, end);
@@ -72,7 +72,7 @@ impl<D: Data> Flaky<D> {
     }
 }
 
-impl<D: Data> Data for Flaky<D> {
+impl<D: Data> Data for FaultyData<D> {
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         self.model.attach(file)
     }
@@ -96,10 +96,10 @@ impl<D: Data> Data for Flaky<D> {
     fn submit(&mut self, mut op: Box<Op>) {
         self.count += 1;
         if let Some(errno) = self.faults.error(self.count) {
-            self.failed.push(Done::new(op, Err(errno)));
+            self.failed.push(CompletedOp::new(op, Err(errno)));
             return;
         }
-        if matches!(op.kind, Kind::Read | Kind::Write) {
+        if matches!(op.kind, OpKind::Read | OpKind::Write) {
             self.ends.push((self.count, op.tag, op.end));
             op.end = op.start + self.faults.len(self.count, op.len());
             op.tag = self.count;
@@ -107,7 +107,7 @@ impl<D: Data> Data for Flaky<D> {
         self.model.submit(op);
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if !self.failed.is_empty() {
             done.append(&mut self.failed);
             return;
@@ -118,17 +118,17 @@ impl<D: Data> Data for Flaky<D> {
     }
 }
 
-/// Blocking calls that go wrong, for what is below a model.
+/// BlockingData calls that go wrong, for what is below a model.
 #[derive(Clone, Debug)]
-pub struct FlakyCalls<C> {
+pub struct FaultyCalls<C> {
     calls: C,
-    faults: Faults,
+    faults: DataFaults,
     count: Arc<AtomicU64>,
 }
 
-impl<C> FlakyCalls<C> {
+impl<C> FaultyCalls<C> {
     /// `calls` with `faults`.
-    pub fn new(calls: C, faults: Faults) -> Self {
+    pub fn new(calls: C, faults: DataFaults) -> Self {
         Self { calls, faults, count: Arc::default() }
     }
 
@@ -138,7 +138,7 @@ impl<C> FlakyCalls<C> {
     }
 }
 
-impl<C: DataCalls> DataCalls for FlakyCalls<C> {
+impl<C: DataCalls> DataCalls for FaultyCalls<C> {
     fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let len = self.faults.len(self.next()?, bytes.len());
         self.calls.pread(file, &mut bytes[..len], offset)

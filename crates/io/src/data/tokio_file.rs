@@ -14,10 +14,10 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use super::{Data, Done, FileId, Files, Kind, Op};
+use super::{CompletedOp, Data, FileId, FileTable, Op, OpKind};
 use crate::{Errno, Unavailable};
 
-/// Files nobody uses just now, of one that is attached.
+/// FileTable nobody uses just now, of one that is attached.
 type Spare = Arc<Mutex<Vec<File>>>;
 
 /// The tokio model, on a runtime of its own for the thread that made it.
@@ -25,10 +25,10 @@ type Spare = Arc<Mutex<Vec<File>>>;
 pub struct TokioFile {
     /// There until this is dropped.
     runtime: Option<Runtime>,
-    files: Files,
+    files: FileTable,
     spare: Vec<Spare>,
-    under_way: JoinSet<Done>,
-    failed: Vec<Done>,
+    under_way: JoinSet<CompletedOp>,
+    failed: Vec<CompletedOp>,
     depth: usize,
 }
 
@@ -44,13 +44,14 @@ impl TokioFile {
             cause: "threads or descriptors are short".to_owned(),
         };
         let runtime = Builder::new_current_thread().build().map_err(refused)?;
-        let (files, spare, under_way, failed) = (Files::default(), Vec::new(), JoinSet::new(), Vec::new());
+        let (files, spare, under_way, failed) =
+            (FileTable::default(), Vec::new(), JoinSet::new(), Vec::new());
         Ok(Self { runtime: Some(runtime), files, spare, under_way, failed, depth: depth.max(1) })
     }
 }
 
 /// An operation, on a file taken from `spare` or opened.
-async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> Done {
+async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> CompletedOp {
     let taken = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let opened = match taken {
         Some(file) => Ok(file),
@@ -64,7 +65,7 @@ async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> Done {
         }
         Err(errno) => Err(errno),
     };
-    Done::new(op, result)
+    CompletedOp::new(op, result)
 }
 
 async fn reopen(file: &OwnedFd) -> Result<File, Errno> {
@@ -79,19 +80,19 @@ async fn reopen(file: &OwnedFd) -> Result<File, Errno> {
 async fn on_file(file: &mut File, op: &mut Op) -> std::io::Result<usize> {
     let offset = op.offset;
     match op.kind {
-        Kind::Read => {
+        OpKind::Read => {
             file.seek(SeekFrom::Start(offset)).await?;
             file.read(op.bytes_mut()).await
         }
-        Kind::Write => {
+        OpKind::Write => {
             file.seek(SeekFrom::Start(offset)).await?;
             let bytes = file.write(op.bytes()).await?;
             // Only then it has been written.
             file.flush().await?;
             Ok(bytes)
         }
-        Kind::SyncData => file.sync_data().await.map(|()| 0),
-        Kind::SyncAll => file.sync_all().await.map(|()| 0),
+        OpKind::SyncData => file.sync_data().await.map(|()| 0),
+        OpKind::SyncAll => file.sync_all().await.map(|()| 0),
     }
 }
 
@@ -130,11 +131,11 @@ impl Data for TokioFile {
                 let runtime = self.runtime.as_ref().expect("there until this is dropped");
                 self.under_way.spawn_on(perform(op, file, spare), runtime.handle());
             }
-            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
+            Err(errno) => self.failed.push(CompletedOp::new(op, Err(errno))),
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if !self.failed.is_empty() {
             done.append(&mut self.failed);
             return;

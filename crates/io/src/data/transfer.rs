@@ -9,7 +9,7 @@ use crate::Errno;
 
 /// How.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyMethod {
     /// copy_file_range(2): between regular files; may share blocks instead of copying them.
     CopyFileRange,
     /// sendfile(2): from a regular file to anything.
@@ -21,7 +21,7 @@ pub enum Way {
 /// One way, with what it needs.
 #[derive(Debug)]
 pub struct Transfer {
-    way: Way,
+    way: CopyMethod,
     pipe: Option<(OwnedFd, OwnedFd)>,
 }
 
@@ -30,8 +30,8 @@ impl Transfer {
     ///
     /// # Errors
     /// If there is no descriptor left for the pipe.
-    pub fn new(way: Way) -> Result<Self, Errno> {
-        let pipe = (way == Way::Splice).then(|| pipe_with(PipeFlags::CLOEXEC)).transpose()?;
+    pub fn new(way: CopyMethod) -> Result<Self, Errno> {
+        let pipe = (way == CopyMethod::Splice).then(|| pipe_with(PipeFlags::CLOEXEC)).transpose()?;
         Ok(Self { way, pipe })
     }
 
@@ -47,11 +47,11 @@ impl Transfer {
         bytes: usize,
     ) -> Result<usize, Errno> {
         match (self.way, &self.pipe) {
-            (Way::CopyFileRange, _) => {
+            (CopyMethod::CopyFileRange, _) => {
                 retry_on_intr(|| rustix::fs::copy_file_range(from, Some(&mut offset), to, None, bytes))
             }
-            (Way::Splice, Some((out, into))) => through(out, into, from, &mut offset, to, bytes),
-            (Way::Sendfile | Way::Splice, _) => {
+            (CopyMethod::Splice, Some((out, into))) => through(out, into, from, &mut offset, to, bytes),
+            (CopyMethod::Sendfile | CopyMethod::Splice, _) => {
                 retry_on_intr(|| rustix::fs::sendfile(to, from, Some(&mut offset), bytes))
             }
         }

@@ -15,10 +15,10 @@ use io_uring::types::{Fd, Fixed, FsyncFlags};
 use super::flight::{Flight, Operation};
 use super::setup::{self, Shape};
 use crate::data::calls::perform;
-use crate::data::{Buffer, Data, Done, FileId, Files, Kind, NativeData, Op};
+use crate::data::{Buffer, CompletedOp, Data, FileId, FileTable, NativeData, Op, OpKind};
 use crate::{Errno, Model, Unavailable};
 
-/// Files a ring has room for, where they are registered with it.
+/// FileTable a ring has room for, where they are registered with it.
 const FILES_MAX: u32 = 1024;
 /// How long [`Completion::Adaptive`] looks before it sleeps: about what being woken costs.
 const LOOK: Duration = Duration::from_micros(20);
@@ -44,7 +44,7 @@ pub struct RingOptions {
     pub batch: usize,
     /// How their end is waited for.
     pub completion: Completion,
-    /// Files and buffers are registered with the ring, which spares the kernel looking them up each time.
+    /// FileTable and buffers are registered with the ring, which spares the kernel looking them up each time.
     pub registered: bool,
     /// A thread of the kernel's looks for submissions.
     pub sqpoll: bool,
@@ -70,7 +70,7 @@ struct Transfer {
 // SAFETY: the entry points into the buffer of `op`, which is on the heap and lives as long. Its
 // descriptor is open until `Ring::detach`, which submits what is queued before it lets go of the file.
 unsafe impl Operation for Transfer {
-    type Context = Files;
+    type Context = FileTable;
 
     fn entry(&mut self) -> Entry {
         let (offset, len) = (self.op.offset, self.len);
@@ -79,23 +79,23 @@ unsafe impl Operation for Transfer {
         macro_rules! build {
             ($file:expr) => {
                 match (self.op.kind, self.buffer) {
-                    (Kind::Read, None) => opcode::Read::new($file, memory, len).offset(offset).build(),
-                    (Kind::Write, None) => opcode::Write::new($file, memory, len).offset(offset).build(),
-                    (Kind::Read, Some(buffer)) => {
+                    (OpKind::Read, None) => opcode::Read::new($file, memory, len).offset(offset).build(),
+                    (OpKind::Write, None) => opcode::Write::new($file, memory, len).offset(offset).build(),
+                    (OpKind::Read, Some(buffer)) => {
                         opcode::ReadFixed::new($file, memory, len, buffer).offset(offset).build()
                     }
-                    (Kind::Write, Some(buffer)) => {
+                    (OpKind::Write, Some(buffer)) => {
                         opcode::WriteFixed::new($file, memory, len, buffer).offset(offset).build()
                     }
-                    (Kind::SyncData, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
-                    (Kind::SyncAll, _) => opcode::Fsync::new($file).build(),
+                    (OpKind::SyncData, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
+                    (OpKind::SyncAll, _) => opcode::Fsync::new($file).build(),
                 }
             };
         }
         if self.by_number { build!(Fixed(self.op.file.0)) } else { build!(Fd(self.fd)) }
     }
 
-    fn perform(&mut self, files: &Files) -> i32 {
+    fn perform(&mut self, files: &FileTable) -> i32 {
         let file = files.get(self.op.file);
         let result = file.and_then(|file| perform(&NativeData, file.as_fd(), &mut self.op));
         // Linux transfers 2 GiB at most in one call (read(2)).
@@ -109,10 +109,10 @@ pub struct Ring {
     /// Tells buffers registered with this ring from those of others.
     number: u64,
     options: RingOptions,
-    files: Files,
+    files: FileTable,
     has_buffers: bool,
     /// Operations that could not be started, and why.
-    failed: Vec<Done>,
+    failed: Vec<CompletedOp>,
 }
 
 impl std::fmt::Debug for Ring {
@@ -143,10 +143,17 @@ impl Ring {
         }
         let number = RINGS.fetch_add(1, Ordering::Relaxed);
         let flight = Flight::new(ring, options.depth);
-        Ok(Self { flight, number, options, files: Files::default(), has_buffers: false, failed: Vec::new() })
+        Ok(Self {
+            flight,
+            number,
+            options,
+            files: FileTable::default(),
+            has_buffers: false,
+            failed: Vec::new(),
+        })
     }
 
-    fn transfer(&self, op: Box<Op>) -> Result<Transfer, Done> {
+    fn transfer(&self, op: Box<Op>) -> Result<Transfer, CompletedOp> {
         let fd = self.files.get(op.file).map(AsRawFd::as_raw_fd);
         let len = u32::try_from(op.len()).map_err(|_| Errno::INVAL);
         match (fd, len) {
@@ -154,20 +161,20 @@ impl Ring {
                 let buffer = op.buffer.registered_with(self.number);
                 Ok(Transfer { op, fd, by_number: self.options.registered, buffer, len })
             }
-            (Err(errno), _) | (_, Err(errno)) => Err(Done::new(op, Err(errno))),
+            (Err(errno), _) | (_, Err(errno)) => Err(CompletedOp::new(op, Err(errno))),
         }
     }
 
     /// Takes the operations that have ended. Returns whether there was one.
-    fn reap(&mut self, done: &mut Vec<Done>) -> bool {
+    fn reap(&mut self, done: &mut Vec<CompletedOp>) -> bool {
         let ended = |transfer: Transfer, result: i32| {
             let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
-            done.push(Done::new(transfer.op, result));
+            done.push(CompletedOp::new(transfer.op, result));
         };
         self.flight.reap(&self.files, ended) > 0
     }
 
-    fn wait(&mut self, done: &mut Vec<Done>) {
+    fn wait(&mut self, done: &mut Vec<CompletedOp>) {
         if self.options.completion == Completion::Wait {
             self.flight.submit(1);
             return;
@@ -253,7 +260,7 @@ impl Data for Ring {
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if !self.failed.is_empty() {
             done.append(&mut self.failed);
             return;
@@ -278,10 +285,10 @@ mod tests {
         let mut ring = Ring::new(RingOptions::default()).unwrap();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let file = ring.attach(Arc::new(reader)).unwrap();
-        ring.submit(Op::new(Kind::Read, file, 0, Buffer::new(1)));
+        ring.submit(Op::new(OpKind::Read, file, 0, Buffer::new(1)));
         ring.flight.cancel();
         let mut done = Vec::new();
         ring.complete(&mut done);
-        assert_eq!(done.iter().map(Done::result).collect::<Vec<_>>(), [Err(Errno::SPIPE)]);
+        assert_eq!(done.iter().map(CompletedOp::result).collect::<Vec<_>>(), [Err(Errno::SPIPE)]);
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Buffer, Kind, Op};
+use fathom_io::data::{Buffer, Op, OpKind};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -35,14 +35,14 @@ fn what_is_written_in_pieces_of_any_size_and_order_is_what_is_read() {
         let path = temp.path().join("file");
         let id = model.attach(file(&path, 0)).unwrap();
         write_all(&mut *model, id, &ranges(LEN, 9000)).unwrap();
-        let sync = one(&mut *model, Op::sync(Kind::SyncData, id));
+        let sync = one(&mut *model, Op::sync(OpKind::SyncData, id));
         assert_eq!(sync.result(), Ok(0), "{name}");
         assert!(fs::read(&path).unwrap() == bytes(0, LEN as usize), "{name}: other bytes");
         for (offset, len) in ranges(LEN, 40_000) {
             let read = read_all(&mut *model, id, offset, len).unwrap();
             assert!(read == bytes(offset, len), "{name}: other bytes at {offset}");
         }
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncAll, id)).result(), Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(OpKind::SyncAll, id)).result(), Ok(0), "{name}");
     });
 }
 
@@ -69,7 +69,7 @@ fn several_files_are_kept_apart_and_numbers_are_used_again() {
             write_all(&mut *model, *id, &[(0, len)]).unwrap();
         }
         model.detach(ids[1]);
-        let stale = one(&mut *model, Op::new(Kind::Write, ids[1], 0, Buffer::new(1)));
+        let stale = one(&mut *model, Op::new(OpKind::Write, ids[1], 0, Buffer::new(1)));
         assert_eq!(stale.result(), Err(Errno::BADF), "{name}: a file that was detached");
         let again = model.attach(file(&temp.path().join("3"), 64)).unwrap();
         assert_eq!(again, ids[1], "{name}");
@@ -104,7 +104,7 @@ fn aligned_blocks_pass_the_page_cache_by() {
         write_all(&mut *model, id, &blocks).unwrap();
         assert!(fs::read(&path).unwrap() == bytes(0, 64 * 4096), "{name}: other bytes");
         assert!(read_all(&mut *model, id, 8192, 16384).unwrap() == bytes(8192, 16384), "{name}");
-        let odd = one(&mut *model, Op::new(Kind::Read, id, 1, Buffer::new(4096)));
+        let odd = one(&mut *model, Op::new(OpKind::Read, id, 1, Buffer::new(4096)));
         assert_eq!(odd.result(), Err(Errno::INVAL), "{name}: an odd offset");
     });
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Data, Done, FileId, Kind, Op};
+use fathom_io::data::{CompletedOp, Data, FileId, Op, OpKind};
 
 /// A file open for reading and writing, with `len` zeros.
 fn file(path: &Path, len: u64) -> Arc<OwnedFd> {
@@ -42,7 +42,7 @@ fn write_all(model: &mut dyn Data, file: FileId, ranges: &[(u64, usize)]) -> Res
     let (mut todo, mut done) = (ranges.iter(), Vec::new());
     loop {
         while let Some((offset, len)) = (!free.is_empty()).then(|| todo.next()).flatten() {
-            let mut op = Op::new(Kind::Write, file, *offset, free.pop().unwrap());
+            let mut op = Op::new(OpKind::Write, file, *offset, free.pop().unwrap());
             op.end = *len;
             op.bytes_mut().copy_from_slice(&bytes(*offset, *len));
             model.submit(op);
@@ -65,7 +65,7 @@ fn write_all(model: &mut dyn Data, file: FileId, ranges: &[(u64, usize)]) -> Res
 }
 
 /// One operation, alone.
-fn one(model: &mut dyn Data, op: Box<Op>) -> Done {
+fn one(model: &mut dyn Data, op: Box<Op>) -> CompletedOp {
     let mut done = Vec::new();
     assert_eq!(model.in_flight(), 0);
     model.submit(op);
@@ -77,7 +77,7 @@ fn one(model: &mut dyn Data, op: Box<Op>) -> Done {
 /// What `len` bytes from `offset` are, read until there is nothing more.
 fn read_all(model: &mut dyn Data, file: FileId, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
     let buffer = model.buffers(1, len)?.remove(0);
-    let mut op = Op::new(Kind::Read, file, offset, buffer);
+    let mut op = Op::new(OpKind::Read, file, offset, buffer);
     loop {
         let ended = one(model, op);
         let moved = ended.result()?;

@@ -1,7 +1,7 @@
 //! The models the suite is about.
 
 use fathom_io::Unavailable;
-use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Completion, Ring, RingOptions};
 
 /// Operations under way at once, where a model has more than one.
@@ -25,8 +25,8 @@ fn plain<D: Data + 'static>(make: impl Fn() -> D + 'static) -> Make {
 pub(crate) fn models() -> Vec<(&'static str, Make)> {
     let deep = RingOptions { depth: DEPTH, ..RingOptions::default() };
     vec![
-        ("blocking", plain(|| Blocking::new(NativeData, Position::Explicit))),
-        ("blocking at its own position", plain(|| Blocking::new(NativeData, Position::Own))),
+        ("blocking", plain(|| BlockingData::new(NativeData, Position::Explicit))),
+        ("blocking at its own position", plain(|| BlockingData::new(NativeData, Position::Own))),
         ("mmap", plain(Mapped::default)),
         ("mmap random", plain(Mapped::random)),
         ("pool", plain(|| pool(1))),

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 
 use fathom_io::Errno;
-use fathom_io::data::transfer::{Transfer, Way};
+use fathom_io::data::transfer::{CopyMethod, Transfer};
 
 use crate::bytes;
 
@@ -13,7 +13,7 @@ fn every_way_copies_every_byte_from_any_offset() {
     let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (from, to) = (temp.path().join("from"), temp.path().join("to"));
     fs::write(&from, bytes(0, 1_000_003)).unwrap();
-    for way in [Way::CopyFileRange, Way::Sendfile, Way::Splice] {
+    for way in [CopyMethod::CopyFileRange, CopyMethod::Sendfile, CopyMethod::Splice] {
         for start in [0, 1, 999_999, 1_000_003, 2_000_000] {
             let transfer = Transfer::new(way).unwrap();
             let (source, target) = (File::open(&from).unwrap(), File::create(&to).unwrap());
@@ -36,9 +36,9 @@ fn a_full_device_is_an_error() {
     fs::write(temp.path().join("from"), bytes(0, 5000)).unwrap();
     let (source, full) = (File::open(temp.path().join("from")).unwrap(), File::create("/dev/full").unwrap());
     for (way, refused) in [
-        (Way::Sendfile, [Errno::NOSPC, Errno::INVAL]),
-        (Way::Splice, [Errno::NOSPC, Errno::INVAL]),
-        (Way::CopyFileRange, [Errno::INVAL, Errno::XDEV]),
+        (CopyMethod::Sendfile, [Errno::NOSPC, Errno::INVAL]),
+        (CopyMethod::Splice, [Errno::NOSPC, Errno::INVAL]),
+        (CopyMethod::CopyFileRange, [Errno::INVAL, Errno::XDEV]),
     ] {
         let result = Transfer::new(way).unwrap().step(source.as_fd(), 0, full.as_fd(), 4096);
         assert!(result.is_err_and(|errno| refused.contains(&errno)), "{way:?}: {result:?}");

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_io::data::{Buffer, Data, Kind, Op};
+use fathom_io::data::{Buffer, Data, Op, OpKind};
 use rustix::pipe::pipe;
 
 use crate::models::each;
@@ -16,7 +16,7 @@ fn start_reads(model: &mut dyn Data, count: usize) -> std::os::fd::OwnedFd {
     let (out, into) = pipe().unwrap();
     let id = model.attach(Arc::new(out)).unwrap();
     for _ in 0..count {
-        let mut op = Op::new(Kind::Read, id, 0, Buffer::new(1 << 16));
+        let mut op = Op::new(OpKind::Read, id, 0, Buffer::new(1 << 16));
         // Position -1 is the file's own, which is all a pipe has.
         op.offset = u64::MAX;
         model.submit(op);
@@ -56,7 +56,7 @@ fn a_model_that_is_dropped_at_work_leaves_memory_alone() {
         each(|name, mut model| {
             let id = model.attach(file(&temp.path().join("file"), 1 << 20)).unwrap();
             for index in 0..model.depth() as u64 {
-                model.submit(Op::new(Kind::Read, id, index * 4096, Buffer::new(1 << 16)));
+                model.submit(Op::new(OpKind::Read, id, index * 4096, Buffer::new(1 << 16)));
             }
             drop(model);
             let fresh: Vec<Vec<u8>> = (0..8).map(|_| vec![7; 1 << 16]).collect();
@@ -73,9 +73,9 @@ fn no_more_operations_are_under_way_than_the_depth() {
         let id = model.attach(file(&temp.path().join("file"), 1 << 20)).unwrap();
         for index in 0..model.depth() {
             assert_eq!(model.in_flight(), index, "{name}");
-            model.submit(Op::new(Kind::Write, id, index as u64 * 512, Buffer::new(512)));
+            model.submit(Op::new(OpKind::Write, id, index as u64 * 512, Buffer::new(512)));
         }
-        let more = AssertUnwindSafe(|| model.submit(Op::new(Kind::Write, id, 0, Buffer::new(512))));
+        let more = AssertUnwindSafe(|| model.submit(Op::new(OpKind::Write, id, 0, Buffer::new(512))));
         assert!(catch_unwind(more).is_err(), "{name}: one too many");
         let (mut done, depth) = (Vec::new(), model.depth());
         while model.in_flight() > 0 {
@@ -85,6 +85,6 @@ fn no_more_operations_are_under_way_than_the_depth() {
         done.clear();
         model.complete(&mut done);
         assert!(done.is_empty(), "{name}: nothing was under way");
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result(), Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(OpKind::SyncData, id)).result(), Ok(0), "{name}");
     });
 }

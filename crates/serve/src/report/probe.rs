@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use fathom_io::beneath::{Beneath, Patience};
-use fathom_io::data::{AtOnce, read_at_once};
+use fathom_io::data::{NowaitRead, read_nowait};
 use fathom_io::sys::{cached, send_file};
 use fathom_io::uring::FileRing;
 use fathom_io::{Errno, FileType};
@@ -95,12 +95,12 @@ fn touch(file: BorrowedFd<'_>) -> Result<(), Errno> {
 
 /// Checks that a nowait read returns cached data.
 fn nowait(file: BorrowedFd<'_>) -> CallStatus {
-    match touch(file).and_then(|()| read_at_once(file, &mut [0], 0)) {
-        Ok(AtOnce::Read(1..)) => CallStatus::Works,
-        Ok(AtOnce::Read(0) | AtOnce::Waits) => {
+    match touch(file).and_then(|()| read_nowait(file, &mut [0], 0)) {
+        Ok(NowaitRead::Bytes(1..)) => CallStatus::Works,
+        Ok(NowaitRead::Bytes(0) | NowaitRead::WouldBlock) => {
             CallStatus::Fails("what was just read is not read at once".to_owned())
         }
-        Ok(AtOnce::Unknown) => CallStatus::Fails("the filesystem does not know it".to_owned()),
+        Ok(NowaitRead::Unsupported) => CallStatus::Fails("the filesystem does not know it".to_owned()),
         Err(errno) => CallStatus::failed(errno),
     }
 }
