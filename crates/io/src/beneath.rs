@@ -39,11 +39,11 @@ pub enum Links {
 
 /// Whether a lookup may wait for a disk or a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum LookupMode {
     /// It may.
-    Wait,
+    Blocking,
     /// It answers from the kernel's caches, or not at all.
-    AtOnce,
+    Cached,
 }
 
 /// A directory and what is below it.
@@ -67,7 +67,7 @@ impl Beneath {
         let dir = retry_on_intr(|| openat(CWD, path, DIR_FLAGS, Mode::empty()))?;
         let id = stat(dir.as_fd())?.id();
         let beneath = Self { dir, id, path: absolute::absolute(path), links };
-        beneath.open(b".", Patience::Wait)?;
+        beneath.open(b".", LookupMode::Blocking)?;
         Ok(beneath)
     }
 
@@ -76,10 +76,10 @@ impl Beneath {
     ///
     /// # Errors
     /// As openat(2) of `path`.
-    pub fn is_at(&self, path: &Path, patience: Patience) -> Result<Option<bool>, Errno> {
-        let resolve = if patience == Patience::AtOnce { ResolveFlags::CACHED } else { ResolveFlags::empty() };
+    pub fn is_at(&self, path: &Path, mode: LookupMode) -> Result<Option<bool>, Errno> {
+        let resolve = if mode == LookupMode::Cached { ResolveFlags::CACHED } else { ResolveFlags::empty() };
         match retry_on_intr(|| openat2(CWD, path, DIR_FLAGS, Mode::empty(), resolve)) {
-            Err(errno) if patience == Patience::AtOnce && would_wait(errno) => Ok(None),
+            Err(errno) if mode == LookupMode::Cached && would_wait(errno) => Ok(None),
             Err(errno) => Err(errno),
             // A server may have given the number of a removed directory to another one; the removed
             // one has no metadata then (ESTALE).
@@ -97,24 +97,24 @@ impl Beneath {
     ///
     /// # Errors
     /// As openat2(2): `XDEV` for a path that leaves the directory, `LOOP` for a link where there may be none. With
-    /// [`Patience::AtOnce`] both are a `None`, too.
-    pub fn open(&self, path: &[u8], patience: Patience) -> Result<Option<OwnedFd>, Errno> {
+    /// [`LookupMode::Cached`] both are a `None`, too.
+    pub fn open(&self, path: &[u8], mode: LookupMode) -> Result<Option<OwnedFd>, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        self.look_up(path, flags, patience)
+        self.look_up(path, flags, mode)
     }
 
     /// The metadata of `path`, which is not opened; `None` as [`Beneath::open`] has it.
     ///
     /// # Errors
     /// As openat2(2) and statx(2).
-    pub fn stat(&self, path: &[u8], patience: Patience) -> Result<Option<Meta>, Errno> {
-        let file = self.look_up(path, OFlags::PATH | OFlags::CLOEXEC, patience)?;
+    pub fn stat(&self, path: &[u8], mode: LookupMode) -> Result<Option<Meta>, Errno> {
+        let file = self.look_up(path, OFlags::PATH | OFlags::CLOEXEC, mode)?;
         file.map(|file| stat(file.as_fd())).transpose()
     }
 
-    fn look_up(&self, path: &[u8], flags: OFlags, patience: Patience) -> Result<Option<OwnedFd>, Errno> {
-        if patience == Patience::AtOnce {
-            let resolve = self.resolve(patience);
+    fn look_up(&self, path: &[u8], flags: OFlags, mode: LookupMode) -> Result<Option<OwnedFd>, Errno> {
+        if mode == LookupMode::Cached {
+            let resolve = self.resolve(mode);
             let opened = retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve));
             // Whether a link that leads out comes back is for a lookup that may wait.
             let is_told = !matches!(opened, Err(errno) if would_wait(errno) || errno == Errno::XDEV);
@@ -127,7 +127,7 @@ impl Beneath {
     }
 
     fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        let resolve = self.resolve(Patience::Wait);
+        let resolve = self.resolve(LookupMode::Blocking);
         for _ in 0..ATTEMPTS {
             match retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve)) {
                 Err(Errno::AGAIN) => {}
@@ -137,15 +137,15 @@ impl Beneath {
         Err(Errno::AGAIN)
     }
 
-    pub(crate) fn resolve(&self, patience: Patience) -> ResolveFlags {
+    pub(crate) fn resolve(&self, mode: LookupMode) -> ResolveFlags {
         let links = match self.links {
             Links::Within => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Links::Never => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
             Links::Follow => ResolveFlags::NO_MAGICLINKS,
         };
-        match patience {
-            Patience::Wait => links,
-            Patience::AtOnce => links | ResolveFlags::CACHED,
+        match mode {
+            LookupMode::Blocking => links,
+            LookupMode::Cached => links | ResolveFlags::CACHED,
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn opened(root: &Beneath, path: &str) -> Result<(), Errno> {
-        root.open(path.as_bytes(), Patience::Wait).map(|file| assert!(file.is_some()))
+        root.open(path.as_bytes(), LookupMode::Blocking).map(|file| assert!(file.is_some()))
     }
 
     #[test]
@@ -208,15 +208,15 @@ mod tests {
         let top = tree();
         let (path, away) = (top.path().join("root"), top.path().join("away"));
         let root = Beneath::new(&path, Links::Within).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)));
-        assert_eq!(root.is_at(&path, Patience::AtOnce), Ok(Some(true)));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(true)));
+        assert_eq!(root.is_at(&path, LookupMode::Cached), Ok(Some(true)));
         fs::rename(&path, &away).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Err(Errno::NOENT));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Err(Errno::NOENT));
         symlink("away", &path).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)), "by another way");
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(true)), "by another way");
         fs::remove_dir_all(&away).unwrap();
         fs::create_dir(&away).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(false)));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(false)));
     }
 
     #[test]
@@ -235,10 +235,10 @@ mod tests {
     fn what_is_cached_is_there_at_once() {
         let top = tree();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
-        let meta = root.stat(b"dir/file", Patience::Wait).unwrap().unwrap();
+        let meta = root.stat(b"dir/file", LookupMode::Blocking).unwrap().unwrap();
         assert_eq!((meta.size, FileType::from_mode(meta.mode)), (3, FileType::Regular));
-        assert_eq!(root.stat(b"dir/file", Patience::AtOnce).unwrap(), Some(meta));
-        assert!(root.open(b"outside", Patience::AtOnce).unwrap().is_none());
+        assert_eq!(root.stat(b"dir/file", LookupMode::Cached).unwrap(), Some(meta));
+        assert!(root.open(b"outside", LookupMode::Cached).unwrap().is_none());
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         let fifo = top.path().join("root/fifo");
         rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, Mode::from(0o644), 0).unwrap();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
-        let file = root.open(b"fifo", Patience::Wait).unwrap().unwrap();
+        let file = root.open(b"fifo", LookupMode::Blocking).unwrap().unwrap();
         assert_eq!(FileType::from_mode(stat(file.as_fd()).unwrap().mode), FileType::Fifo);
     }
 }

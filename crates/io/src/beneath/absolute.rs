@@ -111,7 +111,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::beneath::{Links, Patience, stat};
+    use crate::beneath::{Links, LookupMode, stat};
 
     fn tree() -> (tempfile::TempDir, PathBuf) {
         let top = tempfile::tempdir().unwrap();
@@ -124,8 +124,8 @@ mod tests {
 
     fn opened(root: &Path, path: &str) -> Result<u64, Errno> {
         let beneath = Beneath::new(root, Links::Within).unwrap();
-        assert_eq!(beneath.stat(path.as_bytes(), Patience::AtOnce).unwrap_or(None), None, "{path}");
-        let file = beneath.open(path.as_bytes(), Patience::Wait)?.unwrap();
+        assert_eq!(beneath.stat(path.as_bytes(), LookupMode::Cached).unwrap_or(None), None, "{path}");
+        let file = beneath.open(path.as_bytes(), LookupMode::Blocking)?.unwrap();
         Ok(stat(file.as_fd()).unwrap().ino)
     }
 
@@ -191,7 +191,7 @@ mod tests {
         }
         for (links, expected) in [(Links::Never, Errno::LOOP), (Links::Within, Errno::XDEV)] {
             let beneath = Beneath::new(&root, links).unwrap();
-            assert_eq!(beneath.open(b"out", Patience::Wait).unwrap_err(), expected);
+            assert_eq!(beneath.open(b"out", LookupMode::Blocking).unwrap_err(), expected);
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
             });
             let mut found = 0;
             for _ in 0..5000 {
-                if let Ok(Some(file)) = beneath.open(b"link", Patience::Wait) {
+                if let Ok(Some(file)) = beneath.open(b"link", LookupMode::Blocking) {
                     assert_ne!(stat(file.as_fd()).unwrap().ino, secret);
                     found += 1;
                 }

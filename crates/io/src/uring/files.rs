@@ -22,7 +22,7 @@ use rustix::fs::OFlags;
 
 use super::flight::{Flight, Operation};
 use super::setup::{self, Shape};
-use crate::beneath::{ATTEMPTS, Beneath, Patience};
+use crate::beneath::{ATTEMPTS, Beneath, LookupMode};
 use crate::data::{DataCalls, NativeData};
 use crate::{Errno, Unavailable};
 
@@ -107,7 +107,7 @@ impl Call {
     fn perform(&mut self) -> i32 {
         let result = match self {
             Self::Open { beneath, path, .. } => beneath
-                .open(path.as_bytes(), Patience::Wait)
+                .open(path.as_bytes(), LookupMode::Blocking)
                 .and_then(|fd| fd.map(IntoRawFd::into_raw_fd).ok_or(Errno::AGAIN)),
             Self::Read { file, offset, bytes } => NativeData
                 .pread(file.as_fd(), bytes, *offset)
@@ -191,7 +191,7 @@ impl FileRing {
 
     async fn open_once(&self, beneath: &Arc<Beneath>, path: CString) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let resolve = beneath.resolve(Patience::Wait);
+        let resolve = beneath.resolve(LookupMode::Blocking);
         let how = OpenHow::new().flags(u64::from(flags.bits())).resolve(resolve.bits());
         let call = Call::Open { beneath: Arc::clone(beneath), path, how: Box::new(how) };
         let (_call, result) = self.make(call).await;
