@@ -38,7 +38,7 @@ static ALLOCATOR: fathom_io::sys::Allocator = fathom_io::sys::Allocator;
 fn main() -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     fathom_io::sys::tune_allocator();
-    fathom_io::sys::end_within_limit();
+    fathom_io::sys::exit_when_exhausted();
     #[cfg(debug_assertions)]
     fault::install();
     let mut words = std::env::args_os();

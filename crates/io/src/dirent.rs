@@ -16,37 +16,37 @@ const NAME: usize = 19;
 
 /// A record that cannot be: too short, past the buffer's end, a name without its NUL, or one that is empty or has a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedDirent;
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedDirent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("malformed directory entry")
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedDirent {}
 
 /// Appends the entries in `buffer` to `names`, `.` and `..` left out, until `names` holds `limit`.
 ///
 /// Returns whether all of `buffer` was taken. `names` then knows where reading goes on.
 ///
 /// # Errors
-/// [`Malformed`] at the first record that cannot be; the ones before it are in `names`.
-pub fn parse(mut buffer: &[u8], names: &mut Names, limit: usize) -> Result<bool, Malformed> {
+/// [`MalformedDirent`] at the first record that cannot be; the ones before it are in `names`.
+pub fn parse(mut buffer: &[u8], names: &mut Names, limit: usize) -> Result<bool, MalformedDirent> {
     names.reserve(buffer.len());
     while !buffer.is_empty() {
         if names.len() >= limit {
             return Ok(false);
         }
-        let header: &[u8; NAME] = buffer.first_chunk().ok_or(Malformed)?;
+        let header: &[u8; NAME] = buffer.first_chunk().ok_or(MalformedDirent)?;
         let record_len = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
-        let name = buffer.get(NAME..record_len).ok_or(Malformed)?;
+        let name = buffer.get(NAME..record_len).ok_or(MalformedDirent)?;
         let dots = name.first() == Some(&b'.') && (name.starts_with(b".\0") || name.starts_with(b"..\0"));
         if !dots && !names.push_field(name, word(header, INO), FileType::from_dirent(header[TYPE])) {
-            return Err(Malformed);
+            return Err(MalformedDirent);
         }
         names.cookie = word(header, OFF);
-        buffer = buffer.get(record_len..).ok_or(Malformed)?;
+        buffer = buffer.get(record_len..).ok_or(MalformedDirent)?;
     }
     Ok(true)
 }

@@ -32,7 +32,7 @@ pub fn read() -> std::io::Result<Vec<Mount>> {
 
 /// The last mount of what has this device number (`st_dev`), of those this process sees.
 #[must_use]
-pub fn of(dev: u64) -> Option<Mount> {
+pub fn by_device(dev: u64) -> Option<Mount> {
     read().ok()?.into_iter().rfind(|mount| mount.dev == dev)
 }
 

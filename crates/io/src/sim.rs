@@ -42,12 +42,12 @@ pub struct Rates {
     /// Longest delay of a slow call, in microseconds.
     pub slow_us: u64,
     /// The filesystem does not say of what type it is: it could be a server's.
-    pub nameless: bool,
+    pub no_magic: bool,
 }
 
 /// Calls made so far, faulty ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CallCounts {
     /// Directories opened, or tried.
     pub open: u64,
     /// Reads of names.
@@ -77,7 +77,7 @@ pub struct Counts {
 pub struct Faults {
     seed: u64,
     rates: Rates,
-    state: Arc<State>,
+    state: Arc<FaultState>,
 }
 
 /// A model whose calls fail.
@@ -88,7 +88,7 @@ pub struct Sim<M> {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultState {
     open: AtomicU64,
     read: AtomicU64,
     stat: AtomicU64,
@@ -100,7 +100,7 @@ struct State {
 
 /// What a draw is for, so that one directory's faults are independent of each other.
 #[derive(Clone, Copy)]
-enum Fault {
+enum FaultKind {
     OpenEacces,
     OpenEmfile,
     ReadEio,
@@ -127,19 +127,25 @@ impl Faults {
 
     /// Calls made so far through every model with these faults.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let State { open, read, stat, stat_dir, failed, tries: _ } = &*self.state;
+    pub fn counts(&self) -> CallCounts {
+        let FaultState { open, read, stat, stat_dir, failed, tries: _ } = &*self.state;
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts { open: of(open), read: of(read), stat: of(stat), stat_dir: of(stat_dir), failed: of(failed) }
+        CallCounts {
+            open: of(open),
+            read: of(read),
+            stat: of(stat),
+            stat_dir: of(stat_dir),
+            failed: of(failed),
+        }
     }
 
-    fn draw(&self, fault: Fault, dir: (u64, u64), name: &CStr) -> u64 {
+    fn draw(&self, fault: FaultKind, dir: (u64, u64), name: &CStr) -> u64 {
         let words = [fault as u64, dir.0, dir.1];
         let hash = words.into_iter().fold(mix(self.seed), |hash, word| mix(hash ^ word));
         name.to_bytes().iter().fold(hash, |hash, byte| mix(hash ^ u64::from(*byte)))
     }
 
-    fn strikes(&self, rate: f64, fault: Fault, dir: (u64, u64), name: &CStr) -> bool {
+    fn strikes(&self, rate: f64, fault: FaultKind, dir: (u64, u64), name: &CStr) -> bool {
         // 53 bits: what an f64 holds exactly.
         let unit = (self.draw(fault, dir, name) >> 11) as f64 / (1_u64 << 53) as f64;
         unit < rate
@@ -151,8 +157,8 @@ impl Faults {
     }
 
     fn delay(&self, dir: (u64, u64), name: &CStr) {
-        if self.strikes(self.rates.slow, Fault::Slow, dir, name) {
-            let us = mix(self.draw(Fault::Slow, dir, name)) % self.rates.slow_us.max(1);
+        if self.strikes(self.rates.slow, FaultKind::Slow, dir, name) {
+            let us = mix(self.draw(FaultKind::Slow, dir, name)) % self.rates.slow_us.max(1);
             std::thread::sleep(Duration::from_micros(us + 1));
         }
     }
@@ -160,10 +166,10 @@ impl Faults {
     /// Delays the stat of `name` in the directory `dir`, and fails it where a fault strikes.
     fn strike_stat(&self, dir: (u64, u64), name: &CStr) -> Result<(), Errno> {
         self.delay(dir, name);
-        if self.strikes(self.rates.stat_enoent, Fault::StatEnoent, dir, name) {
+        if self.strikes(self.rates.stat_enoent, FaultKind::StatEnoent, dir, name) {
             return self.fail(Errno::NOENT);
         }
-        if self.strikes(self.rates.stat_eio, Fault::StatEio, dir, name) {
+        if self.strikes(self.rates.stat_eio, FaultKind::StatEio, dir, name) {
             return self.fail(Errno::IO);
         }
         Ok(())
@@ -171,7 +177,7 @@ impl Faults {
 
     /// Whether this open is one of the first of a directory that EMFILE strikes.
     fn lacks_descriptors(&self, dir: (u64, u64)) -> bool {
-        if !self.strikes(self.rates.open_emfile, Fault::OpenEmfile, dir, c"") {
+        if !self.strikes(self.rates.open_emfile, FaultKind::OpenEmfile, dir, c"") {
             return false;
         }
         let mut tries = self.state.tries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,11 +190,11 @@ impl Faults {
     fn begin_read(&self, id: (u64, u64), room: usize) -> Result<usize, Errno> {
         self.state.read.fetch_add(1, Ordering::Relaxed);
         self.delay(id, c"/read");
-        if self.strikes(self.rates.read_eio, Fault::ReadEio, id, c"") {
+        if self.strikes(self.rates.read_eio, FaultKind::ReadEio, id, c"") {
             return self.fail(Errno::IO);
         }
-        if self.strikes(self.rates.short_read, Fault::ShortRead, id, c"") {
-            let names = self.draw(Fault::ShortRead, id, c"room").to_le_bytes()[0] % 8;
+        if self.strikes(self.rates.short_read, FaultKind::ShortRead, id, c"") {
+            let names = self.draw(FaultKind::ShortRead, id, c"room").to_le_bytes()[0] % 8;
             return Ok(room.min(1 + usize::from(names)));
         }
         Ok(room)
@@ -196,10 +202,10 @@ impl Faults {
 
     /// Moves `batch` to the end of `names`, as far as no fault strikes.
     fn deliver(&self, dir: (u64, u64), batch: &Names, names: &mut Names) -> Result<(), Errno> {
-        let breaks = self.strikes(self.rates.read_part, Fault::ReadPart, dir, c"");
-        let untyped = self.strikes(self.rates.unknown_type, Fault::UnknownType, dir, c"");
+        let breaks = self.strikes(self.rates.read_part, FaultKind::ReadPart, dir, c"");
+        let untyped = self.strikes(self.rates.unknown_type, FaultKind::UnknownType, dir, c"");
         for entry in batch.iter() {
-            if breaks && self.draw(Fault::ReadPart, dir, entry.name).is_multiple_of(4) {
+            if breaks && self.draw(FaultKind::ReadPart, dir, entry.name).is_multiple_of(4) {
                 return self.fail(Errno::IO);
             }
             names.push(entry.name, entry.ino, if untyped { FileType::Unknown } else { entry.file_type })?;
@@ -225,7 +231,7 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
         let dir = self.model.open(at, name, follow).await?;
         let id = id_of(&dir)?;
         faults.delay(id, c"");
-        if faults.strikes(faults.rates.open_eacces, Fault::OpenEacces, id, c"") {
+        if faults.strikes(faults.rates.open_eacces, FaultKind::OpenEacces, id, c"") {
             return faults.fail(Errno::ACCESS);
         }
         if faults.lacks_descriptors(id) {
@@ -280,7 +286,7 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
     }
 
     fn magic(&self, dir: &Dir) -> Option<i64> {
-        if self.faults.rates.nameless { None } else { self.model.magic(dir) }
+        if self.faults.rates.no_magic { None } else { self.model.magic(dir) }
     }
 
     async fn close(&self, dir: Dir) {
@@ -398,7 +404,7 @@ mod tests {
         let sim = sim(3, Rates { open_emfile: 1.0, emfile_tries: 2, ..Rates::default() });
         let tries: Vec<_> = (0..4).map(|_| open(&sim, &dir, c"d0").err()).collect();
         assert_eq!(tries, [Some(Errno::MFILE), Some(Errno::MFILE), None, None]);
-        assert_eq!(sim.faults.counts(), Counts { open: 4, failed: 2, ..Counts::default() });
+        assert_eq!(sim.faults.counts(), CallCounts { open: 4, failed: 2, ..CallCounts::default() });
     }
 
     #[test]

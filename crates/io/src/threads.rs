@@ -15,7 +15,7 @@ const AROUND_STACK_BYTES: usize = 1 << 20;
 
 /// Acquires the lock that serializes thread starts. A caller that has made sure that a thread can
 /// be started holds it until that thread has started, so that no other thread takes its room.
-pub fn turn() -> MutexGuard<'static, ()> {
+pub fn start_lock() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -32,8 +32,8 @@ pub fn spawn<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    let _turn = turn();
-    if !has_room(stack_bytes.saturating_add(bytes)) {
+    let _turn = start_lock();
+    if !has_address_space(stack_bytes.saturating_add(bytes)) {
         return Err(refused("the limit on address space, RLIMIT_AS, leaves too little room"));
     }
     let (running, started) = mpsc::sync_channel(1);
@@ -55,8 +55,8 @@ fn refused(why: &str) -> io::Error {
 
 /// Whether the limit on address space leaves room for a thread that takes `bytes` with its stack.
 #[must_use]
-pub fn has_room(bytes: usize) -> bool {
-    sys::room().is_none_or(|room| room >= bytes.saturating_add(AROUND_STACK_BYTES))
+pub fn has_address_space(bytes: usize) -> bool {
+    sys::address_space_left().is_none_or(|room| room >= bytes.saturating_add(AROUND_STACK_BYTES))
 }
 
 /// Makes sure that one more thread can be started, by starting one that ends at once.

@@ -167,8 +167,8 @@ impl Pool {
             cause: cause.to_string(),
         };
         std::fs::metadata("/proc/self/fd").map_err(|error| unavailable(&error, "is /proc mounted?"))?;
-        let threads_max =
-            sys::room().map_or(IN_FLIGHT_MAX, |room| (room / THREAD_BYTES).clamp(1, IN_FLIGHT_MAX));
+        let threads_max = sys::address_space_left()
+            .map_or(IN_FLIGHT_MAX, |room| (room / THREAD_BYTES).clamp(1, IN_FLIGHT_MAX));
         let mut builder = Builder::new_current_thread();
         builder.thread_stack_size(STACK_BYTES).thread_keep_alive(IDLE).max_blocking_threads(threads_max);
         let runtime = builder.build();
@@ -181,7 +181,7 @@ impl Pool {
     /// Starts the first thread for calls. With none, a call would panic; with one, calls wait for
     /// it where no more can be started.
     fn start_thread(&self) -> io::Result<()> {
-        let _turn = threads::turn();
+        let _turn = threads::start_lock();
         threads::probe()?;
         self.run(async { tokio::task::spawn_blocking(|| ()).await }).map_err(io::Error::other)
     }

@@ -155,7 +155,7 @@ impl Entry<'_> {
     /// # Errors
     /// As statx(2).
     pub fn born(&self, follow: Follow) -> Result<Option<FileTime>, Errno> {
-        sys::born(self.at, self.name.name, follow)
+        sys::birth_time(self.at, self.name.name, follow)
     }
 
     /// Its security context, if it has one.
@@ -163,7 +163,7 @@ impl Entry<'_> {
     /// # Errors
     /// As getxattr(2).
     pub fn context(&self, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
-        sys::context(self.at, self.name.name, follow)
+        sys::security_context(self.at, self.name.name, follow)
     }
 }
 

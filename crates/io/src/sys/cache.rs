@@ -8,7 +8,7 @@ use crate::Errno;
 
 /// Pages of a file in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cached {
+pub struct PageCacheStat {
     /// How many.
     pub pages: u64,
     /// Of these, changed and not written yet.
@@ -42,7 +42,7 @@ const CACHESTAT: libc::c_long = 451;
 ///
 /// # Errors
 /// cachestat(2)'s: ENOSYS before Linux 6.5, where [`resident`] tells less; EOPNOTSUPP for huge pages.
-pub fn cached(file: BorrowedFd<'_>, offset: u64, len: u64) -> Result<Cached, Errno> {
+pub fn cached(file: BorrowedFd<'_>, offset: u64, len: u64) -> Result<PageCacheStat, Errno> {
     let (range, mut stat) = (Range { offset, len }, Stat::default());
     // SAFETY: both pointers are to values of the call's own layout, which live until it returns.
     let result = unsafe {
@@ -51,7 +51,7 @@ pub fn cached(file: BorrowedFd<'_>, offset: u64, len: u64) -> Result<Cached, Err
     if result != 0 {
         return Err(last_errno());
     }
-    Ok(Cached { pages: stat.cache, dirty: stat.dirty, writeback: stat.writeback })
+    Ok(PageCacheStat { pages: stat.cache, dirty: stat.dirty, writeback: stat.writeback })
 }
 
 /// How many pages of the first `len` bytes of `file` are in memory (mincore(2)). Since Linux 5.2 only who may write the file is told; others

@@ -90,7 +90,7 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
 ///
 /// # Errors
 /// As statx(2).
-pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<FileTime>, Errno> {
+pub fn birth_time(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<FileTime>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
@@ -110,7 +110,7 @@ pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Fi
 ///
 /// # Errors
 /// As getxattr(2).
-pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
+pub fn security_context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let (path, [few, most]) = (path_in(at, name), CONTEXT_BYTES);
@@ -185,9 +185,9 @@ mod tests {
         let born = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
         let born = born.map(|born| born.duration_since(std::time::UNIX_EPOCH).unwrap());
         let stamp = born.map(|born| FileTime { sec: born.as_secs() as i64, nsec: born.subsec_nanos() });
-        assert_eq!(super::born(open.as_fd(), c"f", Follow::No), Ok(stamp));
-        assert_eq!(super::born(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
-        assert_eq!(super::born(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
+        assert_eq!(birth_time(open.as_fd(), c"f", Follow::No), Ok(stamp));
+        assert_eq!(birth_time(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
+        assert_eq!(birth_time(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
         let long = "u".repeat(1000);
         for value in ["sys_u:r:t:s0", &long] {
             let flags = rustix::fs::XattrFlags::empty();
@@ -196,8 +196,8 @@ mod tests {
                 return println!("skipped: may not label files here");
             }
             let expected = Ok(Some(value.as_bytes().to_vec()));
-            assert_eq!(context(open.as_fd(), c"f", Follow::No), expected);
-            assert_eq!(context(open.as_fd(), c"l", Follow::Yes), expected);
+            assert_eq!(security_context(open.as_fd(), c"f", Follow::No), expected);
+            assert_eq!(security_context(open.as_fd(), c"l", Follow::Yes), expected);
         }
     }
 }

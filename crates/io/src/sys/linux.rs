@@ -69,7 +69,7 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
 /// anybody: the way there is in the kernel's cache, and the device has a major number, as those of network filesystems and FUSE
 /// have not.
 #[must_use]
-pub fn is_at_hand(path: &CStr) -> bool {
+pub fn is_cached_local(path: &CStr) -> bool {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let open = || rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::CACHED);
     let Ok(file) = retry_on_intr(open) else { return false };
@@ -233,7 +233,7 @@ pub fn stat_open(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
 ///
 /// # Errors
 /// As statx(2).
-pub fn stat_open_as_known(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
+pub fn stat_open_cached(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
         .map(|statx| meta(&statx, StatxFlags::BASIC_STATS))

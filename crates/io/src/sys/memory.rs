@@ -45,7 +45,7 @@ const NOTHING_BYTES: usize = 4 << 20;
 /// panics or aborts because that limit is reached. Allocations of libraries in C and the signal
 /// stacks of new threads do not pass through [`Allocator`]: where they fail, Rust panics, or aborts
 /// at once.
-pub fn end_within_limit() {
+pub fn exit_when_exhausted() {
     let Some(limit) = getrlimit(Resource::As).current else { return };
     LIMIT.store(limit, Ordering::Relaxed);
     end_on_abort();
@@ -181,7 +181,7 @@ fn be_thrifty() {
 /// Bytes of address space this process may still take (RLIMIT_AS); `None` where that has no limit.
 /// Where there is one, threads get no heaps of their own from now on.
 #[must_use]
-pub fn room() -> Option<usize> {
+pub fn address_space_left() -> Option<usize> {
     let limit = getrlimit(Resource::As).current?;
     be_thrifty();
     let taken = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -114,7 +114,7 @@ pub fn is_ignored(signal: i32) -> bool {
 /// # Errors
 /// As setpriority(2).
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
+pub fn lower_priority(nice: i32, slice: Duration) -> Result<(), Errno> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: 0,
@@ -188,11 +188,11 @@ mod tests {
         let nice = || rustix::process::getpriority_process(None).unwrap();
         let before = nice();
         let gives = std::thread::spawn(move || {
-            give_way(19, Duration::from_micros(100)).unwrap();
+            lower_priority(19, Duration::from_micros(100)).unwrap();
             nice()
         });
         assert_eq!((gives.join().unwrap(), nice()), (19, before));
-        let refused = std::thread::spawn(|| give_way(20, Duration::ZERO));
+        let refused = std::thread::spawn(|| lower_priority(20, Duration::ZERO));
         assert_eq!(refused.join().unwrap(), Ok(()), "as setpriority(2), it takes the nearest");
     }
 }

@@ -12,16 +12,16 @@ use crate::Errno;
 /// fcntl(2)). Sent by sendfile(2), they are not copied: the socket refers to the pages. It goes on doing so after this is dropped, until the
 /// client has them, and they cannot change meanwhile, as those of a file on a disk can.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SealedMemory {
     map: Map,
     file: OwnedFd,
 }
 
-// SAFETY: nothing behind a `&Sealed` is ever written: the seals do not let anybody, and `Map` writes through `&mut` only, which nobody
+// SAFETY: nothing behind a `&SealedMemory` is ever written: the seals do not let anybody, and `Map` writes through `&mut` only, which nobody
 // outside this module can get.
-unsafe impl Sync for Sealed {}
+unsafe impl Sync for SealedMemory {}
 
-impl Sealed {
+impl SealedMemory {
     /// A copy of `bytes`.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Sealed {
     }
 }
 
-impl AsRef<[u8]> for Sealed {
+impl AsRef<[u8]> for SealedMemory {
     fn as_ref(&self) -> &[u8] {
         let Some(address) = self.map.address() else { return &[] };
         // SAFETY: `len` bytes from `address` are mapped until `self` is dropped, which the lifetime of the slice does not outlast; the file
@@ -50,7 +50,7 @@ impl AsRef<[u8]> for Sealed {
     }
 }
 
-impl AsFd for Sealed {
+impl AsFd for SealedMemory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -72,22 +72,22 @@ mod tests {
     #[test]
     fn what_is_sealed_stays_as_it_is() {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| at as u8).collect();
-        let sealed = Sealed::new(&bytes).unwrap();
+        let sealed = SealedMemory::new(&bytes).unwrap();
         assert!(sealed.as_ref() == bytes);
         assert_eq!(pwrite(&sealed, b"x", 0), Err(Errno::PERM));
         assert_eq!(rustix::fs::ftruncate(&sealed, 10), Err(Errno::PERM));
-        assert!(Sealed::new(&[]).unwrap().as_ref().is_empty());
+        assert!(SealedMemory::new(&[]).unwrap().as_ref().is_empty());
     }
 
     #[test]
     fn a_socket_has_it_after_it_is_gone() {
         use std::io::Read;
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let sealed = Sealed::new(&[7; 50_000]).unwrap();
+        let sealed = SealedMemory::new(&[7; 50_000]).unwrap();
         let sent = crate::sys::send_file(ours.as_fd(), sealed.as_fd(), 20_000, 30_000).unwrap();
         drop(sealed);
         // Memory that was given back would be used again by now.
-        let others: Vec<Sealed> = (0..64).map(|_| Sealed::new(&[9; 50_000]).unwrap()).collect();
+        let others: Vec<SealedMemory> = (0..64).map(|_| SealedMemory::new(&[9; 50_000]).unwrap()).collect();
         let mut received = vec![0; sent];
         theirs.read_exact(&mut received).unwrap();
         assert!(sent > 0 && received.iter().all(|byte| *byte == 7), "{sent} bytes, beside {}", others.len());

@@ -194,7 +194,7 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, _fields: Fields) ->
 
 /// POSIX has no way to tell: false.
 #[must_use]
-pub fn is_at_hand(_path: &CStr) -> bool {
+pub fn is_cached_local(_path: &CStr) -> bool {
     false
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::sim::{Counts, Faults, Rates};
+use fathom_io::sim::{CallCounts, Faults, Rates};
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, MetadataModel, Names};
 
 /// Name and type of an entry, and the inode number that its metadata gives.
@@ -28,7 +28,7 @@ const RATES: Rates = Rates {
     stat_eio: 0.2,
     slow: 0.0,
     slow_us: 0,
-    nameless: false,
+    no_magic: false,
 };
 
 pub(crate) fn faults_strike_the_same_entries_under_every_model<M: MetadataModel>(
@@ -46,7 +46,7 @@ pub(crate) fn faults_strike_the_same_entries_under_every_model<M: MetadataModel>
         let expected = list_all(&blocking.over(Blocking), temp.path());
         assert_eq!(list_all(&faults.over(model), temp.path()), expected, "seed {seed}");
         // A model may return fewer names from a read than the blocking one.
-        let failed = |counts: Counts| Counts { read: 0, ..counts };
+        let failed = |counts: CallCounts| CallCounts { read: 0, ..counts };
         assert_eq!(failed(faults.counts()), failed(blocking.counts()), "seed {seed}");
         assert!(faults.counts().failed > 0, "seed {seed}");
     }

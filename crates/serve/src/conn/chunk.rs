@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use fathom_io::Errno;
-use fathom_io::sys::{Sealed, unacknowledged};
+use fathom_io::sys::{SealedMemory, unacknowledged};
 
 use super::deadlines::ConnectionState;
 use super::send_budget::{ConnectionSendBudget, SMALL_BYTES, SendCharge};
@@ -88,7 +88,7 @@ pub(crate) enum SegmentSource {
     /// A served file. Its unsent bytes change when the file is overwritten.
     File(OpenFile),
     /// A cached body in a sealed memfd, which never changes.
-    CachedBody(Arc<Sealed>),
+    CachedBody(Arc<SealedMemory>),
 }
 
 impl SegmentSource {
@@ -300,7 +300,7 @@ mod tests {
         segments.watch_acknowledgement();
         assert!(!segments.is_acknowledged().unwrap(), "none was sent");
         segments.push(SendfileSegment { from: SegmentSource::File(opened), offset: 7, bytes: 10 });
-        let sealed = SegmentSource::CachedBody(Arc::new(Sealed::new(b"x").unwrap()));
+        let sealed = SegmentSource::CachedBody(Arc::new(SealedMemory::new(b"x").unwrap()));
         segments.push(SendfileSegment { from: sealed, offset: 0, bytes: 1 });
         let send = |by: &dyn Fn(&SendfileSegment) -> io::Result<usize>| segments.send(ours.as_fd(), by);
         assert_eq!(send(&|segment| Ok(segment.bytes - 4)).unwrap(), 6);

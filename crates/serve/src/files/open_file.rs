@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fathom_io::beneath::stat;
-use fathom_io::sys::stat_open_as_known;
+use fathom_io::sys::stat_open_cached;
 use fathom_io::{Errno, FileTime, FileType, Meta};
 
 use super::device_resource;
@@ -79,7 +79,7 @@ impl OpenFile {
     /// (`STATX_CHANGE_COOKIE`) would not tell these from a write either, and statx(2) does not
     /// expose it (as of Linux 6.18).
     pub(crate) fn change(&self) -> Result<FileChange, Errno> {
-        let now = stat_open_as_known(self.fd()?)?;
+        let now = stat_open_cached(self.fd()?)?;
         Ok(match now {
             _ if FileVersion::of(&now) == self.version() => FileChange::Unchanged,
             _ if (now.size, now.mtime) == (self.meta.size, self.meta.mtime) => FileChange::Inode,

@@ -10,7 +10,7 @@ use crate::{Errno, FileType};
 /// where the filesystem has no such attributes. A link is not followed; an empty `name` is `at`
 /// itself, which has to be open for reading.
 ///
-/// Through /proc where `at` is a directory, as for [`context`](super::context).
+/// Through /proc where `at` is a directory, as for [`context`](super::security_context).
 ///
 /// # Errors
 /// As llistxattr(2); `E2BIG` for more than 64 KiB, the most that the kernel passes on.
