@@ -1,4 +1,5 @@
-//! The blocking calls data models are made of, as a trait, so that faults can stand between a model and the kernel.
+//! The blocking calls of data models, as a trait, so that faults can be injected between a model and
+//! the kernel.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,38 +9,49 @@ use crate::Errno;
 
 /// BlockingData calls on byte ranges. EINTR is handled inside.
 pub trait DataCalls: Clone + Send + Sync + 'static {
-    /// pread(2).
+    /// Calls pread(2).
     ///
     /// # Errors
-    /// Its errors.
+    /// As pread(2).
     fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno>;
 
-    /// pwrite(2).
+    /// Calls pwrite(2).
     ///
     /// # Errors
-    /// Its errors.
+    /// As pwrite(2).
     fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize, Errno>;
 
-    /// read(2), at the file's position.
+    /// Calls read(2), which reads at the position of the file.
     ///
     /// # Errors
-    /// Its errors.
+    /// As read(2).
     fn read(&self, file: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno>;
 
-    /// write(2), at the file's position.
+    /// Calls write(2), which writes at the position of the file.
     ///
     /// # Errors
-    /// Its errors.
+    /// As write(2).
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno>;
 
-    /// fdatasync(2), or fsync(2) for `all`.
+    /// Calls fdatasync(2), or fsync(2) if `all` is set.
     ///
     /// # Errors
-    /// Its errors.
+    /// As fsync(2).
     fn sync(&self, file: BorrowedFd<'_>, all: bool) -> Result<(), Errno>;
 }
 
-/// The kernel's own.
+/// The calls of the kernel, without faults.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::data::{DataCalls, NativeData};
+///
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// let mut bytes = [0; 7];
+/// assert_eq!(NativeData.pread(file.as_fd(), &mut bytes, 1)?, 7);
+/// assert_eq!(&bytes, b"package");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NativeData;
 
@@ -75,7 +87,7 @@ fn sync_data(file: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::fs::fsync(file)
 }
 
-/// Makes the call an operation stands for.
+/// Makes the call of an operation.
 pub(crate) fn perform(
     calls: &impl DataCalls,
     file: BorrowedFd<'_>,

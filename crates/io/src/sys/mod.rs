@@ -1,5 +1,7 @@
-//! System calls behind safe signatures: one call a function, EINTR handled here. With `unix.rs` in place of
-//! `linux.rs` (the feature `posix`, or another Unix) only what POSIX.1-2008 has is used.
+//! System calls behind safe signatures. Each function makes one call and repeats it after EINTR.
+//!
+//! `unix.rs`, which uses POSIX.1-2008 alone, replaces `linux.rs` with the feature `posix` and on
+//! other systems.
 
 #![allow(unsafe_code)]
 
