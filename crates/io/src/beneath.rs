@@ -1,5 +1,6 @@
 //! Lookup of untrusted paths below a directory. One openat2(2) call looks up a path and also checks
-//! that it does not leave the directory, so a concurrent rename or link cannot circumvent the check.
+//! that it does not leave the directory, so a concurrent rename or link cannot circumvent the
+//! check.
 //!
 //! ```text
 //! path ── openat2(RESOLVE_BENEATH) ──> file
@@ -27,8 +28,8 @@ const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 /// The policy for symbolic links in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Links are followed if they stay below the directory. An absolute link does if its text begins
-    /// with the path of the directory.
+    /// Links are followed if they stay below the directory. An absolute link does if its text
+    /// begins with the path of the directory.
     #[default]
     Within,
     /// A path with a link is refused.
@@ -93,8 +94,8 @@ impl Beneath {
         match retry_on_intr(|| openat2(CWD, path, DIR_FLAGS, Mode::empty(), resolve)) {
             Err(errno) if mode == LookupMode::Cached && would_wait(errno) => Ok(None),
             Err(errno) => Err(errno),
-            // A server may reuse the inode number of a removed directory. The removed directory then
-            // has no metadata (ESTALE).
+            // A server may reuse the inode number of a removed directory. The removed directory
+            // then has no metadata (ESTALE).
             Ok(there) => Ok(Some(stat(there.as_fd())?.id() == self.id && stat(self.dir()).is_ok())),
         }
     }

@@ -1,4 +1,5 @@
-//! The parser for the buffer of getdents64(2): `struct linux_dirent64` records, each length checked.
+//! The parser for the buffer of getdents64(2): `struct linux_dirent64` records, each length
+//! checked.
 //!
 //! The kernel writes the buffer, but names and numbers in it may come from a FUSE daemon or a
 //! network server.
@@ -8,7 +9,8 @@ use std::fmt;
 use crate::Names;
 use crate::meta::FileType;
 
-/// Offsets in `struct linux_dirent64` (getdents64(2)): `d_ino`, `d_off`, `d_reclen`, `d_type`, `d_name`.
+/// Offsets in `struct linux_dirent64` (getdents64(2)): `d_ino`, `d_off`, `d_reclen`, `d_type`,
+/// `d_name`.
 const INO: usize = 0;
 const OFF: usize = 8;
 const RECLEN: usize = 16;

@@ -13,8 +13,8 @@ pub struct Mount {
     pub dev: u64,
     /// Type of the filesystem.
     pub kind: Vec<u8>,
-    /// Source of the mount. Its form depends on the filesystem: a block device, `server:/export`, or
-    /// an arbitrary name.
+    /// Source of the mount. Its form depends on the filesystem: a block device, `server:/export`,
+    /// or an arbitrary name.
     pub source: Vec<u8>,
     /// Options of the mount, such as `rw,noatime`.
     pub options: Vec<u8>,

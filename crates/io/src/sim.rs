@@ -2,8 +2,8 @@
 //!
 //! A seed decides every fault, together with the device and inode number of the directory, the name
 //! of the entry and the kind of fault. So the same tree fails in the same places with any model,
-//! order, number of threads and batch size. Owns the faults and the count of calls. Does not own the
-//! calls, which the inner model makes.
+//! order, number of threads and batch size. Owns the faults and the count of calls. Does not own
+//! the calls, which the inner model makes.
 
 use std::collections::HashMap;
 use std::ffi::CStr;

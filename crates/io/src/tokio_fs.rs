@@ -206,8 +206,8 @@ impl BlockingRuntime {
         Ok(pool)
     }
 
-    /// Starts the first pool thread. Without any thread, a call would panic. With one, calls wait for
-    /// it if no other thread can be started.
+    /// Starts the first pool thread. Without any thread, a call would panic. With one, calls wait
+    /// for it if no other thread can be started.
     fn start_thread(&self) -> io::Result<()> {
         let _lock = threads::start_lock();
         threads::probe()?;

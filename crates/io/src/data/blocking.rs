@@ -1,4 +1,4 @@
-//! BlockingData calls on the thread that asks: an operation has ended when it has been submitted.
+//! Blocking calls on the calling thread: an operation has ended when `submit` returns.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -9,28 +9,29 @@ use super::calls::perform;
 use super::{CompletedOp, Data, DataCalls, FileId, FileTable, Op, OpKind};
 use crate::Errno;
 
-/// How a call is told where in the file.
+/// The way in which a call gets the position in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// pread(2) and pwrite(2): with each call.
+    /// pread(2) and pwrite(2), which take it as an argument.
     Explicit,
-    /// read(2) and write(2): by the file's own position, which is moved only if it stands elsewhere.
+    /// read(2) and write(2), which use the position of the open file. lseek(2) sets it if it
+    /// differs.
     Own,
 }
 
-/// The blocking model.
+/// The blocking model of byte ranges. See [`Data`] for an example.
 #[derive(Debug)]
 pub struct BlockingData<C> {
     calls: C,
     position: Position,
     files: FileTable,
-    /// Where [`Position::Own`] has left which file.
+    /// File that [`Position::Own`] has used last, and its position.
     at: Option<(FileId, u64)>,
     done: Option<CompletedOp>,
 }
 
 impl<C: DataCalls> BlockingData<C> {
-    /// Over `calls`.
+    /// Creates a model that makes `calls`.
     pub fn new(calls: C, position: Position) -> Self {
         Self { calls, position, files: FileTable::default(), at: None, done: None }
     }
@@ -72,7 +73,7 @@ impl<C: DataCalls> Data for BlockingData<C> {
     }
 
     fn submit(&mut self, mut op: Box<Op>) {
-        assert!(self.done.is_none(), "one operation at a time");
+        assert!(self.done.is_none(), "the model has one operation in flight");
         let result = self.perform(&mut op);
         self.done = Some(CompletedOp::new(op, result));
     }

@@ -1,5 +1,5 @@
-//! The blocking calls of data models, as a trait, so that faults can be injected between a model and
-//! the kernel.
+//! The blocking calls of data models, as a trait, so that faults can be injected between a model
+//! and the kernel.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,7 +7,7 @@ use rustix::io::retry_on_intr;
 
 use crate::Errno;
 
-/// BlockingData calls on byte ranges. EINTR is handled inside.
+/// Blocking calls on byte ranges. Implementations repeat a call after EINTR.
 pub trait DataCalls: Clone + Send + Sync + 'static {
     /// Calls pread(2).
     ///

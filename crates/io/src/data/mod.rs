@@ -2,10 +2,10 @@
 //! operations own.
 //!
 //! A [`Data`] belongs to one thread. [`Data::submit`] takes operations, each with its buffer.
-//! [`Data::complete`] returns them in any order, each with its result and the same buffer. A blocking
-//! model makes the call in `submit`; the others have up to [`Data::depth`] operations in flight. A
-//! result may be short, as for read(2) and write(2); [`Op::advance`] turns the operation into one on
-//! the remaining bytes.
+//! [`Data::complete`] returns them in any order, each with its result and the same buffer. A
+//! blocking model makes the call in `submit`; the others have up to [`Data::depth`] operations in
+//! flight. A result may be short, as for read(2) and write(2); [`Op::advance`] turns the operation
+//! into one on the remaining bytes.
 //!
 //! ```text
 //! files (attach) ─┐
@@ -15,8 +15,8 @@
 //! to another thread. If a model is dropped, the buffers of operations in flight stay valid until
 //! these have ended.
 //!
-//! Owns: the models, buffers, file tables, copies inside the kernel ([`transfer`]), faults for tests
-//! ([`sim`]). Does not own: the choice of ranges, their order, and the number of threads.
+//! Owns: the models, buffers, file tables, copies inside the kernel ([`transfer`]), faults for
+//! tests ([`sim`]). Does not own: the choice of ranges, their order, and the number of threads.
 
 mod blocking;
 mod buffer;
@@ -65,8 +65,8 @@ pub enum OpKind {
     SyncAll,
 }
 
-/// An operation and the buffer that it owns. It is on the heap, so passing it on moves a pointer, and
-/// its memory can be used for the next operation.
+/// An operation and the buffer that it owns. It is on the heap, so passing it on moves a pointer,
+/// and its memory can be used for the next operation.
 #[derive(Debug)]
 pub struct Op {
     /// Kind of the operation.

@@ -1,5 +1,5 @@
-//! DataFaults between a caller and any model, from a seed: short results, interruptions, errors. What is moved is moved by the model, so the
-//! bytes stay right.
+//! Fault injection between a caller and any model, from a seed: short results and errors. The inner
+//! model transfers the bytes, so they stay correct.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Buffer, CompletedOp, Data, DataCalls, FileId, Op, OpKind};
 use crate::Errno;
 
-/// What goes wrong, each about once in this many operations; 0 is never.
+/// The faults. Each occurs about once in the given number of operations, and never for 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataFaults {
-    /// Seed of the choice.
+    /// Seed of the random decisions.
     pub seed: u64,
-    /// A result shorter than asked for.
+    /// Period of results that are shorter than requested.
     pub short: u64,
-    /// This error, without anything being moved.
+    /// An error that is returned without a transfer, and its period.
     pub error: Option<(Errno, u64)>,
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): enough for choosing.
+/// SplitMix64 (Steele, Lea and Flood 2014).
 fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -37,31 +37,48 @@ impl DataFaults {
         self.number(index, 1).checked_rem(one_in).filter(|rest| *rest == 0).map(|_| errno)
     }
 
-    /// How many of `len` bytes are moved, at least one.
+    /// Returns the number of bytes to transfer of `len`, at least one.
     fn len(&self, index: u64, len: usize) -> usize {
         let is_short = self.number(index, 2).checked_rem(self.short) == Some(0);
         if is_short && len > 1 { 1 + (self.number(index, 3) % (len as u64 - 1)) as usize } else { len }
     }
 }
 
-/// A model whose operations go wrong.
+/// A model of byte ranges with injected faults.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::Errno;
+/// use fathom_io::data::sim::{DataFaults, FaultyData};
+/// use fathom_io::data::{BlockingData, Buffer, Data, NativeData, Op, OpKind, Position};
+///
+/// let model = BlockingData::new(NativeData, Position::Explicit);
+/// let faults = DataFaults { error: Some((Errno::IO, 1)), ..DataFaults::default() };
+/// let mut model = FaultyData::new(model, faults);
+/// let file = model.attach(Arc::new(std::fs::File::open("Cargo.toml")?.into()))?;
+/// model.submit(Op::new(OpKind::Read, file, 0, Buffer::new(9)));
+/// let mut done = Vec::new();
+/// model.complete(&mut done);
+/// assert_eq!(done[0].result(), Err(Errno::IO));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FaultyData<D> {
     model: D,
     faults: DataFaults,
     count: u64,
-    /// What failed, and ends of operations that were shortened, by tag.
+    /// Operations that failed, and original tags and ends of those that were shortened.
     failed: Vec<CompletedOp>,
     ends: Vec<(u64, u64, usize)>,
 }
 
 impl<D: Data> FaultyData<D> {
-    /// `model` with `faults`.
+    /// Wraps `model`.
     pub fn new(model: D, faults: DataFaults) -> Self {
         Self { model, faults, count: 0, failed: Vec::new(), ends: Vec::new() }
     }
 
-    /// Gives operations back as they came.
+    /// Restores the tags and ends of operations.
     fn restore(&mut self, done: &mut [CompletedOp]) {
         for CompletedOp(op) in done {
             if let Some(index) = self.ends.iter().position(|(number, ..)| *number == op.tag) {
@@ -118,7 +135,18 @@ impl<D: Data> Data for FaultyData<D> {
     }
 }
 
-/// BlockingData calls that go wrong, for what is below a model.
+/// Blocking calls with injected faults, below a model.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::data::sim::{DataFaults, FaultyCalls};
+/// use fathom_io::data::{DataCalls, NativeData};
+///
+/// let calls = FaultyCalls::new(NativeData, DataFaults { short: 1, ..DataFaults::default() });
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// assert!((1..100).contains(&calls.pread(file.as_fd(), &mut [0; 100], 0)?));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FaultyCalls<C> {
     calls: C,
@@ -127,7 +155,7 @@ pub struct FaultyCalls<C> {
 }
 
 impl<C> FaultyCalls<C> {
-    /// `calls` with `faults`.
+    /// Wraps `calls`.
     pub fn new(calls: C, faults: DataFaults) -> Self {
         Self { calls, faults, count: Arc::default() }
     }

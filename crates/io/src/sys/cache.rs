@@ -42,8 +42,8 @@ const CACHESTAT: libc::c_long = 451;
 /// 0 (cachestat(2)).
 ///
 /// # Errors
-/// As cachestat(2). ENOSYS before Linux 6.5, where [`resident`] is a substitute; EOPNOTSUPP for huge
-/// pages.
+/// As cachestat(2). ENOSYS before Linux 6.5, where [`resident`] is a substitute; EOPNOTSUPP for
+/// huge pages.
 ///
 /// ```
 /// use std::os::fd::AsFd;
@@ -80,7 +80,8 @@ pub fn resident(file: BorrowedFd<'_>, len: u64) -> Result<u64, Errno> {
     let map = super::Map::new(file, len, false)?;
     let mut pages = vec![0_u8; len.div_ceil(rustix::param::page_size())];
     let Some(address) = map.address() else { return Ok(0) };
-    // SAFETY: `len` bytes from `address` are mapped, and the vector has a byte for each of their pages.
+    // SAFETY: `len` bytes from `address` are mapped, and the vector has a byte for each of their
+    // pages.
     let result = unsafe { libc::mincore(address.as_ptr().cast(), len, pages.as_mut_ptr()) };
     if result != 0 {
         return Err(last_errno());

@@ -38,9 +38,9 @@ pub fn inherited(fd: RawFd) -> Result<OwnedFd, Errno> {
         flags if flags & libc::FD_CLOEXEC != 0 => return Err(Errno::BUSY),
         _ => {}
     }
-    // SAFETY: the descriptor is open and has no owner in this process: descriptors that the standard
-    // library, rustix and tokio open have the flag that is missing here, and the mutex ensures that
-    // only one caller has seen it missing.
+    // SAFETY: the descriptor is open and has no owner in this process: descriptors that the
+    // standard library, rustix and tokio open have the flag that is missing here, and the mutex
+    // ensures that only one caller has seen it missing.
     let owned = unsafe { OwnedFd::from_raw_fd(fd) };
     fcntl_setfd(&owned, FdFlags::CLOEXEC)?;
     Ok(owned)

@@ -164,7 +164,8 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
     }
     BUFFER.with_borrow_mut(|buffer| {
         match retry_on_intr(|| getdents64(dir.0.as_fd(), buffer)) {
-            // A directory that was removed while open has no names. readdir(3) hides this error too.
+            // A directory that was removed while open has no names. readdir(3) hides this error
+            // too.
             Err(Errno::NOENT) => return Ok(false),
             result => result?,
         }
@@ -183,13 +184,13 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
 fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
     buffer.clear();
     let spare = buffer.spare_capacity_mut();
-    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call keeps
-    // neither.
+    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call
+    // keeps neither.
     let len = unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), spare.as_mut_ptr(), spare.len()) };
     let len = usize::try_from(len)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))?;
-    // SAFETY: the call wrote `len` bytes from the start of the buffer, at most the capacity that was
-    // passed to it.
+    // SAFETY: the call wrote `len` bytes from the start of the buffer, at most the capacity that
+    // was passed to it.
     unsafe { buffer.set_len(len) };
     Ok(())
 }
@@ -235,8 +236,8 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> 
 #[must_use]
 pub fn enter(dir: BorrowedFd<'_>) -> bool {
     thread_local! {
-        // SAFETY: unshare takes no pointers and does not change the state of other threads. Only the
-        // working directory, the root directory and the umask are no longer shared; memory and
+        // SAFETY: unshare takes no pointers and does not change the state of other threads. Only
+        // the working directory, the root directory and the umask are no longer shared; memory and
         // descriptors still are.
         static OWN: bool = unsafe { libc::unshare(libc::CLONE_FS) } == 0;
     }

@@ -58,8 +58,8 @@ impl Map {
     /// number of bytes copied.
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
         let Some((address, count)) = self.range(offset, bytes.len()) else { return 0 };
-        // SAFETY: `range` has checked that `count` bytes from `address` are mapped, and `bytes` has as
-        // many; they do not overlap, because no reference to mapped bytes is ever created.
+        // SAFETY: `range` has checked that `count` bytes from `address` are mapped, and `bytes` has
+        // as many; they do not overlap, because no reference to mapped bytes is ever created.
         unsafe { copy_nonoverlapping(address.as_ptr(), bytes.as_mut_ptr(), count) };
         count
     }
@@ -98,8 +98,8 @@ impl Map {
 impl Drop for Map {
     fn drop(&mut self) {
         if let Some(address) = self.address {
-            // SAFETY: `of` has mapped these bytes, only this function unmaps them, and no copy of the
-            // address outlives `self`.
+            // SAFETY: `of` has mapped these bytes, only this function unmaps them, and no copy of
+            // the address outlives `self`.
             let _ = unsafe { munmap(address.as_ptr().cast(), self.len) };
         }
     }

@@ -48,9 +48,10 @@ static LIMIT: AtomicU64 = AtomicU64::new(0);
 /// thread.
 const EXHAUSTED_BYTES: usize = 4 << 20;
 
-/// Makes a process with a limit on address space (`RLIMIT_AS`) exit with a message and status 1 when
-/// it panics or aborts because that limit is reached. Allocations of libraries in C and the signal
-/// stacks of new threads do not pass through [`Allocator`]: if they fail, Rust panics or aborts.
+/// Makes a process with a limit on address space (`RLIMIT_AS`) exit with a message and status 1
+/// when it panics or aborts because that limit is reached. Allocations of libraries in C and the
+/// signal stacks of new threads do not pass through [`Allocator`]: if they fail, Rust panics or
+/// aborts.
 ///
 /// Installs a panic hook in front of the current one. Without a limit, does nothing.
 ///
@@ -150,8 +151,8 @@ impl Write for StackMessage {
     }
 }
 
-// SAFETY: every call is one of the system allocator with the same arguments, and returns its result;
-// a call that fails has changed nothing and may be repeated.
+// SAFETY: every call is one of the system allocator with the same arguments, and returns its
+// result; a call that fails has changed nothing and may be repeated.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

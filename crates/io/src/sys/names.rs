@@ -15,7 +15,8 @@ pub struct Name<'a> {
     pub ino: u64,
     /// File type in the dirent.
     pub file_type: FileType,
-    /// Whether [`MetadataModel::stat`](crate::MetadataModel::stat) reads the metadata of this entry.
+    /// Whether [`MetadataModel::stat`](crate::MetadataModel::stat) reads the metadata of this
+    /// entry.
     pub stat: bool,
 }
 
@@ -40,10 +41,10 @@ fn record(start: usize, len: usize, ino: u64, file_type: FileType) -> Result<Rec
 fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
     let start = record.start as usize;
     let name = &bytes[start..start + usize::from(record.len)];
-    // SAFETY: each record refers to a whole C string in the bytes: `push_with_nul` appends the bytes
-    // of a `CStr`, `push_field` appends up to the first NUL and cuts off everything behind it. Bytes
-    // never change after that. `sort_by_inode` moves whole names and updates their records, and
-    // `clear` removes bytes and records together.
+    // SAFETY: each record refers to a whole C string in the bytes: `push_with_nul` appends the
+    // bytes of a `CStr`, `push_field` appends up to the first NUL and cuts off everything behind
+    // it. Bytes never change after that. `sort_by_inode` moves whole names and updates their
+    // records, and `clear` removes bytes and records together.
     unsafe { CStr::from_bytes_with_nul_unchecked(name) }
 }
 
@@ -173,8 +174,8 @@ impl Names {
 
     /// Reserves memory for the entries of `dirents_bytes` of dirents.
     pub(crate) fn reserve(&mut self, dirents_bytes: usize) {
-        /// Size of a record with a name of one byte: header, name, NUL, and padding to a multiple of
-        /// eight bytes (getdents64(2)).
+        /// Size of a record with a name of one byte: header, name, NUL, and padding to a multiple
+        /// of eight bytes (getdents64(2)).
         const DIRENT_BYTES_MIN: usize = 24;
         self.records.reserve(dirents_bytes / DIRENT_BYTES_MIN);
         self.bytes.reserve(dirents_bytes);
@@ -240,8 +241,8 @@ impl Names {
         self.range(0..self.len())
     }
 
-    /// Sorts the entries by inode number, and equal ones by their order in the directory. Also moves
-    /// the names into that order: the kernel reads them next, and names in random order would
+    /// Sorts the entries by inode number, and equal ones by their order in the directory. Also
+    /// moves the names into that order: the kernel reads them next, and names in random order would
     /// cost a cache miss each.
     pub fn sort_by_inode(&mut self) {
         self.records.sort_unstable_by_key(|record| (record.ino, record.start));

@@ -145,8 +145,8 @@ pub fn lower_priority(nice: i32, slice: Duration) -> Result<(), Errno> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: sched_setattr(2) reads `size` bytes of its argument, which lives until it returns; 0 is
-    // the calling thread.
+    // SAFETY: sched_setattr(2) reads `size` bytes of its argument, which lives until it returns; 0
+    // is the calling thread.
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     match set {
         0 => Ok(()),

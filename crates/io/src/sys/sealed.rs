@@ -35,8 +35,8 @@ pub struct SealedMemory {
     file: OwnedFd,
 }
 
-// SAFETY: the bytes behind a `&SealedMemory` are never written: the seals forbid it, and `Map` writes
-// through `&mut` only, which no code outside this module can get.
+// SAFETY: the bytes behind a `&SealedMemory` are never written: the seals forbid it, and `Map`
+// writes through `&mut` only, which no code outside this module can get.
 unsafe impl Sync for SealedMemory {}
 
 impl SealedMemory {

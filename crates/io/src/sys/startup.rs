@@ -19,8 +19,8 @@ static RECORD: extern "C" fn() = record;
 
 extern "C" fn record() {
     let mut streams = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
-    // SAFETY: the array has as many elements as the argument says. The timeout is 0, so the call does
-    // not wait.
+    // SAFETY: the array has as many elements as the argument says. The timeout is 0, so the call
+    // does not wait.
     let polled = unsafe { libc::poll(streams.as_mut_ptr(), 3, 0) };
     for (stream, closed) in streams.iter().zip([&STDIN_CLOSED, &STDOUT_CLOSED, &STDERR_CLOSED]) {
         let is_closed = match polled {

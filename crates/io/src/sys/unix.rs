@@ -57,8 +57,8 @@ fn last_errno() -> Errno {
 
 fn open(at: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> Result<OwnedFd, Errno> {
     loop {
-        // SAFETY: `name` is a C string that outlives the call, and the descriptor is borrowed for as
-        // long.
+        // SAFETY: `name` is a C string that outlives the call, and the descriptor is borrowed for
+        // as long.
         let fd = unsafe { libc::openat(at.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC) };
         if fd >= 0 {
             // SAFETY: openat has just returned it to this call alone.
@@ -116,8 +116,8 @@ pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
 fn with_stream<T>(dir: &Dir, act: impl FnOnce(*mut libc::DIR) -> Result<T, Errno>) -> Result<T, Errno> {
     let mut slot = dir.stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if slot.is_none() {
-        // Duplicate the descriptor, which takes no permission. Opening `.` would take the permission
-        // to search the directory.
+        // Duplicate the descriptor, which takes no permission. Opening `.` would take the
+        // permission to search the directory.
         let own = dir.fd.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         let raw = own.into_raw_fd();
         // SAFETY: `raw` is a fresh descriptor of a directory; on success the stream owns it.
@@ -161,7 +161,8 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
 }
 
 fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
-    // SAFETY: errno belongs to this thread. readdir distinguishes the end from an error by it alone.
+    // SAFETY: errno belongs to this thread. readdir distinguishes the end from an error by it
+    // alone.
     unsafe { *libc::__errno_location() = 0 };
     // SAFETY: the stream is open and its mutex held; the entry lives until the next call on the
     // stream.
@@ -169,8 +170,8 @@ fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
         let error = std::io::Error::last_os_error();
         return if error.raw_os_error() == Some(0) { Ok(false) } else { Err(last_errno()) };
     };
-    // SAFETY: readdir returned the entry and no call has used the stream since; d_name ends in a NUL
-    // (POSIX dirent.h).
+    // SAFETY: readdir returned the entry and no call has used the stream since; d_name ends in a
+    // NUL (POSIX dirent.h).
     let (name, ino, d_type) = unsafe {
         let entry = entry.as_ref();
         (CStr::from_ptr(entry.d_name.as_ptr()), entry.d_ino, entry.d_type)

@@ -1,4 +1,4 @@
-//! A directory as a model sees it and as std does.
+//! The listing of a directory by a model and by std.
 
 use std::ffi::{CStr, CString};
 use std::fs::Metadata;
@@ -10,7 +10,7 @@ use std::path::Path;
 use fathom_io::sys::CWD;
 use fathom_io::{Dir, Errno, Fields, FileTime, FileType, Follow, Meta, MetadataModel, Names};
 
-/// One entry with its metadata, mount root left out: not every model tells.
+/// An entry with its metadata, without fields that not all models report.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
 
 pub(crate) const EVERYTHING: Fields = Fields::ALL.union(Fields::BIRTH);
@@ -23,7 +23,7 @@ pub(crate) async fn open<M: MetadataModel>(model: &M, path: &Path) -> Dir {
     model.open(CWD, &c(path), Follow::No).await.unwrap()
 }
 
-/// Metadata of the one entry `name` of `dir`.
+/// Reads the metadata of the entry `name` of `dir`.
 pub(crate) async fn stat<M: MetadataModel>(
     model: &M,
     dir: &Dir,
@@ -35,27 +35,27 @@ pub(crate) async fn stat<M: MetadataModel>(
     let mut out = Vec::new();
     model.stat(dir.as_fd(), &names, 0..1, follow, EVERYTHING, &mut out).await;
     assert_eq!(out.len(), 1);
-    out[0].expect("stat is on").map(told_by_all)
+    out[0].expect("stat is on").map(common_fields)
 }
 
-/// What every model tells; POSIX does not know when a file was made.
-pub(crate) fn told_by_all(meta: Meta) -> Meta {
+/// Clears the fields that not all models report. POSIX has no creation time.
+pub(crate) fn common_fields(meta: Meta) -> Meta {
     let btime = if cfg!(feature = "posix") { None } else { meta.btime };
     Meta { mount_root: None, attributes: None, btime, ..meta }
 }
 
-/// All of `dir`, read in batches of `limit`.
+/// Lists `dir` in batches of `limit`.
 pub(crate) async fn list<M: MetadataModel>(model: &M, dir: &Dir, limit: usize, follow: Follow) -> Vec<Entry> {
     let (mut names, mut metas, mut entries) = (Names::new(), Vec::new(), Vec::new());
     loop {
         names.clear();
         let more = model.read(dir, &mut names, limit).await.unwrap();
         assert!(names.len() <= limit);
-        assert!(!names.is_empty() || !more, "a batch that goes on has something in it");
+        assert!(!names.is_empty() || !more, "a batch before the end has entries");
         model.stat(dir.as_fd(), &names, 0..names.len(), follow, EVERYTHING, &mut metas).await;
         assert_eq!(metas.len(), names.len());
         entries.extend(names.iter().zip(&metas).map(|(name, meta)| {
-            let meta = meta.expect("stat is on").map(told_by_all);
+            let meta = meta.expect("stat is on").map(common_fields);
             (name.name.to_bytes().to_vec(), name.ino, name.file_type, meta)
         }));
         if !more {
@@ -64,7 +64,7 @@ pub(crate) async fn list<M: MetadataModel>(model: &M, dir: &Dir, limit: usize, f
     }
 }
 
-/// All of the directory at `path` as std lists it.
+/// Lists the directory at `path` with std.
 pub(crate) fn list_std(path: &Path, follow: Follow) -> Vec<Entry> {
     let entry = |entry: std::fs::DirEntry| {
         let metadata = match follow {

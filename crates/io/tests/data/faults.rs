@@ -1,4 +1,4 @@
-//! What goes wrong: in the kernel, between the caller and the model, and below a blocking model.
+//! Failures in the kernel, and faults injected above a model and below a blocking model.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn blocks(count: u64) -> Vec<(u64, usize)> {
 }
 
 #[test]
-fn short_results_come_to_the_same_bytes() {
+fn short_results_transfer_all_bytes() {
     let temp = tempfile::tempdir().unwrap();
     each(|name, model| {
         let path = temp.path().join("file");
@@ -31,7 +31,7 @@ fn short_results_come_to_the_same_bytes() {
 }
 
 #[test]
-fn short_calls_below_a_model_come_to_the_same_bytes() {
+fn short_calls_below_a_model_transfer_all_bytes() {
     let temp = tempfile::tempdir().unwrap();
     let calls = FaultyCalls::new(NativeData, DataFaults { seed: 2, short: 2, error: None });
     let models: [Box<dyn Data>; 3] = [
@@ -49,7 +49,7 @@ fn short_calls_below_a_model_come_to_the_same_bytes() {
 }
 
 #[test]
-fn an_error_is_the_operations_own_and_the_others_go_on() {
+fn an_error_affects_its_operation_alone() {
     let temp = tempfile::tempdir().unwrap();
     each(|name, model| {
         let path = temp.path().join("file");
@@ -79,7 +79,7 @@ fn a_full_device_is_an_error() {
             Ok(id) => one(&mut *model, Op::new(OpKind::Write, id, 0, Buffer::new(512))).result().map(drop),
             Err(errno) => Err(errno),
         };
-        // A device cannot be mapped.
+        // A device cannot be mapped, so mmap reports ENODEV.
         let expected = if name.starts_with("mmap") { Errno::NODEV } else { Errno::NOSPC };
         let mapped = name.starts_with("mmap") && refused.is_ok();
         assert!(mapped || refused == Err(expected), "{name}: {refused:?}");
@@ -98,7 +98,7 @@ fn a_file_that_is_too_large_is_an_error() {
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_an_error() {
+fn a_write_to_a_read_only_file_is_an_error() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join("file"), b"here").unwrap();
     each(|name, mut model| {
@@ -109,9 +109,9 @@ fn a_file_that_may_not_be_written_is_an_error() {
     assert_eq!(fs::read(temp.path().join("file")).unwrap(), b"here");
 }
 
-/// Signals interrupt calls that wait; what was asked for is done all the same.
+/// Signals interrupt blocking calls, which are then repeated.
 #[test]
-fn interruptions_change_nothing() {
+fn interrupted_calls_are_repeated() {
     let temp = tempfile::tempdir().unwrap();
     let (seen, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     signal_hook::flag::register(signal_hook::consts::SIGUSR1, seen.clone()).unwrap();
