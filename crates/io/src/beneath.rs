@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! path ── openat2(RESOLVE_BENEATH) ──> file
-//!              └── EXDEV ──> absolute: the link's text in its place ──> openat2(RESOLVE_BENEATH) ──> ...
+//!              └── EXDEV ──> absolute: replaced by its text ──> openat2(RESOLVE_BENEATH) ──> ...
 //! ```
 //! Owns: the descriptor of the directory, the policy for links, lookups that do not wait. Does not
 //! own: the meaning of a path, and which files may be read.

@@ -40,7 +40,8 @@ pub enum Completion {
 /// ```
 /// use fathom_io::uring::{Completion, RingOptions};
 ///
-/// let options = RingOptions { depth: 32, completion: Completion::Adaptive, ..RingOptions::default() };
+/// let completion = Completion::Adaptive;
+/// let options = RingOptions { depth: 32, completion, ..RingOptions::default() };
 /// assert!(!options.sqpoll && !options.registered);
 /// ```
 #[derive(Clone, Copy, Debug)]
