@@ -52,7 +52,7 @@ fn memory() -> String {
 /// Reports type and options of the last mount, in the mount table, of the device that `dir` is on.
 fn filesystem(dir: &Path) -> Vec<(String, String)> {
     let Ok(meta) = dir.metadata() else { return Vec::new() };
-    let Some(mount) = mounts::of(meta.dev()) else { return Vec::new() };
+    let Some(mount) = mounts::by_device(meta.dev()) else { return Vec::new() };
     let fact = |name: &str, value: &[u8]| (name.to_owned(), String::from_utf8_lossy(value).into_owned());
     vec![fact("filesystem", &mount.kind), fact("mount options", &mount.options)]
 }

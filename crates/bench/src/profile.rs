@@ -103,7 +103,7 @@ impl Filesystem {
     /// btrfs subvolume).
     #[must_use]
     pub fn of(dir: &Path) -> Option<Self> {
-        mounts::of(dir.metadata().ok()?.dev()).as_ref().map(Self::from)
+        mounts::by_device(dir.metadata().ok()?.dev()).as_ref().map(Self::from)
     }
 }
 

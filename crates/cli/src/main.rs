@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     fathom_io::sys::restore_sigpipe();
     fathom_io::sys::tune_allocator();
     output::report_panics("fathom");
-    fathom_io::sys::end_within_limit();
+    fathom_io::sys::exit_when_exhausted();
     #[cfg(debug_assertions)]
     fault::install();
     let mut words = std::env::args_os();

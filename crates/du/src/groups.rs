@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use fathom_walk::{FileType, Stamp};
+use fathom_walk::{FileTime, FileType};
 
 use crate::options::Measure;
 use crate::top::value;
@@ -76,7 +76,7 @@ pub enum Age {
 impl Age {
     /// Returns the age at `now` of an event at `then`.
     #[must_use]
-    pub fn of(then: Stamp, now: Stamp) -> Self {
+    pub fn of(then: FileTime, now: FileTime) -> Self {
         if then > now {
             return Self::Future;
         }
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn ages_change_at_whole_days_to_the_nanosecond() {
-        let now = Stamp { sec: 2_000_000_000, nsec: 5 };
-        let age = |days: i64, nsec| Age::of(Stamp { sec: now.sec - days * DAY_SECONDS, nsec }, now);
+        let now = FileTime { sec: 2_000_000_000, nsec: 5 };
+        let age = |days: i64, nsec| Age::of(FileTime { sec: now.sec - days * DAY_SECONDS, nsec }, now);
         assert_eq!([age(0, 6), age(-1, 5)], [Age::Future; 2]);
         for (days, before, from) in [
             (1, Age::Day, Age::Week),
@@ -194,7 +194,7 @@ mod tests {
         ] {
             assert_eq!((age(days, 6), age(days, 5)), (before, from), "{days}");
         }
-        assert_eq!((age(0, 5), Age::of(Stamp { sec: i64::MIN, nsec: 0 }, now)), (Age::Day, Age::Older));
+        assert_eq!((age(0, 5), Age::of(FileTime { sec: i64::MIN, nsec: 0 }, now)), (Age::Day, Age::Older));
     }
 
     #[test]

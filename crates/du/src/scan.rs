@@ -129,7 +129,7 @@ fn walk_options(visitor: &DuVisitor, engine: Engine) -> fathom_walk::Options {
         threads: engine.threads,
         roots: follow(options.follow != Follow::Never),
         links: follow(options.follow == Follow::Always),
-        fields: if visitor.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
+        fields: if visitor.metas { Fields::ALL } else { Fields::SIZE.union(Fields::BLOCKS).union(times) },
         stat_dirs: options.one_file_system,
         once: visitor.enters_once(),
         loose: visitor.is_total_only(),

@@ -145,12 +145,12 @@ impl Eq for RankedEntry {}
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
     use proptest::prelude::*;
 
     /// Totals of `bytes` bytes in `inodes` inodes.
     pub(crate) fn totals(bytes: u64, inodes: u64) -> Totals {
-        Totals { bytes, inodes, newest: Stamp::default() }
+        Totals { bytes, inodes, newest: FileTime::default() }
     }
 
     /// Adds an entry to `top`. A trailing `/` marks a directory and is not part of the path.

@@ -1,6 +1,6 @@
 //! Sums over entries, as GNU du computes them.
 
-use fathom_walk::Stamp;
+use fathom_walk::FileTime;
 
 /// The totals of one or more entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,19 +10,19 @@ pub struct Totals {
     /// The number of inodes.
     pub inodes: u64,
     /// The newest time stamp of the selected kind.
-    pub newest: Stamp,
+    pub newest: FileTime,
 }
 
 impl Totals {
     /// Zero, with a time older than any time stamp.
-    pub const NONE: Self = Self { bytes: 0, inodes: 0, newest: Stamp { sec: i64::MIN, nsec: 0 } };
+    pub const NONE: Self = Self { bytes: 0, inodes: 0, newest: FileTime { sec: i64::MIN, nsec: 0 } };
 
     /// Zero, with the time 1970: the initial value of GNU du's first sums.
-    pub const EPOCH: Self = Self { newest: Stamp { sec: 0, nsec: 0 }, ..Self::NONE };
+    pub const EPOCH: Self = Self { newest: FileTime { sec: 0, nsec: 0 }, ..Self::NONE };
 
     /// Returns the totals of one inode.
     #[must_use]
-    pub fn one(bytes: u64, newest: Stamp) -> Self {
+    pub fn one(bytes: u64, newest: FileTime) -> Self {
         Self { bytes, inodes: 1, newest }
     }
 
@@ -42,7 +42,7 @@ mod tests {
     fn sizes_stay_at_the_top_and_the_newest_wins() {
         let mut totals = Totals::NONE;
         for sec in [5, -7, 3] {
-            totals.add(&Totals::one(u64::MAX / 2 + 1, Stamp { sec, nsec: 0 }));
+            totals.add(&Totals::one(u64::MAX / 2 + 1, FileTime { sec, nsec: 0 }));
         }
         assert_eq!((totals.bytes, totals.inodes, totals.newest.sec), (u64::MAX, 3, 5));
     }

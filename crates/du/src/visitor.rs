@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, Fields, FileType, Meta, Names, Node, Stamp, Visit};
+use fathom_walk::{Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, Visit};
 
 use crate::dedup::DedupRule;
 use crate::options::{Follow, HardLinks, Measure, Options};
@@ -69,12 +69,12 @@ impl DuVisitor {
         Totals::one(bytes, self.stamp(meta))
     }
 
-    fn stamp(&self, meta: &Meta) -> Stamp {
+    fn stamp(&self, meta: &Meta) -> FileTime {
         match self.options.time {
             None => Totals::NONE.newest,
-            Some(TimeField::Mtime) => meta.modified,
-            Some(TimeField::Atime) => meta.accessed,
-            Some(TimeField::Ctime) => meta.changed,
+            Some(TimeField::Mtime) => meta.mtime,
+            Some(TimeField::Atime) => meta.atime,
+            Some(TimeField::Ctime) => meta.ctime,
         }
     }
 

@@ -129,7 +129,7 @@ impl Filter {
     pub fn fields(&self) -> Option<Fields> {
         let size = (!self.sizes.is_empty()).then_some(Fields::SIZE);
         let times = (self.newer.is_some() || self.older.is_some()).then_some(Fields::TIMES);
-        size.into_iter().chain(times).reduce(Fields::and)
+        size.into_iter().chain(times).reduce(Fields::union)
     }
 
     /// Returns whether any entry of a directory of this depth could be listed.
@@ -167,15 +167,15 @@ impl Filter {
     pub fn matches_meta(&self, meta: &Meta) -> bool {
         self.types.is_none_or(|types| types.contains(meta.file_type()))
             && self.sizes.iter().all(|test| test.admits(meta.size))
-            && self.newer.is_none_or(|when| meta.modified > when.stamp())
-            && self.older.is_none_or(|when| meta.modified < when.stamp())
+            && self.newer.is_none_or(|when| meta.mtime > when.stamp())
+            && self.older.is_none_or(|when| meta.mtime < when.stamp())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
 
     fn is_shared<T: Send + Sync>(_: &T) {}
 
@@ -202,8 +202,8 @@ mod tests {
             |filter| filter.set_min_depth(1),
             |filter| filter.set_max_depth(1),
             |filter| filter.add_size(SizeTest::parse(b"1").unwrap()),
-            |filter| filter.set_newer(PointInTime::at(Stamp::default())),
-            |filter| filter.set_older(PointInTime::at(Stamp::default())),
+            |filter| filter.set_newer(PointInTime::at(FileTime::default())),
+            |filter| filter.set_older(PointInTime::at(FileTime::default())),
         ];
         for (index, change) in changes.iter().enumerate() {
             let mut filter = Filter::default();
@@ -267,10 +267,10 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(of_size), [false, true, true, false]);
 
         let mut filter = Filter::default();
-        filter.set_newer(PointInTime::at(Stamp { sec: 1, nsec: 5 }));
-        filter.set_older(PointInTime::at(Stamp { sec: 2, nsec: 0 }));
+        filter.set_newer(PointInTime::at(FileTime { sec: 1, nsec: 5 }));
+        filter.set_older(PointInTime::at(FileTime { sec: 2, nsec: 0 }));
         assert_eq!(filter.fields(), Some(Fields::TIMES));
-        let at = |sec, nsec| filter.matches_meta(&Meta { modified: Stamp { sec, nsec }, ..Meta::default() });
+        let at = |sec, nsec| filter.matches_meta(&Meta { mtime: FileTime { sec, nsec }, ..Meta::default() });
         assert!(!at(1, 5) && at(1, 6) && at(1, 999_999_999) && !at(2, 0) && !at(0, 9));
     }
 }

@@ -161,7 +161,7 @@ impl PrintFormat {
     /// Returns the metadata that the format prints; `None` if it prints none.
     #[must_use]
     pub fn fields(&self) -> Option<Fields> {
-        self.fields_of().filter_map(PrintField::fields).reduce(Fields::and)
+        self.fields_of().filter_map(PrintField::fields).reduce(Fields::union)
     }
 
     /// Appends `entry` in this format, without a line break of its own. An unknown value is empty.
@@ -259,7 +259,7 @@ impl MetaField {
         match self {
             MetaField::Size => Fields::SIZE,
             MetaField::Blocks | MetaField::Kibibytes => Fields::BLOCKS,
-            MetaField::Sparseness => Fields::SIZE.and(Fields::BLOCKS),
+            MetaField::Sparseness => Fields::SIZE.union(Fields::BLOCKS),
             MetaField::User | MetaField::Group | MetaField::Uid | MetaField::Gid => Fields::OWNER,
             MetaField::Mode
             | MetaField::ModeText

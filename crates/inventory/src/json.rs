@@ -5,7 +5,7 @@
 
 use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
-use fathom_walk::{Attributes, Meta, Stamp};
+use fathom_walk::{Attributes, FileTime, Meta};
 use rustix::fs::{major, minor};
 
 use crate::entry::{Entry, type_letter};
@@ -40,7 +40,7 @@ impl JsonWriter {
     ///
     /// A path that is not UTF-8 has replacement characters, and `path_bytes` has all its bytes in
     /// hexadecimal. A time that is unknown or beyond the calendar of 32-bit years is null.
-    pub fn write(&self, entry: &Entry<'_>, btime: Option<Stamp>, out: &mut Vec<u8>) {
+    pub fn write(&self, entry: &Entry<'_>, btime: Option<FileTime>, out: &mut Vec<u8>) {
         self.write_known(&ReplayEntry { btime, ..ReplayEntry::new(*entry) }, out);
     }
 
@@ -84,7 +84,7 @@ impl JsonWriter {
         out.extend_from_slice(b"}\n");
     }
 
-    fn write_meta(&self, meta: &Meta, btime: Option<Stamp>, out: &mut Vec<u8>) {
+    fn write_meta(&self, meta: &Meta, btime: Option<FileTime>, out: &mut Vec<u8>) {
         member("size", out);
         out.extend_from_slice(if meta.size < 0 { b"-" } else { b"" });
         write_number(meta.size.unsigned_abs(), out);
@@ -101,12 +101,12 @@ impl JsonWriter {
         out.push(b':');
         write_number(minor(meta.dev).into(), out);
         out.push(b'"');
-        let times = [("mtime", meta.modified), ("atime", meta.accessed), ("ctime", meta.changed)];
+        let times = [("mtime", meta.mtime), ("atime", meta.atime), ("ctime", meta.ctime)];
         times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
         self.write_time("btime", btime, out);
     }
 
-    fn write_time(&self, name: &str, stamp: Option<Stamp>, out: &mut Vec<u8>) {
+    fn write_time(&self, name: &str, stamp: Option<FileTime>, out: &mut Vec<u8>) {
         member(name, out);
         let start = out.len();
         out.push(b'"');
@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, btime: Option<Stamp>) -> String {
+    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, btime: Option<FileTime>) -> String {
         let entry = Entry { dir, name, root_len: 0, depth: 1, file_type: FileType::Unknown, meta };
         let mut out = b"before".to_vec();
         JsonWriter::new().write(&entry, btime, &mut out);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn all_members_in_their_order() {
-        let stamp = |sec| Stamp { sec, nsec: 5 };
+        let stamp = |sec| FileTime { sec, nsec: 5 };
         let meta = Meta {
             dev: rustix::fs::makedev(259, 3),
             ino: 7,
@@ -217,10 +217,10 @@ mod tests {
             nlink: 2,
             uid: 1000,
             gid: u32::MAX,
-            accessed: stamp(-1),
-            modified: stamp(0),
-            changed: stamp(i64::MAX),
-            born: None,
+            atime: stamp(-1),
+            mtime: stamp(0),
+            ctime: stamp(i64::MAX),
+            btime: None,
             mount_root: None,
             attributes: None,
         };
@@ -296,8 +296,8 @@ mod tests {
             nsec in 0u32..1_000_000_000,
         ) {
             let [dev, ino, blocks, nlink] = numbers;
-            let modified = Stamp { sec, nsec };
-            let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, modified, ..Meta::default() };
+            let mtime = FileTime { sec, nsec };
+            let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, mtime, ..Meta::default() };
             let text = written(b"", &name, Some(&meta), None);
             prop_assert!(text.ends_with('\n') && !text.trim_end_matches('\n').contains(char::is_control), "{}", text);
             let object: Value = serde_json::from_str(&text).unwrap();

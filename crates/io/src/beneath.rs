@@ -1,12 +1,13 @@
-//! Files below a directory, for who is told their paths by strangers: one openat2(2) looks a path up, and is the check that it does not
-//! leave the directory, whatever is renamed or linked meanwhile.
+//! Lookup of untrusted paths below a directory. One openat2(2) call looks up a path and also checks
+//! that it does not leave the directory, so a concurrent rename or link cannot circumvent the
+//! check.
 //!
 //! ```text
 //! path ── openat2(RESOLVE_BENEATH) ──> file
-//!              └── EXDEV ──> absolute: the link's text in its place ──> openat2(RESOLVE_BENEATH) ──> ...
+//!              └── EXDEV ──> absolute: replaced by its text ──> openat2(RESOLVE_BENEATH) ──> ...
 //! ```
-//! Owns: the directory's descriptor, what links may do, lookups that do not wait. Does not own: what a path means, which files may be
-//! read.
+//! Owns: the descriptor of the directory, the policy for links, lookups that do not wait. Does not
+//! own: the meaning of a path, and which files may be read.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -18,107 +19,121 @@ use crate::{Errno, Meta, sys};
 
 mod absolute;
 
-/// How often a lookup that somebody's rename disturbed is made again (openat2(2), EAGAIN).
+/// Maximum number of attempts of a lookup that concurrent renames disturb (openat2(2), EAGAIN).
 pub(crate) const ATTEMPTS: usize = 16;
 
-/// A descriptor of a directory that is only looked up from.
+/// Flags of a directory that is only the base of lookups.
 const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// What symbolic links in a path may do.
+/// The policy for symbolic links in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Lead to what is below the directory. An absolute one does if its text begins with the
-    /// directory's path.
+    /// Links are followed if they stay below the directory. An absolute link does if its text
+    /// begins with the path of the directory.
     #[default]
     Within,
-    /// Nothing: a path with a link is refused.
+    /// A path with a link is refused.
     Never,
-    /// Lead anywhere.
+    /// Links are followed to any target.
     Follow,
 }
 
 /// Whether a lookup may wait for a disk or a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// It may.
-    Wait,
-    /// It answers from the kernel's caches, or not at all.
-    AtOnce,
+pub enum LookupMode {
+    /// The lookup may wait.
+    Blocking,
+    /// The lookup uses only the caches of the kernel (`RESOLVE_CACHED`).
+    Cached,
 }
 
-/// A directory and what is below it.
+/// An open directory below which paths are looked up.
+///
+/// ```
+/// use std::path::Path;
+/// use fathom_io::Errno;
+/// use fathom_io::beneath::{Beneath, Links, LookupMode};
+///
+/// let root = Beneath::new(Path::new("src"), Links::Within)?;
+/// let file = root.open(b"sys/mod.rs", LookupMode::Blocking)?;
+/// assert!(file.is_some());
+/// let outside = root.open(b"../Cargo.toml", LookupMode::Blocking);
+/// assert_eq!(outside.unwrap_err(), Errno::XDEV);
+/// # Ok::<(), Errno>(())
+/// ```
 #[derive(Debug)]
 pub struct Beneath {
     dir: OwnedFd,
-    /// Device and inode number. While `dir` is open a local filesystem gives the number to no other
-    /// directory.
+    /// Device and inode number. While `dir` is open, a local filesystem does not reuse the number.
     id: (u64, u64),
-    /// The path it was opened by, from the top.
+    /// The absolute path by which the directory was opened.
     path: Option<PathBuf>,
     links: Links,
 }
 
 impl Beneath {
-    /// The directory `path`.
+    /// Opens the directory `path`.
     ///
     /// # Errors
-    /// As openat(2); `NOSYS` where the kernel has no openat2(2) (Linux 5.6) or something forbids it.
+    /// As openat(2). ENOSYS if the kernel has no openat2(2) (Linux 5.6) or a filter forbids it.
     pub fn new(path: &Path, links: Links) -> Result<Self, Errno> {
         let dir = retry_on_intr(|| openat(CWD, path, DIR_FLAGS, Mode::empty()))?;
         let id = stat(dir.as_fd())?.id();
         let beneath = Self { dir, id, path: absolute::absolute(path), links };
-        beneath.open(b".", Patience::Wait)?;
+        beneath.open(b".", LookupMode::Blocking)?;
         Ok(beneath)
     }
 
-    /// Whether `path` leads to this directory now; `None` if only a disk or a server could tell and
-    /// must not be waited for.
+    /// Returns whether `path` currently leads to this directory. `None` if the answer would have to
+    /// wait and `mode` is [`LookupMode::Cached`].
     ///
     /// # Errors
     /// As openat(2) of `path`.
-    pub fn is_at(&self, path: &Path, patience: Patience) -> Result<Option<bool>, Errno> {
-        let resolve = if patience == Patience::AtOnce { ResolveFlags::CACHED } else { ResolveFlags::empty() };
+    pub fn is_at(&self, path: &Path, mode: LookupMode) -> Result<Option<bool>, Errno> {
+        let resolve = if mode == LookupMode::Cached { ResolveFlags::CACHED } else { ResolveFlags::empty() };
         match retry_on_intr(|| openat2(CWD, path, DIR_FLAGS, Mode::empty(), resolve)) {
-            Err(errno) if patience == Patience::AtOnce && would_wait(errno) => Ok(None),
+            Err(errno) if mode == LookupMode::Cached && would_wait(errno) => Ok(None),
             Err(errno) => Err(errno),
-            // A server may have given the number of a removed directory to another one; the removed
-            // one has no metadata then (ESTALE).
+            // A server may reuse the inode number of a removed directory. The removed directory
+            // then has no metadata (ESTALE).
             Ok(there) => Ok(Some(stat(there.as_fd())?.id() == self.id && stat(self.dir()).is_ok())),
         }
     }
 
-    /// The directory itself, as a path only.
+    /// Returns the descriptor of the directory, which is open with `O_PATH`.
     #[must_use]
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
 
-    /// Opens `path`, relative and without NUL, to read: `None` if that would have to wait, and must not. Never waits for a fifo.
+    /// Opens `path`, which is relative and has no NUL, for reading. Returns `None` if the lookup
+    /// would have to wait and `mode` is [`LookupMode::Cached`]. Does not wait for a fifo.
     ///
     /// # Errors
-    /// As openat2(2): `XDEV` for a path that leaves the directory, `LOOP` for a link where there may be none. With
-    /// [`Patience::AtOnce`] both are a `None`, too.
-    pub fn open(&self, path: &[u8], patience: Patience) -> Result<Option<OwnedFd>, Errno> {
+    /// As openat2(2). EXDEV for a path that leaves the directory, which is `None` with
+    /// [`LookupMode::Cached`]; ELOOP for a link with [`Links::Never`].
+    pub fn open(&self, path: &[u8], mode: LookupMode) -> Result<Option<OwnedFd>, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        self.look_up(path, flags, patience)
+        self.look_up(path, flags, mode)
     }
 
-    /// The metadata of `path`, which is not opened; `None` as [`Beneath::open`] has it.
+    /// Reads the metadata of `path` without opening it for reading. Returns `None` as
+    /// [`Beneath::open`] does.
     ///
     /// # Errors
     /// As openat2(2) and statx(2).
-    pub fn stat(&self, path: &[u8], patience: Patience) -> Result<Option<Meta>, Errno> {
-        let file = self.look_up(path, OFlags::PATH | OFlags::CLOEXEC, patience)?;
+    pub fn stat(&self, path: &[u8], mode: LookupMode) -> Result<Option<Meta>, Errno> {
+        let file = self.look_up(path, OFlags::PATH | OFlags::CLOEXEC, mode)?;
         file.map(|file| stat(file.as_fd())).transpose()
     }
 
-    fn look_up(&self, path: &[u8], flags: OFlags, patience: Patience) -> Result<Option<OwnedFd>, Errno> {
-        if patience == Patience::AtOnce {
-            let resolve = self.resolve(patience);
+    fn look_up(&self, path: &[u8], flags: OFlags, mode: LookupMode) -> Result<Option<OwnedFd>, Errno> {
+        if mode == LookupMode::Cached {
+            let resolve = self.resolve(mode);
             let opened = retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve));
-            // Whether a link that leads out comes back is for a lookup that may wait.
-            let is_told = !matches!(opened, Err(errno) if would_wait(errno) || errno == Errno::XDEV);
-            return if is_told { opened.map(Some) } else { Ok(None) };
+            // EXDEV may be an absolute link that stays within. A lookup that may wait decides that.
+            let is_final = !matches!(opened, Err(errno) if would_wait(errno) || errno == Errno::XDEV);
+            return if is_final { opened.map(Some) } else { Ok(None) };
         }
         match self.open_beneath(path, flags) {
             Err(Errno::XDEV) if self.links == Links::Within => self.open_by_text(path, flags).map(Some),
@@ -127,7 +142,7 @@ impl Beneath {
     }
 
     fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        let resolve = self.resolve(Patience::Wait);
+        let resolve = self.resolve(LookupMode::Blocking);
         for _ in 0..ATTEMPTS {
             match retry_on_intr(|| openat2(&self.dir, path, flags, Mode::empty(), resolve)) {
                 Err(Errno::AGAIN) => {}
@@ -137,29 +152,37 @@ impl Beneath {
         Err(Errno::AGAIN)
     }
 
-    pub(crate) fn resolve(&self, patience: Patience) -> ResolveFlags {
+    pub(crate) fn resolve(&self, mode: LookupMode) -> ResolveFlags {
         let links = match self.links {
             Links::Within => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Links::Never => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
             Links::Follow => ResolveFlags::NO_MAGICLINKS,
         };
-        match patience {
-            Patience::Wait => links,
-            Patience::AtOnce => links | ResolveFlags::CACHED,
+        match mode {
+            LookupMode::Blocking => links,
+            LookupMode::Cached => links | ResolveFlags::CACHED,
         }
     }
 }
 
-/// Whether a lookup that must not wait was refused for that: the kernel's caches do not have it, or it does not know the flag (before
-/// Linux 5.12).
+/// Returns whether a cached lookup failed because it would have to wait: the caches do not have the
+/// path (EAGAIN), or the kernel does not know the flag (EINVAL, before Linux 5.12).
 fn would_wait(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::INVAL)
 }
 
-/// The metadata of an open file.
+/// Reads the metadata of an open file.
 ///
 /// # Errors
 /// As fstat(2).
+///
+/// ```
+/// use std::os::fd::AsFd;
+///
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// assert!(fathom_io::beneath::stat(file.as_fd())?.size > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn stat(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
     sys::stat_open(file)
 }
@@ -187,11 +210,11 @@ mod tests {
     }
 
     fn opened(root: &Beneath, path: &str) -> Result<(), Errno> {
-        root.open(path.as_bytes(), Patience::Wait).map(|file| assert!(file.is_some()))
+        root.open(path.as_bytes(), LookupMode::Blocking).map(|file| assert!(file.is_some()))
     }
 
     #[test]
-    fn paths_stay_below() {
+    fn paths_that_leave_the_directory_are_refused() {
         let top = tree();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
         for path in ["dir/file", "inside", "way/file", "dir", ".", "absolute"] {
@@ -204,23 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_known_again() {
+    fn is_at_recognizes_the_directory_after_a_rename() {
         let top = tree();
         let (path, away) = (top.path().join("root"), top.path().join("away"));
         let root = Beneath::new(&path, Links::Within).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)));
-        assert_eq!(root.is_at(&path, Patience::AtOnce), Ok(Some(true)));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(true)));
+        assert_eq!(root.is_at(&path, LookupMode::Cached), Ok(Some(true)));
         fs::rename(&path, &away).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Err(Errno::NOENT));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Err(Errno::NOENT));
         symlink("away", &path).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(true)), "by another way");
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(true)), "through a link");
         fs::remove_dir_all(&away).unwrap();
         fs::create_dir(&away).unwrap();
-        assert_eq!(root.is_at(&path, Patience::Wait), Ok(Some(false)));
+        assert_eq!(root.is_at(&path, LookupMode::Blocking), Ok(Some(false)));
     }
 
     #[test]
-    fn links_are_as_the_policy_has_them() {
+    fn links_follow_the_policy() {
         let top = tree();
         let root = Beneath::new(&top.path().join("root"), Links::Never).unwrap();
         assert_eq!(opened(&root, "inside"), Err(Errno::LOOP));
@@ -232,22 +255,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_is_there_at_once() {
+    fn a_cached_lookup_finds_cached_paths() {
         let top = tree();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
-        let meta = root.stat(b"dir/file", Patience::Wait).unwrap().unwrap();
+        let meta = root.stat(b"dir/file", LookupMode::Blocking).unwrap().unwrap();
         assert_eq!((meta.size, FileType::from_mode(meta.mode)), (3, FileType::Regular));
-        assert_eq!(root.stat(b"dir/file", Patience::AtOnce).unwrap(), Some(meta));
-        assert!(root.open(b"outside", Patience::AtOnce).unwrap().is_none());
+        assert_eq!(root.stat(b"dir/file", LookupMode::Cached).unwrap(), Some(meta));
+        assert!(root.open(b"outside", LookupMode::Cached).unwrap().is_none());
     }
 
     #[test]
-    fn a_fifo_is_not_waited_for() {
+    fn open_does_not_wait_for_a_fifo() {
         let top = tree();
         let fifo = top.path().join("root/fifo");
         rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, Mode::from(0o644), 0).unwrap();
         let root = Beneath::new(&top.path().join("root"), Links::Within).unwrap();
-        let file = root.open(b"fifo", Patience::Wait).unwrap().unwrap();
+        let file = root.open(b"fifo", LookupMode::Blocking).unwrap().unwrap();
         assert_eq!(FileType::from_mode(stat(file.as_fd()).unwrap().mode), FileType::Fifo);
     }
 }

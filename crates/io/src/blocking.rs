@@ -1,4 +1,4 @@
-//! Blocking calls on the worker's own thread: the models `sync` and `threads`, and what `auto` runs.
+//! Blocking calls on the thread of the worker, for the models `sync`, `threads` and `auto`.
 
 use std::ffi::CStr;
 use std::future::Future;
@@ -8,7 +8,19 @@ use std::os::fd::BorrowedFd;
 use crate::model::block_on;
 use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, sys};
 
-/// The blocking model.
+/// The blocking metadata model.
+///
+/// ```
+/// use fathom_io::blocking::Blocking;
+/// use fathom_io::{Fields, Follow, MetadataModel, sys};
+///
+/// let meta = Blocking.run(async {
+///     let dir = Blocking.open(sys::CWD, c"/", Follow::No).await?;
+///     Blocking.stat_dir(&dir, Fields::IDENTITY).await
+/// })?;
+/// assert_eq!(meta.file_type(), fathom_io::FileType::Directory);
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocking;
 

@@ -30,8 +30,8 @@ pub mod tokio_fs;
 #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
 pub mod uring;
 
-pub use dirent::{Malformed, parse as parse_dirents};
-pub use meta::{Attributes, Fields, FileType, Meta, Stamp};
+pub use dirent::{MalformedDirent, parse as parse_dirents};
+pub use meta::{Attributes, Fields, FileTime, FileType, Meta};
 pub use model::{Follow, MetadataModel, Model, Unavailable, UnknownModel, block_on};
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};

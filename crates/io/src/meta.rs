@@ -1,11 +1,19 @@
-//! What is known of one inode: the fields every part of fathom asks the kernel for, in one plain struct.
+//! The metadata of one inode, the set of fields that a call asks for, and their types.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file's type, from a dirent or from its mode.
+/// A file type, from a dirent or from a mode.
+///
+/// ```
+/// use fathom_io::FileType;
+///
+/// assert_eq!(FileType::from_mode(0o100_644), FileType::Regular);
+/// // DT_DIR of readdir(3).
+/// assert_eq!(FileType::from_dirent(4), FileType::Directory);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum FileType {
-    /// The dirent did not say (`DT_UNKNOWN`): only a stat tells.
+    /// The dirent has no type (`DT_UNKNOWN`). A stat call is needed.
     #[default]
     Unknown,
     /// A regular file.
@@ -25,7 +33,7 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// From `d_type` of a dirent (readdir(3)); values nobody has defined are `Unknown`.
+    /// Converts `d_type` of a dirent (readdir(3)). Undefined values become `Unknown`.
     #[must_use]
     pub fn from_dirent(d_type: u8) -> Self {
         match d_type {
@@ -40,7 +48,7 @@ impl FileType {
         }
     }
 
-    /// From the `S_IFMT` bits of a mode (inode(7)).
+    /// Converts the `S_IFMT` bits of a mode (inode(7)).
     #[must_use]
     pub fn from_mode(mode: u32) -> Self {
         match mode & libc::S_IFMT {
@@ -56,18 +64,25 @@ impl FileType {
     }
 }
 
-/// A point in time as the kernel keeps it: seconds since the epoch and nanoseconds within the second.
+/// A time stamp of a file as the kernel stores it: seconds since the epoch, and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Stamp {
+pub struct FileTime {
     /// Seconds since 1970-01-01 00:00:00 UTC; may be negative.
     pub sec: i64,
     /// Nanoseconds, below 10^9.
     pub nsec: u32,
 }
 
-impl Stamp {
-    /// Returns the same point in time as the standard library has it; `None` if that cannot
-    /// represent it.
+impl FileTime {
+    /// Converts to the type of the standard library. `None` if that cannot represent the time.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    /// use fathom_io::FileTime;
+    ///
+    /// let mtime = FileTime { sec: -1, nsec: 500_000_000 };
+    /// assert_eq!(mtime.to_system_time(), Some(UNIX_EPOCH - Duration::from_millis(500)));
+    /// ```
     #[must_use]
     pub fn to_system_time(self) -> Option<SystemTime> {
         let whole = Duration::from_secs(self.sec.unsigned_abs());
@@ -80,7 +95,16 @@ impl Stamp {
 }
 
 /// The attributes of an inode that a filesystem reports (`stx_attributes` of statx(2)). Their text
-/// has lsattr's letters, in lsattr's order.
+/// has the letters of lsattr(1), in the same order.
+///
+/// ```
+/// use fathom_io::Attributes;
+///
+/// let set = Attributes::APPEND.union(Attributes::IMMUTABLE);
+/// let mut buffer = [0; Attributes::TEXT_BYTES_MAX];
+/// assert_eq!(set.text(&mut buffer), b"ia");
+/// assert_eq!(Attributes::from_text(b"ia"), Some(set));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Attributes(u8);
 
@@ -93,20 +117,20 @@ impl Attributes {
     pub const NODUMP: Self = Self(4);
     /// The filesystem compresses the file.
     pub const COMPRESSED: Self = Self(8);
-    /// Reading the contents takes a key.
+    /// The contents are encrypted.
     pub const ENCRYPTED: Self = Self(16);
-    /// The file bypasses the page cache: it is in memory that the CPU addresses.
+    /// The file is in memory that the CPU addresses, and bypasses the page cache.
     pub const DAX: Self = Self(32);
-    /// The contents are checked against hashes as they are read (fs-verity).
+    /// Reads verify the contents against hashes (fs-verity).
     pub const VERITY: Self = Self(64);
-    /// Bytes of the longest text.
+    /// Length of the longest text, in bytes.
     pub const TEXT_BYTES_MAX: usize = 7;
     /// The text of an inode that has no attribute.
     const NONE: u8 = b'-';
-    /// By bit number.
+    /// The letters by bit number.
     const LETTERS: [u8; Self::TEXT_BYTES_MAX] = *b"iadcExV";
 
-    /// Returns the attributes of either set.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -118,16 +142,16 @@ impl Attributes {
         self.0
     }
 
-    /// Returns the set that [`Attributes::bits`] has this number for; `None` from 128 on.
+    /// Returns the set for a number from [`Attributes::bits`]. `None` from 128 on.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits < 1 << Self::TEXT_BYTES_MAX { Some(Self(bits)) } else { None }
     }
 
-    /// Writes the letters to `buffer` and returns them; `-` for an empty set.
+    /// Writes the letters to `buffer` and returns them, or `-` for an empty set.
     #[inline]
     pub fn text(self, buffer: &mut [u8; Self::TEXT_BYTES_MAX]) -> &[u8] {
-        // That of nearly every file.
+        // Nearly all files have the empty set.
         if self.0 == 0 {
             buffer[0] = Self::NONE;
             return &buffer[..1];
@@ -141,7 +165,7 @@ impl Attributes {
         &buffer[..len]
     }
 
-    /// Returns the set that has this text; `None` if there is none.
+    /// Returns the set with this text. `None` if no set has it.
     #[must_use]
     pub fn from_text(text: &[u8]) -> Option<Self> {
         if text == [Self::NONE] {
@@ -153,91 +177,102 @@ impl Attributes {
     }
 }
 
-/// The metadata of one inode. Fields that were not asked for are unspecified.
+/// The metadata of one inode. Fields that the call did not ask for are unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Meta {
-    /// Device the file is on (`st_dev`).
+    /// Device number of the filesystem (`st_dev`).
     pub dev: u64,
     /// Inode number, unique on its device.
     pub ino: u64,
-    /// Length in bytes; some pseudo files report a negative one.
+    /// Length in bytes. Some pseudo files report a negative length.
     pub size: i64,
-    /// Allocated blocks of 512 bytes, whatever `st_blksize` says.
+    /// Number of allocated blocks of 512 bytes, independent of `st_blksize`.
     pub blocks: u64,
     /// Type and permission bits.
     pub mode: u32,
     /// Number of hard links.
     pub nlink: u64,
-    /// Owner.
+    /// User ID of the owner.
     pub uid: u32,
-    /// Group.
+    /// Group ID.
     pub gid: u32,
-    /// Last access.
-    pub accessed: Stamp,
-    /// Last change of the contents.
-    pub modified: Stamp,
-    /// Last change of the inode.
-    pub changed: Stamp,
-    /// When it was made, if that was asked for and the filesystem keeps it.
-    pub born: Option<Stamp>,
-    /// Whether this is the root of a mount; `None` where the kernel does not say.
+    /// Time of the last access.
+    pub atime: FileTime,
+    /// Time of the last modification of the contents.
+    pub mtime: FileTime,
+    /// Time of the last change of the inode.
+    pub ctime: FileTime,
+    /// Time of creation. `None` if the call did not ask for it or the filesystem does not store it.
+    pub btime: Option<FileTime>,
+    /// Whether the inode is the root of a mount. `None` if the kernel does not report it.
     pub mount_root: Option<bool>,
-    /// Attributes; `None` where the call or the filesystem does not report any.
+    /// Attributes. `None` if the call or the filesystem does not report any.
     pub attributes: Option<Attributes>,
 }
 
 impl Meta {
-    /// The file's type.
+    /// Returns the file type.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         FileType::from_mode(self.mode)
     }
 
-    /// Device and inode number: what identifies a file while it exists.
+    /// Returns device and inode number, which identify a file while it exists.
     #[must_use]
     pub fn id(&self) -> (u64, u64) {
         (self.dev, self.ino)
     }
 }
 
-/// Which fields a caller needs. Type, device, inode, link count and mount root always come along, unless
-/// [`Fields::LOCAL`] says otherwise: no filesystem charges for them.
+/// The set of fields that a metadata call asks for. Type, device, inode number, link count and
+/// mount root are always included, because no filesystem takes longer for them. [`Fields::LOCAL`]
+/// is the exception.
+///
+/// ```
+/// use fathom_io::{Fields, Follow, sys};
+///
+/// let fields = Fields::SIZE.union(Fields::TIMES);
+/// assert!(fields.contains(Fields::SIZE) && !fields.contains(Fields::OWNER));
+/// let meta = sys::stat(sys::CWD, c"Cargo.toml", Follow::No, fields)?;
+/// assert!(meta.size > 0);
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Fields(u8);
 
 impl Fields {
-    /// Only what always comes.
+    /// No field beyond those that are always included.
     pub const IDENTITY: Self = Self(0);
     /// Length in bytes.
     pub const SIZE: Self = Self(1);
     /// Allocated blocks.
     pub const BLOCKS: Self = Self(2);
-    /// All three time stamps.
+    /// The time stamps `atime`, `mtime` and `ctime`.
     pub const TIMES: Self = Self(4);
-    /// User and group.
+    /// User ID and group ID.
     pub const OWNER: Self = Self(8);
-    /// Everything that does not cost more than the rest.
+    /// Size, blocks, times and owner: all fields without an additional cost.
     pub const ALL: Self = Self(15);
-    /// When the file was made.
+    /// Time of creation.
     pub const BIRTH: Self = Self(64);
     /// Attributes such as "immutable", which statx(2) reports and stat(2) does not.
     pub const ATTRIBUTES: Self = Self(128);
-    /// Nobody but this machine keeps the file: there is no difference between what is cached and what is true, and the
-    /// cheapest call will do. Without a word on whether it is a mount's root.
+    /// The file is on a filesystem of this machine, so cached metadata is always current and the
+    /// cheapest call is sufficient. The mount root is not reported.
     pub const LOCAL: Self = Self(32);
-    /// Ask who keeps the file, even if something is cached: needed where nothing has looked the file up, as at the root of
-    /// a mount.
+    /// Fetch the metadata from the server of the filesystem even if it is cached. This is needed if
+    /// no lookup has revalidated the inode, as for the root of a mount.
     pub const FRESH: Self = Self(16);
 
-    /// Both sets.
+    /// Returns the union of both sets.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` is in this set.
+    /// Returns whether this set contains all fields of `other`.
     #[must_use]
-    pub const fn has(self, other: Self) -> bool {
+    pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
@@ -247,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_letters_and_back() {
+    fn attributes_round_trip_through_their_letters() {
         let text = |set: Attributes| set.text(&mut [0; Attributes::TEXT_BYTES_MAX]).to_vec();
         assert_eq!(text(Attributes::default()), b"-");
         assert_eq!(text(Attributes::APPEND.union(Attributes::IMMUTABLE)), b"ia");
@@ -262,11 +297,11 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_system_times_where_those_reach() {
-        let of = |sec, nsec| Stamp { sec, nsec }.to_system_time();
+    fn file_times_convert_to_system_times_within_their_range() {
+        let of = |sec, nsec| FileTime { sec, nsec }.to_system_time();
         assert_eq!(of(0, 0), Some(UNIX_EPOCH));
         assert_eq!(of(3, 7), UNIX_EPOCH.checked_add(Duration::new(3, 7)));
-        // Half a second before the epoch.
+        // This is half a second before the epoch.
         assert_eq!(of(-1, 500_000_000), UNIX_EPOCH.checked_sub(Duration::from_millis(500)));
         assert_eq!(of(i64::MAX, 999_999_999).is_some(), of(i64::MAX, 0).is_some());
         assert!(of(i64::MIN, 0).is_none_or(|time| time < UNIX_EPOCH));

@@ -1,38 +1,59 @@
-//! The mount table: what is mounted where.
+//! The mount table of the process.
 
 use std::ffi::CString;
 
 use crate::sys::makedev;
 
-/// One mount.
+/// A mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The directory, or the file, it is mounted on.
+    /// Path of the mount point, a directory or a file.
     pub point: CString,
-    /// Device (`st_dev`) of what is mounted.
+    /// Device number of the filesystem (`st_dev`).
     pub dev: u64,
-    /// The type of the file system.
+    /// Type of the filesystem.
     pub kind: Vec<u8>,
-    /// What it is on, in the file system's own words: a block device, `server:/export`, or just a name.
+    /// Source of the mount. Its form depends on the filesystem: a block device, `server:/export`,
+    /// or an arbitrary name.
     pub source: Vec<u8>,
-    /// How it is mounted there, as `rw,noatime`.
+    /// Options of the mount, such as `rw,noatime`.
     pub options: Vec<u8>,
-    /// A part of the file system, perhaps a single file, not all of it.
+    /// Whether the root of the mount is not the root of the filesystem, but a directory or a single
+    /// file in it.
     pub is_part: bool,
 }
 
-/// The mounts this process sees (proc_pid_mountinfo(5)).
+/// Returns the mounts that are visible to this process (proc_pid_mountinfo(5)).
 ///
 /// # Errors
-/// If there is no such table.
+/// If the table cannot be read, for example because /proc is not mounted.
+///
+/// ```
+/// # if !cfg!(target_os = "linux") { return Ok(()) }
+/// for mount in fathom_io::mounts::read()? {
+///     println!("{:?} on {:?}", String::from_utf8_lossy(&mount.source), mount.point);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn read() -> std::io::Result<Vec<Mount>> {
     let table = std::fs::read("/proc/self/mountinfo")?;
     Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
-/// The last mount of what has this device number (`st_dev`), of those this process sees.
+/// Returns the last mount of the filesystem with the device number `dev` (`st_dev`) that is visible
+/// to this process.
+///
+/// ```
+/// use fathom_io::{mounts, sys, Fields, Follow};
+///
+/// let proc = sys::stat(sys::CWD, c"/proc", Follow::No, Fields::IDENTITY)?;
+/// if let Some(mount) = mounts::by_device(proc.dev) {
+///     assert_eq!(mount.kind, b"proc");
+/// }
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[must_use]
-pub fn of(dev: u64) -> Option<Mount> {
+pub fn by_device(dev: u64) -> Option<Mount> {
     read().ok()?.into_iter().rfind(|mount| mount.dev == dev)
 }
 
@@ -49,7 +70,8 @@ fn parse(line: &[u8]) -> Option<Mount> {
     Some(Mount { point, dev, kind, source, options, is_part })
 }
 
-/// proc_pid_mountinfo(5): space, tab, newline and backslash are written as three octal digits.
+/// Decodes a field. Space, tab, newline and backslash are encoded as a backslash and three octal
+/// digits (proc_pid_mountinfo(5)).
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -78,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_of_the_mount_table_are_undone() {
+    fn octal_escapes_are_decoded() {
         assert_eq!(unescape(br"/mnt/a\040b\134c\0"), br"/mnt/a b\c\0");
     }
 
     #[test]
-    fn a_line_of_the_mount_table_is_read() {
+    fn a_line_of_the_mount_table_is_parsed() {
         let line =
             br"36 35 98:5 /mnt1 /mnt\0402 rw,noatime master:1 shared:2 - ext3 /dev/my\040root rw,errors=continue";
         let mount = Mount {

@@ -1,8 +1,9 @@
-//! Faults between a caller and any model, for tests: every fault is drawn from a seed.
+//! Fault injection between a caller and any metadata model, for tests.
 //!
-//! A draw depends on the seed, the directory's device and inode, the entry's name and the kind of fault, and on nothing
-//! else: the same tree fails in the same places whatever the model, the order, the number of threads or the size of a
-//! batch. Owns the faults and the count of calls. Does not own the calls: the model inside makes them.
+//! A seed decides every fault, together with the device and inode number of the directory, the name
+//! of the entry and the kind of fault. So the same tree fails in the same places with any model,
+//! order, number of threads and batch size. Owns the faults and the count of calls. Does not own
+//! the calls, which the inner model makes.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use crate::sys::{self, CWD};
 use crate::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names};
 
-/// How often each fault strikes: 0 is never, 1 always.
+/// The rates of the faults, from 0 (never) to 1 (always).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Directories that cannot be opened: EACCES.
@@ -27,40 +28,42 @@ pub struct Rates {
     pub emfile_tries: u32,
     /// Directories whose every read fails with EIO.
     pub read_eio: f64,
-    /// Directories with an entry, always the same, that a read fails at with EIO; whoever reads on misses entries.
+    /// Directories in which a read fails with EIO at one entry, always the same. Later entries are
+    /// not returned.
     pub read_part: f64,
-    /// Directories that give no entry's type.
+    /// Directories whose entries have no type (`DT_UNKNOWN`).
     pub unknown_type: f64,
-    /// Directories that give fewer names a call than they could, down to one.
+    /// Directories whose reads return fewer names than possible, down to one.
     pub short_read: f64,
-    /// Entries gone when their metadata is asked for: ENOENT. Not those named from the working directory.
+    /// Entries whose stat fails with ENOENT. Names relative to the working directory are exempt.
     pub stat_enoent: f64,
-    /// Entries whose metadata cannot be read: EIO. Not those named from the working directory.
+    /// Entries whose stat fails with EIO. Names relative to the working directory are exempt.
     pub stat_eio: f64,
     /// Calls that take up to [`Rates::slow_us`] longer.
     pub slow: f64,
-    /// Longest delay of a slow call, in microseconds.
+    /// Maximum delay of a slow call, in microseconds.
     pub slow_us: u64,
-    /// The filesystem does not say of what type it is: it could be a server's.
-    pub nameless: bool,
+    /// Whether the filesystem hides its magic number, so that it could be a network filesystem.
+    pub no_magic: bool,
 }
 
-/// Calls made so far, faulty ones included.
+/// Numbers of calls made, including failed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Directories opened, or tried.
+pub struct CallCounts {
+    /// Opens of directories.
     pub open: u64,
     /// Reads of names.
     pub read: u64,
-    /// Entries asked for metadata.
+    /// Stats of entries.
     pub stat: u64,
-    /// Open directories asked for metadata.
+    /// Stats of open directories.
     pub stat_dir: u64,
-    /// Calls that failed because a fault struck.
+    /// Calls that failed because of an injected fault.
     pub failed: u64,
 }
 
-/// The faults of one run, whose workers have a model each. Clones share the counts and the tries an EMFILE has left.
+/// The faults of a run. Clones, such as those for the models of several workers, share the counts
+/// and the remaining failures of [`Rates::open_emfile`].
 ///
 /// ```
 /// use fathom_io::blocking::Blocking;
@@ -77,10 +80,10 @@ pub struct Counts {
 pub struct Faults {
     seed: u64,
     rates: Rates,
-    state: Arc<State>,
+    state: Arc<FaultState>,
 }
 
-/// A model whose calls fail.
+/// A metadata model with injected faults. [`Faults::over`] creates it.
 #[derive(Debug)]
 pub struct Sim<M> {
     model: M,
@@ -88,19 +91,19 @@ pub struct Sim<M> {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultState {
     open: AtomicU64,
     read: AtomicU64,
     stat: AtomicU64,
     stat_dir: AtomicU64,
     failed: AtomicU64,
-    /// Opens tried of each directory that EMFILE strikes.
+    /// Number of opens of each directory with [`FaultKind::OpenEmfile`].
     tries: Mutex<HashMap<(u64, u64), u32>>,
 }
 
-/// What a draw is for, so that one directory's faults are independent of each other.
+/// The kinds of faults. Each is drawn separately, so the faults of a directory are independent.
 #[derive(Clone, Copy)]
-enum Fault {
+enum FaultKind {
     OpenEacces,
     OpenEmfile,
     ReadEio,
@@ -113,7 +116,7 @@ enum Fault {
 }
 
 impl Faults {
-    /// Faults at `rates`, drawn from `seed`.
+    /// Creates faults with `rates` from `seed`.
     #[must_use]
     pub fn new(seed: u64, rates: Rates) -> Self {
         Self { seed, rates, state: Arc::default() }
@@ -125,22 +128,28 @@ impl Faults {
         Sim { model, faults: self.clone() }
     }
 
-    /// Calls made so far through every model with these faults.
+    /// Returns the numbers of calls through all models with these faults.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let State { open, read, stat, stat_dir, failed, tries: _ } = &*self.state;
+    pub fn counts(&self) -> CallCounts {
+        let FaultState { open, read, stat, stat_dir, failed, tries: _ } = &*self.state;
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts { open: of(open), read: of(read), stat: of(stat), stat_dir: of(stat_dir), failed: of(failed) }
+        CallCounts {
+            open: of(open),
+            read: of(read),
+            stat: of(stat),
+            stat_dir: of(stat_dir),
+            failed: of(failed),
+        }
     }
 
-    fn draw(&self, fault: Fault, dir: (u64, u64), name: &CStr) -> u64 {
+    fn draw(&self, fault: FaultKind, dir: (u64, u64), name: &CStr) -> u64 {
         let words = [fault as u64, dir.0, dir.1];
         let hash = words.into_iter().fold(mix(self.seed), |hash, word| mix(hash ^ word));
         name.to_bytes().iter().fold(hash, |hash, byte| mix(hash ^ u64::from(*byte)))
     }
 
-    fn strikes(&self, rate: f64, fault: Fault, dir: (u64, u64), name: &CStr) -> bool {
-        // 53 bits: what an f64 holds exactly.
+    fn strikes(&self, rate: f64, fault: FaultKind, dir: (u64, u64), name: &CStr) -> bool {
+        // An f64 represents 53 bits exactly.
         let unit = (self.draw(fault, dir, name) >> 11) as f64 / (1_u64 << 53) as f64;
         unit < rate
     }
@@ -151,27 +160,27 @@ impl Faults {
     }
 
     fn delay(&self, dir: (u64, u64), name: &CStr) {
-        if self.strikes(self.rates.slow, Fault::Slow, dir, name) {
-            let us = mix(self.draw(Fault::Slow, dir, name)) % self.rates.slow_us.max(1);
+        if self.strikes(self.rates.slow, FaultKind::Slow, dir, name) {
+            let us = mix(self.draw(FaultKind::Slow, dir, name)) % self.rates.slow_us.max(1);
             std::thread::sleep(Duration::from_micros(us + 1));
         }
     }
 
-    /// Delays the stat of `name` in the directory `dir`, and fails it where a fault strikes.
+    /// Injects the delay and the faults of a stat of `name` in the directory `dir`.
     fn strike_stat(&self, dir: (u64, u64), name: &CStr) -> Result<(), Errno> {
         self.delay(dir, name);
-        if self.strikes(self.rates.stat_enoent, Fault::StatEnoent, dir, name) {
+        if self.strikes(self.rates.stat_enoent, FaultKind::StatEnoent, dir, name) {
             return self.fail(Errno::NOENT);
         }
-        if self.strikes(self.rates.stat_eio, Fault::StatEio, dir, name) {
+        if self.strikes(self.rates.stat_eio, FaultKind::StatEio, dir, name) {
             return self.fail(Errno::IO);
         }
         Ok(())
     }
 
-    /// Whether this open is one of the first of a directory that EMFILE strikes.
+    /// Returns whether this open fails with EMFILE.
     fn lacks_descriptors(&self, dir: (u64, u64)) -> bool {
-        if !self.strikes(self.rates.open_emfile, Fault::OpenEmfile, dir, c"") {
+        if !self.strikes(self.rates.open_emfile, FaultKind::OpenEmfile, dir, c"") {
             return false;
         }
         let mut tries = self.state.tries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,26 +189,26 @@ impl Faults {
         *tried <= self.rates.emfile_tries
     }
 
-    /// How many names a read may return where `room` are wanted.
-    fn begin_read(&self, id: (u64, u64), room: usize) -> Result<usize, Errno> {
+    /// Returns the number of names that a read of at most `count` names returns.
+    fn begin_read(&self, id: (u64, u64), count: usize) -> Result<usize, Errno> {
         self.state.read.fetch_add(1, Ordering::Relaxed);
         self.delay(id, c"/read");
-        if self.strikes(self.rates.read_eio, Fault::ReadEio, id, c"") {
+        if self.strikes(self.rates.read_eio, FaultKind::ReadEio, id, c"") {
             return self.fail(Errno::IO);
         }
-        if self.strikes(self.rates.short_read, Fault::ShortRead, id, c"") {
-            let names = self.draw(Fault::ShortRead, id, c"room").to_le_bytes()[0] % 8;
-            return Ok(room.min(1 + usize::from(names)));
+        if self.strikes(self.rates.short_read, FaultKind::ShortRead, id, c"") {
+            let names = self.draw(FaultKind::ShortRead, id, c"room").to_le_bytes()[0] % 8;
+            return Ok(count.min(1 + usize::from(names)));
         }
-        Ok(room)
+        Ok(count)
     }
 
-    /// Moves `batch` to the end of `names`, as far as no fault strikes.
+    /// Moves `batch` to the end of `names`, up to the first fault.
     fn deliver(&self, dir: (u64, u64), batch: &Names, names: &mut Names) -> Result<(), Errno> {
-        let breaks = self.strikes(self.rates.read_part, Fault::ReadPart, dir, c"");
-        let untyped = self.strikes(self.rates.unknown_type, Fault::UnknownType, dir, c"");
+        let breaks = self.strikes(self.rates.read_part, FaultKind::ReadPart, dir, c"");
+        let untyped = self.strikes(self.rates.unknown_type, FaultKind::UnknownType, dir, c"");
         for entry in batch.iter() {
-            if breaks && self.draw(Fault::ReadPart, dir, entry.name).is_multiple_of(4) {
+            if breaks && self.draw(FaultKind::ReadPart, dir, entry.name).is_multiple_of(4) {
                 return self.fail(Errno::IO);
             }
             names.push(entry.name, entry.ino, if untyped { FileType::Unknown } else { entry.file_type })?;
@@ -209,7 +218,7 @@ impl Faults {
     }
 }
 
-/// Device and inode number of an open directory. No fault strikes this call.
+/// Returns device and inode number of an open directory. This call is exempt from faults.
 fn id_of(dir: &Dir) -> Result<(u64, u64), Errno> {
     sys::stat_dir(dir, Fields::IDENTITY).map(|meta| meta.id())
 }
@@ -221,11 +230,11 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
     async fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         let faults = &self.faults;
         faults.state.open.fetch_add(1, Ordering::Relaxed);
-        // The draw is on the directory itself, not on the way it was reached, so it must be open to be refused.
+        // The draw depends on the inode, not on the path, so the directory is opened first.
         let dir = self.model.open(at, name, follow).await?;
         let id = id_of(&dir)?;
         faults.delay(id, c"");
-        if faults.strikes(faults.rates.open_eacces, Fault::OpenEacces, id, c"") {
+        if faults.strikes(faults.rates.open_eacces, FaultKind::OpenEacces, id, c"") {
             return faults.fail(Errno::ACCESS);
         }
         if faults.lacks_descriptors(id) {
@@ -236,17 +245,17 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
 
     async fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
         let id = id_of(dir)?;
-        let room = self.faults.begin_read(id, limit.saturating_sub(names.len()))?;
+        let count = self.faults.begin_read(id, limit.saturating_sub(names.len()))?;
         let mut batch = Names::new();
-        let more = self.model.read(dir, &mut batch, room).await;
+        let more = self.model.read(dir, &mut batch, count).await;
         self.faults.deliver(id, &batch, names).and(more)
     }
 
     async fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
         let id = id_of(dir)?;
-        let room = self.faults.begin_read(id, limit.saturating_sub(names.len()))?;
+        let count = self.faults.begin_read(id, limit.saturating_sub(names.len()))?;
         let mut batch = Names::new();
-        let more = self.model.read_some(dir, &mut batch, room).await;
+        let more = self.model.read_some(dir, &mut batch, count).await;
         self.faults.deliver(id, &batch, names).and(more)
     }
 
@@ -280,7 +289,7 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
     }
 
     fn magic(&self, dir: &Dir) -> Option<i64> {
-        if self.faults.rates.nameless { None } else { self.model.magic(dir) }
+        if self.faults.rates.no_magic { None } else { self.model.magic(dir) }
     }
 
     async fn close(&self, dir: Dir) {
@@ -330,7 +339,7 @@ mod tests {
         sys::open_dir(dir.as_fd(), c".", Follow::No).unwrap()
     }
 
-    /// The metadata of files `f0` to `f{count - 1}`.
+    /// Reads the metadata of the files `f0` to `f{count - 1}`.
     fn stat(sim: &Sim<Blocking>, dir: &Dir, count: usize) -> Vec<Result<Meta, Errno>> {
         let (mut names, mut out) = (Names::new(), Vec::new());
         for index in 0..count {
@@ -341,7 +350,7 @@ mod tests {
         out.into_iter().flatten().collect()
     }
 
-    /// What reading in batches of `limit` gives, up to the first error.
+    /// Lists `dir` in batches of `limit`, up to the first error.
     fn list(sim: &Sim<Blocking>, dir: &Dir, limit: usize) -> (Vec<(String, FileType)>, Option<Errno>) {
         let (dir, mut all) = (reopen(dir), Vec::new());
         loop {
@@ -358,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rates_nothing_is_changed() {
+    fn without_rates_results_are_unchanged() {
         let (_temp, dir) = tree(5);
         let sim = sim(1, Rates::default());
         let mut names = Names::new();
@@ -393,16 +402,16 @@ mod tests {
     }
 
     #[test]
-    fn emfile_goes_away_after_its_tries() {
+    fn opens_succeed_after_emfile_tries() {
         let (_temp, dir) = tree(1);
         let sim = sim(3, Rates { open_emfile: 1.0, emfile_tries: 2, ..Rates::default() });
         let tries: Vec<_> = (0..4).map(|_| open(&sim, &dir, c"d0").err()).collect();
         assert_eq!(tries, [Some(Errno::MFILE), Some(Errno::MFILE), None, None]);
-        assert_eq!(sim.faults.counts(), Counts { open: 4, failed: 2, ..Counts::default() });
+        assert_eq!(sim.faults.counts(), CallCounts { open: 4, failed: 2, ..CallCounts::default() });
     }
 
     #[test]
-    fn rates_are_rates_and_the_seed_decides() {
+    fn faults_have_their_rate_and_depend_on_the_seed() {
         let (_temp, dir) = tree(200);
         let failing = |seed, rates| {
             let sim = sim(seed, rates);
@@ -419,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_opens_and_failed_reads_are_those_of_the_directory() {
+    fn opens_and_reads_fail_with_the_injected_errors() {
         let (_temp, dir) = tree(1);
         let denied = sim(1, Rates { open_eacces: 1.0, ..Rates::default() });
         assert_eq!(open(&denied, &dir, c"d0").err(), Some(Errno::ACCESS));
@@ -429,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_call_takes_its_time() {
+    fn a_slow_call_is_delayed() {
         let (_temp, dir) = tree(1);
         let sim = sim(1, Rates { slow: 1.0, slow_us: 1, ..Rates::default() });
         let start = std::time::Instant::now();

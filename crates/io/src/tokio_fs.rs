@@ -1,17 +1,18 @@
-//! tokio's file calls: each goes to the runtime's blocking pool, a thread hand-off there and back. One runtime a worker,
-//! on the worker's own thread.
+//! The file calls of tokio. Each goes to the blocking pool of the runtime, which takes two thread
+//! hand-offs. Each worker has a runtime on its own thread.
 //!
-//! `tokio::fs` takes paths, so every call names its file `/proc/self/fd/N/NAME`: relative to an open directory at any
-//! depth, as with the other models. Names are read by `getdents64` through `spawn_blocking`, one hand-off for each call of
-//! [`MetadataModel::read`]: `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
-//! directory's first.
+//! `tokio::fs` takes paths, so every call names its file `/proc/self/fd/N/NAME`: relative to an
+//! open directory at any depth, as in the other models. getdents64(2) runs through
+//! `spawn_blocking`, with one hand-off for each call of [`MetadataModel::read`].
+//! `tokio::fs::read_dir` does the same for every 32 names, but would start each batch at the
+//! beginning of the directory.
 //!
-//! std does not report attributes: where they are wanted ([`Fields::ATTRIBUTES`]), statx(2) is called on
-//! the pool, as often and with as many hand-offs.
+//! std does not report attributes. For [`Fields::ATTRIBUTES`], statx(2) is called on the pool, with
+//! the same number of calls and hand-offs.
 //!
-//! What differs from the other models is what std does below: every field is asked for, mount roots are not told,
-//! an automount point is mounted by looking at it, and the link through /proc counts as one of the 40 that may follow one
-//! another. Dropping a model does not wait for calls still in the pool; what they return is dropped.
+//! The differences from the other models come from std: it asks for all fields, does not report
+//! mount roots, and mounts an automount point; the link through /proc counts as one of the 40 that
+//! a path may have. Dropping a model does not wait for calls in the pool, and drops their results.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::Metadata;
@@ -30,30 +31,57 @@ use rustix::fs::{CWD, OFlags};
 use tokio::fs::OpenOptions;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, Stamp, Unavailable, sys, threads};
+use crate::{Dir, Errno, Fields, FileTime, Follow, Meta, MetadataModel, Names, Unavailable, sys, threads};
 
-/// Calls one range of entries has under way at once: as many threads as tokio's blocking pool may have.
+/// Maximum number of calls in flight for a range of entries: the default size of tokio's pool.
 const IN_FLIGHT_MAX: usize = 512;
 
-/// Directories a worker of [`AsyncPar`] keeps under way: each holds a descriptor.
+/// Directories that a worker of [`AsyncPar`] processes at once. Each holds a descriptor.
 const WIDTH: usize = 64;
 
-/// A thread of the pool makes one call at a time and keeps little on its stack.
+/// Stack size of a pool thread, which makes one call at a time and has shallow stacks.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Address space that a thread of the pool may need, with what its calls return.
+/// Address space for a pool thread, including the results of its calls.
 const THREAD_BYTES: usize = 1 << 20;
 
-/// How long a thread without calls stays: for good, as the next one might not be to be had.
+/// Time after which an idle pool thread ends: never, because a new thread might not be startable.
 const IDLE: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// tokio's file calls, each awaited before the next is made.
+/// The model that awaits each file call of tokio before the next.
+///
+/// ```
+/// use fathom_io::tokio_fs::AsyncSeq;
+/// use fathom_io::{Follow, MetadataModel, Names, sys};
+///
+/// let model = AsyncSeq::new()?;
+/// let mut names = Names::new();
+/// let end = model.run(async {
+///     let dir = model.open(sys::CWD, c"/", Follow::No).await?;
+///     model.read(&dir, &mut names, 10_000).await
+/// })?;
+/// assert!(!end && !names.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub struct AsyncSeq(Pool);
+pub struct AsyncSeq(BlockingRuntime);
 
-/// tokio's file calls, those of a directory's entries all at once.
+/// The model that has the file calls for all entries of a directory in flight at once.
+///
+/// ```
+/// use fathom_io::tokio_fs::AsyncPar;
+/// use fathom_io::{Fields, Follow, MetadataModel, sys};
+///
+/// let model = AsyncPar::new()?;
+/// let meta = model.run(async {
+///     let dir = model.open(sys::CWD, c"/", Follow::No).await?;
+///     model.stat_dir(&dir, Fields::ALL).await
+/// })?;
+/// assert!(meta.nlink > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub struct AsyncPar(Pool);
+pub struct AsyncPar(BlockingRuntime);
 
 impl AsyncSeq {
     /// With a runtime of its own.
@@ -61,7 +89,7 @@ impl AsyncSeq {
     /// # Errors
     /// Where /proc is not mounted, or the runtime or its first thread cannot be made.
     pub fn new() -> Result<Self, Unavailable> {
-        Pool::new().map(Self)
+        BlockingRuntime::new().map(Self)
     }
 }
 
@@ -71,7 +99,7 @@ impl AsyncPar {
     /// # Errors
     /// Where /proc is not mounted, or the runtime or its first thread cannot be made.
     pub fn new() -> Result<Self, Unavailable> {
-        Pool::new().map(Self)
+        BlockingRuntime::new().map(Self)
     }
 }
 
@@ -138,11 +166,11 @@ impl MetadataModel for AsyncPar {
         let mut queued = names.range(range).enumerate().filter(|(_, name)| name.stat);
         let mut in_flight = FuturesUnordered::new();
         loop {
-            let room = IN_FLIGHT_MAX - in_flight.len();
+            let free = IN_FLIGHT_MAX - in_flight.len();
             in_flight.extend(
                 queued
                     .by_ref()
-                    .take(room)
+                    .take(free)
                     .map(async |(index, name)| (index, stat(at, name.name, follow, fields).await)),
             );
             let Some((index, meta)) = in_flight.next().await else { return };
@@ -155,11 +183,11 @@ impl MetadataModel for AsyncPar {
     }
 }
 
-/// A runtime that leaves without waiting for its threads.
+/// A runtime whose drop does not wait for its threads.
 #[derive(Debug)]
-struct Pool(Option<Runtime>);
+struct BlockingRuntime(Option<Runtime>);
 
-impl Pool {
+impl BlockingRuntime {
     fn new() -> Result<Self, Unavailable> {
         let unavailable = |error: &io::Error, cause: &str| Unavailable {
             deed: "use tokio::fs",
@@ -167,8 +195,8 @@ impl Pool {
             cause: cause.to_string(),
         };
         std::fs::metadata("/proc/self/fd").map_err(|error| unavailable(&error, "is /proc mounted?"))?;
-        let threads_max =
-            sys::room().map_or(IN_FLIGHT_MAX, |room| (room / THREAD_BYTES).clamp(1, IN_FLIGHT_MAX));
+        let threads_max = sys::address_space_left()
+            .map_or(IN_FLIGHT_MAX, |room| (room / THREAD_BYTES).clamp(1, IN_FLIGHT_MAX));
         let mut builder = Builder::new_current_thread();
         builder.thread_stack_size(STACK_BYTES).thread_keep_alive(IDLE).max_blocking_threads(threads_max);
         let runtime = builder.build();
@@ -178,20 +206,20 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Starts the first thread for calls. With none, a call would panic; with one, calls wait for
-    /// it where no more can be started.
+    /// Starts the first pool thread. Without any thread, a call would panic. With one, calls wait
+    /// for it if no other thread can be started.
     fn start_thread(&self) -> io::Result<()> {
-        let _turn = threads::turn();
+        let _lock = threads::start_lock();
         threads::probe()?;
         self.run(async { tokio::task::spawn_blocking(|| ()).await }).map_err(io::Error::other)
     }
 
     fn run<F: Future>(&self, future: F) -> F::Output {
-        self.0.as_ref().expect("taken by drop only").block_on(future)
+        self.0.as_ref().expect("only drop takes the runtime").block_on(future)
     }
 }
 
-impl Drop for Pool {
+impl Drop for BlockingRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -208,20 +236,22 @@ async fn open(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Er
 }
 
 async fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
-    // Not `N/.`: that takes the right to search the directory, which having it open does not.
+    // The path `N/.` would take the permission to search the directory, which `N` does not.
     metadata(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()).into(), Follow::Yes, fields).await
 }
 
 async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     match metadata(path(at, name)?, follow, fields).await {
-        // The way through /proc is a link itself, and a few bytes of path: what only just fits is asked for without it.
-        Err(Errno::LOOP | Errno::NAMETOOLONG) => crate::sys::stat(at, name, follow, Fields::ALL.and(fields)),
+        // The prefix in /proc is a link and adds bytes to the path. Repeat the call without it.
+        Err(Errno::LOOP | Errno::NAMETOOLONG) => {
+            crate::sys::stat(at, name, follow, Fields::ALL.union(fields))
+        }
         metadata => metadata,
     }
 }
 
 async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
-    if fields.has(Fields::ATTRIBUTES) {
+    if fields.contains(Fields::ATTRIBUTES) {
         return statx(path, follow, fields).await;
     }
     loop {
@@ -236,24 +266,24 @@ async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta,
     }
 }
 
-/// The call that std makes, with the attributes that std leaves out.
+/// Makes the call that std makes, and also returns the attributes.
 async fn statx(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let path = CString::new(path.into_os_string().into_vec()).map_err(|_| Errno::INVAL)?;
-    // std does not spare the server, and asks for all fields.
-    let fields = Fields::ALL.and(Fields::FRESH).and(fields);
+    // std does not set AT_STATX_DONT_SYNC, and asks for all fields.
+    let fields = Fields::ALL.union(Fields::FRESH).union(fields);
     let call = move || crate::sys::stat(CWD, &path, follow, fields);
     let meta = tokio::task::spawn_blocking(call).await.map_err(|_| Errno::IO)??;
     Ok(Meta { mount_root: None, ..meta })
 }
 
-/// Where no descriptor is left to lend to another thread, or what is lent would not keep the position (readdir's
-/// stream), the call is made here.
+/// Reads names on the pool, through a duplicate of the descriptor. Makes the call on this thread if
+/// no descriptor is left, or if the duplicate would not share the position (the stream of readdir).
 async fn read(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
-    let lent = if cfg!(feature = "posix") { None } else { dir.as_fd().try_clone_to_owned().ok() };
-    let Some(lent) = lent.map(Dir::from_fd) else { return crate::sys::read_names(dir, names, limit) };
+    let copy = if cfg!(feature = "posix") { None } else { dir.as_fd().try_clone_to_owned().ok() };
+    let Some(copy) = copy.map(Dir::from_fd) else { return crate::sys::read_names(dir, names, limit) };
     let mut batch = take(names);
     let read = tokio::task::spawn_blocking(move || {
-        let more = crate::sys::read_names(&lent, &mut batch, limit);
+        let more = crate::sys::read_names(&copy, &mut batch, limit);
         (batch, more)
     });
     let (batch, more) = read.await.map_err(|_| Errno::IO)?;
@@ -261,7 +291,7 @@ async fn read(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>
     more
 }
 
-/// A path for `name` in `at`.
+/// Returns a path for `name` in `at`.
 fn path(at: BorrowedFd<'_>, name: &CStr) -> Result<PathBuf, Errno> {
     let name = name.to_bytes();
     if name.is_empty() {
@@ -279,20 +309,24 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn stamp_of(time: SystemTime) -> Stamp {
+fn stamp_of(time: SystemTime) -> FileTime {
     match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => Stamp { sec: after.as_secs().cast_signed(), nsec: after.subsec_nanos() },
+        Ok(after) => FileTime { sec: after.as_secs().cast_signed(), nsec: after.subsec_nanos() },
         Err(error) => {
             let before = error.duration();
             let (sec, nsec) = (-before.as_secs().cast_signed(), before.subsec_nanos());
-            if nsec == 0 { Stamp { sec, nsec } } else { Stamp { sec: sec - 1, nsec: 1_000_000_000 - nsec } }
+            if nsec == 0 {
+                FileTime { sec, nsec }
+            } else {
+                FileTime { sec: sec - 1, nsec: 1_000_000_000 - nsec }
+            }
         }
     }
 }
 
 fn meta(metadata: &Metadata, fields: Fields) -> Meta {
-    let born = if fields.has(Fields::BIRTH) { metadata.created().ok() } else { None };
-    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
+    let created = if fields.contains(Fields::BIRTH) { metadata.created().ok() } else { None };
+    let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
     Meta {
         dev: metadata.dev(),
         ino: metadata.ino(),
@@ -302,10 +336,10 @@ fn meta(metadata: &Metadata, fields: Fields) -> Meta {
         nlink: metadata.nlink(),
         uid: metadata.uid(),
         gid: metadata.gid(),
-        accessed: stamp(metadata.atime(), metadata.atime_nsec()),
-        modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
-        changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
-        born: born.map(stamp_of),
+        atime: stamp(metadata.atime(), metadata.atime_nsec()),
+        mtime: stamp(metadata.mtime(), metadata.mtime_nsec()),
+        ctime: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        btime: created.map(stamp_of),
         mount_root: None,
         attributes: None,
     }
@@ -316,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_in_its_directory() {
+    fn relative_names_get_the_path_of_their_directory() {
         let proc = std::fs::File::open("/proc").unwrap();
         let fd = proc.as_raw_fd();
         assert_eq!(path(proc.as_fd(), c"a b"), Ok(format!("/proc/self/fd/{fd}/a b").into()));

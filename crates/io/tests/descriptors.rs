@@ -1,5 +1,5 @@
-//! Descriptors: nothing leaks, and running out of them is an error with a name. One test, because it counts those of the
-//! whole process and lowers its limit.
+//! Descriptors: none leaks, and a lack of them is an error with its cause. A single test, because
+//! it counts the descriptors of the whole process and lowers its limit.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -16,8 +16,8 @@ fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Opens, reads and closes the root directory; drops the model.
-fn once<M: MetadataModel>(model: M) {
+/// Opens, reads and closes the root directory, and drops the model.
+fn read_root<M: MetadataModel>(model: M) {
     model.run(async {
         let dir = model.open(CWD, c"/", Follow::No).await.unwrap();
         let (mut names, mut out) = (Names::new(), Vec::new());
@@ -27,8 +27,8 @@ fn once<M: MetadataModel>(model: M) {
     });
 }
 
-/// Runs `act` where no descriptor more can be opened.
-fn without_spare<T>(act: impl FnOnce() -> T) -> T {
+/// Runs `act` while no other descriptor can be opened.
+fn without_descriptors<T>(act: impl FnOnce() -> T) -> T {
     let limit = getrlimit(Resource::Nofile);
     let next = File::open("/").unwrap().as_raw_fd();
     setrlimit(Resource::Nofile, Rlimit { current: u64::try_from(next).ok(), ..limit }).unwrap();
@@ -38,20 +38,21 @@ fn without_spare<T>(act: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn descriptors_are_given_back_and_missed_by_name() {
+fn descriptors_are_closed_and_a_lack_of_them_is_reported() {
     let before = open_descriptors();
     for _ in 0..50 {
-        once(AsyncSeq::new().unwrap());
-        once(AsyncPar::new().unwrap());
+        read_root(AsyncSeq::new().unwrap());
+        read_root(AsyncPar::new().unwrap());
     }
     assert_eq!(open_descriptors(), before, "tokio");
 
     let model = AsyncSeq::new().unwrap();
     let dir = Dir::from_fd(File::open("/proc/self").unwrap().into());
-    // Lending a directory to the pool takes a descriptor, but reading works without one; readdir's stream always takes it.
-    let read = without_spare(|| model.run(model.read(&dir, &mut Names::new(), 10_000)));
+    // Passing a directory to the pool takes a descriptor, but a read works without one. The stream
+    // of readdir always takes one.
+    let read = without_descriptors(|| model.run(model.read(&dir, &mut Names::new(), 10_000)));
     assert_eq!(read, if cfg!(feature = "posix") { Err(Errno::MFILE) } else { Ok(false) });
-    let opened = without_spare(|| model.run(model.open(CWD, c"/", Follow::No)));
+    let opened = without_descriptors(|| model.run(model.open(CWD, c"/", Follow::No)));
     assert_eq!(opened.err(), Some(Errno::MFILE));
     drop((model, dir));
 
@@ -72,13 +73,13 @@ fn rings(before: usize) {
     }
     for _ in 0..300 {
         let ring = Uring::new(8).unwrap();
-        let mut abandoned = Box::pin(ring.open(CWD, c"/", Follow::No));
-        assert!(abandoned.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        drop(abandoned);
-        once(ring);
+        let mut dropped = Box::pin(ring.open(CWD, c"/", Follow::No));
+        assert!(dropped.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(dropped);
+        read_root(ring);
     }
     assert_eq!(open_descriptors(), before, "io_uring");
-    let refused = without_spare(|| Uring::new(1)).unwrap_err();
+    let refused = without_descriptors(|| Uring::new(1)).unwrap_err();
     assert_eq!(refused.errno, Errno::MFILE);
     assert!(refused.to_string().contains("no descriptor is left"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! The dirent parser on buffers a kernel could write, and on those it could not.
+//! The dirent parser on valid and invalid buffers.
 
 mod record;
 
@@ -7,19 +7,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use record::{Parsed, check, parse, record};
 
-/// The record of an ordinary file.
+/// Returns the record of a regular file.
 fn file(name: &[u8]) -> Vec<u8> {
     record(7, 11, 8, name)
 }
 
-/// `bytes` with those at `at` replaced.
+/// Returns `bytes` with those at `at` replaced by `with`.
 fn patched(mut bytes: Vec<u8>, at: usize, with: &[u8]) -> Vec<u8> {
     bytes[at..at + with.len()].copy_from_slice(with);
     bytes
 }
 
 #[test]
-fn dots_are_left_out_and_counted_in_the_cookie() {
+fn dot_entries_are_skipped_and_advance_the_cookie() {
     let buffer = [record(1, 10, 4, b"."), record(2, 20, 4, b".."), record(3, 30, 0, b"...")].concat();
     let entries = vec![(b"...".to_vec(), 3, FileType::Unknown)];
     assert_eq!(parse(&buffer, 9), Parsed { entries, cookie: 30, all: Some(true) });
@@ -28,7 +28,7 @@ fn dots_are_left_out_and_counted_in_the_cookie() {
 }
 
 #[test]
-fn every_type_is_told() {
+fn every_type_is_converted() {
     use FileType::{Block, Char, Directory, Fifo, Regular, Socket, Symlink, Unknown};
     let types = [
         (1, Fifo),
@@ -57,7 +57,7 @@ fn a_batch_grows_up_to_its_limit() {
 }
 
 #[test]
-fn impossible_records_are_refused_and_the_ones_before_kept() {
+fn invalid_records_are_refused_and_entries_before_them_kept() {
     let len = |len: u16| patched(file(b"name"), 16, &len.to_ne_bytes());
     let bad = [
         ("no length", len(0)),
@@ -79,11 +79,11 @@ fn impossible_records_are_refused_and_the_ones_before_kept() {
     }
 }
 
-/// The NUL is within the record, not merely within the buffer.
+/// The NUL must be within the record, not only within the buffer.
 #[test]
 fn a_name_does_not_run_into_the_next_record() {
-    let unended = patched(file(b"name"), 19, b"xxxxx");
-    assert_eq!(parse(&[unended, file(b"next")].concat(), 9).all, None);
+    let unterminated = patched(file(b"name"), 19, b"xxxxx");
+    assert_eq!(parse(&[unterminated, file(b"next")].concat(), 9).all, None);
 }
 
 fn entries() -> impl Strategy<Value = Vec<(u64, u64, u8, Vec<u8>)>> {
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(entries in entries()) {
+    fn parsed_entries_equal_written_ones(entries in entries()) {
         let buffer = buffer(&entries);
         let parsed = parse(&buffer, usize::MAX);
         let kept = entries.iter().filter(|entry| entry.3 != b"." && entry.3 != b"..");
@@ -113,18 +113,18 @@ proptest! {
     }
 
     #[test]
-    fn any_cut_is_read_up_to_the_cut(entries in entries()) {
+    fn truncated_buffers_are_parsed_up_to_the_cut(entries in entries()) {
         let buffer = buffer(&entries);
         (0..buffer.len()).for_each(|len| check(&buffer[..len]));
     }
 
     #[test]
-    fn random_bytes_are_refused_or_read(bytes in vec(any::<u8>(), 0..300)) {
+    fn random_bytes_are_parsed_as_by_the_reference(bytes in vec(any::<u8>(), 0..300)) {
         check(&bytes);
     }
 }
 
-/// The call that would return nothing is not made where the cookie tells the end.
+/// No second call is made if the cookie shows the end of the directory.
 #[cfg(not(feature = "posix"))]
 #[test]
 fn a_directory_whose_last_cookie_is_the_end_takes_one_call() {

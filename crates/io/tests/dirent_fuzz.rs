@@ -1,4 +1,5 @@
-//! A few seconds of what `cargo fuzz run dirent` does without end: sound buffers, mutated at random.
+//! Random mutations of valid buffers for a few seconds. `cargo fuzz run dirent` does the same
+//! without a limit.
 //!
 //! `FATHOM_FUZZ_SEED` replays a run; a failure prints the seed and the round.
 
@@ -12,14 +13,14 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use record::{check, record};
 
-/// How long it goes on, and for how many buffers at least.
-const LASTS: Duration = Duration::from_secs(2);
+/// Minimum duration, and minimum number of buffers.
+const DURATION_MIN: Duration = Duration::from_secs(2);
 const ROUNDS_MIN: u64 = 10_000;
 
-/// Values that sit at the edges of a record's length, its type and its name.
+/// Bytes at the limits of a record's length, type and name.
 const EDGES: [u8; 9] = [0, 1, 18, 19, 20, b'.', b'/', 0x7f, 0xff];
 
-fn sound(rng: &mut TestRng) -> Vec<u8> {
+fn valid_buffer(rng: &mut TestRng) -> Vec<u8> {
     let mut buffer = Vec::new();
     for _ in 0..rng.random_range(0..8) {
         let name: Vec<u8> = (0..rng.random_range(1..30)).map(|_| rng.random_range(1..=255)).collect();
@@ -44,15 +45,15 @@ fn mutate(buffer: &mut Vec<u8>, rng: &mut TestRng) {
 }
 
 #[test]
-fn mutated_buffers_mean_to_the_parser_what_they_mean() {
+fn mutated_buffers_are_parsed_as_by_the_reference() {
     let seed = std::env::var("FATHOM_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or(20_260_820);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let (start, mut round) = (Instant::now(), 0_u64);
-    while start.elapsed() < LASTS || round < ROUNDS_MIN {
-        let mut buffer = sound(&mut rng);
+    while start.elapsed() < DURATION_MIN || round < ROUNDS_MIN {
+        let mut buffer = valid_buffer(&mut rng);
         mutate(&mut buffer, &mut rng);
         let passed = catch_unwind(AssertUnwindSafe(|| check(&buffer)));
         assert!(passed.is_ok(), "FATHOM_FUZZ_SEED={seed} round {round}: {buffer:?}");

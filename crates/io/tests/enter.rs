@@ -1,4 +1,5 @@
-//! A thread's own working directory: others keep theirs, and what may not be entered is not.
+//! The working directory of a single thread: other threads keep theirs, and a directory without
+//! search permission is refused.
 
 #![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -11,11 +12,11 @@ use std::{env, thread};
 use fathom_io::sys::{self, CWD};
 use fathom_io::{Fields, Follow};
 
-/// The user nobody.
+/// User ID of the user nobody.
 const NOBODY: u32 = 65534;
 
 #[test]
-fn a_thread_enters_directories_and_no_other_thread_does() {
+fn enter_changes_the_working_directory_of_the_calling_thread_alone() {
     let temp = tempfile::tempdir().unwrap();
     for name in ["open", "unsearchable"] {
         fs::create_dir(temp.path().join(name)).unwrap();
@@ -27,17 +28,17 @@ fn a_thread_enters_directories_and_no_other_thread_does() {
     let worker = || {
         let dirs = ["open", "unsearchable"].map(|name| fs::File::open(temp.path().join(name)).unwrap());
         if !sys::enter(dirs[0].as_fd()) {
-            println!("skipped: threads may not have a working directory of their own here");
+            println!("skipped: unshare(2) is forbidden");
             return;
         }
         assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
-        let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.and(Fields::LOCAL));
+        let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.union(Fields::LOCAL));
         assert_eq!(stat(CWD), stat(dirs[0].as_fd()));
         assert!(stat(CWD).is_ok());
         if rustix::process::geteuid().is_root()
             && rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(NOBODY)).is_err()
         {
-            println!("skipped: root here may not become another user");
+            println!("skipped: this root user may not change its user ID");
             return;
         }
         assert!(!sys::enter(dirs[1].as_fd()));

@@ -1,5 +1,5 @@
-//! What only the io_uring model can get wrong: futures dropped with operations in flight, more requests than the ring is
-//! deep, and a ring that goes while the kernel still works for it.
+//! Cases of the io_uring model alone: futures dropped with operations in flight, more requests than
+//! the depth, and a ring dropped with operations in flight.
 
 #![cfg(all(target_os = "linux", not(feature = "posix")))]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -16,12 +16,13 @@ use fathom_io::uring::Uring;
 use fathom_io::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Model, Names};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-/// A ring, or a line that `make test` counts.
+/// Returns a ring, or prints the reason as a skip.
 fn ring(depth: usize) -> Option<Uring> {
     Uring::new(depth).inspect_err(|why| println!("skipped: {why}")).ok()
 }
 
-/// A directory with `count` files, their lengths their numbers, and as many directories; its names read.
+/// Creates a directory with the files `fN` of length N and the directories `dN`, N below `count`,
+/// and reads its names.
 fn tree(count: usize) -> (tempfile::TempDir, Dir, Names) {
     let temp = tempfile::tempdir().unwrap();
     for index in 0..count {
@@ -40,8 +41,8 @@ async fn stat_all(ring: &Uring, dir: &Dir, names: &Names) -> Vec<Option<Result<M
     out
 }
 
-/// Every file has the length its name says.
-fn assert_right(names: &Names, metas: &[Option<Result<Meta, Errno>>]) {
+/// Checks that every file has the length in its name.
+fn assert_sizes(names: &Names, metas: &[Option<Result<Meta, Errno>>]) {
     assert_eq!(names.len(), metas.len());
     for (name, meta) in names.iter().zip(metas) {
         let meta = meta.unwrap().unwrap();
@@ -57,21 +58,21 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[test]
-fn what_a_dropped_future_left_in_flight_disturbs_nobody() {
+fn operations_of_a_dropped_future_do_not_affect_others() {
     let Some(ring) = ring(64) else { return };
     let (_temp, dir, names) = tree(100);
     for _ in 0..50 {
         let mut dropped = Box::pin(stat_all(&ring, &dir, &names));
         assert!(poll_once(dropped.as_mut()).is_pending());
         assert_eq!(ring.in_flight(), 64);
-        // The other future's first turn submits the operations of this one.
+        // The first turn of the other future submits the operations of this one.
         let mut open = pin!(ring.open(dir.as_fd(), c"d0", Follow::No));
         assert!(poll_once(open.as_mut()).is_pending());
         drop(dropped);
         assert!(ring.run(open).is_ok());
-        assert_right(&names, &ring.run(stat_all(&ring, &dir, &names)));
+        assert_sizes(&names, &ring.run(stat_all(&ring, &dir, &names)));
     }
-    // Each turn reaps some of what is left.
+    // Each turn reaps some of the remaining operations.
     for _ in 0..64 {
         ring.run(ring.stat_dir(&dir, Fields::ALL)).unwrap();
     }
@@ -79,14 +80,14 @@ fn what_a_dropped_future_left_in_flight_disturbs_nobody() {
 }
 
 #[test]
-fn a_ring_outlives_what_is_in_flight() {
+fn dropping_a_ring_waits_for_operations_in_flight() {
     let (_temp, dir, names) = tree(50);
     for round in 0..100 {
         let Some(ring) = ring(64) else { return };
         let mut stats = Box::pin(stat_all(&ring, &dir, &names));
         assert!(poll_once(stats.as_mut()).is_pending());
         if round % 2 == 0 {
-            // With some of them submitted.
+            // Some of the operations are submitted.
             let mut one = pin!(ring.stat_dir(&dir, Fields::ALL));
             let mut both = pin!(poll_fn(|cx| {
                 let _ = stats.as_mut().poll(cx);
@@ -105,7 +106,7 @@ fn a_ring_outlives_what_is_in_flight() {
 }
 
 #[test]
-fn never_more_in_flight_than_the_ring_is_deep() {
+fn operations_in_flight_never_exceed_the_depth() {
     for depth in [1, 2, 7] {
         let Some(ring) = ring(depth) else { return };
         let (_temp, dir, names) = tree(100);
@@ -136,14 +137,14 @@ fn never_more_in_flight_than_the_ring_is_deep() {
             })
             .await;
             assert!(opened.unwrap().iter().all(Result::is_ok));
-            seen.unwrap().iter().for_each(|metas| assert_right(&names, metas));
+            seen.unwrap().iter().for_each(|metas| assert_sizes(&names, metas));
         });
         assert_eq!(most.get(), depth);
     }
 }
 
 #[test]
-fn a_future_dropped_while_it_waits_for_room_holds_up_no_other() {
+fn a_future_dropped_while_it_waits_for_a_slot_does_not_block_others() {
     let Some(ring) = ring(1) else { return };
     let (_temp, dir, _names) = tree(1);
     let mut first = Box::pin(ring.stat_dir(&dir, Fields::ALL));
@@ -158,7 +159,7 @@ fn a_future_dropped_while_it_waits_for_room_holds_up_no_other() {
 }
 
 #[test]
-fn a_future_that_only_yields_gets_its_polls() {
+fn a_future_that_wakes_itself_is_polled_again() {
     let Some(ring) = ring(4) else { return };
     let polls = Cell::new(0);
     ring.run(poll_fn(|cx| {
@@ -170,14 +171,14 @@ fn a_future_that_only_yields_gets_its_polls() {
 }
 
 #[test]
-fn waiting_for_nothing_is_a_bug_and_no_hang() {
+fn waiting_without_an_operation_panics() {
     let Some(ring) = ring(4) else { return };
     let forever = std::panic::AssertUnwindSafe(|| ring.run(std::future::pending::<()>()));
     assert!(std::panic::catch_unwind(forever).is_err());
 }
 
 #[test]
-fn a_directory_whose_close_was_dropped_is_closed() {
+fn a_directory_is_closed_if_its_close_future_is_dropped() {
     let Some(ring) = ring(1) else { return };
     let (temp, dir, _names) = tree(1);
     let path = fs::canonicalize(temp.path()).unwrap();
@@ -188,7 +189,7 @@ fn a_directory_whose_close_was_dropped_is_closed() {
     let two = [(); 2].map(|()| fathom_io::sys::open_dir(dir.as_fd(), c".", Follow::No).unwrap());
     assert_eq!(open(), 3);
     let mut closes = two.map(|dir| Box::pin(ring.close(dir)));
-    // The first has the only slot; the second never reaches the ring.
+    // The first close has the only slot; the second is never started.
     closes.iter_mut().for_each(|close| assert!(poll_once(close.as_mut()).is_pending()));
     drop(closes);
     assert_eq!(open(), 2);
@@ -197,7 +198,7 @@ fn a_directory_whose_close_was_dropped_is_closed() {
 }
 
 #[test]
-fn any_depth_that_can_be_asked_for_works() {
+fn every_depth_works() {
     for depth in [0, 1, 3, 100, Model::COUNT_MAX, usize::MAX] {
         let Some(ring) = ring(depth) else { return };
         assert!(ring.run(ring.open(CWD, c"/", Follow::No)).is_ok());

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fathom_io::beneath::{Beneath, Links, Patience, stat};
+use fathom_io::beneath::{Beneath, Links, LookupMode, stat};
 use fathom_io::{Errno, FileType, Meta};
 use rustix::io::retry_on_intr;
 
@@ -139,7 +139,7 @@ impl Archive {
         if !self.source.filter.admits(path) {
             return Ok(());
         }
-        let opened = match self.source.beneath.open(path, Patience::Wait) {
+        let opened = match self.source.beneath.open(path, LookupMode::Blocking) {
             Ok(Some(file)) => OpenFile::new(file, None)?,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(errno.into()),
             Ok(None) | Err(_) => return Ok(()),
@@ -250,7 +250,7 @@ impl ArchiveSource {
             return None;
         }
         let path = [path, if path.is_empty() { b"" } else { b"/" }, name.to_bytes()].concat();
-        let file = self.beneath.open(&path, Patience::Wait).ok().flatten()?;
+        let file = self.beneath.open(&path, LookupMode::Blocking).ok().flatten()?;
         stat(file.as_fd()).ok().filter(|meta| meta.file_type() == FileType::Regular)
     }
 }

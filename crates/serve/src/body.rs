@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use fathom_io::fault::point;
-use fathom_io::sys::Sealed;
+use fathom_io::sys::SealedMemory;
 use http_body::{Frame, SizeHint};
 
 use crate::answer::ArchiveBody;
@@ -129,7 +129,7 @@ fn memory_range(body: &SmallBody, queue: Option<&SendfileQueue>, range: Range<u6
 
 /// A range of a cached body, sent with sendfile(2) without a copy.
 pub(crate) struct SealedRange {
-    sealed: Arc<Sealed>,
+    sealed: Arc<SealedMemory>,
     queue: SendfileQueue,
     range: Range<usize>,
 }

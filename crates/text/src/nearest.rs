@@ -65,6 +65,6 @@ mod tests {
         let near = |word| nearest(word, ["name", "size", "null", "newer"], |name| name);
         assert_eq!(["nmae", "nule", "newe"].map(near), [Some("name"), Some("null"), Some("newer")]);
         assert_eq!(["x", "", "printf"].map(near), [None; 3]);
-        assert_eq!(nearest("a", [], |name| name), None::<&str>);
+        assert_eq!(nearest("a", [""; 0], |name| name), None);
     }
 }

@@ -25,7 +25,7 @@ fn entries(root: &Path) -> Result<Option<BTreeMap<PathBuf, Meta>>, Error> {
 /// Whether a file of the copy can stay as it is.
 fn is_same(source: &Meta, copy: &Meta) -> bool {
     let is_dir = source.mode & 0o170_000 == 0o040_000;
-    source.mode == copy.mode && (is_dir || (source.size, source.modified) == (copy.size, copy.modified))
+    source.mode == copy.mode && (is_dir || (source.size, source.mtime) == (copy.size, copy.mtime))
 }
 
 /// Returns the actions, one line each: copies in the order of paths, then deletions, contents

@@ -318,7 +318,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
         let may = count >= ENTER_NAMES && self.home == ThreadOwner::Own && self.shared.fds.may_leave_start();
         let near = may && self.model.enter(at);
-        (if near { sys::CWD } else { at }, fields.and(Fields::LOCAL))
+        (if near { sys::CWD } else { at }, fields.union(Fields::LOCAL))
     }
 
     /// Tells of the entries of `span`, whose metadata is `metas`; of an empty slice, none has any.

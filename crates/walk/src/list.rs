@@ -23,7 +23,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown)?;
-        let fields = self.shared.options.fields.and(Fields::FRESH);
+        let fields = self.shared.options.fields.union(Fields::FRESH);
         self.model.stat(at, &names, 0..1, node.follow(), fields, &mut metas).await;
         metas.pop().flatten().unwrap_or(Err(Errno::IO))
     }
@@ -136,7 +136,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let fields = self.shared.options.fields;
         let meta = self.model.stat_dir(dir, fields).await?;
         if meta.mount_root == Some(true) {
-            self.model.stat_dir(dir, fields.and(Fields::FRESH)).await
+            self.model.stat_dir(dir, fields.union(Fields::FRESH)).await
         } else {
             Ok(meta)
         }

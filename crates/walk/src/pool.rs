@@ -175,7 +175,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         if self.alone_since.is_some_and(|since| since.elapsed() < RETRY) {
             return;
         }
-        if let Some(room) = sys::room() {
+        if let Some(room) = sys::address_space_left() {
             self.workers_max = self.workers_max.min(room / WORKER_BYTES);
         }
         if self.workers_max > 0 && self.staff.spawn_worker().is_ok() {
@@ -292,7 +292,7 @@ impl<D: VisitorAdapter> Tick for Pool<'_, D> {
         // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
         // on other devices, are not to wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
-        if self.helps_out && alone && sys::is_at_hand(root.name()) {
+        if self.helps_out && alone && sys::is_cached_local(root.name()) {
             // A model that cannot be made here is reported by the first worker.
             let _ = self.staff.run_inline();
         }

@@ -84,8 +84,8 @@ impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Se
             }
         };
         let builder = thread::Builder::new().name("walk".to_owned()).stack_size(STACK_BYTES);
-        let turn = threads::turn();
-        if !threads::has_room(WORKER_BYTES) {
+        let turn = threads::start_lock();
+        if !threads::has_address_space(WORKER_BYTES) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         builder.spawn(work)?;

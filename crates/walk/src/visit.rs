@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, Stamp, sys};
+use fathom_io::{Errno, Fields, FileTime, FileType, Follow, Meta, Name, Names, sys};
 
 use crate::node::Node;
 use crate::task::{Batch, Job, OutputItem, Task};
@@ -154,8 +154,8 @@ impl Entry<'_> {
     ///
     /// # Errors
     /// As statx(2).
-    pub fn born(&self, follow: Follow) -> Result<Option<Stamp>, Errno> {
-        sys::born(self.at, self.name.name, follow)
+    pub fn born(&self, follow: Follow) -> Result<Option<FileTime>, Errno> {
+        sys::birth_time(self.at, self.name.name, follow)
     }
 
     /// Its security context, if it has one.
@@ -163,7 +163,7 @@ impl Entry<'_> {
     /// # Errors
     /// As getxattr(2).
     pub fn context(&self, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
-        sys::context(self.at, self.name.name, follow)
+        sys::security_context(self.at, self.name.name, follow)
     }
 }
 

@@ -75,7 +75,7 @@ fn rates(random: &mut Random) -> Rates {
         stat_eio: rate(0.1),
         slow: rate(0.02),
         slow_us: 500,
-        nameless: false,
+        no_magic: false,
     }
 }
 
@@ -116,7 +116,7 @@ const SLOW: Rates = Rates {
     stat_eio: 0.0,
     slow: 1.0,
     slow_us: 2_000,
-    nameless: true,
+    no_magic: true,
 };
 
 #[test]
@@ -131,7 +131,7 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
         let change = |way: Way| changed(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         for way in [Way::workers(64), Way::of(Model::Auto)] {
-            let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, nameless: true, ..rates };
+            let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, no_magic: true, ..rates };
             let other = walk(change(way), &tree.root(), seed, rates);
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fathom_io::data::Buffer;
-use fathom_io::data::transfer::{Transfer, Way};
+use fathom_io::data::transfer::{CopyMethod, Transfer};
 use fathom_io::sys::usage;
 
 use super::io_loop::IoTotals;
@@ -28,9 +28,9 @@ pub(super) fn copy(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let to = File::create(&target).map_err(|error| SampleError::io("open", &target, error))?;
     let (before, start) = (usage(), Instant::now());
     let moved = match spec.method {
-        Method::CopyFileRange => in_kernel(spec, Way::CopyFileRange, &from, &to),
-        Method::Sendfile => in_kernel(spec, Way::Sendfile, &from, &to),
-        Method::Splice => in_kernel(spec, Way::Splice, &from, &to),
+        Method::CopyFileRange => in_kernel(spec, CopyMethod::CopyFileRange, &from, &to),
+        Method::Sendfile => in_kernel(spec, CopyMethod::Sendfile, &from, &to),
+        Method::Splice => in_kernel(spec, CopyMethod::Splice, &from, &to),
         _ => through_memory(spec, &from, &to),
     };
     let totals = moved.map_err(|error| SampleError::io("copy to", &target, error))?;
@@ -57,7 +57,7 @@ fn through_memory(spec: &SampleSpec, mut from: &File, mut to: &File) -> std::io:
     }
 }
 
-fn in_kernel(spec: &SampleSpec, way: Way, from: &File, to: &File) -> std::io::Result<IoTotals> {
+fn in_kernel(spec: &SampleSpec, way: CopyMethod, from: &File, to: &File) -> std::io::Result<IoTotals> {
     let (transfer, mut totals) = (Transfer::new(way)?, IoTotals { in_flight_max: 1, ..IoTotals::default() });
     loop {
         let moved = transfer.step(from.as_fd(), totals.bytes, to.as_fd(), spec.block)?;

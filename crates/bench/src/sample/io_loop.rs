@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Data, Done, Kind, Op};
+use fathom_io::data::{CompletedOp, Data, Op, OpKind};
 use fathom_io::sys::Usage;
 
 use super::barrier::StartBarrier;
@@ -110,7 +110,7 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
         let buffers =
             model.buffers(model.depth(), spec.block).map_err(|errno| failed("register memory for", errno))?;
-        let kind = if spec.workload.writes() { Kind::Write } else { Kind::Read };
+        let kind = if spec.workload.writes() { OpKind::Write } else { OpKind::Read };
         let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
         let pattern = Pattern::new(spec.seed, spec.generation);
         let latencies = LatencySampler::new(spec.workload == Workload::AppendSync);
@@ -131,7 +131,7 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
 
 struct IoLoop<'a> {
     spec: &'a SampleSpec,
-    kind: Kind,
+    kind: OpKind,
     pattern: Pattern,
     order: BlockOrder,
     /// Completed operations, reused for further blocks: the loop does not allocate while the clock
@@ -185,7 +185,7 @@ impl IoLoop<'_> {
         let SampleSpec { block: bytes, size, .. } = *self.spec;
         let offset = block * bytes as u64;
         let len = bytes.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
-        if self.kind == Kind::Write {
+        if self.kind == OpKind::Write {
             if bytes.is_multiple_of(PAGE_BYTES) {
                 self.pattern.stamp(offset, &mut op.buffer);
             } else {
@@ -199,7 +199,7 @@ impl IoLoop<'_> {
     #[inline(always)]
     fn finish(
         &mut self,
-        done: Done,
+        done: CompletedOp,
         model: &mut impl Data,
         totals: &mut IoTotals,
     ) -> Result<(), SampleError> {
@@ -207,7 +207,7 @@ impl IoLoop<'_> {
         let verb = if workload.writes() { "write" } else { "read" };
         let moved = done.result().map_err(|errno| SampleError::io(verb, &self.spec.path, errno.into()))?;
         let mut op = done.into_op();
-        if op.kind != Kind::SyncData {
+        if op.kind != OpKind::SyncData {
             if moved == 0 {
                 let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(SampleError::io(verb, &self.spec.path, end));
@@ -219,7 +219,7 @@ impl IoLoop<'_> {
                 return Ok(());
             }
             if workload == Workload::AppendSync {
-                op.kind = Kind::SyncData;
+                op.kind = OpKind::SyncData;
                 model.submit(op);
                 self.in_flight += 1;
                 return Ok(());

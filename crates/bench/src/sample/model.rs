@@ -1,7 +1,7 @@
 //! The methods by name, and the construction of their I/O models.
 
 use fathom_io::Unavailable;
-use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Ring, RingOptions};
 
 use super::null::NullModel;
@@ -47,8 +47,8 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
     let ring = RingOptions { depth, batch, completion, registered: false, sqpoll: false };
     let pool = || Pool::new(NativeData, depth, depth, batch).map_err(|error| no_threads(&error));
     Ok(match spec.method {
-        Method::Blocking => visitor.visit(Blocking::new(NativeData, Position::Own)),
-        Method::Pwrite => visitor.visit(Blocking::new(NativeData, Position::Explicit)),
+        Method::Blocking => visitor.visit(BlockingData::new(NativeData, Position::Own)),
+        Method::Pwrite => visitor.visit(BlockingData::new(NativeData, Position::Explicit)),
         Method::Uring => visitor.visit(Ring::new(ring)?),
         Method::UringRegistered => visitor.visit(Ring::new(RingOptions { registered: true, ..ring })?),
         Method::UringPolled => visitor.visit(Ring::new(RingOptions { sqpoll: true, ..ring })?),

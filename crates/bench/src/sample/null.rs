@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fathom_io::Errno;
-use fathom_io::data::{Blocking, Buffer, Data, Done, FileId, Kind, NativeData, Op, Position};
+use fathom_io::data::{BlockingData, Buffer, CompletedOp, Data, FileId, NativeData, Op, OpKind, Position};
 
 use crate::pattern::Pattern;
 
@@ -13,15 +13,15 @@ use crate::pattern::Pattern;
 #[derive(Debug)]
 pub(super) struct NullModel {
     /// Registers the files and allocates the buffers.
-    files: Blocking<NativeData>,
+    files: BlockingData<NativeData>,
     pattern: Pattern,
-    done: Option<Done>,
+    done: Option<CompletedOp>,
 }
 
 impl NullModel {
     /// Simulates files that hold `pattern`.
     pub(super) fn new(pattern: Pattern) -> Self {
-        Self { files: Blocking::new(NativeData, Position::Explicit), pattern, done: None }
+        Self { files: BlockingData::new(NativeData, Position::Explicit), pattern, done: None }
     }
 }
 
@@ -50,13 +50,13 @@ impl Data for NullModel {
 
     fn submit(&mut self, mut op: Box<Op>) {
         let (offset, len) = (op.offset, op.len());
-        if op.kind == Kind::Read {
+        if op.kind == OpKind::Read {
             self.pattern.stamp(offset, op.bytes_mut());
         }
-        self.done = Some(Done::new(op, Ok(len)));
+        self.done = Some(CompletedOp::new(op, Ok(len)));
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         done.extend(self.done.take());
     }
 }

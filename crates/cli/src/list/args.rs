@@ -11,7 +11,7 @@ use fathom_inventory::json::JsonWriter;
 use fathom_text::quote::{Charset, NameStyle, quoteaf};
 use fathom_text::strerror;
 use fathom_text::time::Zone;
-use fathom_walk::{Fields, Follow, Model, Stamp};
+use fathom_walk::{Fields, FileTime, Follow, Model};
 
 use super::lookup::LookupContext;
 use super::operands::RootList;
@@ -79,7 +79,7 @@ const FOREIGN: &[(&str, &str)] = &[
 struct ListParser {
     charset: Charset,
     zone: Zone,
-    now: Stamp,
+    now: FileTime,
     filter: Filter,
     pruned: Option<Filter>,
     format: Option<PrintFormat>,
@@ -105,7 +105,7 @@ impl ListParser {
         Self {
             charset,
             zone,
-            now: Stamp { sec: now.as_secs() as i64, nsec: now.subsec_nanos() },
+            now: FileTime { sec: now.as_secs() as i64, nsec: now.subsec_nanos() },
             filter: Filter::default(),
             pruned: None,
             format: None,
@@ -181,7 +181,7 @@ impl ListParser {
         let path = CString::new(value).ok().filter(|_| matches!(error, TimeError::NotATime(_)));
         let Some(path) = path else { return Err(error.message(self.charset)) };
         match fathom_walk::meta(&path, Follow::Yes, Fields::TIMES) {
-            Ok(meta) => Ok(PointInTime::at(meta.modified)),
+            Ok(meta) => Ok(PointInTime::at(meta.mtime)),
             Err(errno) => {
                 let path = quoteaf(value, self.charset);
                 Err([

@@ -8,7 +8,7 @@ use fathom_inventory::top::QueryError;
 use fathom_inventory::usage::{self, Span, UsageTarget};
 use fathom_inventory::{Entry, Lookup, Owners};
 use fathom_text::quote::Charset;
-use fathom_walk::{FileType, Meta, Stamp};
+use fathom_walk::{FileTime, FileType, Meta};
 
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
@@ -94,7 +94,7 @@ impl<'a> InventoryListing<'a> {
             file_type: meta.file_type(),
             meta: Some(meta),
         };
-        let (btime, attributes) = (meta.born, meta.attributes);
+        let (btime, attributes) = (meta.btime, meta.attributes);
         self.list_entry(&ReplayEntry { btime, attributes, ..ReplayEntry::new(entry) });
         self.flush();
     }
@@ -189,7 +189,7 @@ impl Lookup for ItemLookup<'_> {
         self.0.link.map(<[u8]>::to_vec)
     }
 
-    fn btime(&mut self, _entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, _entry: &Entry<'_>) -> Option<FileTime> {
         self.0.btime
     }
 }

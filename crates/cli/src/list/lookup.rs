@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
 use fathom_io::sys;
-use fathom_walk::{Errno, Fields, Follow, Meta, Stamp, mounts};
+use fathom_walk::{Errno, Fields, FileTime, Follow, Meta, mounts};
 
 /// The context of lookups: the start directory and the mount table.
 #[derive(Debug, Default)]
@@ -98,14 +98,14 @@ impl Lookup for EntryLookup<'_> {
     fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
         with_link_fallback(self.context.follow, |follow| match self.entry {
             Some(entry) => entry.context(follow),
-            None => sys::context(self.context.start(), &c_path(entry.name), follow),
+            None => sys::security_context(self.context.start(), &c_path(entry.name), follow),
         })
     }
 
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
         with_link_fallback(self.context.follow, |follow| match self.entry {
             Some(entry) => entry.born(follow),
-            None => sys::born(self.context.start(), &c_path(entry.name), follow),
+            None => sys::birth_time(self.context.start(), &c_path(entry.name), follow),
         })
     }
 }

@@ -123,9 +123,9 @@ impl Plan {
         let format = match &self.format {
             LineFormat::Count | LineFormat::Path(..) => None,
             LineFormat::Format(format) => format.fields(),
-            LineFormat::Json(_) => Some(Fields::ALL.and(Fields::BIRTH)),
+            LineFormat::Json(_) => Some(Fields::ALL.union(Fields::BIRTH)),
         };
-        self.filter.fields().into_iter().chain(format).reduce(Fields::and)
+        self.filter.fields().into_iter().chain(format).reduce(Fields::union)
     }
 
     /// Returns whether a directory at this depth is read.
@@ -395,7 +395,7 @@ impl Plan {
                 out.push(*end);
             }
             LineFormat::Format(format) => format.write(entry, &self.owners, lookup, out),
-            LineFormat::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.born), out),
+            LineFormat::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.btime), out),
         }
     }
 }

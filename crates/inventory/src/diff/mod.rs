@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread;
 
-use fathom_walk::has_room;
+use fathom_walk::has_address_space;
 
 use crate::store::{Error, Inventory, OptionalColumns};
 use crate::top::QueryError;
@@ -84,8 +84,8 @@ impl<T> Sides<T> {
     {
         let (old, new) = thread::scope(|scope| {
             let builder = thread::Builder::new().stack_size(STACK_BYTES);
-            let thread =
-                has_room(THREAD_ROOM).then(|| builder.spawn_scoped(scope, || work(Side::Old, &self.old)));
+            let thread = has_address_space(THREAD_ROOM)
+                .then(|| builder.spawn_scoped(scope, || work(Side::Old, &self.old)));
             let new = work(Side::New, &self.new);
             let old = match thread {
                 Some(Ok(thread)) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

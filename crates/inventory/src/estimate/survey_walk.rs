@@ -329,7 +329,7 @@ fn options(survey: &Survey) -> Options {
         threads: survey.threads,
         roots: Follow::No,
         links: Follow::No,
-        fields: Fields::SIZE.and(Fields::BLOCKS),
+        fields: Fields::SIZE.union(Fields::BLOCKS),
         stat_dirs: true,
         once: false,
         loose: true,

@@ -48,7 +48,7 @@ impl CsvFormat {
         number(major(meta.dev).into(), out);
         out.push(b':');
         write_number(minor(meta.dev).into(), out);
-        for stamp in [Some(meta.modified), Some(meta.accessed), Some(meta.changed), item.btime] {
+        for stamp in [Some(meta.mtime), Some(meta.atime), Some(meta.ctime), item.btime] {
             out.push(b',');
             let start = out.len();
             if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {

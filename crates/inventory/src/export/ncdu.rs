@@ -46,7 +46,7 @@ impl NcduFormat {
             }
         }
         number("mode", (meta.mode & 0xffff).into(), out);
-        if let Ok(seconds) = u64::try_from(meta.modified.sec) {
+        if let Ok(seconds) = u64::try_from(meta.mtime.sec) {
             number("mtime", seconds, out);
         }
     }

@@ -1,7 +1,7 @@
 //! Dates as users type them, with or without a time of day and its UTC offset.
 
 use fathom_text::time::Zone;
-use fathom_walk::Stamp;
+use fathom_walk::FileTime;
 use jiff::civil::Date;
 
 use super::when::{ParsedTime, nanoseconds};
@@ -23,7 +23,7 @@ pub(super) fn date(text: &[u8], zone: &Zone) -> ParsedTime {
         let local =
             midnight + i64::from(time.hour) * 3_600 + i64::from(time.minute) * 60 + i64::from(time.second);
         let sec = time.offset_sec.map_or_else(|| zone.to_universal(local), |offset| local - offset);
-        Stamp { sec, nsec: time.nsec }
+        FileTime { sec, nsec: time.nsec }
     }))
 }
 

@@ -4,7 +4,7 @@
 use fathom_text::duration::{self, DurationError};
 use fathom_text::quote::{Charset, quote};
 use fathom_text::time::Zone;
-use fathom_walk::Stamp;
+use fathom_walk::FileTime;
 
 use super::date::date;
 
@@ -16,7 +16,7 @@ pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-3
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PointInTime(Stamp);
+pub struct PointInTime(FileTime);
 
 /// The error of a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,18 +40,18 @@ impl TimeError {
 
 /// The result of one grammar: `None` if the text does not have its form, `Some(None)` if the text
 /// has the form and there is no such time.
-pub(super) type ParsedTime = Option<Option<Stamp>>;
+pub(super) type ParsedTime = Option<Option<FileTime>>;
 
 impl PointInTime {
     /// Returns the point in time of a timestamp.
     #[must_use]
-    pub fn at(stamp: Stamp) -> PointInTime {
+    pub fn at(stamp: FileTime) -> PointInTime {
         PointInTime(stamp)
     }
 
     /// Returns the point in time as seconds and nanoseconds since the epoch.
     #[must_use]
-    pub fn stamp(self) -> Stamp {
+    pub fn stamp(self) -> FileTime {
         self.0
     }
 
@@ -65,7 +65,7 @@ impl PointInTime {
     /// # Errors
     /// [`TimeError::NotATime`] for text that may be the name of a file, [`TimeError::Impossible`]
     /// for a time that does not exist, such as a 30th of February.
-    pub fn parse(text: &[u8], now: Stamp, zone: &Zone) -> Result<PointInTime, TimeError> {
+    pub fn parse(text: &[u8], now: FileTime, zone: &Zone) -> Result<PointInTime, TimeError> {
         let reading = epoch(text).or_else(|| age(text, now)).or_else(|| date(text, zone));
         match reading {
             None => Err(TimeError::NotATime(text.to_vec())),
@@ -86,12 +86,12 @@ fn epoch(text: &[u8]) -> ParsedTime {
         Some(_) => return None,
     };
     Some(number(digits).and_then(|sec| {
-        if negative { before(Stamp::default(), sec, nsec) } else { Some(Stamp { sec, nsec }) }
+        if negative { before(FileTime::default(), sec, nsec) } else { Some(FileTime { sec, nsec }) }
     }))
 }
 
 /// Parses an age: a duration before `now`.
-fn age(text: &[u8], now: Stamp) -> ParsedTime {
+fn age(text: &[u8], now: FileTime) -> ParsedTime {
     match duration::parse(text) {
         Err(DurationError::Form) => None,
         Err(DurationError::TooLong) => Some(None),
@@ -122,10 +122,10 @@ pub(super) fn nanoseconds(text: &[u8]) -> Option<(u32, &[u8])> {
 
 /// Returns the time `sec` seconds and `nsec` nanoseconds before `stamp`; `None` if it is out of
 /// range.
-fn before(stamp: Stamp, sec: i64, nsec: u32) -> Option<Stamp> {
+fn before(stamp: FileTime, sec: i64, nsec: u32) -> Option<FileTime> {
     let (borrow, kept) = if stamp.nsec < nsec { (1, stamp.nsec + NSEC_PER_SEC) } else { (0, stamp.nsec) };
     let sec = stamp.sec.checked_sub(sec)?.checked_sub(borrow)?;
-    Some(Stamp { sec, nsec: kept - nsec })
+    Some(FileTime { sec, nsec: kept - nsec })
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NOW: Stamp = Stamp { sec: 2_000_000_000, nsec: 7 };
+    const NOW: FileTime = FileTime { sec: 2_000_000_000, nsec: 7 };
 
     fn zone(tz: &str) -> Zone {
         Zone::from_env(|name| (name == "TZ").then(|| tz.as_bytes().to_vec()))
@@ -274,7 +274,7 @@ mod tests {
             ],
             sec in any::<i64>(),
         ) {
-            let now = Stamp { sec, nsec: 0 };
+            let now = FileTime { sec, nsec: 0 };
             match PointInTime::parse(&text, now, &zone("CET-1CEST,M3.5.0,M10.5.0/3")) {
                 Ok(when) => prop_assert!(when.stamp().nsec < NSEC_PER_SEC),
                 Err(error) => prop_assert!(!error.message(Charset::Utf8).is_empty()),

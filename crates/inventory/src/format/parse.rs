@@ -170,7 +170,7 @@ fn meta_field(letter: u8) -> Option<MetaField> {
 mod tests {
     use super::*;
     use fathom_text::quote::Charset;
-    use fathom_walk::{Fields, FileType, Meta, Stamp};
+    use fathom_walk::{Fields, FileTime, FileType, Meta};
     use proptest::prelude::*;
 
     use crate::{Entry, Owners};
@@ -231,8 +231,8 @@ mod tests {
         assert_eq!(needs("%Y%l"), (true, false, None));
         assert_eq!(needs("%u"), (false, true, Some(Fields::OWNER)));
         assert_eq!(needs("%i%m"), (false, false, Some(Fields::IDENTITY)));
-        assert_eq!(needs("%S"), (false, false, Some(Fields::SIZE.and(Fields::BLOCKS))));
-        assert_eq!(needs("%Td%s"), (false, false, Some(Fields::TIMES.and(Fields::SIZE))));
+        assert_eq!(needs("%S"), (false, false, Some(Fields::SIZE.union(Fields::BLOCKS))));
+        assert_eq!(needs("%Td%s"), (false, false, Some(Fields::TIMES.union(Fields::SIZE))));
     }
 
     proptest! {
@@ -247,8 +247,8 @@ mod tests {
             sec in any::<i64>(),
             mode in any::<u32>(),
         ) {
-            let modified = Stamp { sec, nsec: 1 };
-            let meta = Meta { mode, modified, size: sec, ..Meta::default() };
+            let mtime = FileTime { sec, nsec: 1 };
+            let meta = Meta { mode, mtime, size: sec, ..Meta::default() };
             let (dir, name) = (b"".as_slice(), text.as_slice());
             let entry = Entry { dir, name, root_len: sec as usize, depth: 0, file_type: FileType::Unknown, meta: Some(&meta) };
             if let Ok(format) = parse(&text, &Zone::UTC) {

@@ -3,7 +3,7 @@
 
 use fathom_text::number::decimal;
 use fathom_text::time::{TimeStyle, Zone};
-use fathom_walk::{Meta, Stamp};
+use fathom_walk::{FileTime, Meta};
 
 /// The timestamps of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub(super) enum TimeKind {
 
 impl TimeKind {
     /// Returns the timestamp, if it is in the metadata.
-    pub(super) fn of(self, meta: Option<&Meta>) -> Option<Stamp> {
+    pub(super) fn of(self, meta: Option<&Meta>) -> Option<FileTime> {
         match self {
-            TimeKind::Mtime => meta.map(|meta| meta.modified),
-            TimeKind::Atime => meta.map(|meta| meta.accessed),
-            TimeKind::Ctime => meta.map(|meta| meta.changed),
+            TimeKind::Mtime => meta.map(|meta| meta.mtime),
+            TimeKind::Atime => meta.map(|meta| meta.atime),
+            TimeKind::Ctime => meta.map(|meta| meta.ctime),
             TimeKind::Btime => None,
         }
     }
@@ -56,8 +56,8 @@ impl TimeFormat {
 
     /// Appends the time. A time beyond the calendar of 32-bit years is printed as seconds since the
     /// epoch, with a fraction only where its letter has one.
-    pub(super) fn write(&self, stamp: Stamp, out: &mut Vec<u8>) {
-        let Stamp { sec, nsec } = stamp;
+    pub(super) fn write(&self, stamp: FileTime, out: &mut Vec<u8>) {
+        let FileTime { sec, nsec } = stamp;
         let before = self.before.as_ref().map(|style| style.write(sec, nsec, out));
         if before.is_none() {
             write_seconds(sec, out);
@@ -118,7 +118,7 @@ mod tests {
 
     fn show(letter: u8, sec: i64, nsec: u32) -> String {
         let mut out = Vec::new();
-        TimeFormat::of_letter(letter, &Zone::UTC).write(Stamp { sec, nsec }, &mut out);
+        TimeFormat::of_letter(letter, &Zone::UTC).write(FileTime { sec, nsec }, &mut out);
         out.escape_ascii().to_string()
     }
 
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(show(b'q', i64::MIN, 5), "-9223372036854775808");
         assert_eq!(show(b'S', i64::MIN, 5), "-9223372036854775808.0000000050");
         let mut out = Vec::new();
-        TimeFormat::ctime(&Zone::UTC).write(Stamp { sec: i64::MAX, nsec: 5 }, &mut out);
+        TimeFormat::ctime(&Zone::UTC).write(FileTime { sec: i64::MAX, nsec: 5 }, &mut out);
         assert_eq!(out, b"9223372036854775807.0000000050");
     }
 }

@@ -8,7 +8,7 @@
 mod tree;
 mod walk;
 
-use fathom_walk::{Attributes, Errno, Stamp};
+use fathom_walk::{Attributes, Errno, FileTime};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -76,7 +76,7 @@ pub struct ReplayEntry<'a> {
     /// Path and type; the metadata, if it is known and the visitor needs it.
     pub entry: Entry<'a>,
     /// The creation time.
-    pub btime: Option<Stamp>,
+    pub btime: Option<FileTime>,
     /// The inode attributes, where the filesystem reported them to the scan.
     pub attributes: Option<Attributes>,
     /// The values of optional columns, if the inventory has any and the visitor needs metadata.

@@ -132,7 +132,7 @@ impl EarlierDirs {
     /// present metadata.
     pub(super) fn is_unchanged(&self, id: u32, now: &Meta) -> bool {
         let then = self.dir(id);
-        let times = [now.modified, now.changed].map(micros).map(|(micros, nanos)| (micros, i64::from(nanos)));
+        let times = [now.mtime, now.ctime].map(micros).map(|(micros, nanos)| (micros, i64::from(nanos)));
         let over = |(time, _): &(i64, i64)| *time < self.begin.saturating_sub(CLOCK_SLACK_MICROS);
         then.complete
             && then.ino == now.ino
@@ -217,7 +217,7 @@ fn is_name(name: &[u8], is_root: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
 
     use super::*;
 
@@ -265,12 +265,12 @@ mod tests {
     #[test]
     fn any_other_time_or_inode_is_a_change_and_so_is_a_time_that_was_not_over() {
         let earlier = earlier();
-        let stamp = |sec, nsec| Stamp { sec, nsec };
-        let same = Meta { ino: 10, modified: stamp(5, 7), changed: stamp(6, 8), ..Meta::default() };
+        let stamp = |sec, nsec| FileTime { sec, nsec };
+        let same = Meta { ino: 10, mtime: stamp(5, 7), ctime: stamp(6, 8), ..Meta::default() };
         assert!(earlier.is_unchanged(1, &same));
         assert!(!earlier.is_unchanged(2, &same), "another inode");
-        assert!(!earlier.is_unchanged(1, &Meta { modified: stamp(5, 8), ..same }));
-        assert!(!earlier.is_unchanged(1, &Meta { changed: stamp(7, 8), ..same }));
+        assert!(!earlier.is_unchanged(1, &Meta { mtime: stamp(5, 8), ..same }));
+        assert!(!earlier.is_unchanged(1, &Meta { ctime: stamp(7, 8), ..same }));
         let begun = |begin| EarlierDirs { begin, ..self::earlier() }.is_unchanged(1, &same);
         assert_eq!([begun(8_000_001), begun(8_000_000)], [true, false]);
         let mut partial = self::earlier();

@@ -294,9 +294,9 @@ fn run_scan(
 }
 
 fn walk_options(journal: &Journal, scan: &Scan) -> Options {
-    let fields = Fields::ALL.and(Fields::BIRTH).and(Fields::ATTRIBUTES);
+    let fields = Fields::ALL.union(Fields::BIRTH).union(Fields::ATTRIBUTES);
     // Metadata in the cache of a network client may be older than the changes.
-    let fields = if journal.since.is_some() { fields.and(Fields::FRESH) } else { fields };
+    let fields = if journal.since.is_some() { fields.union(Fields::FRESH) } else { fields };
     Options {
         choice: scan.choice,
         threads: scan.threads,

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use fathom_walk::{Attributes, Errno, FileType, Meta, Stamp};
+use fathom_walk::{Attributes, Errno, FileTime, FileType, Meta};
 use serde::{Deserialize, Serialize};
 
 use super::optional::{OptionalErrors, OptionalValues};
@@ -48,7 +48,7 @@ impl EntryRow {
             Ok(meta) => (*meta, 0),
             Err(errno) => (Meta::default(), errno.raw_os_error() as u16),
         };
-        let times = [known.accessed, known.modified, known.changed].map(micros);
+        let times = [known.atime, known.mtime, known.ctime].map(micros);
         Self {
             dev: known.dev,
             ino: known.ino,
@@ -60,7 +60,7 @@ impl EntryRow {
             gid: known.gid,
             micros: times.map(|(micros, _)| micros),
             nanos: times.map(|(_, nanos)| nanos),
-            btime: known.born.map_or(NEVER, |btime| micros(btime).0),
+            btime: known.btime.map_or(NEVER, |btime| micros(btime).0),
             name_len: 0,
             link_len: 0,
             errno,
@@ -88,7 +88,7 @@ impl EntryRow {
 
 /// Returns a time in microseconds, and the nanoseconds beyond. A time that 64 bits cannot hold
 /// becomes an end of the range.
-pub(crate) fn micros(stamp: Stamp) -> (i64, u16) {
+pub(crate) fn micros(stamp: FileTime) -> (i64, u16) {
     let micros = i128::from(stamp.sec) * 1_000_000 + i128::from(stamp.nsec / 1000);
     let bounded = micros.clamp(i128::from(*MICROS.start()), i128::from(*MICROS.end()));
     (bounded as i64, (stamp.nsec % 1000) as u16)
@@ -260,7 +260,7 @@ mod tests {
     fn rows_come_out_with_their_names() {
         let mut chunk = RowChunk::default();
         let meta =
-            Meta { size: 7, blocks: 8, modified: Stamp { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
+            Meta { size: 7, blocks: 8, mtime: FileTime { sec: -1, nsec: 999_999_999 }, ..Meta::default() };
         chunk.push(b"a", FileType::Regular, Ok(&meta), b"");
         chunk.push(b"link", FileType::Symlink, Ok(&meta), b"to");
         chunk.push(b"gone", FileType::Regular, Err(Errno::NOENT), b"");
@@ -296,20 +296,23 @@ mod tests {
 
     #[test]
     fn times_out_of_range_become_an_end_of_the_range() {
-        assert_eq!(micros(Stamp { sec: 1, nsec: 1_234_567 }), (1_001_234, 567));
-        assert_eq!(micros(Stamp { sec: -1, nsec: 999_999_999 }), (-1, 999));
-        assert_eq!(micros(Stamp { sec: i64::MAX, nsec: 0 }).0, i64::MAX);
-        assert_eq!(micros(Stamp { sec: i64::MIN, nsec: 0 }).0, i64::MIN + 1);
+        assert_eq!(micros(FileTime { sec: 1, nsec: 1_234_567 }), (1_001_234, 567));
+        assert_eq!(micros(FileTime { sec: -1, nsec: 999_999_999 }), (-1, 999));
+        assert_eq!(micros(FileTime { sec: i64::MAX, nsec: 0 }).0, i64::MAX);
+        assert_eq!(micros(FileTime { sec: i64::MIN, nsec: 0 }).0, i64::MIN + 1);
     }
 
     #[test]
     fn a_time_beyond_the_range_is_known_to_be_one() {
         let row = |sec| {
-            EntryRow::new(FileType::Regular, Ok(&Meta { changed: Stamp { sec, nsec: 0 }, ..Meta::default() }))
+            EntryRow::new(
+                FileType::Regular,
+                Ok(&Meta { ctime: FileTime { sec, nsec: 0 }, ..Meta::default() }),
+            )
         };
         assert!(!row(0).is_out_of_range() && !row(9_000_000_000_000).is_out_of_range());
         assert!(row(10_000_000_000_000).is_out_of_range() && row(i64::MIN).is_out_of_range());
-        let btime = Meta { born: Some(Stamp { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
+        let btime = Meta { btime: Some(FileTime { sec: i64::MAX, nsec: 0 }), ..Meta::default() };
         assert!(EntryRow::new(FileType::Regular, Ok(&btime)).is_out_of_range());
         assert!(!EntryRow::new(FileType::Regular, Err(Errno::IO)).is_out_of_range());
     }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use fathom_walk::fault::point;
-use fathom_walk::{room, spawn_thread};
+use fathom_walk::{address_space_left, spawn_thread};
 
 use super::chunk::RowChunk;
 use super::dirs::DirsBuffer;
@@ -101,7 +101,7 @@ impl RowGroupLimits {
 impl BatchWriter {
     /// Starts the writer.
     pub(crate) fn start(segments: SegmentWriter) -> Self {
-        let limits = RowGroupLimits::within(room());
+        let limits = RowGroupLimits::within(address_space_left());
         // The files are sent to the thread once it runs. If the closure owned them and the thread
         // could not be started, they would be lost.
         let (sender, receiver) = sync_channel::<SegmentWriter>(1);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
-use fathom_walk::{FileType, Meta, Stamp};
+use fathom_walk::{FileTime, FileType, Meta};
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mknodat, utimensat};
 
 /// Modification times, one for each of the `time` files. A filesystem keeps them as far as it can.
@@ -143,7 +143,7 @@ impl OwnedEntry {
 }
 
 fn meta(metadata: &Metadata) -> Meta {
-    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap() };
+    let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap() };
     Meta {
         dev: metadata.dev(),
         ino: metadata.ino(),
@@ -153,10 +153,10 @@ fn meta(metadata: &Metadata) -> Meta {
         nlink: metadata.nlink(),
         uid: metadata.uid(),
         gid: metadata.gid(),
-        accessed: stamp(metadata.atime(), metadata.atime_nsec()),
-        modified: stamp(metadata.mtime(), metadata.mtime_nsec()),
-        changed: stamp(metadata.ctime(), metadata.ctime_nsec()),
-        born: None,
+        atime: stamp(metadata.atime(), metadata.atime_nsec()),
+        mtime: stamp(metadata.mtime(), metadata.mtime_nsec()),
+        ctime: stamp(metadata.ctime(), metadata.ctime_nsec()),
+        btime: None,
         mount_root: None,
         attributes: None,
     }
@@ -217,10 +217,10 @@ impl Lookup for System {
         Some(buffer[..len].strip_suffix(b"\0").unwrap_or(&buffer[..len]).to_vec())
     }
 
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<Stamp> {
+    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
         let created =
             fs::symlink_metadata(self.path(entry)).ok()?.created().ok().filter(|_| self.has_btimes)?;
         let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(Stamp { sec: since.as_secs().cast_signed(), nsec: since.subsec_nanos() })
+        Some(FileTime { sec: since.as_secs().cast_signed(), nsec: since.subsec_nanos() })
     }
 }

@@ -1,10 +1,9 @@
-//! Absolute links that stay within the directory. openat2(2) refuses all of them beneath a
-//! directory, so their text is put in their place in the path here, and the path is looked up
-//! again.
+//! Absolute links that stay within the directory. openat2(2) refuses all absolute links beneath a
+//! directory, so this module replaces the link in the path by its text and looks up the path again.
 //!
-//! Every file and link is opened by openat2(2) beneath the directory, also the last one. Whoever
-//! swaps links meanwhile chooses among what is beneath the directory, and nothing beside it is
-//! looked at: whether a target stays within is told from its text.
+//! openat2(2) opens every file and link beneath the directory, also the last one. An attacker who
+//! exchanges links concurrently can only choose among files beneath the directory. Whether a target
+//! stays within is decided by its text, so nothing outside the directory is accessed.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,15 +13,15 @@ use rustix::fs::{OFlags, readlink, readlinkat};
 use super::{Beneath, DIR_FLAGS};
 use crate::Errno;
 
-/// Most links that are put in their place, as many as the kernel follows (path_resolution(7)).
+/// Maximum number of links replaced, which is the limit of the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
 impl Beneath {
-    /// Opens `path`, which openat2(2) refuses for leaving the directory. Up to [`LINKS_MAX`] links,
-    /// each of them found by a number of calls that grows with the logarithm of the path's length.
+    /// Opens `path`, which openat2(2) has refused with EXDEV. Replaces up to [`LINKS_MAX`] links.
+    /// The number of calls for each grows with the logarithm of the number of path components.
     ///
     /// # Errors
-    /// `XDEV` if it does leave the directory, `LOOP` for too many links, and as openat2(2).
+    /// EXDEV if the path does leave the directory, ELOOP for too many links, and as openat2(2).
     pub(super) fn open_by_text(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let mut path = path.to_vec();
         for _ in 0..LINKS_MAX {
@@ -35,15 +34,15 @@ impl Beneath {
         Err(Errno::LOOP)
     }
 
-    /// `path` with what the first link in it that leads out of the directory says in place of that
-    /// link.
+    /// Returns `path` with the first link that leaves the directory replaced by its text.
     fn replace_link(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
         if path.starts_with(b"/") {
             return Err(Errno::XDEV);
         }
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let ends: Vec<usize> = slashes.chain([path.len()]).collect();
-        // From the first link on that leads out, all longer beginnings of the path do.
+        // All prefixes that include the first link that leaves the directory also leave it, so a
+        // binary search finds that link.
         let first = ends.partition_point(|end| !self.leaves(path.get(..*end).unwrap_or_default()));
         // No prefix leaves the directory any more: the links have changed since openat2(2) refused.
         let Some(end) = ends.get(first).copied() else { return Ok(path.to_vec()) };
@@ -60,8 +59,8 @@ impl Beneath {
         !path.is_empty() && self.open_beneath(path, OFlags::PATH | OFlags::CLOEXEC).err() == Some(Errno::XDEV)
     }
 
-    /// The text of the link `name` in the directory `dir`. What is no link leaves the directory by
-    /// itself, as `..` does.
+    /// Returns the text of the link `name` in the directory `dir`. A component that is not a link,
+    /// such as `..`, leaves the directory by itself: EXDEV.
     fn read_link(&self, dir: &[u8], name: &[u8]) -> Result<Vec<u8>, Errno> {
         let dir = self.open_beneath(if dir.is_empty() { b"." } else { dir }, DIR_FLAGS)?;
         match readlinkat(&dir, name, Vec::new()) {
@@ -70,16 +69,16 @@ impl Beneath {
         }
     }
 
-    /// The absolute path `target` relative to the directory, if it begins with the directory's
-    /// path: the one it was opened by, or the one that the kernel has for it now.
+    /// Returns the absolute path `target` relative to the directory, if it begins with the path by
+    /// which the directory was opened, or with the path that the kernel currently has for it.
     fn below(&self, target: &[u8]) -> Option<Vec<u8>> {
-        let kernels = || readlink(format!("/proc/self/fd/{}", self.dir.as_raw_fd()), Vec::new()).ok();
+        let current = || readlink(format!("/proc/self/fd/{}", self.dir.as_raw_fd()), Vec::new()).ok();
         let named = self.path.as_ref().and_then(|path| strip(path.as_os_str().as_encoded_bytes(), target));
-        named.or_else(|| strip(kernels()?.to_bytes(), target))
+        named.or_else(|| strip(current()?.to_bytes(), target))
     }
 }
 
-/// `target` without the absolute path `dir` at its beginning.
+/// Returns `target` without the prefix `dir`. Both are absolute paths.
 fn strip(dir: &[u8], target: &[u8]) -> Option<Vec<u8>> {
     let mut rest = names(target);
     if !names(dir).all(|name| rest.next() == Some(name)) {
@@ -87,7 +86,7 @@ fn strip(dir: &[u8], target: &[u8]) -> Option<Vec<u8>> {
     }
     let mut below = rest.collect::<Vec<_>>().join(&b'/');
     if below.is_empty() || target.ends_with(b"/") {
-        // A slash at the end is for directories alone.
+        // A trailing slash is valid for directories alone, which `.` keeps.
         below.extend_from_slice(if below.is_empty() { b"." } else { b"/." });
     }
     Some(below)
@@ -97,7 +96,7 @@ fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".")
 }
 
-/// `path` from the top, if the working directory has a path.
+/// Returns `path` as an absolute path. `None` if the working directory has no path.
 pub(super) fn absolute(path: &std::path::Path) -> Option<PathBuf> {
     std::path::absolute(path).ok()
 }
@@ -111,7 +110,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::beneath::{Links, Patience, stat};
+    use crate::beneath::{Links, LookupMode, stat};
 
     fn tree() -> (tempfile::TempDir, PathBuf) {
         let top = tempfile::tempdir().unwrap();
@@ -124,8 +123,8 @@ mod tests {
 
     fn opened(root: &Path, path: &str) -> Result<u64, Errno> {
         let beneath = Beneath::new(root, Links::Within).unwrap();
-        assert_eq!(beneath.stat(path.as_bytes(), Patience::AtOnce).unwrap_or(None), None, "{path}");
-        let file = beneath.open(path.as_bytes(), Patience::Wait)?.unwrap();
+        assert_eq!(beneath.stat(path.as_bytes(), LookupMode::Cached).unwrap_or(None), None, "{path}");
+        let file = beneath.open(path.as_bytes(), LookupMode::Blocking)?.unwrap();
         Ok(stat(file.as_fd()).unwrap().ino)
     }
 
@@ -158,7 +157,7 @@ mod tests {
         }
         assert_eq!(opened(&root, "no-dir"), Err(Errno::NOTDIR));
         assert_eq!(opened(&root, "way/none"), Err(Errno::NOENT));
-        // The path that the directory was opened by, and the one that the kernel has.
+        // Links may begin with the path by which the directory was opened, or with the current one.
         assert_eq!(opened(&root, "by-alias"), Err(Errno::XDEV));
         for path in ["by-alias", "file"] {
             assert_eq!(opened(&root.join("../alias"), path), Ok(file), "{path}");
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_leave_are_refused() {
+    fn links_that_leave_the_directory_are_refused() {
         let (_top, root) = tree();
         symlink(root.join("../secret"), root.join("out")).unwrap();
         symlink(root.parent().unwrap().join("secret"), root.join("beside")).unwrap();
@@ -191,12 +190,12 @@ mod tests {
         }
         for (links, expected) in [(Links::Never, Errno::LOOP), (Links::Within, Errno::XDEV)] {
             let beneath = Beneath::new(&root, links).unwrap();
-            assert_eq!(beneath.open(b"out", Patience::Wait).unwrap_err(), expected);
+            assert_eq!(beneath.open(b"out", LookupMode::Blocking).unwrap_err(), expected);
         }
     }
 
     #[test]
-    fn links_are_followed_so_often_and_no_more() {
+    fn links_are_followed_up_to_the_limit() {
         let (_top, root) = tree();
         symlink(root.join("loop"), root.join("loop")).unwrap();
         symlink(root.join("longer/x"), root.join("longer")).unwrap();
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn swapped_links_lead_nowhere_else() {
+    fn links_exchanged_concurrently_never_lead_outside() {
         let (_top, root) = tree();
         let (secret, done) = (
             stat(fs::File::open(root.join("../secret")).unwrap().as_fd()).unwrap().ino,
@@ -235,7 +234,7 @@ mod tests {
             });
             let mut found = 0;
             for _ in 0..5000 {
-                if let Ok(Some(file)) = beneath.open(b"link", Patience::Wait) {
+                if let Ok(Some(file)) = beneath.open(b"link", LookupMode::Blocking) {
                     assert_ne!(stat(file.as_fd()).unwrap().ino, secret);
                     found += 1;
                 }

@@ -1,18 +1,26 @@
-//! Memory for one operation at a time, aligned as `O_DIRECT` wants it.
+//! Memory for one operation at a time, aligned for `O_DIRECT`.
 
 use std::ops::{Deref, DerefMut};
 
-/// Every buffer begins at a multiple of this: no device has larger logical blocks.
+/// Alignment of every buffer in bytes. No device has larger logical blocks.
 pub const ALIGN_BYTES: usize = 4096;
 
-/// Bytes on the heap that stay where they are, however often this is moved.
+/// Bytes on the heap whose address stays the same when the value is moved.
+///
+/// ```
+/// use fathom_io::data::{ALIGN_BYTES, Buffer};
+///
+/// let mut buffer = Buffer::new(512);
+/// buffer[..5].copy_from_slice(b"hello");
+/// assert_eq!((buffer.len(), buffer.as_ptr() as usize % ALIGN_BYTES), (512, 0));
+/// ```
 #[derive(Debug, Default)]
 pub struct Buffer {
-    /// What was allocated: `len` and room to begin at an aligned address.
+    /// The allocation: `len` bytes, and padding to begin at an aligned address.
     bytes: Vec<u8>,
     start: usize,
     len: usize,
-    /// Number of the ring these bytes are registered with, and the index there.
+    /// Number of the ring with which these bytes are registered, and their index there.
     #[cfg_attr(
         any(not(target_os = "linux"), not(feature = "uring"), feature = "posix"),
         expect(dead_code, reason = "there are no rings")
@@ -21,7 +29,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `len` bytes, all zero.
+    /// Allocates `len` bytes, all zero.
     #[must_use]
     pub fn new(len: usize) -> Self {
         if len == 0 {
@@ -29,18 +37,19 @@ impl Buffer {
         }
         let bytes = vec![0; len + ALIGN_BYTES];
         let start = bytes.as_ptr().align_offset(ALIGN_BYTES);
-        // `align_offset` may decline, in theory: then the kernel refuses `O_DIRECT`, and all else works.
+        // `align_offset` may fail in theory. Then the kernel refuses `O_DIRECT`, and all else
+        // works.
         let start = if start <= ALIGN_BYTES { start } else { 0 };
         Self { bytes, start, len, registered: None }
     }
 
-    /// The index of these bytes among those registered with ring `ring`.
+    /// Returns the index of these bytes among those registered with ring `ring`.
     #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
     pub(crate) fn registered_with(&self, ring: u64) -> Option<u16> {
         self.registered.filter(|(number, _)| *number == ring).map(|(_, index)| index)
     }
 
-    /// These bytes have been registered with ring `ring`, as its number `index`.
+    /// Marks these bytes as registered with ring `ring`, under the number `index`.
     #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
     pub(crate) fn set_registered(&mut self, ring: u64, index: u16) {
         self.registered = Some((ring, index));
@@ -66,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_aligned_zeroed_and_stay_where_they_are() {
+    fn buffers_are_aligned_and_zeroed_and_keep_their_address() {
         for len in [1, 511, 4096, 4097, 1 << 20] {
             let mut buffer = Buffer::new(len);
             let address = buffer.as_ptr() as usize;

@@ -1,4 +1,5 @@
-//! The blocking calls data models are made of, as a trait, so that faults can stand between a model and the kernel.
+//! The blocking calls of data models, as a trait, so that faults can be injected between a model
+//! and the kernel.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,40 +7,51 @@ use rustix::io::retry_on_intr;
 
 use crate::Errno;
 
-/// Blocking calls on byte ranges. EINTR is handled inside.
+/// Blocking calls on byte ranges. Implementations repeat a call after EINTR.
 pub trait DataCalls: Clone + Send + Sync + 'static {
-    /// pread(2).
+    /// Calls pread(2).
     ///
     /// # Errors
-    /// Its errors.
+    /// As pread(2).
     fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno>;
 
-    /// pwrite(2).
+    /// Calls pwrite(2).
     ///
     /// # Errors
-    /// Its errors.
+    /// As pwrite(2).
     fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize, Errno>;
 
-    /// read(2), at the file's position.
+    /// Calls read(2), which reads at the position of the file.
     ///
     /// # Errors
-    /// Its errors.
+    /// As read(2).
     fn read(&self, file: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno>;
 
-    /// write(2), at the file's position.
+    /// Calls write(2), which writes at the position of the file.
     ///
     /// # Errors
-    /// Its errors.
+    /// As write(2).
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno>;
 
-    /// fdatasync(2), or fsync(2) for `all`.
+    /// Calls fdatasync(2), or fsync(2) if `all` is set.
     ///
     /// # Errors
-    /// Its errors.
+    /// As fsync(2).
     fn sync(&self, file: BorrowedFd<'_>, all: bool) -> Result<(), Errno>;
 }
 
-/// The kernel's own.
+/// The calls of the kernel, without faults.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::data::{DataCalls, NativeData};
+///
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// let mut bytes = [0; 7];
+/// assert_eq!(NativeData.pread(file.as_fd(), &mut bytes, 1)?, 7);
+/// assert_eq!(&bytes, b"package");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NativeData;
 
@@ -75,17 +87,17 @@ fn sync_data(file: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::fs::fsync(file)
 }
 
-/// Makes the call an operation stands for.
+/// Makes the call of an operation.
 pub(crate) fn perform(
     calls: &impl DataCalls,
     file: BorrowedFd<'_>,
     op: &mut super::Op,
 ) -> Result<usize, Errno> {
-    use super::Kind;
+    use super::OpKind;
     let offset = op.offset;
     match op.kind {
-        Kind::Read => calls.pread(file, op.bytes_mut(), offset),
-        Kind::Write => calls.pwrite(file, op.bytes(), offset),
-        Kind::SyncData | Kind::SyncAll => calls.sync(file, op.kind == Kind::SyncAll).map(|()| 0),
+        OpKind::Read => calls.pread(file, op.bytes_mut(), offset),
+        OpKind::Write => calls.pwrite(file, op.bytes(), offset),
+        OpKind::SyncData | OpKind::SyncAll => calls.sync(file, op.kind == OpKind::SyncAll).map(|()| 0),
     }
 }

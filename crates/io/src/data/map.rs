@@ -1,4 +1,4 @@
-//! Files in memory: an operation is a copy, and the kernel does the input and output when a page is touched.
+//! Memory-mapped files: an operation is a copy, and a page fault does the I/O.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -6,23 +6,37 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fcntl_getfl, fstat};
 
 use super::calls::DataCalls;
-use super::{Data, Done, FileId, Files, Kind, NativeData, Op};
+use super::{CompletedOp, Data, FileId, FileTable, NativeData, Op, OpKind};
 use crate::Errno;
 use crate::sys::Map;
 
-/// The mmap model. A file is mapped when it is attached; a write beyond its end makes it longer first. The file must be nobody else's:
-/// truncated by others while it is mapped, it ends the process with SIGBUS.
+/// The mmap model. [`Data::attach`] maps the file. A write beyond its end first extends it. If
+/// another process truncates a mapped file, an access ends this process with SIGBUS.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::data::{Buffer, Data, Mapped, Op, OpKind};
+///
+/// let mut model = Mapped::default();
+/// let file = model.attach(Arc::new(std::fs::File::open("Cargo.toml")?.into()))?;
+/// model.submit(Op::new(OpKind::Read, file, 0, Buffer::new(9)));
+/// let mut done = Vec::new();
+/// model.complete(&mut done);
+/// assert_eq!(done.remove(0).into_op().bytes(), b"[package]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Mapped {
-    files: Files,
-    /// By file, with whether it may be written.
+    files: FileTable,
+    /// The mapping of each file, and whether it is writable.
     maps: Vec<Option<(Map, bool)>>,
     random: bool,
-    done: Option<Done>,
+    done: Option<CompletedOp>,
 }
 
 impl Mapped {
-    /// For reads in no order: the kernel is told not to read around them, as it does not around random calls of read(2).
+    /// Creates a model for random access. It turns off read-ahead, as the kernel does for random
+    /// read(2) calls.
     #[must_use]
     pub fn random() -> Self {
         Self { random: true, ..Self::default() }
@@ -32,7 +46,7 @@ impl Mapped {
         let file = self.files.get(id)?.as_fd();
         let writable = fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
         if writable && len > 0 {
-            // Space the disk does not have is an error here, and would be a signal later.
+            // Without this, a lack of disk space would be a SIGBUS at the first write to the page.
             fallocate(file, FallocateFlags::empty(), 0, len)?;
         }
         let map = Map::new(file, usize::try_from(len).map_err(|_| Errno::FBIG)?, writable)?;
@@ -63,21 +77,21 @@ impl Mapped {
 
     fn perform(&mut self, op: &mut Op) -> Result<usize, Errno> {
         match op.kind {
-            Kind::Read => {
+            OpKind::Read => {
                 let offset = op.offset;
                 Ok(self.map_of(op.file)?.0.read(offset, op.bytes_mut()))
             }
-            Kind::Write => self.write(op),
-            Kind::SyncData | Kind::SyncAll => {
+            OpKind::Write => self.write(op),
+            OpKind::SyncData | OpKind::SyncAll => {
                 self.map_of(op.file)?.0.sync()?;
-                NativeData.sync(self.files.get(op.file)?.as_fd(), op.kind == Kind::SyncAll).map(|()| 0)
+                NativeData.sync(self.files.get(op.file)?.as_fd(), op.kind == OpKind::SyncAll).map(|()| 0)
             }
         }
     }
 }
 
 impl Data for Mapped {
-    /// A file that is written must be open for reading, too (EACCES).
+    /// Adds a file. It must be open for reading even if it is only written (EACCES).
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         let len = u64::try_from(fstat(file.as_fd())?.st_size).unwrap_or(0);
         let id = self.files.add(file)?;
@@ -106,12 +120,12 @@ impl Data for Mapped {
     }
 
     fn submit(&mut self, mut op: Box<Op>) {
-        assert!(self.done.is_none(), "one operation at a time");
+        assert!(self.done.is_none(), "the model has one operation in flight");
         let result = self.perform(&mut op);
-        self.done = Some(Done::new(op, result));
+        self.done = Some(CompletedOp::new(op, result));
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         done.extend(self.done.take());
     }
 }

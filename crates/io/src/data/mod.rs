@@ -1,19 +1,22 @@
-//! The second seam: reading, writing and syncing byte ranges of open files, with buffers the operation owns.
+//! Models for reading, writing and syncing byte ranges of open files, with buffers that the
+//! operations own.
 //!
-//! A [`Data`] is one thread's way of doing that. Operations go in with [`Data::submit`], each with its buffer, and come out of
-//! [`Data::complete`], each with its result and the same buffer, in any order. A blocking model makes the call at once; the others
-//! have up to [`Data::depth`] operations under way. A result may be short, as read(2)'s and write(2)'s may: [`Op::advance`] makes an
-//! operation of what is left.
+//! A [`Data`] belongs to one thread. [`Data::submit`] takes operations, each with its buffer.
+//! [`Data::complete`] returns them in any order, each with its result and the same buffer. A
+//! blocking model makes the call in `submit`; the others have up to [`Data::depth`] operations in
+//! flight. A result may be short, as for read(2) and write(2); [`Op::advance`] turns the operation
+//! into one on the remaining bytes.
 //!
 //! ```text
 //! files (attach) ─┐
-//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> Done (op, result)
+//! Op {kind, file, offset, buffer} ── submit ──> model ── complete ──> CompletedOp (op, result)
 //! ```
-//! Nobody but the model touches a buffer between the two, so a model may hand its memory to the kernel or another thread. A model that is
-//! dropped takes care of what is under way: nothing is written to memory that has been freed.
+//! Between the two, only the model accesses the buffer, so it may pass the memory to the kernel or
+//! to another thread. If a model is dropped, the buffers of operations in flight stay valid until
+//! these have ended.
 //!
-//! Owns: the models, buffers, file tables, ways of copying inside the kernel ([`transfer`]), faults for tests ([`sim`]). Does not own:
-//! what is read or written, in which order, by how many threads.
+//! Owns: the models, buffers, file tables, copies inside the kernel ([`transfer`]), faults for
+//! tests ([`sim`]). Does not own: the choice of ranges, their order, and the number of threads.
 
 mod blocking;
 mod buffer;
@@ -34,95 +37,96 @@ use std::sync::Arc;
 
 use crate::Errno;
 
-pub use blocking::{Blocking, Position};
+pub use blocking::{BlockingData, Position};
 pub use buffer::{ALIGN_BYTES, Buffer};
 pub use calls::{DataCalls, NativeData};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use map::Mapped;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-pub use nowait::{AtOnce, Nowait, read_at_once};
+pub use nowait::{Nowait, NowaitRead, read_nowait};
 pub use pool::Pool;
 #[cfg(all(target_os = "linux", feature = "tokio"))]
 pub use tokio_file::TokioFile;
 
-/// A file a model knows, by the number [`Data::attach`] gave it.
+/// The number of a file in a model, returned by [`Data::attach`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(pub(crate) u32);
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OpKind {
     /// Reads into the buffer.
     Read,
-    /// Writes what the buffer has.
+    /// Writes the buffer.
     Write,
-    /// fdatasync(2); has no buffer to speak of.
+    /// Calls fdatasync(2). The buffer is empty.
     SyncData,
-    /// fsync(2).
+    /// Calls fsync(2). The buffer is empty.
     SyncAll,
 }
 
-/// An operation and the buffer it owns. It lives on the heap, so whoever passes it on moves a pointer, and whoever gets it back can ask
-/// for the next one with the same memory.
+/// An operation and the buffer that it owns. It is on the heap, so passing it on moves a pointer,
+/// and its memory can be used for the next operation.
 #[derive(Debug)]
 pub struct Op {
-    /// What it does.
-    pub kind: Kind,
-    /// To which file.
+    /// Kind of the operation.
+    pub kind: OpKind,
+    /// File of the operation.
     pub file: FileId,
-    /// Byte of the file that [`Op::start`] stands for.
+    /// Position in the file of the buffer's byte [`Op::start`].
     pub offset: u64,
-    /// Its memory.
+    /// Memory of the operation.
     pub buffer: Buffer,
-    /// The first byte of the buffer that is meant.
+    /// First byte of the range of the buffer.
     pub start: usize,
-    /// The byte after the last one.
+    /// End of the range of the buffer.
     pub end: usize,
-    /// The caller's, for whatever it likes.
+    /// Value for the use of the caller.
     pub tag: u64,
-    /// Only [`Done`] tells it.
+    /// Result, which only [`CompletedOp`] returns.
     result: Result<usize, Errno>,
 }
 
 impl Op {
-    /// An operation on all of `buffer`.
+    /// Creates an operation on all of `buffer`.
     #[must_use]
-    pub fn new(kind: Kind, file: FileId, offset: u64, buffer: Buffer) -> Box<Self> {
+    pub fn new(kind: OpKind, file: FileId, offset: u64, buffer: Buffer) -> Box<Self> {
         let end = buffer.len();
         Box::new(Self { kind, file, offset, buffer, start: 0, end, tag: 0, result: Ok(0) })
     }
 
-    /// A sync of `file`.
+    /// Creates a sync of `file`. `kind` is [`OpKind::SyncData`] or [`OpKind::SyncAll`].
     #[must_use]
-    pub fn sync(kind: Kind, file: FileId) -> Box<Self> {
+    pub fn sync(kind: OpKind, file: FileId) -> Box<Self> {
         Self::new(kind, file, 0, Buffer::default())
     }
 
-    /// Bytes meant.
+    /// Returns the number of bytes in the range.
     #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether no byte is meant.
+    /// Returns whether the range is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes meant.
+    /// Returns the bytes of the range.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// The same, to write to.
+    /// Returns the bytes of the range for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let range = self.start..self.end;
         &mut self.buffer[range]
     }
 
-    /// Leaves out the first `bytes`, which have been moved; whether there are more.
+    /// Removes the first `bytes` from the range, after they were transferred. Returns whether the
+    /// range still has bytes.
     pub fn advance(&mut self, bytes: usize) -> bool {
         let bytes = bytes.min(self.len());
         self.start += bytes;
@@ -131,67 +135,97 @@ impl Op {
     }
 }
 
-/// An operation that has ended, and what came of it. It is one word: copies of a few words of different sizes, each read back as soon as
-/// they were written, are what the loop around a cached read would spend most of its time on.
+/// An operation that has ended, with its result. It is one pointer: a loop of cached reads would
+/// spend most of its time on copies of larger values.
 #[derive(Debug)]
-pub struct Done(Box<Op>);
+pub struct CompletedOp(Box<Op>);
 
-impl Done {
-    /// `op` has ended with `result`.
+impl CompletedOp {
+    /// Creates an operation `op` that has ended with `result`.
     #[must_use]
     pub fn new(mut op: Box<Op>, result: Result<usize, Errno>) -> Self {
         op.result = result;
         Self(op)
     }
 
-    /// Bytes moved; 0 for a sync, and for a read at the file's end.
+    /// Returns the number of bytes transferred, which is 0 for a sync and for a read at the end of
+    /// the file.
     ///
     /// # Errors
-    /// Why none were.
+    /// The error of the operation.
     pub fn result(&self) -> Result<usize, Errno> {
         self.0.result
     }
 
-    /// The operation, with its buffer.
+    /// Returns the operation with its buffer.
     #[must_use]
     pub fn into_op(self) -> Box<Op> {
         self.0
     }
 }
 
-/// One thread's way of moving bytes between files and memory.
+/// A model of transfers between files and memory. It belongs to one thread.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::Errno;
+/// use fathom_io::data::{BlockingData, Data, NativeData, Op, OpKind, Position};
+///
+/// fn read_all(model: &mut impl Data, file: std::fs::File) -> Result<Vec<u8>, Errno> {
+///     let id = model.attach(Arc::new(file.into()))?;
+///     let (mut text, mut done) = (Vec::new(), Vec::new());
+///     let mut buffer = model.buffers(1, 4096)?.remove(0);
+///     loop {
+///         model.submit(Op::new(OpKind::Read, id, text.len() as u64, buffer));
+///         model.complete(&mut done);
+///         let ended = done.remove(0);
+///         let (count, op) = (ended.result()?, ended.into_op());
+///         text.extend_from_slice(&op.bytes()[..count]);
+///         buffer = op.buffer;
+///         if count == 0 {
+///             return Ok(text);
+///         }
+///     }
+/// }
+///
+/// let mut model = BlockingData::new(NativeData, Position::Explicit);
+/// let text = read_all(&mut model, std::fs::File::open("Cargo.toml")?)?;
+/// assert_eq!(text, std::fs::read("Cargo.toml")?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait Data {
-    /// Makes a file known, of which [`Op::file`] then speaks.
+    /// Adds a file to the model. [`Op::file`] refers to it by the number returned.
     ///
     /// # Errors
-    /// Where the model cannot use this file, or has no room for more.
+    /// If the model cannot use this file, or its file table is full.
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno>;
 
-    /// Forgets a file. What is under way with it ends as if it had not been forgotten.
+    /// Removes a file from the model. Operations in flight on it end normally.
     fn detach(&mut self, file: FileId);
 
-    /// Makes `count` buffers of `bytes` each, of the kind the model is fastest with.
+    /// Allocates `count` buffers of `bytes` each, of the kind that is fastest with the model.
     ///
     /// # Errors
-    /// ENOMEM or EPERM where the kernel does not let memory be registered that was to be.
+    /// ENOMEM or EPERM if the kernel refuses to register the memory.
     fn buffers(&mut self, count: usize, bytes: usize) -> Result<Vec<Buffer>, Errno> {
         Ok((0..count).map(|_| Buffer::new(bytes)).collect())
     }
 
-    /// Most operations that can be under way at once.
+    /// Returns the maximum number of operations in flight.
     fn depth(&self) -> usize;
 
-    /// Operations submitted that have not come out.
+    /// Returns the number of operations that were submitted and not yet returned.
     fn in_flight(&self) -> usize;
 
-    /// Takes an operation, of which the result comes out of [`Data::complete`].
+    /// Starts an operation. [`Data::complete`] returns its result.
     ///
     /// # Panics
     /// If [`Data::in_flight`] is [`Data::depth`].
     fn submit(&mut self, op: Box<Op>);
 
-    /// Waits until something that is under way has ended, and appends whatever has. Does nothing if nothing is under way.
-    fn complete(&mut self, done: &mut Vec<Done>);
+    /// Waits until at least one operation in flight has ended, and appends those that have. Does
+    /// nothing if none is in flight.
+    fn complete(&mut self, done: &mut Vec<CompletedOp>);
 }
 
 impl<D: Data + ?Sized> Data for Box<D> {
@@ -219,16 +253,16 @@ impl<D: Data + ?Sized> Data for Box<D> {
         (**self).submit(op);
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         (**self).complete(done);
     }
 }
 
-/// The files a model knows.
+/// The files of a model.
 #[derive(Debug, Default)]
-pub(crate) struct Files(Vec<Option<Arc<OwnedFd>>>);
+pub(crate) struct FileTable(Vec<Option<Arc<OwnedFd>>>);
 
-impl Files {
+impl FileTable {
     pub(crate) fn add(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         let index = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         let id = FileId(u32::try_from(index).map_err(|_| Errno::MFILE)?);
@@ -240,8 +274,8 @@ impl Files {
     }
 
     pub(crate) fn remove(&mut self, file: FileId) {
-        if let Some(place) = self.0.get_mut(file.0 as usize) {
-            *place = None;
+        if let Some(entry) = self.0.get_mut(file.0 as usize) {
+            *entry = None;
         }
     }
 

@@ -1,4 +1,5 @@
-//! Threads that operations are handed to, one by one or several at a time.
+//! A pool of threads that make blocking calls. Operations are passed to them one by one or in
+//! batches.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,65 +9,84 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::calls::perform;
-use super::{Data, DataCalls, Done, FileId, Files, Op};
+use super::{CompletedOp, Data, DataCalls, FileId, FileTable, Op};
 use crate::Errno;
 
 const STACK_BYTES: usize = 64 * 1024;
 
 type Job = Vec<(Box<Op>, Arc<OwnedFd>)>;
 
-/// The pool model. Its threads end when it is dropped; one that sits in a call keeps the file and the buffer until the call returns.
+/// The pool model. Its threads end after it is dropped. A thread that is in a call keeps the file
+/// and the buffer until the call returns.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::data::{Buffer, Data, NativeData, Op, OpKind, Pool};
+///
+/// let mut pool = Pool::new(NativeData, 2, 8, 1)?;
+/// let file = pool.attach(Arc::new(std::fs::File::open("Cargo.toml")?.into()))?;
+/// for offset in [0, 1] {
+///     pool.submit(Op::new(OpKind::Read, file, offset, Buffer::new(4)));
+/// }
+/// let mut done = Vec::new();
+/// while pool.in_flight() > 0 {
+///     pool.complete(&mut done);
+/// }
+/// assert!(done.iter().all(|ended| ended.result() == Ok(4)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Pool {
-    files: Files,
+    files: FileTable,
     depth: usize,
     batch: usize,
     in_flight: usize,
-    /// Operations to be handed over together.
-    gathered: Job,
-    /// What failed before it could be handed over.
-    failed: Vec<Done>,
+    /// Operations of the next batch.
+    batched: Job,
+    /// Operations that failed before they were passed to a thread.
+    failed: Vec<CompletedOp>,
     jobs: Sender<Job>,
-    results: Receiver<Vec<Done>>,
+    results: Receiver<Vec<CompletedOp>>,
 }
 
 impl Pool {
-    /// `threads` threads for up to `depth` operations, handed over `batch` at a time.
+    /// Starts `threads` threads for up to `depth` operations in flight, passed on in batches of
+    /// `batch`.
     ///
     /// # Errors
     /// If a thread cannot be started.
     pub fn new(calls: impl DataCalls, threads: usize, depth: usize, batch: usize) -> io::Result<Self> {
         let depth = depth.max(1);
-        // There are never more jobs than operations, so nobody waits to hand one over.
-        let (jobs, todo) = bounded::<Job>(depth);
+        // The channel has capacity for a job for each operation, so a send never waits.
+        let (jobs, incoming) = bounded::<Job>(depth);
         let (done, results) = unbounded();
         for _ in 0..threads.max(1) {
-            let (calls, todo, done) = (calls.clone(), todo.clone(), done.clone());
+            let (calls, incoming, done) = (calls.clone(), incoming.clone(), done.clone());
             let builder = thread::Builder::new().name("io".to_owned()).stack_size(STACK_BYTES);
-            builder.spawn(move || serve(&calls, &todo, &done))?;
+            builder.spawn(move || serve(&calls, &incoming, &done))?;
         }
-        let (files, gathered, failed) = (Files::default(), Vec::new(), Vec::new());
-        Ok(Self { files, depth, batch: batch.clamp(1, depth), in_flight: 0, gathered, failed, jobs, results })
+        let (files, batched, failed) = (FileTable::default(), Vec::new(), Vec::new());
+        Ok(Self { files, depth, batch: batch.clamp(1, depth), in_flight: 0, batched, failed, jobs, results })
     }
 
-    fn hand_over(&mut self) {
-        if !self.gathered.is_empty() {
-            let job = std::mem::take(&mut self.gathered);
-            self.jobs.send(job).expect("the threads live as long as there may be jobs");
+    fn send_batch(&mut self) {
+        if !self.batched.is_empty() {
+            let job = std::mem::take(&mut self.batched);
+            self.jobs.send(job).expect("the threads run as long as the sender exists");
         }
     }
 
-    fn take(&mut self, results: Vec<Done>, done: &mut Vec<Done>) {
+    fn take(&mut self, results: Vec<CompletedOp>, done: &mut Vec<CompletedOp>) {
         self.in_flight -= results.len();
         done.extend(results);
     }
 }
 
-fn serve(calls: &impl DataCalls, todo: &Receiver<Job>, done: &Sender<Vec<Done>>) {
-    for job in todo {
+fn serve(calls: &impl DataCalls, incoming: &Receiver<Job>, done: &Sender<Vec<CompletedOp>>) {
+    for job in incoming {
         let perform = |(mut op, file): (Box<Op>, Arc<OwnedFd>)| {
             let result = perform(calls, file.as_fd(), &mut op);
-            Done::new(op, result)
+            CompletedOp::new(op, result)
         };
         if done.send(job.into_iter().map(perform).collect()).is_err() {
             return;
@@ -92,24 +112,24 @@ impl Data for Pool {
     }
 
     fn submit(&mut self, op: Box<Op>) {
-        assert!(self.in_flight < self.depth, "no more operations than the depth");
+        assert!(self.in_flight < self.depth, "the number of operations in flight is at most the depth");
         self.in_flight += 1;
         match self.files.get(op.file) {
-            Ok(file) => self.gathered.push((op, file.clone())),
-            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
+            Ok(file) => self.batched.push((op, file.clone())),
+            Err(errno) => self.failed.push(CompletedOp::new(op, Err(errno))),
         }
-        if self.gathered.len() >= self.batch {
-            self.hand_over();
+        if self.batched.len() >= self.batch {
+            self.send_batch();
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
-        self.hand_over();
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
+        self.send_batch();
         let failed = std::mem::take(&mut self.failed);
         let found = !failed.is_empty();
         self.take(failed, done);
         if self.in_flight > 0 && !found {
-            let results = self.results.recv().expect("a thread that has a job sends its results");
+            let results = self.results.recv().expect("a thread sends the results of each job");
             self.take(results, done);
         }
         while let Ok(results) = self.results.try_recv() {

@@ -1,25 +1,25 @@
-//! Faults between a caller and any model, from a seed: short results, interruptions, errors. What is moved is moved by the model, so the
-//! bytes stay right.
+//! Fault injection between a caller and any model, from a seed: short results and errors. The inner
+//! model transfers the bytes, so they stay correct.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Buffer, Data, DataCalls, Done, FileId, Kind, Op};
+use super::{Buffer, CompletedOp, Data, DataCalls, FileId, Op, OpKind};
 use crate::Errno;
 
-/// What goes wrong, each about once in this many operations; 0 is never.
+/// The faults. Each occurs about once in the given number of operations, and never for 0.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
-    /// Seed of the choice.
+pub struct DataFaults {
+    /// Seed of the random decisions.
     pub seed: u64,
-    /// A result shorter than asked for.
+    /// Period of results that are shorter than requested.
     pub short: u64,
-    /// This error, without anything being moved.
+    /// An error that is returned without a transfer, and its period.
     pub error: Option<(Errno, u64)>,
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): enough for choosing.
+/// SplitMix64 (Steele, Lea and Flood 2014).
 fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Faults {
+impl DataFaults {
     fn number(&self, index: u64, salt: u64) -> u64 {
         mix(self.seed ^ mix(index ^ (salt << 56)))
     }
@@ -37,33 +37,50 @@ impl Faults {
         self.number(index, 1).checked_rem(one_in).filter(|rest| *rest == 0).map(|_| errno)
     }
 
-    /// How many of `len` bytes are moved, at least one.
+    /// Returns the number of bytes to transfer of `len`, at least one.
     fn len(&self, index: u64, len: usize) -> usize {
         let is_short = self.number(index, 2).checked_rem(self.short) == Some(0);
         if is_short && len > 1 { 1 + (self.number(index, 3) % (len as u64 - 1)) as usize } else { len }
     }
 }
 
-/// A model whose operations go wrong.
+/// A model of byte ranges with injected faults.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::Errno;
+/// use fathom_io::data::sim::{DataFaults, FaultyData};
+/// use fathom_io::data::{BlockingData, Buffer, Data, NativeData, Op, OpKind, Position};
+///
+/// let model = BlockingData::new(NativeData, Position::Explicit);
+/// let faults = DataFaults { error: Some((Errno::IO, 1)), ..DataFaults::default() };
+/// let mut model = FaultyData::new(model, faults);
+/// let file = model.attach(Arc::new(std::fs::File::open("Cargo.toml")?.into()))?;
+/// model.submit(Op::new(OpKind::Read, file, 0, Buffer::new(9)));
+/// let mut done = Vec::new();
+/// model.complete(&mut done);
+/// assert_eq!(done[0].result(), Err(Errno::IO));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct Flaky<D> {
+pub struct FaultyData<D> {
     model: D,
-    faults: Faults,
+    faults: DataFaults,
     count: u64,
-    /// What failed, and ends of operations that were shortened, by tag.
-    failed: Vec<Done>,
+    /// Operations that failed, and original tags and ends of those that were shortened.
+    failed: Vec<CompletedOp>,
     ends: Vec<(u64, u64, usize)>,
 }
 
-impl<D: Data> Flaky<D> {
-    /// `model` with `faults`.
-    pub fn new(model: D, faults: Faults) -> Self {
+impl<D: Data> FaultyData<D> {
+    /// Wraps `model`.
+    pub fn new(model: D, faults: DataFaults) -> Self {
         Self { model, faults, count: 0, failed: Vec::new(), ends: Vec::new() }
     }
 
-    /// Gives operations back as they came.
-    fn restore(&mut self, done: &mut [Done]) {
-        for Done(op) in done {
+    /// Restores the tags and ends of operations.
+    fn restore(&mut self, done: &mut [CompletedOp]) {
+        for CompletedOp(op) in done {
             if let Some(index) = self.ends.iter().position(|(number, ..)| *number == op.tag) {
                 let (_, tag, end) = self.ends.swap_remove(index);
                 (op.tag, op.end) = (tag, end);
@@ -72,7 +89,7 @@ impl<D: Data> Flaky<D> {
     }
 }
 
-impl<D: Data> Data for Flaky<D> {
+impl<D: Data> Data for FaultyData<D> {
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         self.model.attach(file)
     }
@@ -96,10 +113,10 @@ impl<D: Data> Data for Flaky<D> {
     fn submit(&mut self, mut op: Box<Op>) {
         self.count += 1;
         if let Some(errno) = self.faults.error(self.count) {
-            self.failed.push(Done::new(op, Err(errno)));
+            self.failed.push(CompletedOp::new(op, Err(errno)));
             return;
         }
-        if matches!(op.kind, Kind::Read | Kind::Write) {
+        if matches!(op.kind, OpKind::Read | OpKind::Write) {
             self.ends.push((self.count, op.tag, op.end));
             op.end = op.start + self.faults.len(self.count, op.len());
             op.tag = self.count;
@@ -107,7 +124,7 @@ impl<D: Data> Data for Flaky<D> {
         self.model.submit(op);
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if !self.failed.is_empty() {
             done.append(&mut self.failed);
             return;
@@ -118,17 +135,28 @@ impl<D: Data> Data for Flaky<D> {
     }
 }
 
-/// Blocking calls that go wrong, for what is below a model.
+/// Blocking calls with injected faults, below a model.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::data::sim::{DataFaults, FaultyCalls};
+/// use fathom_io::data::{DataCalls, NativeData};
+///
+/// let calls = FaultyCalls::new(NativeData, DataFaults { short: 1, ..DataFaults::default() });
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// assert!((1..100).contains(&calls.pread(file.as_fd(), &mut [0; 100], 0)?));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct FlakyCalls<C> {
+pub struct FaultyCalls<C> {
     calls: C,
-    faults: Faults,
+    faults: DataFaults,
     count: Arc<AtomicU64>,
 }
 
-impl<C> FlakyCalls<C> {
-    /// `calls` with `faults`.
-    pub fn new(calls: C, faults: Faults) -> Self {
+impl<C> FaultyCalls<C> {
+    /// Wraps `calls`.
+    pub fn new(calls: C, faults: DataFaults) -> Self {
         Self { calls, faults, count: Arc::default() }
     }
 
@@ -138,7 +166,7 @@ impl<C> FlakyCalls<C> {
     }
 }
 
-impl<C: DataCalls> DataCalls for FlakyCalls<C> {
+impl<C: DataCalls> DataCalls for FaultyCalls<C> {
     fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let len = self.faults.len(self.next()?, bytes.len());
         self.calls.pread(file, &mut bytes[..len], offset)

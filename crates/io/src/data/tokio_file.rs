@@ -1,8 +1,10 @@
-//! tokio's own file: each operation seeks, then reads or writes, and every step goes through the runtime's blocking pool.
+//! Files of tokio: each operation seeks, then reads or writes, and each step goes through the
+//! blocking pool of the runtime.
 //!
-//! A tokio file has one position and does one thing at a time, so each operation under way has a file of its own, opened again through
-//! `/proc/self/fd` (a duplicate would share the position). tokio copies into a buffer of its own, of up to 2 MiB, which is not aligned:
-//! `O_DIRECT` is refused with EINVAL.
+//! A tokio file has one position and makes one call at a time. So each operation in flight has a
+//! file of its own, opened again through `/proc/self/fd` (a duplicate would share the position).
+//! tokio copies through a buffer of up to 2 MiB that is not aligned, so `O_DIRECT` is refused with
+//! EINVAL.
 
 use std::io::SeekFrom;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,29 +16,42 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use super::{Data, Done, FileId, Files, Kind, Op};
+use super::{CompletedOp, Data, FileId, FileTable, Op, OpKind};
 use crate::{Errno, Unavailable};
 
-/// Files nobody uses just now, of one that is attached.
-type Spare = Arc<Mutex<Vec<File>>>;
+/// The idle tokio files of an attached file.
+type IdleFiles = Arc<Mutex<Vec<File>>>;
 
-/// The tokio model, on a runtime of its own for the thread that made it.
+/// The tokio model, with a runtime on the thread that created it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_io::data::{Buffer, Data, Op, OpKind, TokioFile};
+///
+/// let mut model = TokioFile::new(8)?;
+/// let file = model.attach(Arc::new(std::fs::File::open("Cargo.toml")?.into()))?;
+/// model.submit(Op::new(OpKind::Read, file, 0, Buffer::new(9)));
+/// let mut done = Vec::new();
+/// model.complete(&mut done);
+/// assert_eq!(done.remove(0).into_op().bytes(), b"[package]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TokioFile {
-    /// There until this is dropped.
+    /// The runtime. Only drop takes it.
     runtime: Option<Runtime>,
-    files: Files,
-    spare: Vec<Spare>,
-    under_way: JoinSet<Done>,
-    failed: Vec<Done>,
+    files: FileTable,
+    idle: Vec<IdleFiles>,
+    in_flight_tasks: JoinSet<CompletedOp>,
+    failed: Vec<CompletedOp>,
     depth: usize,
 }
 
 impl TokioFile {
-    /// With up to `depth` futures under way.
+    /// Creates a model with up to `depth` futures in flight.
     ///
     /// # Errors
-    /// If the runtime cannot be started.
+    /// If the runtime cannot be created.
     pub fn new(depth: usize) -> Result<Self, Unavailable> {
         let refused = |error: std::io::Error| Unavailable {
             deed: "start the tokio runtime",
@@ -44,14 +59,15 @@ impl TokioFile {
             cause: "threads or descriptors are short".to_owned(),
         };
         let runtime = Builder::new_current_thread().build().map_err(refused)?;
-        let (files, spare, under_way, failed) = (Files::default(), Vec::new(), JoinSet::new(), Vec::new());
-        Ok(Self { runtime: Some(runtime), files, spare, under_way, failed, depth: depth.max(1) })
+        let (files, idle, in_flight_tasks, failed) =
+            (FileTable::default(), Vec::new(), JoinSet::new(), Vec::new());
+        Ok(Self { runtime: Some(runtime), files, idle, in_flight_tasks, failed, depth: depth.max(1) })
     }
 }
 
-/// An operation, on a file taken from `spare` or opened.
-async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> Done {
-    let taken = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+/// Performs an operation on a file from `idle`, or on a newly opened one.
+async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, idle: IdleFiles) -> CompletedOp {
+    let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let opened = match taken {
         Some(file) => Ok(file),
         None => reopen(&whole).await,
@@ -59,12 +75,12 @@ async fn perform(mut op: Box<Op>, whole: Arc<OwnedFd>, spare: Spare) -> Done {
     let result = match opened {
         Ok(mut file) => {
             let result = on_file(&mut file, &mut op).await.map_err(errno_of);
-            spare.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(file);
             result
         }
         Err(errno) => Err(errno),
     };
-    Done::new(op, result)
+    CompletedOp::new(op, result)
 }
 
 async fn reopen(file: &OwnedFd) -> Result<File, Errno> {
@@ -79,19 +95,19 @@ async fn reopen(file: &OwnedFd) -> Result<File, Errno> {
 async fn on_file(file: &mut File, op: &mut Op) -> std::io::Result<usize> {
     let offset = op.offset;
     match op.kind {
-        Kind::Read => {
+        OpKind::Read => {
             file.seek(SeekFrom::Start(offset)).await?;
             file.read(op.bytes_mut()).await
         }
-        Kind::Write => {
+        OpKind::Write => {
             file.seek(SeekFrom::Start(offset)).await?;
             let bytes = file.write(op.bytes()).await?;
-            // Only then it has been written.
+            // The write has ended only after the flush.
             file.flush().await?;
             Ok(bytes)
         }
-        Kind::SyncData => file.sync_data().await.map(|()| 0),
-        Kind::SyncAll => file.sync_all().await.map(|()| 0),
+        OpKind::SyncData => file.sync_data().await.map(|()| 0),
+        OpKind::SyncAll => file.sync_all().await.map(|()| 0),
     }
 }
 
@@ -102,15 +118,15 @@ fn errno_of(error: std::io::Error) -> Errno {
 impl Data for TokioFile {
     fn attach(&mut self, file: Arc<OwnedFd>) -> Result<FileId, Errno> {
         let id = self.files.add(file)?;
-        self.spare.resize(self.spare.len().max(id.0 as usize + 1), Spare::default());
-        self.spare[id.0 as usize] = Spare::default();
+        self.idle.resize(self.idle.len().max(id.0 as usize + 1), IdleFiles::default());
+        self.idle[id.0 as usize] = IdleFiles::default();
         Ok(id)
     }
 
     fn detach(&mut self, file: FileId) {
         self.files.remove(file);
-        if let Some(spare) = self.spare.get_mut(file.0 as usize) {
-            *spare = Spare::default();
+        if let Some(idle) = self.idle.get_mut(file.0 as usize) {
+            *idle = IdleFiles::default();
         }
     }
 
@@ -119,38 +135,39 @@ impl Data for TokioFile {
     }
 
     fn in_flight(&self) -> usize {
-        self.under_way.len() + self.failed.len()
+        self.in_flight_tasks.len() + self.failed.len()
     }
 
     fn submit(&mut self, op: Box<Op>) {
-        assert!(self.in_flight() < self.depth, "no more operations than the depth");
+        assert!(self.in_flight() < self.depth, "the number of operations in flight is at most the depth");
         match self.files.get(op.file) {
             Ok(file) => {
-                let (file, spare) = (file.clone(), self.spare[op.file.0 as usize].clone());
-                let runtime = self.runtime.as_ref().expect("there until this is dropped");
-                self.under_way.spawn_on(perform(op, file, spare), runtime.handle());
+                let (file, idle) = (file.clone(), self.idle[op.file.0 as usize].clone());
+                let runtime = self.runtime.as_ref().expect("only drop takes the runtime");
+                self.in_flight_tasks.spawn_on(perform(op, file, idle), runtime.handle());
             }
-            Err(errno) => self.failed.push(Done::new(op, Err(errno))),
+            Err(errno) => self.failed.push(CompletedOp::new(op, Err(errno))),
         }
     }
 
-    fn complete(&mut self, done: &mut Vec<Done>) {
+    fn complete(&mut self, done: &mut Vec<CompletedOp>) {
         if !self.failed.is_empty() {
             done.append(&mut self.failed);
             return;
         }
-        let runtime = self.runtime.as_ref().expect("there until this is dropped");
-        let ended = runtime.block_on(self.under_way.join_next());
-        let more = std::iter::from_fn(|| self.under_way.try_join_next());
+        let runtime = self.runtime.as_ref().expect("only drop takes the runtime");
+        let ended = runtime.block_on(self.in_flight_tasks.join_next());
+        let more = std::iter::from_fn(|| self.in_flight_tasks.try_join_next());
         let ended = ended.into_iter().chain(more);
-        // Nothing here panics, and nobody aborts a task.
-        done.extend(ended.map(|ended| ended.expect("a task comes to its end")));
+        // These tasks do not panic, and no code aborts them.
+        done.extend(ended.map(|ended| ended.expect("a task neither panics nor is aborted")));
     }
 }
 
 impl Drop for TokioFile {
     fn drop(&mut self) {
-        // A call under way keeps tokio's copy of the bytes and its own descriptor; nobody waits for it.
+        // A call in flight keeps the copy of the bytes and its descriptor, so the drop need not
+        // wait.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

@@ -1,4 +1,4 @@
-//! Moving bytes from one file to another without taking them into the process: copy_file_range(2), sendfile(2), splice(2).
+//! Copies from one file to another inside the kernel: copy_file_range(2), sendfile(2), splice(2).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,38 +7,50 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
 use crate::Errno;
 
-/// How.
+/// A system call that copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// copy_file_range(2): between regular files; may share blocks instead of copying them.
+pub enum CopyMethod {
+    /// copy_file_range(2), between regular files. It may share blocks instead of copying them.
     CopyFileRange,
-    /// sendfile(2): from a regular file to anything.
+    /// sendfile(2), from a regular file to any file.
     Sendfile,
-    /// splice(2), through a pipe: from a file to anything.
+    /// splice(2) through a pipe, from a file to any file.
     Splice,
 }
 
-/// One way, with what it needs.
+/// A copy method with the resources that it needs.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::data::transfer::{CopyMethod, Transfer};
+///
+/// let (from, to) = (std::fs::File::open("Cargo.toml")?, std::fs::File::create("/dev/null")?);
+/// let transfer = Transfer::new(CopyMethod::Splice)?;
+/// assert_eq!(transfer.step(from.as_fd(), 0, to.as_fd(), 9)?, 9);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Transfer {
-    way: Way,
+    method: CopyMethod,
     pipe: Option<(OwnedFd, OwnedFd)>,
 }
 
 impl Transfer {
-    /// Made ready.
+    /// Prepares a copy, which takes a pipe for [`CopyMethod::Splice`].
     ///
     /// # Errors
-    /// If there is no descriptor left for the pipe.
-    pub fn new(way: Way) -> Result<Self, Errno> {
-        let pipe = (way == Way::Splice).then(|| pipe_with(PipeFlags::CLOEXEC)).transpose()?;
-        Ok(Self { way, pipe })
+    /// As pipe2(2).
+    pub fn new(method: CopyMethod) -> Result<Self, Errno> {
+        let pipe = (method == CopyMethod::Splice).then(|| pipe_with(PipeFlags::CLOEXEC)).transpose()?;
+        Ok(Self { method, pipe })
     }
 
-    /// Moves up to `bytes` from byte `offset` of `from` to the position of `to`; how many it were, 0 at the end of `from`.
+    /// Copies up to `bytes` from byte `offset` of `from` to the position of `to`. Returns the
+    /// number of bytes copied, which is 0 at the end of `from`.
     ///
     /// # Errors
-    /// The call's. EXDEV, EINVAL or EOPNOTSUPP mean that these two files cannot be copied this way.
+    /// Those of the call. EXDEV, EINVAL or EOPNOTSUPP mean that it does not support these two
+    /// files.
     pub fn step(
         &self,
         from: BorrowedFd<'_>,
@@ -46,20 +58,23 @@ impl Transfer {
         to: BorrowedFd<'_>,
         bytes: usize,
     ) -> Result<usize, Errno> {
-        match (self.way, &self.pipe) {
-            (Way::CopyFileRange, _) => {
+        match (self.method, &self.pipe) {
+            (CopyMethod::CopyFileRange, _) => {
                 retry_on_intr(|| rustix::fs::copy_file_range(from, Some(&mut offset), to, None, bytes))
             }
-            (Way::Splice, Some((out, into))) => through(out, into, from, &mut offset, to, bytes),
-            (Way::Sendfile | Way::Splice, _) => {
+            (CopyMethod::Splice, Some((out, into))) => {
+                splice_through(out, into, from, &mut offset, to, bytes)
+            }
+            (CopyMethod::Sendfile | CopyMethod::Splice, _) => {
                 retry_on_intr(|| rustix::fs::sendfile(to, from, Some(&mut offset), bytes))
             }
         }
     }
 }
 
-/// A pipe takes what fits; all of that is passed on before anything else is read, so it is empty again afterwards.
-fn through(
+/// Copies through a pipe. Everything that the pipe accepts is written before the next read, so the
+/// pipe is empty afterwards.
+fn splice_through(
     out: &OwnedFd,
     into: &OwnedFd,
     from: BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! Single files: what a small one holds, when it was made, and its security context.
+//! Calls on single files: contents, creation time, security context, and sendfile.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -14,27 +14,48 @@ use rustix::io::retry_on_intr;
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 use crate::Fields;
-use crate::{Errno, FileType, Follow, Stamp};
+use crate::{Errno, FileTime, FileType, Follow};
 
-/// Bytes a security context is first expected to have, and the most an attribute has (xattr(7)).
+/// Buffer sizes for a security context in bytes: the first attempt, and the maximum (xattr(7)).
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 const CONTEXT_BYTES: [usize; 2] = [256, 64 * 1024];
 
-/// Opens `path` in `at` for reading. Never waits for a fifo or a device.
+/// Opens `path` in `at` for reading. Does not wait for a fifo or a device (`O_NONBLOCK`).
 ///
 /// # Errors
-/// As openat(2); `ELOOP` for a symbolic link that is not to be followed.
+/// As openat(2). ELOOP for a symbolic link if `follow` is [`Follow::No`].
+///
+/// ```
+/// use std::io::Read;
+/// use fathom_io::{Follow, sys};
+///
+/// let file = sys::open_file(sys::CWD, c"Cargo.toml", Follow::No)?;
+/// let mut text = String::new();
+/// std::fs::File::from(file).read_to_string(&mut text)?;
+/// assert!(text.contains("fathom-io"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn open_file(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW };
     retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()))
 }
 
-/// What the regular file `path` in `at` holds; `None` if there is no such file, or something else. Never waits for a fifo or
-/// a device.
+/// Reads the regular file `path` in `at`. Returns `None` if the file does not exist or is not a
+/// regular file. Does not wait for a fifo or a device.
 ///
 /// # Errors
-/// As openat(2) and read(2); `ELOOP` for a symbolic link that is not to be followed, `EFBIG` for more than `bytes_max`.
+/// As openat(2) and read(2). ELOOP for a symbolic link if `follow` is [`Follow::No`]; EFBIG for
+/// more than `bytes_max` bytes.
+///
+/// ```
+/// use fathom_io::{Errno, Follow, sys};
+///
+/// assert!(sys::read_file(sys::CWD, c"Cargo.toml", Follow::No, 1 << 20)?.is_some());
+/// assert_eq!(sys::read_file(sys::CWD, c"src", Follow::No, 1 << 20), Ok(None));
+/// assert_eq!(sys::read_file(sys::CWD, c"Cargo.toml", Follow::No, 1), Err(Errno::FBIG));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn read_file(
     at: BorrowedFd<'_>,
     path: &CStr,
@@ -42,7 +63,7 @@ pub fn read_file(
     bytes_max: usize,
 ) -> Result<Option<Vec<u8>>, Errno> {
     let file = match open_file(at, path, follow) {
-        // What POSIX says of a socket, and Linux also of a device that nobody serves.
+        // The last two are the errors for a socket, on Linux also for a device without a driver.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(None),
         opened => opened?,
     };
@@ -59,10 +80,25 @@ pub fn read_file(
     }
 }
 
-/// Sends up to `bytes` of `file` from byte `offset` on to the socket `to`; how many it took. 0 is the end of the file.
+/// Sends up to `bytes` of `file` from byte `offset` to the socket `to`. Returns the number of bytes
+/// sent, which is 0 at the end of the file.
 ///
 /// # Errors
-/// As sendfile(2); `AGAIN` where the socket takes nothing now.
+/// As sendfile(2). EAGAIN if the buffer of a non-blocking socket is full.
+///
+/// ```
+/// use std::io::Read;
+/// use std::os::fd::AsFd;
+/// use fathom_io::sys;
+///
+/// let (ours, mut theirs) = std::os::unix::net::UnixStream::pair()?;
+/// let file = std::fs::File::open("Cargo.toml")?;
+/// assert_eq!(sys::send_file(ours.as_fd(), file.as_fd(), 0, 9)?, 9);
+/// let mut text = [0; 9];
+/// theirs.read_exact(&mut text)?;
+/// assert_eq!(&text, b"[package]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub fn send_file(
     to: BorrowedFd<'_>,
@@ -73,29 +109,41 @@ pub fn send_file(
     retry_on_intr(|| rustix::fs::sendfile(to, file, Some(&mut offset), bytes))
 }
 
-/// Bytes of the socket's queue that the other end has not acknowledged (SIOCOUTQ, tcp(7)).
+/// Returns the bytes in the send queue of the socket that the peer has not acknowledged (SIOCOUTQ,
+/// tcp(7)).
 ///
 /// # Errors
 /// As ioctl(2).
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the call writes one int, to one that lives until it returns; the descriptor is open while it is borrowed.
+    // SAFETY: the call writes one int, to one that lives until it returns; the descriptor is open
+    // while it is borrowed.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     let failed = || Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO);
     if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(failed()) }
 }
 
-/// When `name` in `at` was made; `None` where the filesystem does not keep that, or the kernel does not tell.
+/// Returns the creation time of `name` in `at`. `None` if the filesystem does not store it or the
+/// system does not report it.
 ///
 /// # Errors
 /// As statx(2).
-pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Stamp>, Errno> {
+///
+/// ```
+/// use fathom_io::{Errno, Follow, sys};
+///
+/// if let Some(btime) = sys::birth_time(sys::CWD, c"Cargo.toml", Follow::No)? {
+///     println!("created {} s after the epoch", btime.sec);
+/// }
+/// # Ok::<(), Errno>(())
+/// ```
+pub fn birth_time(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<FileTime>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
         let statx = retry_on_intr(|| rustix::fs::statx(at, name, flags, StatxFlags::BTIME))?;
-        let stamp = Stamp { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
+        let stamp = FileTime { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
         Ok(StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME).then_some(stamp))
     }
     #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
@@ -105,12 +153,22 @@ pub fn born(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<St
     }
 }
 
-/// The security context of `name` in `at` (SELinux); `None` if it has none. Asked by way of /proc: the kernel has had a call
-/// for it that takes a directory for a short time only.
+/// Returns the SELinux security context of `name` in `at`. `None` if it has none.
+///
+/// The path goes through /proc/self/fd, because getxattr(2) has no directory argument and
+/// getxattrat(2) exists only since Linux 6.13.
 ///
 /// # Errors
 /// As getxattr(2).
-pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
+///
+/// ```
+/// use fathom_io::{Errno, Follow, sys};
+///
+/// let context = sys::security_context(sys::CWD, c"Cargo.toml", Follow::No)?;
+/// println!("{}", String::from_utf8_lossy(&context.unwrap_or(b"?".to_vec())));
+/// # Ok::<(), Errno>(())
+/// ```
+pub fn security_context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<Vec<u8>>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     {
         let (path, [few, most]) = (path_in(at, name), CONTEXT_BYTES);
@@ -118,7 +176,7 @@ pub fn context(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option
         match read(few).or_else(|errno| if errno == Errno::RANGE { read(most) } else { Err(errno) }) {
             Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(None),
             Err(errno) => Err(errno),
-            // It is kept as a C string.
+            // The attribute is stored with a terminating NUL.
             Ok(value) => Ok(Some(value.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())),
         }
     }
@@ -140,7 +198,7 @@ fn label(path: &[u8], follow: Follow, bytes: usize) -> Result<Vec<u8>, Errno> {
     Ok(value)
 }
 
-/// A path for calls that take no directory.
+/// Returns a path for calls without a directory argument.
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub(super) fn path_in(at: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
     let name = name.to_bytes();
@@ -156,14 +214,14 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn only_regular_files_of_a_bounded_size_are_read() {
+    fn read_file_reads_regular_files_up_to_the_size_limit() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "12345").unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
-        let made = rustix::fs::CWD;
         let fifo = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(made, dir.path().join("p"), fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("p"), fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
         let open = File::open(dir.path()).unwrap();
         let read = |name: &CStr, follow, max| read_file(open.as_fd(), name, follow, max);
         assert_eq!(read(c"f", Follow::No, 5), Ok(Some(b"12345".to_vec())));
@@ -177,27 +235,27 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
-    fn a_context_and_a_birth_are_the_kernels() {
+    fn security_context_and_birth_time_match_the_file() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "").unwrap();
         std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
         let open = File::open(dir.path()).unwrap();
-        let born = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
-        let born = born.map(|born| born.duration_since(std::time::UNIX_EPOCH).unwrap());
-        let stamp = born.map(|born| Stamp { sec: born.as_secs() as i64, nsec: born.subsec_nanos() });
-        assert_eq!(super::born(open.as_fd(), c"f", Follow::No), Ok(stamp));
-        assert_eq!(super::born(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
-        assert_eq!(super::born(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
+        let created = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
+        let since = created.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap());
+        let stamp = since.map(|time| FileTime { sec: time.as_secs() as i64, nsec: time.subsec_nanos() });
+        assert_eq!(birth_time(open.as_fd(), c"f", Follow::No), Ok(stamp));
+        assert_eq!(birth_time(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
+        assert_eq!(birth_time(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
         let long = "u".repeat(1000);
         for value in ["sys_u:r:t:s0", &long] {
             let flags = rustix::fs::XattrFlags::empty();
             let with_nul = [value.as_bytes(), b"\0"].concat();
             if rustix::fs::setxattr(dir.path().join("f"), c"security.selinux", &with_nul, flags).is_err() {
-                return println!("skipped: may not label files here");
+                return println!("skipped: this process may not set security.selinux");
             }
             let expected = Ok(Some(value.as_bytes().to_vec()));
-            assert_eq!(context(open.as_fd(), c"f", Follow::No), expected);
-            assert_eq!(context(open.as_fd(), c"l", Follow::Yes), expected);
+            assert_eq!(security_context(open.as_fd(), c"f", Follow::No), expected);
+            assert_eq!(security_context(open.as_fd(), c"l", Follow::Yes), expected);
         }
     }
 }

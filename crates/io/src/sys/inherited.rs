@@ -1,4 +1,4 @@
-//! Descriptors that this process was started with.
+//! Descriptors that this process has inherited.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
@@ -7,25 +7,40 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::Errno;
 
-/// The standard streams belong to the standard library.
+/// The lowest descriptor that is not a standard stream. Those belong to the standard library.
 const FIRST_FD: RawFd = 3;
 
-/// Makes the inherited descriptor `fd` the caller's, and closes it on exec from now on. Each can be had once: a descriptor that is closed
-/// on exec cannot have been inherited, or was given away here before, and is refused (EBUSY), as are the standard streams.
+/// Transfers the ownership of the inherited descriptor `fd` to the caller and sets its
+/// close-on-exec flag.
+///
+/// # Errors
+/// EBADF if `fd` is not open. EBUSY for a standard stream, and for a descriptor with the
+/// close-on-exec flag: it was not inherited, or an earlier call has already returned it.
+///
+/// ```
+/// use std::os::fd::AsRawFd;
+/// use fathom_io::{Errno, sys};
+///
+/// // The standard library opens files with close-on-exec, so this descriptor was not inherited.
+/// let file = std::fs::File::open("/dev/null")?;
+/// assert_eq!(sys::inherited(file.as_raw_fd()).unwrap_err(), Errno::BUSY);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn inherited(fd: RawFd) -> Result<OwnedFd, Errno> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    static TAKING: Mutex<()> = Mutex::new(());
+    let _guard = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if fd < FIRST_FD {
         return Err(Errno::BUSY);
     }
-    // SAFETY: F_GETFD takes no pointer and changes nothing, whatever the number is.
+    // SAFETY: F_GETFD takes no pointer and changes nothing, for any number.
     match unsafe { libc::fcntl(fd, libc::F_GETFD) } {
         -1 => return Err(Errno::BADF),
         flags if flags & libc::FD_CLOEXEC != 0 => return Err(Errno::BUSY),
         _ => {}
     }
-    // SAFETY: it is open, and nobody in this process owns it: what the standard library, rustix and tokio open has the flag that was
-    // just seen to be missing, and two callers cannot both have seen that.
+    // SAFETY: the descriptor is open and has no owner in this process: descriptors that the
+    // standard library, rustix and tokio open have the flag that is missing here, and the mutex
+    // ensures that only one caller has seen it missing.
     let owned = unsafe { OwnedFd::from_raw_fd(fd) };
     fcntl_setfd(&owned, FdFlags::CLOEXEC)?;
     Ok(owned)
@@ -40,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_descriptor_is_inherited_once() {
+    fn an_inherited_descriptor_is_returned_once() {
         let file = std::fs::File::open("/dev/null").unwrap();
         fcntl_setfd(&file, FdFlags::empty()).unwrap();
         let fd = file.into_raw_fd();
@@ -50,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_own_is_refused() {
+    fn owned_and_closed_descriptors_and_standard_streams_are_refused() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(inherited(file.as_raw_fd()).unwrap_err(), Errno::BUSY);
         for fd in [-1, 0, 1, 2] {

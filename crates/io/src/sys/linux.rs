@@ -1,4 +1,4 @@
-//! Linux: openat, getdents64 and statx, called directly.
+//! The calls on Linux: openat(2), getdents64(2) and statx(2).
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -7,26 +7,37 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxAttributes, StatxFlags};
 use rustix::io::retry_on_intr;
 
-use crate::{Attributes, Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+use crate::{Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Names};
 
-/// Bytes asked of one getdents64: the kernel copies what it has, a whole small directory in one call.
+/// Buffer size of a getdents64 call, in bytes. A small directory fits one call.
 const DIRENTS_BYTES: usize = 64 * 1024;
 
-/// Size of a directory that is read in no time: ext4's smallest.
-const AT_HAND_BYTES: i64 = 4096;
+/// Upper bound of a directory's size for [`is_cached_local`]: one block of ext4.
+const SMALL_DIR_BYTES: i64 = 4096;
 
 /// An open directory.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::{Dir, Fields, sys};
+///
+/// let dir = Dir::from_fd(std::fs::File::open("/")?.into());
+/// let meta = sys::stat_dir(&dir, Fields::IDENTITY)?;
+/// assert_eq!(sys::fs_magic(dir.as_fd()).is_some(), cfg!(target_os = "linux"));
+/// assert!(meta.nlink > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Dir(OwnedFd);
 
 impl Dir {
-    /// Takes over a descriptor that is open on a directory.
+    /// Creates a `Dir` from a descriptor that is open on a directory.
     #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self(fd)
     }
 
-    /// The descriptor alone.
+    /// Returns the descriptor.
     #[must_use]
     pub fn into_fd(self) -> OwnedFd {
         self.0
@@ -39,24 +50,45 @@ impl AsFd for Dir {
     }
 }
 
-/// Flags every directory is opened with.
+/// Returns the flags with which directories are opened.
 pub(crate) fn open_flags(follow: Follow) -> OFlags {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if follow == Follow::Yes { flags } else { flags | OFlags::NOFOLLOW }
 }
 
-/// openat(2) of a directory, for reading.
+/// Opens a directory for reading.
 ///
 /// # Errors
 /// As openat(2).
+///
+/// ```
+/// use fathom_io::{Errno, Follow, Names, sys};
+///
+/// let dir = sys::open_dir(sys::CWD, c".", Follow::No)?;
+/// let mut names = Names::new();
+/// while sys::read_some_names(&dir, &mut names, usize::MAX)? {}
+/// assert!(names.iter().any(|name| name.name == c"Cargo.toml"));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn open_dir(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
     retry_on_intr(|| rustix::fs::openat(at, name, open_flags(follow), Mode::empty())).map(Dir)
 }
 
-/// A descriptor for `path` below `at`, good only as the base of other calls. Unless links are followed, no component may be one.
+/// Opens the directory `path` below `at` as the base of other calls (`O_PATH`). Unless links are
+/// followed, no component may be one.
 ///
 /// # Errors
-/// As openat2(2); ELOOP where a component is a symbolic link and `follow` is [`Follow::No`].
+/// As openat2(2). ELOOP if a component is a symbolic link and `follow` is [`Follow::No`].
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::{Errno, FileType, Fields, Follow, sys};
+///
+/// let base = sys::open_path(sys::CWD, c"src/sys", Follow::No)?;
+/// let meta = sys::stat(base.as_fd(), c"mod.rs", Follow::No, Fields::IDENTITY)?;
+/// assert_eq!(meta.file_type(), FileType::Regular);
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if follow == Follow::Yes {
@@ -65,36 +97,53 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
     retry_on_intr(|| rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS))
 }
 
-/// Whether `path` is on a disk of this machine, and no directory of more than one block, as far as can be told without asking
-/// anybody: the way there is in the kernel's cache, and the device has a major number, as those of network filesystems and FUSE
-/// have not.
+/// Returns whether `path` is on a disk of this machine and is not a directory of more than one
+/// block. Makes only calls that do not wait: returns false unless the dentry cache has the path and
+/// the device has a major number, which network filesystems and FUSE do not have.
+///
+/// ```
+/// assert!(!fathom_io::sys::is_cached_local(c"/nonexistent"));
+/// ```
 #[must_use]
-pub fn is_at_hand(path: &CStr) -> bool {
+pub fn is_cached_local(path: &CStr) -> bool {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let open = || rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::CACHED);
     let Ok(file) = retry_on_intr(open) else { return false };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let meta = statx(file.as_fd(), c"", flags, Fields::IDENTITY.and(Fields::SIZE));
+    let meta = statx(file.as_fd(), c"", flags, Fields::IDENTITY.union(Fields::SIZE));
     meta.is_ok_and(|meta| {
-        let small = meta.file_type() != FileType::Directory || meta.size <= AT_HAND_BYTES;
+        let small = meta.file_type() != FileType::Directory || meta.size <= SMALL_DIR_BYTES;
         small && rustix::fs::major(meta.dev) > 0
     })
 }
 
-/// Goes on reading `dir` where a batch with this cookie ended; 0 is the start.
+/// Sets the position of `dir` to the cookie of a batch, or to the start for 0.
 ///
 /// # Errors
 /// As lseek(2).
+///
+/// ```
+/// use fathom_io::{Errno, Follow, Names, sys};
+///
+/// let dir = sys::open_dir(sys::CWD, c"src", Follow::No)?;
+/// let (mut first, mut again) = (Names::new(), Names::new());
+/// sys::read_names(&dir, &mut first, 3)?;
+/// sys::seek(&dir, 0)?;
+/// sys::read_names(&dir, &mut again, 3)?;
+/// assert_eq!(first.get(2), again.get(2));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
     rustix::fs::seek(&dir.0, SeekFrom::Start(cookie)).map(drop)
 }
 
-/// Appends names until `names` holds `limit`; false at the directory's end.
+/// Appends names until `names` has `limit` entries. Returns false at the end of the directory.
 ///
-/// A batch that ends inside a buffer leaves the descriptor behind it: the caller [`seek`]s before reading on.
+/// A batch that ends within a buffer of dirents sets the position of the directory to its end, so
+/// the next call continues there.
 ///
 /// # Errors
-/// As getdents64(2); EIO for a record that cannot be.
+/// As getdents64(2). EIO for an invalid record.
 pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
     while names.len() < limit {
         if !read_some_names(dir, names, limit)? {
@@ -104,7 +153,8 @@ pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Er
     Ok(true)
 }
 
-/// The same, but only what one getdents64 gives.
+/// Appends the names from one getdents64 call, up to `limit` entries in `names`. Returns false at
+/// the end of the directory.
 ///
 /// # Errors
 /// As [`read_names`].
@@ -114,7 +164,8 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
     }
     BUFFER.with_borrow_mut(|buffer| {
         match retry_on_intr(|| getdents64(dir.0.as_fd(), buffer)) {
-            // A directory removed while open has no names; readdir(3) hides this error too.
+            // A directory that was removed while open has no names. readdir(3) hides this error
+            // too.
             Err(Errno::NOENT) => return Ok(false),
             result => result?,
         }
@@ -128,46 +179,72 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
     })
 }
 
-/// Fills `buffer` anew, up to its capacity. It is never zeroed: most directories touch a page or two of it.
+/// Replaces the contents of `buffer`, up to its capacity. The capacity is never zeroed: most
+/// directories use one or two pages of it.
 fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
     buffer.clear();
     let spare = buffer.spare_capacity_mut();
-    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call keeps neither.
+    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call
+    // keeps neither.
     let len = unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), spare.as_mut_ptr(), spare.len()) };
     let len = usize::try_from(len)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))?;
-    // SAFETY: the call wrote `len` bytes from the buffer's start on, no more than it was told there is room for.
+    // SAFETY: the call wrote `len` bytes from the start of the buffer, at most the capacity that
+    // was passed to it.
     unsafe { buffer.set_len(len) };
     Ok(())
 }
 
-/// statx(2) of `name` in `at`; fstatat(2), which copies half as much, where that will do.
+/// Reads the metadata of `name` in `at` with statx(2), or with fstatat(2), which copies half as
+/// many bytes, if that reports all of `fields`.
 ///
 /// # Errors
 /// As statx(2).
+///
+/// ```
+/// use fathom_io::{Errno, Fields, Follow, sys};
+///
+/// let meta = sys::stat(sys::CWD, c"Cargo.toml", Follow::No, Fields::ALL)?;
+/// assert!(meta.size > 0 && meta.mtime.sec > 0);
+/// assert_eq!(sys::stat(sys::CWD, c"missing", Follow::No, Fields::ALL), Err(Errno::NOENT));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let flags = stat_flags(follow, fields);
-    let is_of_stat = !fields.has(Fields::BIRTH) && !fields.has(Fields::ATTRIBUTES);
-    if fields.has(Fields::LOCAL) && is_of_stat {
+    let is_of_stat = !fields.contains(Fields::BIRTH) && !fields.contains(Fields::ATTRIBUTES);
+    if fields.contains(Fields::LOCAL) && is_of_stat {
         let flags = flags.difference(AtFlags::STATX_DONT_SYNC);
         return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat));
     }
     statx(at, name, flags, fields)
 }
 
-/// Makes `dir` the working directory of the calling thread, and of no other (unshare(2), CLONE_FS); false where either is
-/// forbidden, as the first is to most containers.
+/// Makes `dir` the working directory of the calling thread alone (unshare(2), `CLONE_FS`). Returns
+/// false if the kernel forbids one of the calls, as most containers do with unshare.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use fathom_io::{Fields, Follow, sys};
+///
+/// std::thread::spawn(|| {
+///     let dir = sys::open_dir(sys::CWD, c"src", Follow::No).unwrap();
+///     if sys::enter(dir.as_fd()) {
+///         assert!(sys::stat(sys::CWD, c"lib.rs", Follow::No, Fields::ALL).is_ok());
+///     }
+/// }).join().unwrap();
+/// ```
 #[must_use]
 pub fn enter(dir: BorrowedFd<'_>) -> bool {
     thread_local! {
-        // SAFETY: unshare takes no pointers, and what other threads see does not change. Only the working directory, the
-        // root directory and the umask stop being shared: no memory and no descriptors.
+        // SAFETY: unshare takes no pointers and does not change the state of other threads. Only
+        // the working directory, the root directory and the umask are no longer shared; memory and
+        // descriptors still are.
         static OWN: bool = unsafe { libc::unshare(libc::CLONE_FS) } == 0;
     }
     OWN.with(|own| *own) && rustix::process::fchdir(dir).is_ok()
 }
 
-/// statx(2) of an open directory.
+/// Reads the metadata of an open directory with statx(2).
 ///
 /// # Errors
 /// As statx(2).
@@ -175,9 +252,9 @@ pub fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
     statx(dir.as_fd(), c"", stat_flags(Follow::Yes, fields) | AtFlags::EMPTY_PATH, fields)
 }
 
-/// Flags a metadata call is made with.
+/// Returns the flags of a metadata call.
 pub(crate) fn stat_flags(follow: Follow, fields: Fields) -> AtFlags {
-    let cached = if fields.has(Fields::FRESH) { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
+    let cached = if fields.contains(Fields::FRESH) { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
     let flags = AtFlags::NO_AUTOMOUNT | cached;
     if follow == Follow::Yes { flags } else { flags | AtFlags::SYMLINK_NOFOLLOW }
 }
@@ -186,7 +263,7 @@ fn statx(at: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Res
     retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx, mask(fields)))
 }
 
-/// The statx mask for `fields`.
+/// Returns the statx mask for `fields`.
 pub(crate) fn mask(fields: Fields) -> StatxFlags {
     let identity = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::NLINK;
     [
@@ -197,12 +274,12 @@ pub(crate) fn mask(fields: Fields) -> StatxFlags {
         (Fields::BIRTH, StatxFlags::BTIME),
     ]
     .into_iter()
-    .filter(|(field, _)| fields.has(*field))
+    .filter(|(field, _)| fields.contains(*field))
     .fold(identity, |mask, (_, bits)| mask | bits)
 }
 
 fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
-    let stamp = |sec, nsec| Stamp { sec, nsec: nsec as u32 };
+    let stamp = |sec, nsec| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
         ino: stat.st_ino,
@@ -212,16 +289,16 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
         nlink: stat.st_nlink,
         uid: stat.st_uid,
         gid: stat.st_gid,
-        accessed: stamp(stat.st_atime, stat.st_atime_nsec),
-        modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
-        changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
-        born: None,
+        atime: stamp(stat.st_atime, stat.st_atime_nsec),
+        mtime: stamp(stat.st_mtime, stat.st_mtime_nsec),
+        ctime: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        btime: None,
         mount_root: None,
         attributes: None,
     }
 }
 
-/// The metadata of an open file.
+/// Reads the metadata of an open file with fstat(2).
 ///
 /// # Errors
 /// As fstat(2).
@@ -229,21 +306,22 @@ pub fn stat_open(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
     rustix::fs::fstat(file).map(|stat| meta_of_stat(&stat))
 }
 
-/// The metadata of an open file as the kernel has it, without asking a server whether that is still so.
+/// Reads the metadata of an open file as it is cached, without a request to the server of the
+/// filesystem (`AT_STATX_DONT_SYNC`).
 ///
 /// # Errors
 /// As statx(2).
-pub fn stat_open_as_known(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
+pub fn stat_open_cached(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
         .map(|statx| meta(&statx, StatxFlags::BASIC_STATS))
 }
 
-/// What the kernel's struct says.
-pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
-    let stamp = |time: &rustix::fs::StatxTimestamp| Stamp { sec: time.tv_sec, nsec: time.tv_nsec };
-    // A filesystem may tell what nobody asked for, and what is told should not depend on that.
-    let known = StatxFlags::from_bits_retain(statx.stx_mask) & asked;
+/// Converts a result of statx(2). `mask` is the mask of the call.
+pub(crate) fn meta(statx: &Statx, mask: StatxFlags) -> Meta {
+    let stamp = |time: &rustix::fs::StatxTimestamp| FileTime { sec: time.tv_sec, nsec: time.tv_nsec };
+    // A filesystem may report fields beyond the mask. The result must not depend on that.
+    let known = StatxFlags::from_bits_retain(statx.stx_mask) & mask;
     let mount_root = statx
         .stx_attributes_mask
         .contains(StatxAttributes::MOUNT_ROOT)
@@ -257,17 +335,17 @@ pub(crate) fn meta(statx: &Statx, asked: StatxFlags) -> Meta {
         nlink: u64::from(statx.stx_nlink),
         uid: statx.stx_uid,
         gid: statx.stx_gid,
-        accessed: stamp(&statx.stx_atime),
-        modified: stamp(&statx.stx_mtime),
-        changed: stamp(&statx.stx_ctime),
-        born: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
+        atime: stamp(&statx.stx_atime),
+        mtime: stamp(&statx.stx_mtime),
+        ctime: stamp(&statx.stx_ctime),
+        btime: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
         mount_root,
         attributes: attributes(statx),
     }
 }
 
-/// The attributes that the kernel's struct has of the file, without those of its mount. The kernel
-/// itself answers for DAX, on any filesystem: by that alone, the filesystem reports nothing.
+/// Returns the attributes of the file, without those of its mount. The kernel reports DAX for any
+/// filesystem, so a mask with DAX alone means that the filesystem reports no attributes.
 fn attributes(statx: &Statx) -> Option<Attributes> {
     const KNOWN: [(StatxAttributes, Attributes); 7] = [
         (StatxAttributes::IMMUTABLE, Attributes::IMMUTABLE),

@@ -1,5 +1,5 @@
-//! Memory where there is little of it: an allocator after whose failure a process ends with a
-//! message and an exit status, and how much address space is left.
+//! Exhausted memory: an allocator after whose failure the process exits with a message and status
+//! 1, and a query of the remaining address space.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write;
@@ -7,68 +7,81 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The C library's allocator. A failed allocation is repeated once in thrifty mode, in which the
-/// allocator takes no more from the system than it needs. After the first final failure, a process
-/// that aborts, as Rust's do then, ends with status 1 in place of a signal; callers that can do
-/// without the memory (`try_reserve`) continue.
+/// The allocator of the C library. If an allocation fails, turns off the padding of heaps and tries
+/// once more. After the second failure, a process that aborts, as Rust's do then, exits with status
+/// 1 instead of by a signal. Callers that handle the failure (`try_reserve`) continue.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: fathom_io::sys::Allocator = fathom_io::sys::Allocator;
+///
+/// assert!(Vec::<u8>::new().try_reserve(isize::MAX as usize).is_err());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator;
 
 impl Allocator {
-    /// Calls `allocate`, and if it fails, calls it once more in thrifty mode. Returns the last
+    /// Calls `allocate`, and if it fails, once more without the padding of heaps. Returns the last
     /// result.
     #[inline]
-    fn insist(allocate: impl Fn() -> *mut u8) -> *mut u8 {
+    fn allocate_or_retry(allocate: impl Fn() -> *mut u8) -> *mut u8 {
         let block = allocate();
-        if block.is_null() { Self::insist_thriftily(allocate) } else { block }
+        if block.is_null() { Self::retry_without_padding(allocate) } else { block }
     }
 
     #[cold]
-    fn insist_thriftily(allocate: impl Fn() -> *mut u8) -> *mut u8 {
-        be_thrifty();
+    fn retry_without_padding(allocate: impl Fn() -> *mut u8) -> *mut u8 {
+        disable_padding();
         let block = allocate();
         if block.is_null() && !FAILED.swap(true, Ordering::Relaxed) {
-            end_on_abort();
+            exit_on_abort();
         }
         block
     }
 }
 
-/// Whether an allocation has failed for good.
+/// Whether an allocation has failed twice.
 static FAILED: AtomicBool = AtomicBool::new(false);
-/// The limit on address space in bytes; 0 where there is none.
+/// The limit on address space in bytes. 0 if there is none.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
-/// Address space that is exhausted has no room for this: no more than a thread's stacks.
-const NOTHING_BYTES: usize = 4 << 20;
+/// Address space counts as exhausted if a mapping of this size fails: less than the stacks of a
+/// thread.
+const EXHAUSTED_BYTES: usize = 4 << 20;
 
-/// Has a process with a limit on address space (RLIMIT_AS) end with a message and status 1 when it
-/// panics or aborts because that limit is reached. Allocations of libraries in C and the signal
-/// stacks of new threads do not pass through [`Allocator`]: where they fail, Rust panics, or aborts
-/// at once.
-pub fn end_within_limit() {
+/// Makes a process with a limit on address space (`RLIMIT_AS`) exit with a message and status 1
+/// when it panics or aborts because that limit is reached. Allocations of libraries in C and the
+/// signal stacks of new threads do not pass through [`Allocator`]: if they fail, Rust panics or
+/// aborts.
+///
+/// Installs a panic hook in front of the current one. Without a limit, does nothing.
+///
+/// ```
+/// fathom_io::sys::exit_when_exhausted();
+/// ```
+pub fn exit_when_exhausted() {
     let Some(limit) = getrlimit(Resource::As).current else { return };
     LIMIT.store(limit, Ordering::Relaxed);
-    end_on_abort();
-    let others = std::panic::take_hook();
+    exit_on_abort();
+    let next = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if is_exhausted() {
-            end_exhausted();
+            exit_with_message();
         }
-        others(panic);
+        next(panic);
     }));
 }
 
-/// Has abort(3) call [`end`].
-fn end_on_abort() {
-    // SAFETY: the handler makes none but safe calls (see there).
-    unsafe { libc::signal(libc::SIGABRT, end as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+/// Installs [`handle_abort`] for the signal of abort(3).
+fn exit_on_abort() {
+    // SAFETY: the handler makes only calls that are allowed in a signal handler (see there).
+    unsafe { libc::signal(libc::SIGABRT, handle_abort as extern "C" fn(libc::c_int) as libc::sighandler_t) };
 }
 
-/// Ends the process with a message and status 1 if memory is exhausted. Otherwise the abort is a
-/// defect or was sent from outside, and the signal ends the process as ever.
-extern "C" fn end(signal: libc::c_int) {
+/// Exits with a message and status 1 if memory is exhausted. Otherwise the abort is a defect or was
+/// sent from outside, and the default action of the signal ends the process.
+extern "C" fn handle_abort(signal: libc::c_int) {
     if is_exhausted() {
-        end_exhausted();
+        exit_with_message();
     }
     // SAFETY: signal(2) and raise(3) may be called in a signal handler (signal-safety(7)). The
     // signal is blocked while its handler runs, so it takes effect when the handler returns.
@@ -79,13 +92,13 @@ extern "C" fn end(signal: libc::c_int) {
 }
 
 fn is_exhausted() -> bool {
-    FAILED.load(Ordering::Relaxed) || !has(NOTHING_BYTES)
+    FAILED.load(Ordering::Relaxed) || !can_map(EXHAUSTED_BYTES)
 }
 
-/// Ends the process with a message that names the limit, and status 1. Allocates nothing.
-fn end_exhausted() -> ! {
-    let mut message = Message::default();
-    // A message has room for every limit, and formatting a number allocates nothing.
+/// Exits with a message that names the limit, and status 1. Allocates nothing.
+fn exit_with_message() -> ! {
+    let mut message = StackMessage::default();
+    // The buffer is large enough for every limit, and formatting a number allocates nothing.
     let _ = match LIMIT.load(Ordering::Relaxed) {
         0 => writeln!(message, "fathom: memory exhausted"),
         limit => writeln!(
@@ -102,34 +115,34 @@ fn end_exhausted() -> ! {
     }
 }
 
-/// Whether so many bytes of address space can be had.
-fn has(bytes: usize) -> bool {
+/// Returns whether the process can map `bytes` of address space.
+fn can_map(bytes: usize) -> bool {
     // SAFETY: a private mapping at an address of the kernel's choice, which nothing else refers to
-    // and which is taken away again. mmap(2) and munmap(2) are bare system calls, without a lock.
+    // and which is unmapped here. mmap(2) and munmap(2) are bare system calls, without a lock.
     unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let block = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
-        let is_there = block != libc::MAP_FAILED;
-        if is_there {
+        let is_mapped = block != libc::MAP_FAILED;
+        if is_mapped {
             libc::munmap(block, bytes);
         }
-        is_there
+        is_mapped
     }
 }
 
-/// A message in a signal handler, which may not allocate.
-struct Message {
+/// A message on the stack, for a signal handler, which may not allocate.
+struct StackMessage {
     bytes: [u8; 128],
     len: usize,
 }
 
-impl Default for Message {
+impl Default for StackMessage {
     fn default() -> Self {
         Self { bytes: [0; 128], len: 0 }
     }
 }
 
-impl Write for Message {
+impl Write for StackMessage {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.len + text.len();
         self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
@@ -138,25 +151,25 @@ impl Write for Message {
     }
 }
 
-// SAFETY: every call is the system allocator's own with the same arguments, and so is what it
-// returns; a call that fails has changed nothing and may be repeated.
+// SAFETY: every call is one of the system allocator with the same arguments, and returns its
+// result; a call that fails has changed nothing and may be repeated.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that `System` asks for.
-        Self::insist(|| unsafe { System.alloc(layout) })
+        // SAFETY: the caller upholds the contract of this function, which is that of `System`.
+        Self::allocate_or_retry(|| unsafe { System.alloc(layout) })
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        Self::insist(|| unsafe { System.alloc_zeroed(layout) })
+        Self::allocate_or_retry(|| unsafe { System.alloc_zeroed(layout) })
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: as above; where it fails, `block` stays as it was.
-        Self::insist(|| unsafe { System.realloc(block, layout, new_size) })
+        // SAFETY: as above; after a failure, `block` is unchanged.
+        Self::allocate_or_retry(|| unsafe { System.realloc(block, layout, new_size) })
     }
 
     #[inline]
@@ -166,10 +179,10 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Has the C library's allocator ask the system for no more than is needed (it adds a megabyte, see
-/// [`tune_allocator`](super::tune_allocator)), and give no thread a heap of its own, which takes 64
-/// MiB of address space.
-fn be_thrifty() {
+/// Makes the allocator of glibc request no more memory than needed (it adds a megabyte, see
+/// [`tune_allocator`](super::tune_allocator)) and use one heap for all threads: a heap of a thread
+/// takes 64 MiB of address space.
+fn disable_padding() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) takes two integers; at worst it refuses them.
     unsafe {
@@ -178,12 +191,19 @@ fn be_thrifty() {
     }
 }
 
-/// Bytes of address space this process may still take (RLIMIT_AS); `None` where that has no limit.
-/// Where there is one, threads get no heaps of their own from now on.
+/// Returns the bytes of address space that this process may still map (`RLIMIT_AS`). `None` without
+/// a limit. With a limit, new threads get no heap of their own from this call on.
+///
+/// ```
+/// match fathom_io::sys::address_space_left() {
+///     Some(bytes) => println!("{} MiB left", bytes >> 20),
+///     None => println!("no limit"),
+/// }
+/// ```
 #[must_use]
-pub fn room() -> Option<usize> {
+pub fn address_space_left() -> Option<usize> {
     let limit = getrlimit(Resource::As).current?;
-    be_thrifty();
+    disable_padding();
     let taken = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = taken.split(' ').next()?.parse().ok()?;
     let taken = pages.saturating_mul(rustix::param::page_size() as u64);

@@ -1,21 +1,22 @@
-//! A batch of directory entries in one arena: no heap object an entry. Here, among the system calls, because an entry is
-//! handed to them without its name being measured once more.
+//! A batch of directory entries in one arena, without a heap object for each entry. It is in `sys`
+//! because names are converted to C strings without a scan for the NUL, which is `unsafe`.
 
 use std::ffi::CStr;
 use std::ops::Range;
 
 use crate::{Errno, FileType};
 
-/// One entry of a batch.
+/// An entry of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a> {
-    /// The entry's name, without `.` and `..`.
+    /// Name of the entry.
     pub name: &'a CStr,
-    /// Inode number the dirent gives; for a mount point, of the directory underneath.
+    /// Inode number in the dirent. For a mount point, that of the directory underneath.
     pub ino: u64,
-    /// Type the dirent gives.
+    /// File type in the dirent.
     pub file_type: FileType,
-    /// Whether [`MetadataModel::stat`](crate::MetadataModel::stat) takes this entry's metadata.
+    /// Whether [`MetadataModel::stat`](crate::MetadataModel::stat) reads the metadata of this
+    /// entry.
     pub stat: bool,
 }
 
@@ -23,13 +24,13 @@ pub struct Name<'a> {
 struct Record {
     ino: u64,
     start: u32,
-    /// With the closing NUL.
+    /// Length with the terminating NUL.
     len: u16,
     file_type: FileType,
     stat: bool,
 }
 
-/// The record of a name that takes `len` bytes from `start` on, with its NUL.
+/// Returns the record of a name of `len` bytes at `start`, including its NUL.
 #[inline]
 fn record(start: usize, len: usize, ino: u64, file_type: FileType) -> Result<Record, Errno> {
     let start = u32::try_from(start).map_err(|_| Errno::OVERFLOW)?;
@@ -40,16 +41,18 @@ fn record(start: usize, len: usize, ino: u64, file_type: FileType) -> Result<Rec
 fn name<'a>(bytes: &'a [u8], record: &Record) -> &'a CStr {
     let start = record.start as usize;
     let name = &bytes[start..start + usize::from(record.len)];
-    // SAFETY: each record stands for a whole C string in the bytes: `push_with_nul` appends one that its caller has,
-    // `push_field` appends up to the first NUL and cuts off everything behind it. Bytes never change after that; `sort_by_inode` moves whole
-    // names and notes where to, and they go only together with all records (`clear`).
+    // SAFETY: each record refers to a whole C string in the bytes: `push_with_nul` appends the
+    // bytes of a `CStr`, `push_field` appends up to the first NUL and cuts off everything behind
+    // it. Bytes never change after that. `sort_by_inode` moves whole names and updates their
+    // records, and `clear` removes bytes and records together.
     unsafe { CStr::from_bytes_with_nul_unchecked(name) }
 }
 
-/// Appends `field` up to its first NUL, and that. Returns the length of the name before it, or
-/// `None`, with `bytes` as before, if `field` has no NUL or a slash before it.
+/// Appends `field` up to and including its first NUL. Returns the length of the name before the
+/// NUL. If `field` has no NUL, or a slash before it, leaves `bytes` unchanged and returns `None`.
 ///
-/// Eight bytes at a time, and each is read once: this is what most of reading a cached directory is.
+/// Processes eight bytes at a time and reads each once, because listing a cached directory spends
+/// most of its time here.
 fn append_name(bytes: &mut Vec<u8>, field: &[u8]) -> Option<usize> {
     let start = bytes.len();
     let (words, rest) = field.as_chunks::<8>();
@@ -60,7 +63,7 @@ fn append_name(bytes: &mut Vec<u8>, field: &[u8]) -> Option<usize> {
         }
     }
     let found = match field.last_chunk::<8>() {
-        // The loop has appended its first bytes already: none of them is NUL or a slash.
+        // The loop has already appended the first bytes of this chunk: none is NUL or a slash.
         Some(last) => {
             let done = field.len() - 8;
             bytes.truncate(start + done);
@@ -81,7 +84,8 @@ fn append_name(bytes: &mut Vec<u8>, field: &[u8]) -> Option<usize> {
     }
 }
 
-/// Cuts off what follows the name of `len` bytes at `start`, or if that ends in a slash, all of it.
+/// Truncates `bytes` after the name of `len` bytes at `start` and its NUL. If a slash follows the
+/// name in place of the NUL, removes the name as well.
 #[inline]
 fn end_name(bytes: &mut Vec<u8>, start: usize, len: usize) -> Option<usize> {
     let is_name = bytes[start + len] == 0;
@@ -89,50 +93,64 @@ fn end_name(bytes: &mut Vec<u8>, start: usize, len: usize) -> Option<usize> {
     is_name.then_some(len)
 }
 
-/// Index of the first byte of `word` that is NUL or a slash.
+/// Returns the index of the first byte of `word` that is NUL or a slash.
 #[inline]
 fn nul_or_slash_in(word: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
     const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
-    // The high bit of each zero byte, and perhaps of bytes after the first one: the lowest bit set is exact.
+    // Sets the high bit of each zero byte. A borrow may also set it in bytes after the first zero
+    // byte, so only the lowest bit set is exact.
     let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let word = u64::from_le_bytes(word);
     let found = zeroes(word) | zeroes(word ^ SLASHES);
     (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
-/// Names read from one directory, in the order read, until sorted.
+/// A batch of names from one directory, in the order of the directory until it is sorted.
+///
+/// ```
+/// use fathom_io::{FileType, Names};
+///
+/// let mut names = Names::new();
+/// names.push(c"src", 12, FileType::Directory)?;
+/// names.push(c"README.md", 11, FileType::Regular)?;
+/// names.sort_by_inode();
+/// names.skip_stat(FileType::Directory);
+/// let found: Vec<_> = names.iter().map(|name| (name.name, name.stat)).collect();
+/// assert_eq!(found, [(c"README.md", true), (c"src", false)]);
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     records: Vec<Record>,
     bytes: Vec<u8>,
-    /// Where reading goes on after this batch (`d_off` of its last entry).
+    /// Directory position after this batch (`d_off` of its last entry).
     pub(crate) cookie: u64,
-    /// The cookie behind the last entry of a directory, if the filesystem has one.
+    /// The cookie after the last entry of a directory, if the filesystem has a fixed one.
     end: Option<u64>,
 }
 
 impl Names {
-    /// An empty batch.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the batch has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Forgets the entries and keeps the memory, unless one huge directory made it big.
+    /// Removes all entries. Keeps the allocated memory up to 1 MiB of names.
     pub fn clear(&mut self) {
         const KEEP: usize = 1 << 20;
         self.records.clear();
@@ -144,26 +162,27 @@ impl Names {
         }
     }
 
-    /// Appends an entry, which may be a path.
+    /// Appends an entry. The name may be a path.
     ///
     /// # Errors
-    /// ENAMETOOLONG for a name of 65,535 bytes or more: no system takes a path of that length
-    /// (`PATH_MAX`), and no dirent holds it (`d_reclen` has 16 bits). EOVERFLOW if the batch has 4
-    /// GiB of names already.
+    /// ENAMETOOLONG for a name of 65,535 bytes or more: no system accepts a path of that length
+    /// (`PATH_MAX`), and no dirent can have it (`d_reclen` has 16 bits). EOVERFLOW if the batch
+    /// already has 4 GiB of names.
     pub fn push(&mut self, name: &CStr, ino: u64, file_type: FileType) -> Result<(), Errno> {
         self.push_with_nul(name.to_bytes_with_nul(), ino, file_type)
     }
 
-    /// Makes room for the entries of `dirents_bytes` of dirents.
+    /// Reserves memory for the entries of `dirents_bytes` of dirents.
     pub(crate) fn reserve(&mut self, dirents_bytes: usize) {
-        /// Header, a name of one byte, its NUL, and padding to eight bytes (getdents64(2)).
+        /// Size of a record with a name of one byte: header, name, NUL, and padding to a multiple
+        /// of eight bytes (getdents64(2)).
         const DIRENT_BYTES_MIN: usize = 24;
         self.records.reserve(dirents_bytes / DIRENT_BYTES_MIN);
         self.bytes.reserve(dirents_bytes);
     }
 
-    /// Appends an entry whose name is `field` up to the first NUL in it; false if there is none, if the name is empty or
-    /// has a slash.
+    /// Appends an entry whose name is `field` up to its first NUL. Returns false if `field` has no
+    /// NUL, or the name is empty or has a slash.
     #[inline]
     pub(crate) fn push_field(&mut self, field: &[u8], ino: u64, file_type: FileType) -> bool {
         let start = self.bytes.len();
@@ -177,17 +196,17 @@ impl Names {
         record.is_some()
     }
 
-    /// `name` ends in its only NUL.
+    /// Appends an entry whose `name` ends in its only NUL.
     fn push_with_nul(&mut self, name: &[u8], ino: u64, file_type: FileType) -> Result<(), Errno> {
         self.records.push(record(self.bytes.len(), name.len(), ino, file_type)?);
         self.bytes.extend_from_slice(name);
         Ok(())
     }
 
-    /// Entry `index`.
+    /// Returns the entry `index`.
     ///
     /// # Panics
-    /// If there is no such entry.
+    /// If `index` is not below [`Names::len`].
     #[must_use]
     pub fn get(&self, index: usize) -> Name<'_> {
         let record = &self.records[index];
@@ -199,43 +218,45 @@ impl Names {
         }
     }
 
-    /// Entries `range`, in order.
+    /// Iterates over the entries `range`, in order.
     pub fn range(&self, range: Range<usize>) -> impl Iterator<Item = Name<'_>> {
         range.map(|index| self.get(index))
     }
 
-    /// How many of entries `range` are of this type.
+    /// Counts the entries in `range` that have this type.
     #[must_use]
     pub fn count_of(&self, range: Range<usize>, file_type: FileType) -> usize {
         self.records[range].iter().filter(|record| record.file_type == file_type).count()
     }
 
-    /// How many of entries `range` [`MetadataModel::stat`](crate::MetadataModel::stat) takes the metadata of.
+    /// Counts the entries in `range` whose metadata
+    /// [`MetadataModel::stat`](crate::MetadataModel::stat) reads.
     #[must_use]
     pub fn count_stat(&self, range: Range<usize>) -> usize {
         self.records[range].iter().filter(|record| record.stat).count()
     }
 
-    /// All entries, in order.
+    /// Iterates over all entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = Name<'_>> {
         self.range(0..self.len())
     }
 
-    /// Orders the entries by inode number, equal ones as they were read. The names are put in that order too: each is
-    /// soon read by the kernel, which would wait for memory at every one of them.
+    /// Sorts the entries by inode number, and equal ones by their order in the directory. Also
+    /// moves the names into that order: the kernel reads them next, and names in random order would
+    /// cost a cache miss each.
     pub fn sort_by_inode(&mut self) {
         self.records.sort_unstable_by_key(|record| (record.ino, record.start));
         let mut bytes = Vec::with_capacity(self.bytes.len());
         for record in &mut self.records {
             let start = record.start as usize;
-            // No start grows beyond the greatest one before, which fits 32 bits.
+            // The total length is unchanged, so every start still fits 32 bits.
             record.start = bytes.len() as u32;
             bytes.extend_from_slice(&self.bytes[start..start + usize::from(record.len)]);
         }
         self.bytes = bytes;
     }
 
-    /// Drops the entries `keep` refuses.
+    /// Removes the entries for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(Name<'_>) -> bool) {
         let bytes = &self.bytes;
         self.records.retain(|record| {
@@ -244,17 +265,20 @@ impl Names {
         });
     }
 
-    /// Leaves the metadata of entries of type `file_type` out of [`MetadataModel::stat`](crate::MetadataModel::stat).
+    /// Excludes entries of type `file_type` from
+    /// [`MetadataModel::stat`](crate::MetadataModel::stat).
     pub fn skip_stat(&mut self, file_type: FileType) {
         self.skip_stat_of(|found| found == file_type);
     }
 
-    /// The same for the types that `skip` says.
+    /// Excludes entries from [`MetadataModel::stat`](crate::MetadataModel::stat) if `skip` returns
+    /// true for their type.
     pub fn skip_stat_of(&mut self, skip: impl Fn(FileType) -> bool) {
         self.records.iter_mut().for_each(|record| record.stat &= !skip(record.file_type));
     }
 
-    /// The same for the entries that `skip` says.
+    /// Excludes entries from [`MetadataModel::stat`](crate::MetadataModel::stat) if `skip` returns
+    /// true for them.
     pub fn skip_stat_if(&mut self, mut skip: impl FnMut(Name<'_>) -> bool) {
         let bytes = &self.bytes;
         for record in &mut self.records {
@@ -265,25 +289,26 @@ impl Names {
         }
     }
 
-    /// Where reading goes on after this batch; meaningful to the directory it was read from only.
+    /// Returns the position after this batch, to be passed to [`sys::seek`](crate::sys::seek) on
+    /// the same directory.
     #[must_use]
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// Reading ends at `cookie`, until the batch is [cleared](Names::clear): see
+    /// Sets the cookie at which the directory ends, until the batch is [cleared](Names::clear). See
     /// [`offer::end_cookie`](crate::offer::end_cookie).
     pub fn end_at(&mut self, cookie: Option<u64>) {
         self.end = cookie;
     }
 
-    /// Whether the batch ends where its directory does. `false` if that is not known.
+    /// Returns whether the batch ends where its directory does. `false` if that is not known.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.end == Some(self.cookie)
     }
 
-    /// Bytes of memory behind this batch.
+    /// Returns the bytes of heap memory that the batch occupies.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.records.capacity() * size_of::<Record>()
@@ -294,7 +319,7 @@ impl Names {
 mod tests {
     use super::*;
 
-    /// What `field` appends to bytes that are there already.
+    /// Appends `field` to a buffer that is not empty. Returns the result and the bytes appended.
     fn appended(field: &[u8]) -> (Option<usize>, Vec<u8>) {
         let mut bytes = b"before\0".to_vec();
         let len = append_name(&mut bytes, field);
@@ -302,10 +327,10 @@ mod tests {
     }
 
     #[test]
-    fn the_first_nul_or_slash_is_found_wherever_it_is() {
+    fn append_name_finds_the_first_nul_or_slash_at_any_position() {
         for len in 0..40 {
             assert_eq!(appended(&vec![0x80; len]), (None, vec![]));
-            assert_eq!(appended(&vec![1; len]), (None, vec![]), "a byte below a zero byte's borrow");
+            assert_eq!(appended(&vec![1; len]), (None, vec![]), "0x01 is not zero");
             for at in 0..len {
                 for (found, after) in [(0, b'/'), (b'/', 0), (0, 1), (b'/', b'0')] {
                     let mut field: Vec<u8> = (b'a'..).take(len).collect();
@@ -320,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_record_can_hold_is_refused_and_leaves_the_batch_as_it_was() {
+    fn a_name_that_is_too_long_is_refused_and_leaves_the_batch_unchanged() {
         let name = |len| std::ffi::CString::new(vec![b'x'; len]).unwrap();
         let mut names = Names::new();
         assert_eq!(names.push(&name(65_534), 1, FileType::Regular), Ok(()));
@@ -334,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_without_an_end_or_with_a_slash_is_no_name() {
+    fn a_field_without_a_nul_or_with_a_slash_is_refused() {
         let mut names = Names::new();
         for field in [b"".as_slice(), b"\0", b"abc", b"a/b\0", b"/\0", b"0123456/\0", b"01234567"] {
             assert!(!names.push_field(field, 1, FileType::Regular), "{field:?}");

@@ -1,4 +1,5 @@
-//! What the process may use and has used, what kind of filesystem a descriptor is on, and what a symbolic link holds.
+//! Resource limits and usage of the process, settings of its allocator, and calls on descriptors:
+//! the magic number of a filesystem, the target of a symbolic link.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -8,26 +9,33 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::Errno;
 
-/// What this process has used so far, all threads together.
+/// Resources that a process has used so far, summed over its threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// CPU time, in user mode and in the kernel.
+    /// CPU time in user mode and in the kernel.
     pub cpu: Duration,
-    /// Of this, in user mode.
+    /// CPU time in user mode.
     pub cpu_user: Duration,
-    /// How often a thread gave up its CPU because it had to wait.
+    /// Number of voluntary context switches, which happen when a thread waits.
     pub waits: u64,
-    /// How often it was taken from one.
+    /// Number of involuntary context switches.
     pub preemptions: u64,
 }
 
-/// What this process has used so far (getrusage(2)). The kernel's own threads that work for its rings are threads of the process.
+/// Returns the resources that this process has used so far (getrusage(2)). They include those of
+/// kernel threads that serve its rings.
+///
+/// ```
+/// let before = fathom_io::sys::usage();
+/// let sum: u64 = (0..1000).sum();
+/// assert!(fathom_io::sys::usage().cpu >= before.cpu, "{sum}");
+/// ```
 #[must_use]
 pub fn usage() -> Usage {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// The same of its children that have ended and been waited for.
+/// Returns the resources that terminated and waited-for children of this process have used.
 #[must_use]
 pub fn children_usage() -> Usage {
     usage_of(libc::RUSAGE_CHILDREN)
@@ -35,7 +43,8 @@ pub fn children_usage() -> Usage {
 
 fn usage_of(who: libc::c_int) -> Usage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is a buffer of the call's own type, all zeroes are a valid one, and the call keeps no pointer.
+    // SAFETY: `usage` is a buffer of the call's own type, all zeroes are a valid one, and the call
+    // keeps no pointer.
     let usage = unsafe {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
@@ -52,8 +61,8 @@ fn usage_of(who: libc::c_int) -> Usage {
     }
 }
 
-/// How long the CPUs of this machine have been idle, added up over all of them, in steps of 10 ms (proc_uptime(5)); `None` where
-/// nobody says.
+/// Returns the idle time of this machine since its start, summed over the CPUs, with a resolution
+/// of 10 ms (proc_uptime(5)). `None` if the system does not report it.
 #[must_use]
 pub fn machine_idle() -> Option<Duration> {
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
@@ -61,8 +70,8 @@ pub fn machine_idle() -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Has the C library's allocator grow its heaps in large steps: each step of a thread's heap is a system call that
-/// holds up page faults of all threads.
+/// Makes the allocator of glibc grow its heaps in steps of 1 MiB: each step of a thread's heap is a
+/// system call that holds the lock that page faults of all threads need.
 pub fn tune_allocator() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) takes two integers; at worst it refuses them.
@@ -71,8 +80,8 @@ pub fn tune_allocator() {
     }
 }
 
-/// Gives back to the system what the allocator keeps of freed memory, for a program that has just freed much of it for a while. Takes
-/// milliseconds where there is much.
+/// Returns freed memory from the allocator of glibc to the system (malloc_trim(3)), for a program
+/// that has just freed much of it. Takes milliseconds if it is much.
 pub fn release_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim(3) takes an integer and touches nothing that is in use.
@@ -81,8 +90,9 @@ pub fn release_freed_memory() {
     }
 }
 
-/// Has the C library's allocator keep what is freed, up to 64 MiB, where large buffers come and go all the time: to get each from the
-/// system takes a fault a page, which holds up the system calls of all threads.
+/// Makes the allocator of glibc keep up to 64 MiB of freed memory, for programs that often allocate
+/// large buffers: each page fetched from the system takes a fault, which delays system calls of
+/// all threads that change the address space.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) takes two integers; at worst it refuses them.
@@ -92,8 +102,8 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Whether this process ignores `signal` (sigaction(2)), as it does after nohup(1) until it says
-/// otherwise.
+/// Returns whether this process ignores `signal` (sigaction(2)), for example because nohup(1)
+/// started it.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
@@ -106,19 +116,28 @@ pub fn is_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Has this thread give way to others: by `nice`, as setpriority(2) has it, and in slices of `slice` at a time where the kernel takes
-/// suggestions (Linux 6.12, 0.1 to 100 ms; before, all threads have the same). Shorter slices are due earlier, but not more often.
+/// Sets the nice value of the calling thread (setpriority(2)) and, since Linux 6.12, its time slice
+/// (0.1 to 100 ms). A thread with a shorter slice is scheduled earlier, but gets no larger share.
 ///
-/// Where the kernel is too old for that, or refuses it, by `nice` alone.
+/// If the kernel refuses sched_setattr(2), sets the nice value alone.
 ///
 /// # Errors
 /// As setpriority(2).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// std::thread::spawn(|| fathom_io::sys::lower_priority(19, Duration::from_micros(100)))
+///     .join()
+///     .unwrap()?;
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
+pub fn lower_priority(nice: i32, slice: Duration) -> Result<(), Errno> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: 0,
-        // It stays idle or a batch where whoever started it wants that.
+        // Keep a policy such as SCHED_IDLE or SCHED_BATCH that the parent process has set.
         sched_flags: libc::SCHED_FLAG_KEEP_POLICY as u64,
         sched_nice: nice,
         sched_priority: 0,
@@ -126,7 +145,8 @@ pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: sched_setattr(2) reads `size` bytes of its argument, which lives until it returns; 0 is the calling thread.
+    // SAFETY: sched_setattr(2) reads `size` bytes of its argument, which lives until it returns; 0
+    // is the calling thread.
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     match set {
         0 => Ok(()),
@@ -134,25 +154,34 @@ pub fn give_way(nice: i32, slice: Duration) -> Result<(), Errno> {
     }
 }
 
-/// How many descriptors this process may have open (RLIMIT_NOFILE, soft).
+/// Returns the number of descriptors that this process may have open (the soft limit of
+/// `RLIMIT_NOFILE`).
+///
+/// ```
+/// use fathom_io::sys;
+///
+/// let before = sys::fd_limit();
+/// sys::raise_fd_limit();
+/// assert!(sys::fd_limit() >= before);
+/// ```
 #[must_use]
 pub fn fd_limit() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// Lets this process have as many descriptors open as it is allowed to at all (the hard limit).
+/// Raises the soft limit of `RLIMIT_NOFILE` to the hard limit.
 pub fn raise_fd_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    // Where that is refused, there are as many as before.
+    // On failure, the limit stays as it is.
     let _ = rustix::process::setrlimit(
         Resource::Nofile,
         Rlimit { current: limit.maximum, maximum: limit.maximum },
     );
 }
 
-/// CPUs this process may run on (sched_getaffinity(2)), whatever share of them it may have: for that, which is a dozen calls,
-/// ask [`std::thread::available_parallelism`].
+/// Returns the number of CPUs on which this process may run (sched_getaffinity(2)). Ignores the
+/// quota of its cgroup, unlike [`std::thread::available_parallelism`], which makes a dozen calls.
 #[must_use]
 pub fn cpus_allowed() -> usize {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -162,7 +191,8 @@ pub fn cpus_allowed() -> usize {
     count.max(1)
 }
 
-/// The filesystem's magic number (statfs(2)); `None` where it cannot be told.
+/// Returns the magic number of the filesystem of `fd` (statfs(2)). `None` if the system does not
+/// report it.
 #[must_use]
 pub fn fs_magic(fd: BorrowedFd<'_>) -> Option<i64> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -174,7 +204,16 @@ pub fn fs_magic(fd: BorrowedFd<'_>) -> Option<i64> {
     }
 }
 
-/// What the symbolic link `name` in `at` holds.
+/// Returns the target of the symbolic link `name` in `at`.
+///
+/// # Errors
+/// As readlinkat(2). EINVAL if `name` is not a symbolic link.
+///
+/// ```
+/// use fathom_io::{Errno, sys};
+///
+/// assert_eq!(sys::read_link(sys::CWD, c"Cargo.toml"), Err(Errno::INVAL));
+/// ```
 pub fn read_link(at: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::readlinkat(at, name, Vec::new()))
 }
@@ -184,15 +223,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_gives_way_and_others_do_not() {
+    fn lower_priority_applies_to_the_calling_thread_alone() {
         let nice = || rustix::process::getpriority_process(None).unwrap();
         let before = nice();
-        let gives = std::thread::spawn(move || {
-            give_way(19, Duration::from_micros(100)).unwrap();
+        let lowered = std::thread::spawn(move || {
+            lower_priority(19, Duration::from_micros(100)).unwrap();
             nice()
         });
-        assert_eq!((gives.join().unwrap(), nice()), (19, before));
-        let refused = std::thread::spawn(|| give_way(20, Duration::ZERO));
-        assert_eq!(refused.join().unwrap(), Ok(()), "as setpriority(2), it takes the nearest");
+        assert_eq!((lowered.join().unwrap(), nice()), (19, before));
+        let clamped = std::thread::spawn(|| lower_priority(20, Duration::ZERO));
+        assert_eq!(clamped.join().unwrap(), Ok(()), "setpriority(2) clamps the value");
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes in memory that a socket takes without a copy.
+//! Immutable memory that a socket can send without a copy.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,24 +8,42 @@ use rustix::io::{pwrite, retry_on_intr};
 use super::Map;
 use crate::Errno;
 
-/// Bytes in pages of their own that nobody can change any more: a file in memory, mapped and sealed (memfd_create(2), F_ADD_SEALS of
-/// fcntl(2)). Sent by sendfile(2), they are not copied: the socket refers to the pages. It goes on doing so after this is dropped, until the
-/// client has them, and they cannot change meanwhile, as those of a file on a disk can.
+/// An immutable file in memory, mapped and sealed (memfd_create(2), `F_ADD_SEALS` of fcntl(2)).
+///
+/// sendfile(2) does not copy its bytes: the socket refers to the pages until the peer has
+/// acknowledged them, also after this value is dropped. Unlike pages of a file on a disk, they
+/// cannot change in the meantime.
+///
+/// ```
+/// use std::io::Read;
+/// use std::os::fd::AsFd;
+/// use fathom_io::sys::{SealedMemory, send_file};
+///
+/// let sealed = SealedMemory::new(b"hello")?;
+/// assert_eq!(sealed.as_ref(), b"hello");
+/// let (ours, mut theirs) = std::os::unix::net::UnixStream::pair()?;
+/// send_file(ours.as_fd(), sealed.as_fd(), 0, 5)?;
+/// drop((sealed, ours));
+/// let mut text = String::new();
+/// theirs.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SealedMemory {
     map: Map,
     file: OwnedFd,
 }
 
-// SAFETY: nothing behind a `&Sealed` is ever written: the seals do not let anybody, and `Map` writes through `&mut` only, which nobody
-// outside this module can get.
-unsafe impl Sync for Sealed {}
+// SAFETY: the bytes behind a `&SealedMemory` are never written: the seals forbid it, and `Map`
+// writes through `&mut` only, which no code outside this module can get.
+unsafe impl Sync for SealedMemory {}
 
-impl Sealed {
-    /// A copy of `bytes`.
+impl SealedMemory {
+    /// Copies `bytes` into sealed memory.
     ///
     /// # Errors
-    /// As memfd_create(2), pwrite(2), fcntl(2) and mmap(2): a lack of descriptors or memory, or of the calls.
+    /// As memfd_create(2), pwrite(2), fcntl(2) and mmap(2): for example EMFILE, ENOMEM or ENOSYS.
     pub fn new(bytes: &[u8]) -> Result<Self, Errno> {
         let file = memory_file()?;
         let mut written = 0;
@@ -41,22 +59,23 @@ impl Sealed {
     }
 }
 
-impl AsRef<[u8]> for Sealed {
+impl AsRef<[u8]> for SealedMemory {
     fn as_ref(&self) -> &[u8] {
         let Some(address) = self.map.address() else { return &[] };
-        // SAFETY: `len` bytes from `address` are mapped until `self` is dropped, which the lifetime of the slice does not outlast; the file
-        // has them all, and is sealed against becoming shorter and against writes, so the bytes exist and do not change.
+        // SAFETY: `len` bytes from `address` are mapped until `self` is dropped, which the lifetime
+        // of the slice does not outlast; the file has all of them and is sealed against truncation
+        // and writes, so the bytes exist and do not change.
         unsafe { std::slice::from_raw_parts(address.as_ptr(), self.map.len()) }
     }
 }
 
-impl AsFd for Sealed {
+impl AsFd for SealedMemory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// Not executable, which kernels before 6.3 cannot be told.
+/// Creates the file. It is not executable on kernels that know the flag, which exists since 6.3.
 fn memory_file() -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match memfd_create(c"fathom", flags | MemfdFlags::NOEXEC_SEAL) {
@@ -70,24 +89,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_stays_as_it_is() {
+    fn sealed_memory_refuses_writes_and_truncation() {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| at as u8).collect();
-        let sealed = Sealed::new(&bytes).unwrap();
+        let sealed = SealedMemory::new(&bytes).unwrap();
         assert!(sealed.as_ref() == bytes);
         assert_eq!(pwrite(&sealed, b"x", 0), Err(Errno::PERM));
         assert_eq!(rustix::fs::ftruncate(&sealed, 10), Err(Errno::PERM));
-        assert!(Sealed::new(&[]).unwrap().as_ref().is_empty());
+        assert!(SealedMemory::new(&[]).unwrap().as_ref().is_empty());
     }
 
     #[test]
-    fn a_socket_has_it_after_it_is_gone() {
+    fn a_socket_keeps_the_pages_after_the_drop() {
         use std::io::Read;
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let sealed = Sealed::new(&[7; 50_000]).unwrap();
+        let sealed = SealedMemory::new(&[7; 50_000]).unwrap();
         let sent = crate::sys::send_file(ours.as_fd(), sealed.as_fd(), 20_000, 30_000).unwrap();
         drop(sealed);
-        // Memory that was given back would be used again by now.
-        let others: Vec<Sealed> = (0..64).map(|_| Sealed::new(&[9; 50_000]).unwrap()).collect();
+        // Pages that had been freed would be reused by these.
+        let others: Vec<SealedMemory> = (0..64).map(|_| SealedMemory::new(&[9; 50_000]).unwrap()).collect();
         let mut received = vec![0; sent];
         theirs.read_exact(&mut received).unwrap();
         assert!(sent > 0 && received.iter().all(|byte| *byte == 7), "{sent} bytes, beside {}", others.len());

@@ -1,13 +1,16 @@
-//! Any Unix: openat, fdopendir, readdir and fstatat, and nothing POSIX.1-2008 lacks.
+//! The calls on any Unix: openat, fdopendir, readdir and fstatat of POSIX.1-2008.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use crate::{Errno, Fields, FileType, Follow, Meta, Names, Stamp};
+use crate::{Errno, Fields, FileTime, FileType, Follow, Meta, Names};
 
-/// An open directory. The stream is made at the first read, so a directory that is only a base costs none.
+/// An open directory. The first read creates the stream, so a directory that is only the base of
+/// other calls has none.
+// The twin in linux.rs has the same name.
+#[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
@@ -17,7 +20,8 @@ pub struct Dir {
 #[derive(Debug)]
 struct Stream(NonNull<libc::DIR>);
 
-// SAFETY: a DIR may be used from any thread, one at a time (POSIX.1-2008 readdir); `Dir` keeps it behind a mutex.
+// SAFETY: a DIR may be used from any thread, one at a time (POSIX.1-2008 readdir); `Dir` keeps it
+// behind a mutex.
 unsafe impl Send for Stream {}
 
 impl Drop for Stream {
@@ -28,13 +32,13 @@ impl Drop for Stream {
 }
 
 impl Dir {
-    /// Takes over a descriptor that is open on a directory.
+    /// Creates a `Dir` from a descriptor that is open on a directory.
     #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self { fd, stream: Mutex::new(None) }
     }
 
-    /// The descriptor alone.
+    /// Returns the descriptor.
     #[must_use]
     pub fn into_fd(self) -> OwnedFd {
         self.fd
@@ -53,7 +57,8 @@ fn last_errno() -> Errno {
 
 fn open(at: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> Result<OwnedFd, Errno> {
     loop {
-        // SAFETY: `name` is a C string that outlives the call, and the descriptor is borrowed for as long.
+        // SAFETY: `name` is a C string that outlives the call, and the descriptor is borrowed for
+        // as long.
         let fd = unsafe { libc::openat(at.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC) };
         if fd >= 0 {
             // SAFETY: openat has just returned it to this call alone.
@@ -66,7 +71,7 @@ fn open(at: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> Result<OwnedFd, 
     }
 }
 
-/// openat of a directory, for reading.
+/// Opens a directory for reading.
 ///
 /// # Errors
 /// As openat(3p).
@@ -75,8 +80,8 @@ pub fn open_dir(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, 
     open(at, name, libc::O_RDONLY | libc::O_DIRECTORY | nofollow).map(Dir::from_fd)
 }
 
-/// A descriptor for `path` below `at`, as the base of other calls. Goes one component at a time, so that none is a link
-/// unless links are followed.
+/// Opens the directory `path` below `at` as the base of other calls. Unless links are followed,
+/// opens one component at a time and refuses a component that is a link.
 ///
 /// # Errors
 /// As openat(3p).
@@ -93,10 +98,11 @@ pub fn open_path(at: BorrowedFd<'_>, path: &CStr, follow: Follow) -> Result<Owne
     base.ok_or(Errno::NOENT)
 }
 
-/// Goes on reading `dir` where a batch with this cookie ended; 0 is the start.
+/// Sets the position of `dir` to the cookie of a batch, or to the start for 0.
 ///
 /// # Errors
-/// As fdopendir(3p). POSIX promises the position only for the stream it came from; Linux and the BSDs keep it for the directory.
+/// As fdopendir(3p). POSIX defines the position only for the stream that it came from; on Linux and
+/// the BSDs it is valid for the directory.
 pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
     with_stream(dir, |stream| {
         // SAFETY: the stream is open and this thread holds its mutex.
@@ -110,14 +116,15 @@ pub fn seek(dir: &Dir, cookie: u64) -> Result<(), Errno> {
 fn with_stream<T>(dir: &Dir, act: impl FnOnce(*mut libc::DIR) -> Result<T, Errno>) -> Result<T, Errno> {
     let mut slot = dir.stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if slot.is_none() {
-        // A duplicate, not `.` opened again: that takes the right to search the directory, reading it does not.
+        // Duplicate the descriptor, which takes no permission. Opening `.` would take the
+        // permission to search the directory.
         let own = dir.fd.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         let raw = own.into_raw_fd();
         // SAFETY: `raw` is a fresh descriptor of a directory; on success the stream owns it.
         let stream = unsafe { libc::fdopendir(raw) };
         let Some(stream) = NonNull::new(stream) else {
             let errno = last_errno();
-            // SAFETY: fdopendir failed, so `raw` is still this call's own.
+            // SAFETY: fdopendir failed, so this call still owns `raw`.
             drop(unsafe { OwnedFd::from_raw_fd(raw) });
             return Err(errno);
         };
@@ -126,7 +133,7 @@ fn with_stream<T>(dir: &Dir, act: impl FnOnce(*mut libc::DIR) -> Result<T, Errno
     act(slot.as_ref().expect("made above").0.as_ptr())
 }
 
-/// Appends names until `names` holds `limit`; false at the directory's end.
+/// Appends names until `names` has `limit` entries. Returns false at the end of the directory.
 ///
 /// # Errors
 /// As readdir(3p).
@@ -145,7 +152,7 @@ pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Er
     })
 }
 
-/// The same: how much one system call gives is the C library's affair.
+/// Calls [`read_names`], because the C library hides the size of one system call.
 ///
 /// # Errors
 /// As [`read_names`].
@@ -154,14 +161,17 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
 }
 
 fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
-    // SAFETY: errno is this thread's own; readdir tells its end from an error by it alone.
+    // SAFETY: errno belongs to this thread. readdir distinguishes the end from an error by it
+    // alone.
     unsafe { *libc::__errno_location() = 0 };
-    // SAFETY: the stream is open and its mutex held; the entry lives until the next call on the stream.
+    // SAFETY: the stream is open and its mutex held; the entry lives until the next call on the
+    // stream.
     let Some(entry) = NonNull::new(unsafe { libc::readdir(stream) }) else {
         let error = std::io::Error::last_os_error();
         return if error.raw_os_error() == Some(0) { Ok(false) } else { Err(last_errno()) };
     };
-    // SAFETY: readdir returned it and nothing has touched the stream since; d_name ends in a NUL (POSIX dirent.h).
+    // SAFETY: readdir returned the entry and no call has used the stream since; d_name ends in a
+    // NUL (POSIX dirent.h).
     let (name, ino, d_type) = unsafe {
         let entry = entry.as_ref();
         (CStr::from_ptr(entry.d_name.as_ptr()), entry.d_ino, entry.d_type)
@@ -172,7 +182,7 @@ fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// fstatat of `name` in `at`.
+/// Reads the metadata of `name` in `at` with fstatat.
 ///
 /// # Errors
 /// As fstatat(3p).
@@ -192,19 +202,19 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, _fields: Fields) ->
     }
 }
 
-/// POSIX has no way to tell: false.
+/// Returns false: POSIX has no call that answers this.
 #[must_use]
-pub fn is_at_hand(_path: &CStr) -> bool {
+pub fn is_cached_local(_path: &CStr) -> bool {
     false
 }
 
-/// POSIX has one working directory a process: false.
+/// Returns false: in POSIX, all threads of a process share one working directory.
 #[must_use]
 pub fn enter(_dir: BorrowedFd<'_>) -> bool {
     false
 }
 
-/// fstat of an open directory.
+/// Reads the metadata of an open directory with fstat.
 ///
 /// # Errors
 /// As fstat(3p).
@@ -219,7 +229,7 @@ pub fn stat_dir(dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
 }
 
 fn meta(stat: &libc::stat) -> Meta {
-    let stamp = |sec: libc::time_t, nsec: libc::c_long| Stamp { sec, nsec: nsec as u32 };
+    let stamp = |sec: libc::time_t, nsec: libc::c_long| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
         ino: stat.st_ino,
@@ -229,10 +239,10 @@ fn meta(stat: &libc::stat) -> Meta {
         nlink: stat.st_nlink,
         uid: stat.st_uid,
         gid: stat.st_gid,
-        accessed: stamp(stat.st_atime, stat.st_atime_nsec),
-        modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
-        changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
-        born: None,
+        atime: stamp(stat.st_atime, stat.st_atime_nsec),
+        mtime: stamp(stat.st_mtime, stat.st_mtime_nsec),
+        ctime: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        btime: None,
         mount_root: None,
         attributes: None,
     }

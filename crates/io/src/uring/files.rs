@@ -1,10 +1,11 @@
-//! Opening and reading files through a ring, for a thread that has an event loop of its own.
+//! Opening and reading files through a ring, for a thread with an event loop of its own.
 //!
 //! ```text
-//! task ── start ──> flight (call, mailbox) ── reap ──> mailbox ──> task is woken
+//! task ── start ──> slot (call, cell) ── reap ──> cell ──> wake-up of the task
 //! ```
-//! The ring's descriptor becomes readable when a call has ended ([`FileRing::as_fd`]); the owner then
-//! calls [`FileRing::reap`]. A task may stop waiting at any time: the call ends in its slot.
+//! The descriptor of the ring becomes readable when a call has ended ([`FileRing::as_fd`]). The
+//! owner then calls [`FileRing::reap`]. A task may be dropped at any time: its call ends in its
+//! slot.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,75 +21,104 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fd, OpenHow};
 use rustix::fs::OFlags;
 
-use super::flight::{Flight, Operation};
-use super::setup::{self, Shape};
-use crate::beneath::{ATTEMPTS, Beneath, Patience};
+use super::in_flight::{InFlight, Operation};
+use super::setup::{self, RingMode};
+use crate::beneath::{ATTEMPTS, Beneath, LookupMode};
 use crate::data::{DataCalls, NativeData};
 use crate::{Errno, Unavailable};
 
 /// A ring of one thread for opening and reading files.
-pub struct FileRing(RefCell<Inner>);
+///
+/// ```
+/// use std::path::Path;
+/// use std::pin::pin;
+/// use std::sync::Arc;
+/// use std::task::{Context, Poll, Waker};
+/// use fathom_io::beneath::{Beneath, Links};
+/// use fathom_io::uring::FileRing;
+///
+/// let ring = match FileRing::new(8) {
+///     Ok(ring) => ring,
+///     Err(why) => return Ok(println!("{why}")),
+/// };
+/// let root = Arc::new(Beneath::new(Path::new("."), Links::Within)?);
+/// let mut read = pin!(async {
+///     let file = Arc::new(ring.open(&root, b"Cargo.toml").await?);
+///     let (bytes, read) = ring.read(file, 0, vec![0; 9]).await;
+///     read.map(|count| bytes[..count].to_vec())
+/// });
+/// // An event loop would sleep until the descriptor of the ring is readable.
+/// let text = loop {
+///     match read.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+///         Poll::Ready(text) => break text?,
+///         Poll::Pending => ring.reap(),
+///     }
+/// };
+/// assert_eq!(text, b"[package]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct FileRing(RefCell<FileRingState>);
 
-struct Inner {
-    flight: Flight<Flying>,
-    /// Tasks that found no free slot.
+struct FileRingState {
+    operations: InFlight<PendingCall>,
+    /// Tasks that wait for a free slot.
     waiting: VecDeque<Waker>,
 }
 
-/// A call in flight, and the mailbox of the task that waits for it.
-struct Flying {
-    call: Call,
-    mailbox: Arc<Mailbox>,
+/// A call in flight, and the cell for its result.
+struct PendingCall {
+    call: FileCall,
+    cell: Arc<ResultCell>,
 }
 
-/// A result on its way to a task. A task that stops waiting drops its reference; the result is then
-/// discarded with the mailbox. One thread uses it: the lock only lets a ring move to its thread.
+/// The result of a call, for its task. A task that is dropped drops its reference, and the result
+/// is then discarded with the cell. One thread uses the cell: the lock only makes the ring `Send`.
 #[derive(Default)]
-struct Mailbox(Mutex<Mail>);
+struct ResultCell(Mutex<CallResult>);
 
 #[derive(Default)]
-struct Mail {
-    result: Option<(Call, i32)>,
+struct CallResult {
+    result: Option<(FileCall, i32)>,
     waker: Option<Waker>,
 }
 
-impl Mailbox {
-    fn mail(&self) -> MutexGuard<'_, Mail> {
+impl ResultCell {
+    fn state(&self) -> MutexGuard<'_, CallResult> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, call: Call, result: i32) {
-        let mut mail = self.mail();
-        mail.result = Some((call, result));
-        mail.waker.take().into_iter().for_each(Waker::wake);
+    fn put(&self, call: FileCall, result: i32) {
+        let mut state = self.state();
+        state.result = Some((call, result));
+        state.waker.take().into_iter().for_each(Waker::wake);
     }
 
-    fn poll(&self, cx: &Context<'_>) -> Poll<(Call, i32)> {
-        let mut mail = self.mail();
-        if let Some(result) = mail.result.take() {
+    fn poll(&self, cx: &Context<'_>) -> Poll<(FileCall, i32)> {
+        let mut state = self.state();
+        if let Some(result) = state.result.take() {
             return Poll::Ready(result);
         }
-        mail.waker = Some(cx.waker().clone());
+        state.waker = Some(cx.waker().clone());
         Poll::Pending
     }
 }
 
-impl Drop for Mailbox {
+impl Drop for ResultCell {
     fn drop(&mut self) {
-        if let Some((call, result)) = self.mail().result.take() {
+        if let Some((call, result)) = self.state().result.take() {
             call.discard(result);
         }
     }
 }
 
-/// What an operation needs to stay where it is.
-enum Call {
+/// A call, with the memory and descriptors that must stay valid while it is in flight.
+enum FileCall {
     Open { beneath: Arc<Beneath>, path: CString, how: Box<OpenHow> },
     Read { file: Arc<dyn AsFd + Send + Sync>, offset: u64, bytes: Vec<u8> },
 }
 
-impl Call {
-    /// The submission entry, which points to memory that the call owns on the heap.
+impl FileCall {
+    /// Returns the submission entry, which points to heap memory that the call owns.
     fn entry(&mut self) -> Entry {
         match self {
             Self::Open { beneath, path, how } => {
@@ -107,7 +137,7 @@ impl Call {
     fn perform(&mut self) -> i32 {
         let result = match self {
             Self::Open { beneath, path, .. } => beneath
-                .open(path.as_bytes(), Patience::Wait)
+                .open(path.as_bytes(), LookupMode::Blocking)
                 .and_then(|fd| fd.map(IntoRawFd::into_raw_fd).ok_or(Errno::AGAIN)),
             Self::Read { file, offset, bytes } => NativeData
                 .pread(file.as_fd(), bytes, *offset)
@@ -116,18 +146,19 @@ impl Call {
         result.unwrap_or_else(|errno| -errno.raw_os_error())
     }
 
-    /// Closes the file that an open has returned.
+    /// Closes the file that a discarded open has returned.
     fn discard(self, result: i32) {
         if let (Self::Open { .. }, 0..) = (self, result) {
-            // SAFETY: the kernel has made this descriptor for this call, whose result goes nowhere else.
+            // SAFETY: the kernel has created this descriptor for this call, whose result has no
+            // other owner.
             drop(unsafe { OwnedFd::from_raw_fd(result) });
         }
     }
 }
 
-// SAFETY: `Call::entry` points to the path and `how`, or to the bytes, all on the heap and owned by the
-// call. `beneath` and `file` keep the descriptors open.
-unsafe impl Operation for Flying {
+// SAFETY: `FileCall::entry` points to the path and `how`, or to the bytes, all on the heap and
+// owned by the call. `beneath` and `file` keep the descriptors open.
+unsafe impl Operation for PendingCall {
     type Context = ();
 
     fn entry(&mut self) -> Entry {
@@ -151,33 +182,33 @@ impl fmt::Debug for FileRing {
 
 impl AsFd for FileRing {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        let fd = self.0.borrow().flight.ring().as_raw_fd();
+        let fd = self.0.borrow().operations.ring().as_raw_fd();
         // SAFETY: the ring is dropped with `self`, which the result borrows.
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 }
 
 impl FileRing {
-    /// With at most `depth` operations in flight; who wants one more waits.
+    /// Creates a ring with at most `depth` operations in flight. Further calls wait for a slot.
     ///
     /// # Errors
-    /// Where the kernel has no io_uring, lacks an operation, or does not let this process have it.
+    /// If the kernel has no io_uring, lacks an operation, or refuses a ring to this process.
     pub fn new(depth: usize) -> Result<Self, Unavailable> {
         let depth = depth.max(1);
-        let flight = Flight::new(setup::data_ring(depth, Shape::Prompt)?, depth);
-        Ok(Self(RefCell::new(Inner { flight, waiting: VecDeque::new() })))
+        let operations = InFlight::new(setup::data_ring(depth, RingMode::Prompt)?, depth);
+        Ok(Self(RefCell::new(FileRingState { operations, waiting: VecDeque::new() })))
     }
 
-    /// Calls that the kernel has.
+    /// Returns the number of calls in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.borrow().flight.len()
+        self.0.borrow().operations.len()
     }
 
-    /// Opens `path` below `beneath` to read, as [`Beneath::open`] does.
+    /// Opens `path` below `beneath` for reading, as [`Beneath::open`] does.
     ///
     /// # Errors
-    /// As openat2(2); `INVAL` for a path with a NUL.
+    /// As openat2(2). EINVAL for a path with a NUL.
     pub async fn open(&self, beneath: &Arc<Beneath>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let path = CString::new(path).map_err(|_nul| Errno::INVAL)?;
         for _ in 0..ATTEMPTS {
@@ -191,16 +222,17 @@ impl FileRing {
 
     async fn open_once(&self, beneath: &Arc<Beneath>, path: CString) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let resolve = beneath.resolve(Patience::Wait);
+        let resolve = beneath.resolve(LookupMode::Blocking);
         let how = OpenHow::new().flags(u64::from(flags.bits())).resolve(resolve.bits());
-        let call = Call::Open { beneath: Arc::clone(beneath), path, how: Box::new(how) };
+        let call = FileCall::Open { beneath: Arc::clone(beneath), path, how: Box::new(how) };
         let (_call, result) = self.make(call).await;
         let fd = result.map(|fd| i32::try_from(fd).unwrap_or(-1))?;
-        // SAFETY: the kernel has just made this descriptor for this operation, and nobody else has been told of it.
+        // SAFETY: the kernel has created this descriptor for this operation, and no other code has
+        // its number.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
-    /// Reads into `bytes`, which come back, from `offset` of `file`; how many were read.
+    /// Reads into `bytes` from `offset` of `file`. Returns `bytes`, and the number of bytes read.
     ///
     /// # Errors
     /// As pread(2).
@@ -210,25 +242,27 @@ impl FileRing {
         offset: u64,
         bytes: Vec<u8>,
     ) -> (Vec<u8>, Result<usize, Errno>) {
-        match self.make(Call::Read { file, offset, bytes }).await {
-            (Call::Read { bytes, .. }, result) => (bytes, result),
-            (Call::Open { .. }, _) => unreachable!("a slot keeps its call"),
+        match self.make(FileCall::Read { file, offset, bytes }).await {
+            (FileCall::Read { bytes, .. }, result) => (bytes, result),
+            (FileCall::Open { .. }, _) => unreachable!("a result has the call that was started"),
         }
     }
 
-    /// Takes note of what has ended, and wakes who waits for it.
+    /// Takes the results of calls that have ended, and wakes their tasks.
     pub fn reap(&self) {
         self.0.borrow_mut().reap();
     }
 
-    /// Reaps whenever something has ended, for as long as the future lives: to be spawned in the thread's tokio runtime.
+    /// Calls [`reap`](Self::reap) whenever a call has ended, until the future is dropped. The
+    /// caller spawns it in the tokio runtime of the thread.
     ///
     /// # Errors
-    /// If there is no descriptor left for it.
+    /// As fcntl(2), `F_DUPFD_CLOEXEC`: EMFILE.
     #[cfg(feature = "tokio")]
     pub async fn drive(&self) -> std::io::Result<()> {
         let fd = rustix::io::fcntl_dupfd_cloexec(self, 0)?;
-        // SAFETY: the descriptor is our own copy, stays the same, and is open for as long as the registration owns it.
+        // SAFETY: the registration owns this duplicate, which stays the same and open until it is
+        // dropped.
         let ready = unsafe { tokio::io::unix::AsyncFd::register(fd) }?;
         loop {
             ready.readable().await?.clear_ready();
@@ -236,13 +270,13 @@ impl FileRing {
         }
     }
 
-    async fn make(&self, call: Call) -> (Call, Result<usize, Errno>) {
-        let (mailbox, mut call) = (Arc::new(Mailbox::default()), Some(call));
+    async fn make(&self, call: FileCall) -> (FileCall, Result<usize, Errno>) {
+        let (cell, mut call) = (Arc::new(ResultCell::default()), Some(call));
         let (call, result) = poll_fn(|cx| {
             if let Some(started) = call.take() {
-                call = self.0.borrow_mut().start(started, &mailbox, cx);
+                call = self.0.borrow_mut().start(started, &cell, cx);
             }
-            mailbox.poll(cx)
+            cell.poll(cx)
         })
         .await;
         let result = usize::try_from(result).map_err(|_negative| Errno::from_raw_os_error(-result));
@@ -250,12 +284,12 @@ impl FileRing {
     }
 }
 
-impl Inner {
-    /// Starts `call`, or gives it back and wakes the task when a slot is free.
-    fn start(&mut self, call: Call, mailbox: &Arc<Mailbox>, cx: &Context<'_>) -> Option<Call> {
-        match self.flight.start(Flying { call, mailbox: Arc::clone(mailbox) }) {
+impl FileRingState {
+    /// Starts `call`. If no slot is free, returns it, and wakes the task when a slot is free.
+    fn start(&mut self, call: FileCall, cell: &Arc<ResultCell>, cx: &Context<'_>) -> Option<FileCall> {
+        match self.operations.start(PendingCall { call, cell: Arc::clone(cell) }) {
             Ok(()) => {
-                self.flight.submit(0);
+                self.operations.submit(0);
                 self.reap();
                 None
             }
@@ -267,14 +301,14 @@ impl Inner {
     }
 
     fn reap(&mut self) {
-        let Self { flight, waiting } = self;
-        flight.reap(&(), |Flying { call, mailbox }, result| {
-            mailbox.put(call, result);
+        let Self { operations, waiting } = self;
+        operations.reap(&(), |PendingCall { call, cell }, result| {
+            cell.put(call, result);
             waiting.pop_front().into_iter().for_each(Waker::wake);
         });
-        // An operation that was interrupted is queued again.
-        if flight.queued() > 0 {
-            flight.submit(0);
+        // Submit operations again that were interrupted.
+        if operations.queued() > 0 {
+            operations.submit(0);
         }
     }
 }
@@ -293,13 +327,14 @@ mod tests {
     use super::*;
     use crate::beneath::Links;
 
-    /// The server makes a ring and hands it to the thread that uses it.
+    /// A server creates the ring on one thread and uses it on another.
     const _: fn() = || {
         fn may_be_sent<T: Send>() {}
         may_be_sent::<FileRing>();
     };
 
-    /// Runs `future` to its end as an event loop would: sleeps until the ring's descriptor is readable.
+    /// Runs `future` to its end as an event loop does: sleeps until the ring's descriptor is
+    /// readable.
     fn run<T>(ring: &FileRing, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {
@@ -332,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn more_calls_than_slots_wait_for_each_other() {
+    fn calls_beyond_the_depth_wait_for_a_slot() {
         let (_dir, beneath) = tree();
         let ring = FileRing::new(2).unwrap();
         let opened = run(&ring, join_all((0..20).map(|_| ring.open(&beneath, b"a"))));
@@ -341,12 +376,12 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_read_keeps_its_buffer_until_the_kernel_is_done() {
+    fn a_dropped_read_keeps_its_buffer_until_its_completion() {
         let ring = FileRing::new(2).unwrap();
         let (reader, writer) = pipe().unwrap();
         let reader = Arc::new(reader);
-        let abandoned = ring.read(reader, u64::MAX, vec![0; 8]);
-        assert!(abandoned.now_or_never().is_none(), "nobody has written");
+        let dropped = ring.read(reader, u64::MAX, vec![0; 8]);
+        assert!(dropped.now_or_never().is_none(), "the pipe is empty");
         assert_eq!(ring.in_flight(), 1);
         File::from(writer).write_all(b"late").unwrap();
         while ring.in_flight() > 0 {
@@ -356,29 +391,29 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_is_dropped_ends_what_is_under_way() {
+    fn dropping_a_ring_ends_its_calls() {
         let ring = FileRing::new(2).unwrap();
         let (reader, _writer) = pipe().unwrap();
         let reader = Arc::new(reader);
         assert!(
             ring.read(reader.clone(), u64::MAX, vec![0; 8]).now_or_never().is_none(),
-            "nobody has written"
+            "the pipe is empty"
         );
         assert_eq!(ring.in_flight(), 1);
         drop(ring);
         assert_eq!(Arc::strong_count(&reader), 1);
     }
-    /// A read of a pipe is the one call that is still under way when it is cancelled. The call that is
-    /// made in its place is pread(2), which a pipe refuses.
+    /// Only a read of a pipe is still in flight when it is cancelled. The call that replaces it is
+    /// pread(2), which fails on a pipe.
     #[test]
-    fn a_call_that_the_kernel_gives_up_is_made_on_this_thread() {
+    fn a_cancelled_call_is_performed_on_this_thread() {
         let ring = FileRing::new(2).unwrap();
         let (reader, _writer) = pipe().unwrap();
         let mut read = pin!(ring.read(Arc::new(reader), 0, vec![0; 8]));
-        assert!(read.as_mut().now_or_never().is_none(), "nobody has written");
+        assert!(read.as_mut().now_or_never().is_none(), "the pipe is empty");
         let mut inner = ring.0.borrow_mut();
-        inner.flight.cancel();
-        inner.flight.submit(0);
+        inner.operations.cancel();
+        inner.operations.submit(0);
         drop(inner);
         assert_eq!(run(&ring, read).1, Err(Errno::SPIPE));
     }

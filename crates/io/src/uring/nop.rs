@@ -1,27 +1,35 @@
-//! What a ring costs by itself: operations that do nothing, in place or handed to a thread of the kernel's.
+//! The cost of a ring itself: no-op operations, inline or on a kernel thread.
 
 use std::time::{Duration, Instant};
 
 use io_uring::{opcode, squeue};
 
-use super::setup::{self, Shape};
+use super::setup::{self, RingMode};
 use crate::{Model, Unavailable};
 
-/// How long `count` operations that do nothing take, `depth` submitted at once and waited for together; with `handed_over`, each goes
-/// to a thread of the kernel's (`IOSQE_ASYNC`), as operations do that cannot be done without waiting.
+/// Measures the time of `count` no-op operations. Each system call submits `depth` of them and
+/// waits for all. With `on_thread`, each runs on a kernel thread (`IOSQE_ASYNC`), as operations do
+/// that cannot complete without waiting.
 ///
 /// # Errors
-/// Where there is no ring for this process.
-pub fn nops(count: usize, depth: usize, handed_over: bool) -> Result<Duration, Unavailable> {
+/// If this process cannot have a ring.
+///
+/// ```
+/// match fathom_io::uring::nops(1000, 8, false) {
+///     Ok(time) => println!("{} ns each", time.as_nanos() / 1000),
+///     Err(why) => println!("{why}"),
+/// }
+/// ```
+pub fn nops(count: usize, depth: usize, on_thread: bool) -> Result<Duration, Unavailable> {
     let depth = depth.clamp(1, Model::COUNT_MAX);
-    let mut ring = setup::data_ring(depth, Shape::Deferred)?;
-    let flags = if handed_over { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
+    let mut ring = setup::data_ring(depth, RingMode::Deferred)?;
+    let flags = if on_thread { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
     let start = Instant::now();
     for _ in 0..count.div_ceil(depth) {
         for _ in 0..depth {
             // SAFETY: the entry points to no memory and names no descriptor.
             let pushed = unsafe { ring.submission().push(&opcode::Nop::new().build().flags(flags)) };
-            pushed.expect("a ring that has been emptied has room for its depth");
+            pushed.expect("an empty submission queue has space for `depth` entries");
         }
         let mut left = depth;
         while left > 0 {

@@ -1,11 +1,11 @@
-//! Metadata calls on one ring, the buffers the kernel reads and writes for them, and the futures that
-//! wait for them.
+//! The metadata calls on one ring, the buffers that the kernel reads and writes for them, and the
+//! futures that wait for them.
 //!
 //! ```text
-//! future ── start ──> flight (name, statx buffer) ── reap ──> inbox of the future
+//! future ── start ──> slot (name, statx buffer) ── reap ──> reply queue
 //! ```
-//! A call is in flight from `start` to `reap`, whether or not the future lives that long. A future that
-//! finds no slot waits in `waiting`.
+//! A call is in flight from `start` to `reap`, also if the future is dropped before. A future that
+//! finds no free slot is in `waiting`.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
@@ -19,54 +19,54 @@ use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 
-use super::flight::{Flight, Operation};
+use super::in_flight::{InFlight, Operation};
 use crate::{Dir, Errno, Meta};
 
-/// What one operation does. Descriptors are numbers here: the kernel checks them, and a stale one is an error or a
-/// look at the wrong directory whose result nobody takes.
+/// An operation. Its descriptors are plain numbers that the kernel checks: a stale one causes an
+/// error, or a result for the wrong directory, which is dropped with the future that asked for it.
 #[derive(Clone, Copy)]
-pub(super) enum Request {
+pub(super) enum MetadataRequest {
     Open { at: RawFd, flags: OFlags },
     Stat { at: RawFd, flags: AtFlags, mask: StatxFlags },
     Close { dir: RawFd },
 }
 
-/// What a request that succeeded came back with.
-pub(super) enum Reply {
+/// The result of a successful request.
+pub(super) enum MetadataReply {
     Opened(Dir),
     Stated(Meta),
     Closed,
 }
 
-impl Reply {
+impl MetadataReply {
     pub(super) fn into_dir(self) -> Dir {
-        let Self::Opened(dir) = self else { unreachable!("an open is answered by a directory") };
+        let Self::Opened(dir) = self else { unreachable!("the reply to an open is a directory") };
         dir
     }
 
     pub(super) fn into_meta(self) -> Meta {
-        let Self::Stated(meta) = self else { unreachable!("a stat is answered by metadata") };
+        let Self::Stated(meta) = self else { unreachable!("the reply to a stat is metadata") };
         meta
     }
 }
 
-/// Where the replies to one future's operations arrive, each with the tag it was started under.
+/// The replies to the operations of one future, each with the tag of its operation.
 #[derive(Default)]
-pub(super) struct Inbox {
-    replies: RefCell<Vec<(usize, Result<Reply, Errno>)>>,
+pub(super) struct ReplyQueue {
+    replies: RefCell<Vec<(usize, Result<MetadataReply, Errno>)>>,
     waker: RefCell<Option<Waker>>,
     waiting: Cell<bool>,
 }
 
-impl Inbox {
-    pub(super) fn listen(&self, waker: &Waker) {
-        let mut own = self.waker.borrow_mut();
-        if !own.as_ref().is_some_and(|own| own.will_wake(waker)) {
-            *own = Some(waker.clone());
+impl ReplyQueue {
+    pub(super) fn set_waker(&self, waker: &Waker) {
+        let mut current = self.waker.borrow_mut();
+        if !current.as_ref().is_some_and(|current| current.will_wake(waker)) {
+            *current = Some(waker.clone());
         }
     }
 
-    pub(super) fn take(&self) -> Option<(usize, Result<Reply, Errno>)> {
+    pub(super) fn take(&self) -> Option<(usize, Result<MetadataReply, Errno>)> {
         self.replies.borrow_mut().pop()
     }
 
@@ -77,52 +77,52 @@ impl Inbox {
     }
 }
 
-/// A metadata call and the memory it may touch. The statx buffer is behind `Rc`, because the kernel
+/// A metadata call and the memory that it uses. The statx buffer is behind `Rc`, because the kernel
 /// writes it while Rust holds references to the call.
-struct Metadata {
-    request: Request,
+struct MetadataCall {
+    request: MetadataRequest,
     name: Vec<u8>,
     statx: Rc<UnsafeCell<MaybeUninit<Statx>>>,
     tag: usize,
-    inbox: Option<Rc<Inbox>>,
+    queue: Option<Rc<ReplyQueue>>,
 }
 
-impl Metadata {
+impl MetadataCall {
     fn new() -> Self {
         let statx = Rc::new(UnsafeCell::new(MaybeUninit::zeroed()));
-        Self { request: Request::Close { dir: -1 }, name: Vec::new(), statx, tag: 0, inbox: None }
+        Self { request: MetadataRequest::Close { dir: -1 }, name: Vec::new(), statx, tag: 0, queue: None }
     }
 
     fn entry(&self) -> Entry {
         let name = self.name.as_ptr().cast();
         match self.request {
-            Request::Open { at, flags } => {
+            MetadataRequest::Open { at, flags } => {
                 opcode::OpenAt::new(types::Fd(at), name).flags(flags.bits().cast_signed()).build()
             }
-            Request::Stat { at, flags, mask } => {
+            MetadataRequest::Stat { at, flags, mask } => {
                 opcode::Statx::new(types::Fd(at), name, self.statx.get().cast())
                     .flags(flags.bits().cast_signed())
                     .mask(mask.bits())
                     .build()
             }
-            Request::Close { dir } => opcode::Close::new(types::Fd(dir)).build(),
+            MetadataRequest::Close { dir } => opcode::Close::new(types::Fd(dir)).build(),
         }
     }
 
-    /// Makes the call on this thread; what its CQE would have had for a result.
+    /// Makes the call on this thread. Returns the result that its completion would have.
     fn call(&self) -> i32 {
         let name = self.name.as_ptr().cast();
-        // SAFETY: `name` ends in a NUL and the buffer has room for a `statx`; both are the slot's,
-        // which no operation of the kernel's uses any more. Descriptors are numbers that the kernel
-        // checks; that of a `Close` belongs to this slot.
+        // SAFETY: `name` ends in a NUL and the buffer has the size of a `statx`; both belong to
+        // this call, whose operation in the kernel has ended. Descriptors are numbers that the
+        // kernel checks; that of a `Close` belongs to this call.
         let result = unsafe {
             match self.request {
-                Request::Open { at, flags } => libc::openat(at, name, flags.bits().cast_signed()),
-                Request::Stat { at, flags, mask } => {
+                MetadataRequest::Open { at, flags } => libc::openat(at, name, flags.bits().cast_signed()),
+                MetadataRequest::Stat { at, flags, mask } => {
                     let (flags, statx) = (flags.bits().cast_signed(), self.statx.get().cast());
                     libc::statx(at, name, flags, mask.bits(), statx)
                 }
-                Request::Close { dir } => libc::close(dir),
+                MetadataRequest::Close { dir } => libc::close(dir),
             }
         };
         if result >= 0 {
@@ -132,48 +132,52 @@ impl Metadata {
         }
     }
 
-    fn reply(&self, result: i32) -> Result<Reply, Errno> {
+    fn reply(&self, result: i32) -> Result<MetadataReply, Errno> {
         if result < 0 {
             return Err(Errno::from_raw_os_error(-result));
         }
         Ok(match self.request {
-            Request::Open { .. } => {
-                // SAFETY: the CQE of an openat that succeeded carries a descriptor made for it, and is reaped once.
-                Reply::Opened(Dir::from_fd(unsafe { OwnedFd::from_raw_fd(result) }))
+            MetadataRequest::Open { .. } => {
+                // SAFETY: the CQE of a successful openat has a descriptor created for it, and is
+                // reaped once.
+                MetadataReply::Opened(Dir::from_fd(unsafe { OwnedFd::from_raw_fd(result) }))
             }
-            Request::Stat { mask, .. } => {
-                // SAFETY: the statx has ended, so nobody writes the buffer; it was zeroed when made, and a `Statx` is
-                // integers only, so any bytes the kernel left are one.
-                Reply::Stated(crate::sys::meta(unsafe { (*self.statx.get()).assume_init_ref() }, mask))
+            MetadataRequest::Stat { mask, .. } => {
+                // SAFETY: the statx has ended, so the kernel no longer writes the buffer; it was
+                // zeroed when allocated, and a `Statx` has only integers, so any bytes are valid.
+                MetadataReply::Stated(crate::sys::meta(
+                    unsafe { (*self.statx.get()).assume_init_ref() },
+                    mask,
+                ))
             }
-            Request::Close { .. } => Reply::Closed,
+            MetadataRequest::Close { .. } => MetadataReply::Closed,
         })
     }
 }
 
 // SAFETY: the entry points to the name and to the statx buffer, heap blocks that the call owns. The
-// kernel checks the descriptors, which are numbers: a stale one is an error or a look at the wrong
-// directory whose result goes nowhere.
-unsafe impl Operation for Metadata {
+// kernel checks the descriptors, which are numbers: a stale one causes an error, or a result for
+// the wrong directory, which is dropped.
+unsafe impl Operation for MetadataCall {
     type Context = ();
 
     fn entry(&mut self) -> Entry {
-        Metadata::entry(self)
+        MetadataCall::entry(self)
     }
 
     fn perform(&mut self, (): &()) -> i32 {
         self.call()
     }
 
-    /// Linux closes the descriptor before close(2) returns EINTR.
+    /// Returns false for a close: Linux closes the descriptor before close(2) returns EINTR.
     fn is_restartable(&self) -> bool {
-        !matches!(self.request, Request::Close { .. })
+        !matches!(self.request, MetadataRequest::Close { .. })
     }
 
     fn discard(self, result: i32) {
         match self.request {
-            // A close that was cancelled has not begun.
-            Request::Close { .. } if result == -libc::ECANCELED => drop(self.call()),
+            // A cancelled close has not begun.
+            MetadataRequest::Close { .. } if result == -libc::ECANCELED => drop(self.call()),
             _ => drop(self.reply(result)),
         }
     }
@@ -181,70 +185,80 @@ unsafe impl Operation for Metadata {
 
 /// The metadata calls of one ring, and the futures that wait for a slot.
 pub(super) struct Reactor {
-    flight: Flight<Metadata>,
-    /// Calls that have ended, for their buffers.
-    spare: Vec<Metadata>,
-    waiting: VecDeque<Rc<Inbox>>,
+    operations: InFlight<MetadataCall>,
+    /// Calls that have ended, whose buffers are reused.
+    reusable: Vec<MetadataCall>,
+    waiting: VecDeque<Rc<ReplyQueue>>,
 }
 
 impl Reactor {
-    /// Over `ring`, which has at least `depth` submission entries.
+    /// Creates a reactor on `ring`, which has at least `depth` submission entries.
     pub(super) fn new(ring: IoUring, depth: usize) -> Self {
-        Self { flight: Flight::new(ring, depth), spare: Vec::new(), waiting: VecDeque::new() }
+        Self { operations: InFlight::new(ring, depth), reusable: Vec::new(), waiting: VecDeque::new() }
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.flight.len()
+        self.operations.len()
     }
 
-    /// Queues `request`, to be submitted by the next [`turn`](Self::turn), whose reply comes to `inbox` under `tag`. False if as
-    /// many are in flight as may be; `inbox` is then woken when one has ended.
-    pub(super) fn start(&mut self, request: Request, name: &CStr, tag: usize, inbox: &Rc<Inbox>) -> bool {
-        let mut call = self.spare.pop().unwrap_or_else(Metadata::new);
+    /// Queues `request`. The next [`turn`](Self::turn) submits it, and `queue` gets the reply under
+    /// `tag`. Returns false if all slots are in use; `queue` is then woken when a slot is free.
+    pub(super) fn start(
+        &mut self,
+        request: MetadataRequest,
+        name: &CStr,
+        tag: usize,
+        queue: &Rc<ReplyQueue>,
+    ) -> bool {
+        let mut call = self.reusable.pop().unwrap_or_else(MetadataCall::new);
         call.request = request;
         call.name.clear();
         call.name.extend_from_slice(name.to_bytes_with_nul());
         call.tag = tag;
-        call.inbox = Some(Rc::clone(inbox));
-        let Err(refused) = self.flight.start(call) else { return true };
-        self.spare.push(refused);
-        if !inbox.waiting.replace(true) {
-            self.waiting.push_back(Rc::clone(inbox));
+        call.queue = Some(Rc::clone(queue));
+        let Err(refused) = self.operations.start(call) else { return true };
+        self.reusable.push(refused);
+        if !queue.waiting.replace(true) {
+            self.waiting.push_back(Rc::clone(queue));
         }
         false
     }
 
-    /// Submits what is queued, waits until something has ended, and wakes the futures concerned.
+    /// Submits queued entries, waits for at least one completion, and wakes the futures concerned.
     ///
     /// # Panics
-    /// If there is nothing to wait for, or the kernel refuses the ring it made.
+    /// If no operation is in flight or waiting, or the kernel rejects the ring that it created.
     pub(super) fn turn(&mut self) {
         if self.in_flight() > 0 {
-            self.flight.submit(1);
+            self.operations.submit(1);
             self.reap();
         } else {
-            assert!(!self.waiting.is_empty(), "the future waits for something that is no call of this model");
+            assert!(
+                !self.waiting.is_empty(),
+                "the future waits for an event that is not a call of this model"
+            );
         }
         let all = self.in_flight() == 0;
-        let free = self.flight.depth() - self.in_flight();
+        let free = self.operations.depth() - self.in_flight();
         self.wake_waiting(if all { self.waiting.len() } else { free });
     }
 
     fn reap(&mut self) {
-        let Self { flight, spare, .. } = self;
-        flight.reap(&(), |mut call, result| {
-            let inbox = call.inbox.take().expect("a call in flight has its inbox");
-            inbox.replies.borrow_mut().push((call.tag, call.reply(result)));
-            inbox.wake();
-            spare.push(call);
+        let Self { operations, reusable, .. } = self;
+        operations.reap(&(), |mut call, result| {
+            let queue = call.queue.take().expect("a call in flight has a reply queue");
+            queue.replies.borrow_mut().push((call.tag, call.reply(result)));
+            queue.wake();
+            reusable.push(call);
         });
     }
 
-    /// Wakes `count` of those waiting. When nothing is in flight it must be all: the first ones' futures may be gone.
+    /// Wakes `count` of the waiting futures. If no operation is in flight, `count` must cover all
+    /// of them: the first ones may have been dropped.
     fn wake_waiting(&mut self, count: usize) {
-        for inbox in self.waiting.drain(..count.min(self.waiting.len())) {
-            inbox.waiting.set(false);
-            inbox.wake();
+        for queue in self.waiting.drain(..count.min(self.waiting.len())) {
+            queue.waiting.set(false);
+            queue.wake();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Making a ring: which flags and operations this kernel has, and the likely cause where it gives none.
+//! Creation of rings: the flags and operations of this kernel, and the likely cause of a failure.
 
 use std::io;
 
@@ -7,59 +7,63 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{Errno, Unavailable};
 
-/// Operations the metadata model cannot do without, all since Linux 5.6.
+/// Operations that the metadata model needs. All exist since Linux 5.6.
 const FOR_METADATA: [(u8, &str); 3] =
     [(opcode::OpenAt::CODE, "openat"), (opcode::Statx::CODE, "statx"), (opcode::Close::CODE, "close")];
-/// The same for data.
+/// Operations that the data models need.
 const FOR_DATA: [(u8, &str); 4] = [
     (opcode::Read::CODE, "read"),
     (opcode::Write::CODE, "write"),
     (opcode::Fsync::CODE, "fsync"),
     (opcode::AsyncCancel::CODE, "cancel"),
 ];
-/// How long a polling thread of the kernel's looks before it sleeps.
+/// Time in milliseconds that a kernel thread polls without submissions before it sleeps.
 const POLL_IDLE_MS: u32 = 50;
 
-/// Who does the kernel's part of an operation, and when its completion can be seen.
+/// The way in which the kernel runs completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// The thread itself, in its next system call on the ring: fewest interrupts.
+pub(super) enum RingMode {
+    /// On the submitting thread, in its next system call on the ring, which takes the fewest
+    /// interrupts.
     Deferred,
-    /// At once, whatever the thread does.
+    /// Immediately, independent of the thread's system calls.
     Prompt,
-    /// A thread of the kernel's looks for submissions.
+    /// A kernel thread polls for submissions.
     Polled,
 }
 
-/// A ring with at least `depth` entries that has been seen to work.
+/// Creates a metadata ring with at least `depth` entries, and checks that it works.
 pub(super) fn ring(depth: usize) -> Result<IoUring, Unavailable> {
     let entries = u32::try_from(depth).unwrap_or(u32::MAX);
-    let ring = build(entries, Shape::Deferred).map_err(|error| refused("set up io_uring", &error))?;
+    let ring = build(entries, RingMode::Deferred).map_err(|error| refused("set up io_uring", &error))?;
     probe(&ring, &FOR_METADATA)?;
-    // The kernel's own bound is four threads a CPU, which on slow storage would be the true depth. Before 5.15 it stays.
+    // The default limit is four kernel threads for each CPU, which on slow storage would be the
+    // actual depth. Before Linux 5.15 it cannot be changed.
     let _ = ring.submitter().register_iowq_max_workers(&mut [entries, 0]);
     Ok(ring)
 }
 
-/// A ring for data with at least `depth` entries, that has been seen to work. The kernel's bound on its own threads stays.
-pub(super) fn data_ring(depth: usize, shape: Shape) -> Result<IoUring, Unavailable> {
+/// Creates a data ring with at least `depth` entries, and checks that it works. Keeps the default
+/// limit of kernel threads.
+pub(super) fn data_ring(depth: usize, mode: RingMode) -> Result<IoUring, Unavailable> {
     let entries = u32::try_from(depth).unwrap_or(u32::MAX);
-    let ring = build(entries, shape).map_err(|error| refused("set up io_uring", &error))?;
+    let ring = build(entries, mode).map_err(|error| refused("set up io_uring", &error))?;
     probe(&ring, &FOR_DATA)?;
     Ok(ring)
 }
 
-/// With the newest flags the kernel takes: they save interrupts of the one thread that uses the ring.
-fn build(entries: u32, shape: Shape) -> io::Result<IoUring> {
+/// Creates a ring with the newest flags that the kernel supports. They save interrupts of the
+/// thread that uses the ring.
+fn build(entries: u32, mode: RingMode) -> io::Result<IoUring> {
     let [mut since_6_1, mut since_5_19, mut plain] = [(); 3].map(|()| IoUring::builder());
     since_6_1.setup_submit_all().setup_single_issuer().setup_defer_taskrun();
     since_5_19.setup_submit_all().setup_coop_taskrun();
     let build = |builder: &mut Builder| builder.dontfork().build(entries);
     let unknown_flag = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
-    match shape {
-        Shape::Deferred => {}
-        Shape::Prompt => return build(&mut plain),
-        Shape::Polled => return build(plain.setup_sqpoll(POLL_IDLE_MS)),
+    match mode {
+        RingMode::Deferred => {}
+        RingMode::Prompt => return build(&mut plain),
+        RingMode::Polled => return build(plain.setup_sqpoll(POLL_IDLE_MS)),
     }
     for builder in [&mut since_6_1, &mut since_5_19] {
         match build(builder) {
@@ -77,7 +81,7 @@ fn probe(ring: &IoUring, needed: &[(u8, &str)]) -> Result<(), Unavailable> {
         let cause = format!("kernel {} has no {missing} for it", release());
         return Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause });
     }
-    // A filter may let rings be made but not used.
+    // A seccomp filter may allow rings to be created but not used.
     // SAFETY: no argument is passed, so the kernel reads none.
     let entered = unsafe { ring.submitter().enter::<()>(0, 0, 0, None) };
     entered.map(drop).map_err(|error| refused("use io_uring", &error))
@@ -88,7 +92,8 @@ pub(super) fn refused(deed: &'static str, error: &io::Error) -> Unavailable {
     Unavailable { deed, errno, cause: cause(errno, &release(), disabled().as_deref()) }
 }
 
-/// The likely cause of `errno` on the kernel `release`; `disabled` is the sysctl's value.
+/// Returns the likely cause of `errno` on the kernel `release`. `disabled` is the value of the
+/// sysctl `kernel.io_uring_disabled`.
 fn cause(errno: Errno, release: &str, disabled: Option<&str>) -> String {
     match (errno, disabled) {
         (Errno::NOSYS | Errno::INVAL, _) if version(release).is_some_and(|version| version < (5, 6)) => {
@@ -117,7 +122,7 @@ fn memlock() -> String {
     }
 }
 
-/// The first two numbers of a release such as `6.1.0-13-amd64`.
+/// Returns the first two numbers of a release such as `6.1.0-13-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
     Some((numbers.next()?, numbers.next()?))
@@ -132,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cause_names_what_to_look_at() {
+    fn the_cause_names_the_kernel_the_sysctl_or_the_limit() {
         assert_eq!(cause(Errno::NOSYS, "4.19.0-27-amd64", None), "kernel 4.19.0-27-amd64 is older than 5.6");
         assert!(cause(Errno::INVAL, "5.5", None).contains("older"));
         assert!(cause(Errno::NOSYS, "6.1.0", None).contains("seccomp"));

@@ -1,5 +1,6 @@
-//! What the user may not read. Root may read everything, so as root the case runs in a thread of another user: on Linux
-//! a user is a thread's own, and what a model starts (pool threads, ring threads) is that user's too.
+//! Files without permission. Root may read all files, so as root the case runs in a thread of
+//! another user: on Linux, the user ID belongs to the thread, and threads that a model starts
+//! inherit it.
 
 use std::fs::{self, Permissions};
 use std::os::fd::AsFd;
@@ -10,10 +11,10 @@ use fathom_io::{Errno, Fields, Follow, MetadataModel};
 
 use crate::listing::{list, open, stat};
 
-/// The user nobody.
+/// User ID of the user nobody.
 const NOBODY: u32 = 65534;
 
-pub(crate) fn permissions_are_errors<M: MetadataModel>(make: impl Fn() -> Option<M> + Sync) {
+pub(crate) fn missing_permissions_are_errors<M: MetadataModel>(make: impl Fn() -> Option<M> + Sync) {
     let temp = tempfile::tempdir().unwrap();
     let modes = [("unreadable", 0o311), ("unsearchable", 0o444), ("shut", 0o000), ("open", 0o755)];
     for (name, mode) in modes {
@@ -26,11 +27,11 @@ pub(crate) fn permissions_are_errors<M: MetadataModel>(make: impl Fn() -> Option
         if !rustix::process::geteuid().is_root() || become_nobody() {
             denied(&make, temp.path());
         } else {
-            crate::skip("root here may not become another user");
+            crate::skip("this root user may not change its user ID");
         }
     };
     std::thread::scope(|scope| scope.spawn(unprivileged).join().unwrap());
-    // Else who is not root could not remove the tree.
+    // Otherwise a user who is not root could not remove the tree.
     for (name, _) in modes {
         fs::set_permissions(temp.path().join(name), Permissions::from_mode(0o755)).unwrap();
     }
@@ -58,7 +59,7 @@ fn denied<M: MetadataModel>(make: impl Fn() -> Option<M>, path: &Path) {
             (c"open", None),
         ] {
             assert_eq!(model.open(top.as_fd(), name, Follow::No).await.err(), errno, "{name:?}");
-            // Looking at the directory itself takes the right to search its parent only.
+            // A stat of the directory takes search permission for its parent only.
             assert!(stat(&model, &top, name, Follow::No).await.is_ok(), "{name:?}");
         }
         let dir = open(&model, &path.join("unsearchable")).await;

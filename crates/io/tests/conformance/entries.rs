@@ -1,4 +1,4 @@
-//! What is there: entries, their order and their fields.
+//! The entries of a directory, their order and their fields.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -13,9 +13,10 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustix::fs::{AtFlags, FileType as Kind, Mode, Timespec, Timestamps};
 
-use crate::listing::{EVERYTHING, Entry, c, list, list_std, meta, open, told_by_all};
+use crate::listing::{EVERYTHING, Entry, c, common_fields, list, list_std, meta, open};
 
-/// One of each kind of file that needs no rights to make, with times before the epoch and between seconds.
+/// Creates a file of each type that needs no privileges, with times before the epoch and with
+/// fractions of a second.
 fn every_kind(dir: &Path) {
     fs::write(dir.join("regular"), vec![7; 5000]).unwrap();
     fs::write(dir.join("empty"), b"").unwrap();
@@ -52,22 +53,22 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: MetadataModel>(make: impl Fn(
     assert_eq!(null.2, FileType::Char);
     model.run(async {
         let dir = open(&model, temp.path()).await;
-        // The cheapest call tells the same.
+        // The cheapest call returns the same fields.
         let (mut names, mut dear, mut cheap) = (Names::new(), Vec::new(), Vec::new());
         assert_eq!(model.read(&dir, &mut names, 100).await, Ok(false));
         for follow in [Follow::No, Follow::Yes] {
             model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING, &mut dear).await;
-            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING.and(Fields::LOCAL), &mut cheap).await;
-            let told = |meta: &Option<Result<Meta, Errno>>| meta.unwrap().map(told_by_all);
-            let [cheap, dear] = [&cheap, &dear].map(|metas| metas.iter().map(told).collect::<Vec<_>>());
+            model.stat(dir.as_fd(), &names, 0..12, follow, EVERYTHING.union(Fields::LOCAL), &mut cheap).await;
+            let common = |meta: &Option<Result<Meta, Errno>>| meta.unwrap().map(common_fields);
+            let [cheap, dear] = [&cheap, &dear].map(|metas| metas.iter().map(common).collect::<Vec<_>>());
             assert_eq!(cheap, dear, "{follow:?}");
         }
         let own = model.stat_dir(&dir, EVERYTHING).await.unwrap();
-        assert_eq!(told_by_all(own), meta(&fs::metadata(temp.path()).unwrap()));
+        assert_eq!(common_fields(own), meta(&fs::metadata(temp.path()).unwrap()));
     });
 }
 
-pub(crate) fn names_of_every_byte_and_of_every_length<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn names_may_have_any_byte_and_length<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let bytes = (1..=255).filter(|byte| !b"/.".contains(byte)).map(|byte| vec![byte]);
@@ -75,7 +76,7 @@ pub(crate) fn names_of_every_byte_and_of_every_length<M: MetadataModel>(make: im
     let odd = [b"...".to_vec(), b". ".to_vec(), b"\xff\xfe\n\t".to_vec(), vec![0xe9; 255]];
     let made: Vec<Vec<u8>> = bytes.chain(lengths).chain(odd).collect();
     for name in &made {
-        // A file system may have rules of its own for names; these have none.
+        // These names are valid on common filesystems.
         fs::write(temp.path().join(OsStr::from_bytes(name)), name).unwrap();
     }
     let seen = model.run(async { list(&model, &open(&model, temp.path()).await, 64, Follow::No).await });
@@ -83,7 +84,7 @@ pub(crate) fn names_of_every_byte_and_of_every_length<M: MetadataModel>(make: im
     assert_eq!(seen, list_std(temp.path(), Follow::No));
 }
 
-pub(crate) fn a_range_is_answered_in_order_and_what_is_off_is_left_out<M: MetadataModel>(
+pub(crate) fn a_range_is_returned_in_order_without_excluded_entries<M: MetadataModel>(
     make: impl Fn() -> Option<M>,
 ) {
     let Some(model) = make() else { return };
@@ -112,7 +113,7 @@ pub(crate) fn a_range_is_answered_in_order_and_what_is_off_is_left_out<M: Metada
     });
 }
 
-/// A directory of `count` empty files.
+/// Creates a directory of `count` empty files.
 fn wide(count: usize) -> tempfile::TempDir {
     let temp = tempfile::tempdir().unwrap();
     for index in 0..count {
@@ -125,12 +126,12 @@ fn names_of(entries: &[Entry]) -> Vec<(Vec<u8>, u64, FileType)> {
     entries.iter().map(|(name, ino, file_type, _)| (name.clone(), *ino, *file_type)).collect()
 }
 
-/// The names alone, in batches of `limit`.
+/// Reads the names in batches of `limit`.
 async fn read_all<M: MetadataModel>(model: &M, dir: &Dir, limit: usize) -> Vec<(Vec<u8>, u64, FileType)> {
     read_to(model, dir, limit, None).await
 }
 
-/// The same; reading ends at the cookie `end`.
+/// Reads the names in batches of `limit`. The directory ends at the cookie `end`.
 async fn read_to<M: MetadataModel>(
     model: &M,
     dir: &Dir,
@@ -142,7 +143,7 @@ async fn read_to<M: MetadataModel>(
         names.clear();
         names.end_at(end);
         let more = model.read(dir, &mut names, limit).await.unwrap();
-        assert!(names.len() == limit || !more, "only the end ends a batch early");
+        assert!(names.len() == limit || !more, "only the last batch is shorter than the limit");
         all.extend(names.iter().map(|name| (name.name.to_bytes().to_vec(), name.ino, name.file_type)));
         if !more {
             return all;
@@ -150,7 +151,7 @@ async fn read_to<M: MetadataModel>(
     }
 }
 
-pub(crate) fn limits_cut_anywhere<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn a_limit_may_be_at_any_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = wide(10_500);
     let there = list_std(temp.path(), Follow::No);
@@ -161,7 +162,7 @@ pub(crate) fn limits_cut_anywhere<M: MetadataModel>(make: impl Fn() -> Option<M>
         }
         let seen = list(&model, &open(&model, temp.path()).await, 3000, Follow::No).await;
         assert_eq!(seen, there);
-        // A batch may also grow: the limit is on what it holds.
+        // The limit applies to the entries in the batch, so a batch may grow.
         let (dir, mut names) = (open(&model, temp.path()).await, Names::new());
         for limit in [1, 2, 2, 100, 9_000] {
             assert_eq!(model.read(&dir, &mut names, limit).await, Ok(true));
@@ -175,7 +176,7 @@ pub(crate) fn limits_cut_anywhere<M: MetadataModel>(make: impl Fn() -> Option<M>
     });
 }
 
-pub(crate) fn reading_goes_on_from_a_cookie<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn reading_continues_at_a_cookie<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = wide(5_000);
     let there = names_of(&list_std(temp.path(), Follow::No));
@@ -190,7 +191,7 @@ pub(crate) fn reading_goes_on_from_a_cookie<M: MetadataModel>(make: impl Fn() ->
     });
 }
 
-pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn the_end_cookie_loses_no_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     for count in [0, 1, 2, 150, 5_000] {
         let temp = wide(count);
@@ -205,7 +206,7 @@ pub(crate) fn the_cookie_of_the_end_ends_nothing_early<M: MetadataModel>(make: i
     }
 }
 
-pub(crate) fn deeper_than_any_path<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn trees_deeper_than_path_max_are_read<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     const LEVELS: usize = 30;
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
@@ -222,7 +223,7 @@ pub(crate) fn deeper_than_any_path<M: MetadataModel>(make: impl Fn() -> Option<M
             let entries = list(&model, &dir, 10, Follow::No).await;
             assert_eq!(entries.len(), 1);
             let child = model.open(dir.as_fd(), &name, Follow::No).await.unwrap();
-            let meta = model.stat_dir(&child, EVERYTHING).await.map(told_by_all);
+            let meta = model.stat_dir(&child, EVERYTHING).await.map(common_fields);
             assert_eq!((entries[0].1, entries[0].3), (meta.unwrap().ino, meta));
             dir = child;
         }
@@ -231,7 +232,7 @@ pub(crate) fn deeper_than_any_path<M: MetadataModel>(make: impl Fn() -> Option<M
     });
 }
 
-pub(crate) fn many_directories_at_once<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn many_directories_are_read_concurrently<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..100).map(|index| temp.path().join(format!("d{index}"))).collect();
@@ -255,7 +256,7 @@ pub(crate) fn many_directories_at_once<M: MetadataModel>(make: impl Fn() -> Opti
     }
 }
 
-pub(crate) fn a_directory_is_closed_when_the_model_says_so<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn close_closes_the_directory<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let path = fs::canonicalize(temp.path()).unwrap();

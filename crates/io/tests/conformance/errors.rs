@@ -1,4 +1,4 @@
-//! What cannot be read: which error, and that it stays with its entry.
+//! Errors of files that cannot be read, and their assignment to entries.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use rustix::fs::{FileType as Kind, Mode};
 
 use crate::listing::{meta, open, stat};
 
-pub(crate) fn what_is_no_directory_is_not_opened<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn open_refuses_files_that_are_not_directories<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join("file"), b"").unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn what_is_no_directory_is_not_opened<M: MetadataModel>(make: impl Fn
     });
 }
 
-pub(crate) fn links_are_followed_only_when_told<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn links_are_followed_on_request_only<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     let at = |name: &str| temp.path().join(name);
@@ -52,7 +52,7 @@ pub(crate) fn links_are_followed_only_when_told<M: MetadataModel>(make: impl Fn(
             (c"dangling", Some(Errno::NOENT)),
             (c"loop", Some(Errno::LOOP)),
         ] {
-            // Linux says ENOTDIR where O_DIRECTORY meets a link, POSIX ELOOP.
+            // Linux returns ENOTDIR for O_DIRECTORY on a link, POSIX ELOOP.
             let opened = model.open(dir.as_fd(), name, Follow::No).await.err();
             assert!([Some(Errno::NOTDIR), Some(Errno::LOOP)].contains(&opened), "{name:?}: {opened:?}");
             assert_eq!(model.open(dir.as_fd(), name, Follow::Yes).await.err(), through, "{name:?}");
@@ -71,7 +71,7 @@ pub(crate) fn links_are_followed_only_when_told<M: MetadataModel>(make: impl Fn(
     });
 }
 
-pub(crate) fn what_vanished_is_an_error_of_its_own_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+pub(crate) fn a_removed_file_is_an_error_of_its_entry_alone<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();
     (0..200).for_each(|index| fs::write(temp.path().join(format!("f{index}")), b"").unwrap());

@@ -1,21 +1,20 @@
-//! Faults between a caller and each model strike the same entries as between a caller and the
-//! blocking one.
+//! Injected faults affect the same entries with each model as with the blocking one.
 
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::sim::{Counts, Faults, Rates};
+use fathom_io::sim::{CallCounts, Faults, Rates};
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, MetadataModel, Names};
 
-/// Name and type of an entry, and the inode number that its metadata gives.
+/// Name and type of an entry, and the inode number in its metadata.
 type Seen = (Vec<u8>, FileType, Result<u64, Errno>);
 
-/// The entries of a directory up to the first error of reading it, and that error.
+/// The entries of a directory up to the first read error, and that error.
 type Listed = Result<(Vec<Seen>, Option<Errno>), Errno>;
 
-/// Rates at which every fault strikes some directories or entries and spares others.
+/// Rates at which every fault affects some directories or entries, but not all.
 const RATES: Rates = Rates {
     open_eacces: 0.2,
     open_emfile: 0.3,
@@ -28,10 +27,10 @@ const RATES: Rates = Rates {
     stat_eio: 0.2,
     slow: 0.0,
     slow_us: 0,
-    nameless: false,
+    no_magic: false,
 };
 
-pub(crate) fn faults_strike_the_same_entries_under_every_model<M: MetadataModel>(
+pub(crate) fn faults_affect_the_same_entries_with_every_model<M: MetadataModel>(
     make: impl Fn() -> Option<M>,
 ) {
     let temp = tempfile::tempdir().unwrap();
@@ -45,14 +44,14 @@ pub(crate) fn faults_strike_the_same_entries_under_every_model<M: MetadataModel>
         let (blocking, faults) = (Faults::new(seed, RATES), Faults::new(seed, RATES));
         let expected = list_all(&blocking.over(Blocking), temp.path());
         assert_eq!(list_all(&faults.over(model), temp.path()), expected, "seed {seed}");
-        // A model may return fewer names from a read than the blocking one.
-        let failed = |counts: Counts| Counts { read: 0, ..counts };
+        // A read may return fewer names than one of the blocking model.
+        let failed = |counts: CallCounts| CallCounts { read: 0, ..counts };
         assert_eq!(failed(faults.counts()), failed(blocking.counts()), "seed {seed}");
         assert!(faults.counts().failed > 0, "seed {seed}");
     }
 }
 
-/// Lists every directory in `top`, twice: the second open of a directory finds a descriptor.
+/// Lists every directory in `top` twice, because the second open gets a descriptor.
 fn list_all<M: MetadataModel>(model: &M, top: &Path) -> Vec<Listed> {
     let top = Dir::from_fd(fs::File::open(top).unwrap().into());
     let names =

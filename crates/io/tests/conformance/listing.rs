@@ -1,4 +1,4 @@
-//! A directory as a model sees it and as std does.
+//! The listing of a directory by a model and by std.
 
 use std::ffi::{CStr, CString};
 use std::fs::Metadata;
@@ -8,12 +8,12 @@ use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use fathom_io::sys::CWD;
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, Stamp};
+use fathom_io::{Dir, Errno, Fields, FileTime, FileType, Follow, Meta, MetadataModel, Names};
 
-/// One entry with its metadata, mount root left out: not every model tells.
+/// An entry with its metadata, without fields that not all models report.
 pub(crate) type Entry = (Vec<u8>, u64, FileType, Result<Meta, Errno>);
 
-pub(crate) const EVERYTHING: Fields = Fields::ALL.and(Fields::BIRTH);
+pub(crate) const EVERYTHING: Fields = Fields::ALL.union(Fields::BIRTH);
 
 pub(crate) fn c(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
@@ -23,7 +23,7 @@ pub(crate) async fn open<M: MetadataModel>(model: &M, path: &Path) -> Dir {
     model.open(CWD, &c(path), Follow::No).await.unwrap()
 }
 
-/// Metadata of the one entry `name` of `dir`.
+/// Reads the metadata of the entry `name` of `dir`.
 pub(crate) async fn stat<M: MetadataModel>(
     model: &M,
     dir: &Dir,
@@ -35,27 +35,27 @@ pub(crate) async fn stat<M: MetadataModel>(
     let mut out = Vec::new();
     model.stat(dir.as_fd(), &names, 0..1, follow, EVERYTHING, &mut out).await;
     assert_eq!(out.len(), 1);
-    out[0].expect("stat is on").map(told_by_all)
+    out[0].expect("stat is on").map(common_fields)
 }
 
-/// What every model tells; POSIX does not know when a file was made.
-pub(crate) fn told_by_all(meta: Meta) -> Meta {
-    let born = if cfg!(feature = "posix") { None } else { meta.born };
-    Meta { mount_root: None, attributes: None, born, ..meta }
+/// Clears the fields that not all models report. POSIX has no creation time.
+pub(crate) fn common_fields(meta: Meta) -> Meta {
+    let btime = if cfg!(feature = "posix") { None } else { meta.btime };
+    Meta { mount_root: None, attributes: None, btime, ..meta }
 }
 
-/// All of `dir`, read in batches of `limit`.
+/// Lists `dir` in batches of `limit`.
 pub(crate) async fn list<M: MetadataModel>(model: &M, dir: &Dir, limit: usize, follow: Follow) -> Vec<Entry> {
     let (mut names, mut metas, mut entries) = (Names::new(), Vec::new(), Vec::new());
     loop {
         names.clear();
         let more = model.read(dir, &mut names, limit).await.unwrap();
         assert!(names.len() <= limit);
-        assert!(!names.is_empty() || !more, "a batch that goes on has something in it");
+        assert!(!names.is_empty() || !more, "a batch before the end has entries");
         model.stat(dir.as_fd(), &names, 0..names.len(), follow, EVERYTHING, &mut metas).await;
         assert_eq!(metas.len(), names.len());
         entries.extend(names.iter().zip(&metas).map(|(name, meta)| {
-            let meta = meta.expect("stat is on").map(told_by_all);
+            let meta = meta.expect("stat is on").map(common_fields);
             (name.name.to_bytes().to_vec(), name.ino, name.file_type, meta)
         }));
         if !more {
@@ -64,7 +64,7 @@ pub(crate) async fn list<M: MetadataModel>(model: &M, dir: &Dir, limit: usize, f
     }
 }
 
-/// All of the directory at `path` as std lists it.
+/// Lists the directory at `path` with std.
 pub(crate) fn list_std(path: &Path, follow: Follow) -> Vec<Entry> {
     let entry = |entry: std::fs::DirEntry| {
         let metadata = match follow {
@@ -91,7 +91,7 @@ fn file_type(from: std::fs::FileType) -> FileType {
 }
 
 pub(crate) fn meta(from: &Metadata) -> Meta {
-    let stamp = |sec, nsec: i64| Stamp { sec, nsec: u32::try_from(nsec).unwrap() };
+    let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap() };
     Meta {
         dev: from.dev(),
         ino: from.ino(),
@@ -101,10 +101,10 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
         nlink: from.nlink(),
         uid: from.uid(),
         gid: from.gid(),
-        accessed: stamp(from.atime(), from.atime_nsec()),
-        modified: stamp(from.mtime(), from.mtime_nsec()),
-        changed: stamp(from.ctime(), from.ctime_nsec()),
-        born: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
+        atime: stamp(from.atime(), from.atime_nsec()),
+        mtime: stamp(from.mtime(), from.mtime_nsec()),
+        ctime: stamp(from.ctime(), from.ctime_nsec()),
+        btime: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
             let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
             stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
         }),

@@ -1,7 +1,8 @@
-//! The same cases over every model: same entries, same fields, same errors. What is right is what std says of the tree,
-//! or, where std has no word for it, the error written down in the case.
+//! The same cases for every model: entries, fields and errors. std determines the expected result,
+//! or, if it cannot, the case has the expected error.
 //!
-//! A model that is not available here prints why and counts as skipped; the blocking ones always are.
+//! A model that is not available prints the reason and counts as skipped. The blocking ones always
+//! are available.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -19,7 +20,7 @@ use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 
-/// What `make test` counts as skipped.
+/// Prints a reason that `make test` counts as a skip.
 fn skip(why: impl Display) {
     println!("skipped: {why}");
 }
@@ -28,25 +29,25 @@ fn available<M>(model: Result<M, Unavailable>) -> Option<M> {
     model.inspect_err(|why| skip(why)).ok()
 }
 
-/// One test a case for one model. The compiler warns of a case that is not in the list.
+/// Creates a test for each case of a model. The compiler warns of a case that is not in the list.
 macro_rules! suite {
     ($model:ident, $make:expr) => {
         suite! { $model, $make;
             entries: every_kind_of_file_has_its_fields,
-            entries: names_of_every_byte_and_of_every_length,
-            entries: a_range_is_answered_in_order_and_what_is_off_is_left_out,
-            entries: limits_cut_anywhere,
-            entries: reading_goes_on_from_a_cookie,
-            entries: the_cookie_of_the_end_ends_nothing_early,
-            entries: deeper_than_any_path,
-            entries: many_directories_at_once,
-            entries: a_directory_is_closed_when_the_model_says_so,
-            errors: what_is_no_directory_is_not_opened,
-            errors: links_are_followed_only_when_told,
-            errors: what_vanished_is_an_error_of_its_own_entry,
+            entries: names_may_have_any_byte_and_length,
+            entries: a_range_is_returned_in_order_without_excluded_entries,
+            entries: a_limit_may_be_at_any_entry,
+            entries: reading_continues_at_a_cookie,
+            entries: the_end_cookie_loses_no_entry,
+            entries: trees_deeper_than_path_max_are_read,
+            entries: many_directories_are_read_concurrently,
+            entries: close_closes_the_directory,
+            errors: open_refuses_files_that_are_not_directories,
+            errors: links_are_followed_on_request_only,
+            errors: a_removed_file_is_an_error_of_its_entry_alone,
             errors: a_directory_removed_while_open_is_empty,
-            denied: permissions_are_errors,
-            faults: faults_strike_the_same_entries_under_every_model,
+            denied: missing_permissions_are_errors,
+            faults: faults_affect_the_same_entries_with_every_model,
         }
     };
     ($model:ident, $make:expr; $($file:ident: $case:ident,)*) => {

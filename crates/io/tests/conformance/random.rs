@@ -1,4 +1,5 @@
-//! Generated trees: every model sees what std sees, for any names, kinds, sizes and batch sizes.
+//! Generated trees: every model lists the same as std, with any names, types, sizes and batch
+//! sizes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,13 +18,13 @@ use rustix::fs::{CWD, FileType as Kind, Mode};
 
 use crate::listing::{list, list_std, open};
 
-/// What is made at a place in the tree.
+/// A file or directory of a generated tree.
 #[derive(Clone, Debug)]
 enum Node {
     File(Vec<u8>),
     Sparse(u64),
     Link(Vec<u8>),
-    /// A second name for the regular file made this many places before.
+    /// A hard link to the regular file created this many files before.
     Same(usize),
     Fifo,
     Dir(Vec<(Vec<u8>, Node)>),
@@ -47,7 +48,7 @@ fn node() -> impl Strategy<Value = Node> {
     leaf.prop_recursive(4, 60, 12, |inner| vec((name(), inner), 0..12).prop_map(Node::Dir))
 }
 
-/// Makes `nodes` in `dir`; names taken already are left out.
+/// Creates `nodes` in `dir`. Skips duplicate names.
 fn plant(dir: &Path, nodes: &[(Vec<u8>, Node)], files: &mut Vec<PathBuf>) {
     let mut taken = BTreeSet::new();
     for (name, node) in nodes.iter().filter(|(name, _)| taken.insert(name.clone())) {
@@ -73,7 +74,7 @@ fn plant(dir: &Path, nodes: &[(Vec<u8>, Node)], files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Compares `path` and all below it, one directory after the other.
+/// Compares the listings of `path` and of all directories below it.
 fn compare<M: MetadataModel>(model: &M, path: &Path, limit: usize, follow: Follow) {
     let mut queued = vec![path.to_path_buf()];
     while let Some(path) = queued.pop() {
@@ -84,7 +85,7 @@ fn compare<M: MetadataModel>(model: &M, path: &Path, limit: usize, follow: Follo
     }
 }
 
-/// Models that are not available are skipped here without a word: the suites say so.
+/// Compares with every model that is available. The suites report the others as skipped.
 fn compare_all(path: &Path, limit: usize, follow: Follow) {
     compare(&Blocking, path, limit, follow);
     compare(&Faults::new(1, Rates::default()).over(Blocking), path, limit, follow);
@@ -102,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn generated_trees_look_the_same_to_every_model(
+    fn every_model_lists_generated_trees_as_std_does(
         nodes in vec((name(), node()), 0..20), limit in 1_usize..30, follow in any::<bool>()
     ) {
         let temp = tempfile::tempdir().unwrap();

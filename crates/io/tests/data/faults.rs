@@ -1,12 +1,12 @@
-//! What goes wrong: in the kernel, between the caller and the model, and below a blocking model.
+//! Failures in the kernel, and faults injected above a model and below a blocking model.
 
 use std::fs::{self, File};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_io::Errno;
-use fathom_io::data::sim::{Faults, Flaky, FlakyCalls};
-use fathom_io::data::{Blocking, Buffer, Data, Kind, NativeData, Op, Pool, Position};
+use fathom_io::data::sim::{DataFaults, FaultyCalls, FaultyData};
+use fathom_io::data::{BlockingData, Buffer, Data, NativeData, Op, OpKind, Pool, Position};
 
 use crate::models::each;
 use crate::{bytes, file, one, read_all, write_all};
@@ -16,11 +16,11 @@ fn blocks(count: u64) -> Vec<(u64, usize)> {
 }
 
 #[test]
-fn short_results_come_to_the_same_bytes() {
+fn short_results_transfer_all_bytes() {
     let temp = tempfile::tempdir().unwrap();
     each(|name, model| {
         let path = temp.path().join("file");
-        let mut model = Flaky::new(model, Faults { seed: 1, short: 3, error: None });
+        let mut model = FaultyData::new(model, DataFaults { seed: 1, short: 3, error: None });
         let id = model.attach(file(&path, 0)).unwrap();
         write_all(&mut model, id, &blocks(200)).unwrap();
         assert!(fs::read(&path).unwrap() == bytes(0, 200_000), "{name}: other bytes");
@@ -31,12 +31,12 @@ fn short_results_come_to_the_same_bytes() {
 }
 
 #[test]
-fn short_calls_below_a_model_come_to_the_same_bytes() {
+fn short_calls_below_a_model_transfer_all_bytes() {
     let temp = tempfile::tempdir().unwrap();
-    let calls = FlakyCalls::new(NativeData, Faults { seed: 2, short: 2, error: None });
+    let calls = FaultyCalls::new(NativeData, DataFaults { seed: 2, short: 2, error: None });
     let models: [Box<dyn Data>; 3] = [
-        Box::new(Blocking::new(calls.clone(), Position::Own)),
-        Box::new(Blocking::new(calls.clone(), Position::Explicit)),
+        Box::new(BlockingData::new(calls.clone(), Position::Own)),
+        Box::new(BlockingData::new(calls.clone(), Position::Explicit)),
         Box::new(Pool::new(calls, 2, 4, 2).unwrap()),
     ];
     for mut model in models {
@@ -49,11 +49,11 @@ fn short_calls_below_a_model_come_to_the_same_bytes() {
 }
 
 #[test]
-fn an_error_is_the_operations_own_and_the_others_go_on() {
+fn an_error_affects_its_operation_alone() {
     let temp = tempfile::tempdir().unwrap();
     each(|name, model| {
         let path = temp.path().join("file");
-        let mut model = Flaky::new(model, Faults { seed: 3, short: 0, error: Some((Errno::IO, 4)) });
+        let mut model = FaultyData::new(model, DataFaults { seed: 3, short: 0, error: Some((Errno::IO, 4)) });
         let id = model.attach(file(&path, 40_000)).unwrap();
         let mut expected = vec![0; 40_000];
         let mut failed = 0;
@@ -76,10 +76,10 @@ fn a_full_device_is_an_error() {
     each(|name, mut model| {
         let full = Arc::new(File::options().read(true).write(true).open("/dev/full").unwrap().into());
         let refused = match model.attach(full) {
-            Ok(id) => one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(512))).result().map(drop),
+            Ok(id) => one(&mut *model, Op::new(OpKind::Write, id, 0, Buffer::new(512))).result().map(drop),
             Err(errno) => Err(errno),
         };
-        // A device cannot be mapped.
+        // A device cannot be mapped, so mmap reports ENODEV.
         let expected = if name.starts_with("mmap") { Errno::NODEV } else { Errno::NOSPC };
         let mapped = name.starts_with("mmap") && refused.is_ok();
         assert!(mapped || refused == Err(expected), "{name}: {refused:?}");
@@ -91,27 +91,27 @@ fn a_file_that_is_too_large_is_an_error() {
     let temp = tempfile::tempdir().unwrap();
     each(|name, mut model| {
         let id = model.attach(file(&temp.path().join("file"), 0)).unwrap();
-        let op = Op::new(Kind::Write, id, (1 << 63) - 8192, Buffer::new(4096));
+        let op = Op::new(OpKind::Write, id, (1 << 63) - 8192, Buffer::new(4096));
         let result = one(&mut *model, op).result();
         assert!(matches!(result, Err(Errno::FBIG | Errno::NOSPC | Errno::INVAL)), "{name}: {result:?}");
     });
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_an_error() {
+fn a_write_to_a_read_only_file_is_an_error() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join("file"), b"here").unwrap();
     each(|name, mut model| {
         let id = model.attach(Arc::new(File::open(temp.path().join("file")).unwrap().into())).unwrap();
-        let result = one(&mut *model, Op::new(Kind::Write, id, 0, Buffer::new(4))).result();
+        let result = one(&mut *model, Op::new(OpKind::Write, id, 0, Buffer::new(4))).result();
         assert_eq!(result, Err(Errno::BADF), "{name}");
     });
     assert_eq!(fs::read(temp.path().join("file")).unwrap(), b"here");
 }
 
-/// Signals interrupt calls that wait; what was asked for is done all the same.
+/// Signals interrupt blocking calls, which are then repeated.
 #[test]
-fn interruptions_change_nothing() {
+fn interrupted_calls_are_repeated() {
     let temp = tempfile::tempdir().unwrap();
     let (seen, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     signal_hook::flag::register(signal_hook::consts::SIGUSR1, seen.clone()).unwrap();
@@ -129,7 +129,7 @@ fn interruptions_change_nothing() {
         let path = temp.path().join("file");
         let id = model.attach(file(&path, 0)).unwrap();
         write_all(&mut *model, id, &blocks(500)).unwrap();
-        assert_eq!(one(&mut *model, Op::sync(Kind::SyncData, id)).result(), Ok(0), "{name}");
+        assert_eq!(one(&mut *model, Op::sync(OpKind::SyncData, id)).result(), Ok(0), "{name}");
         assert!(fs::read(&path).unwrap() == bytes(0, 500_000), "{name}: other bytes");
     });
     stop.store(true, Ordering::Relaxed);

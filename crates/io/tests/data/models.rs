@@ -1,10 +1,10 @@
-//! The models the suite is about.
+//! The models of the suite.
 
 use fathom_io::Unavailable;
-use fathom_io::data::{Blocking, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Completion, Ring, RingOptions};
 
-/// Operations under way at once, where a model has more than one.
+/// Operations in flight in models that have more than one.
 const DEPTH: usize = 8;
 
 type Make = Box<dyn Fn() -> Result<Box<dyn Data>, Unavailable>>;
@@ -21,12 +21,12 @@ fn plain<D: Data + 'static>(make: impl Fn() -> D + 'static) -> Make {
     Box::new(move || Ok(Box::new(make())))
 }
 
-/// Every model with its name; those that keep to one operation at a time first.
+/// Returns every model with its name.
 pub(crate) fn models() -> Vec<(&'static str, Make)> {
     let deep = RingOptions { depth: DEPTH, ..RingOptions::default() };
     vec![
-        ("blocking", plain(|| Blocking::new(NativeData, Position::Explicit))),
-        ("blocking at its own position", plain(|| Blocking::new(NativeData, Position::Own))),
+        ("blocking", plain(|| BlockingData::new(NativeData, Position::Explicit))),
+        ("blocking at its own position", plain(|| BlockingData::new(NativeData, Position::Own))),
         ("mmap", plain(Mapped::default)),
         ("mmap random", plain(Mapped::random)),
         ("pool", plain(|| pool(1))),
@@ -47,7 +47,7 @@ pub(crate) fn models() -> Vec<(&'static str, Make)> {
     ]
 }
 
-/// Has `test` look at each model there is here.
+/// Calls `test` with each model that is available.
 pub(crate) fn each(mut test: impl FnMut(&str, Box<dyn Data>)) {
     for (name, make) in models() {
         match make() {

@@ -1,21 +1,21 @@
-//! Copies that stay in the kernel.
+//! Copies inside the kernel.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 
 use fathom_io::Errno;
-use fathom_io::data::transfer::{Transfer, Way};
+use fathom_io::data::transfer::{CopyMethod, Transfer};
 
 use crate::bytes;
 
 #[test]
-fn every_way_copies_every_byte_from_any_offset() {
+fn every_method_copies_all_bytes_from_any_offset() {
     let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (from, to) = (temp.path().join("from"), temp.path().join("to"));
     fs::write(&from, bytes(0, 1_000_003)).unwrap();
-    for way in [Way::CopyFileRange, Way::Sendfile, Way::Splice] {
+    for method in [CopyMethod::CopyFileRange, CopyMethod::Sendfile, CopyMethod::Splice] {
         for start in [0, 1, 999_999, 1_000_003, 2_000_000] {
-            let transfer = Transfer::new(way).unwrap();
+            let transfer = Transfer::new(method).unwrap();
             let (source, target) = (File::open(&from).unwrap(), File::create(&to).unwrap());
             let mut at = start;
             loop {
@@ -25,7 +25,7 @@ fn every_way_copies_every_byte_from_any_offset() {
                 }
             }
             let expected = bytes(start, 1_000_003_usize.saturating_sub(start as usize));
-            assert!(fs::read(&to).unwrap() == expected, "{way:?} from {start}");
+            assert!(fs::read(&to).unwrap() == expected, "{method:?} from {start}");
         }
     }
 }
@@ -35,12 +35,12 @@ fn a_full_device_is_an_error() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join("from"), bytes(0, 5000)).unwrap();
     let (source, full) = (File::open(temp.path().join("from")).unwrap(), File::create("/dev/full").unwrap());
-    for (way, refused) in [
-        (Way::Sendfile, [Errno::NOSPC, Errno::INVAL]),
-        (Way::Splice, [Errno::NOSPC, Errno::INVAL]),
-        (Way::CopyFileRange, [Errno::INVAL, Errno::XDEV]),
+    for (method, refused) in [
+        (CopyMethod::Sendfile, [Errno::NOSPC, Errno::INVAL]),
+        (CopyMethod::Splice, [Errno::NOSPC, Errno::INVAL]),
+        (CopyMethod::CopyFileRange, [Errno::INVAL, Errno::XDEV]),
     ] {
-        let result = Transfer::new(way).unwrap().step(source.as_fd(), 0, full.as_fd(), 4096);
-        assert!(result.is_err_and(|errno| refused.contains(&errno)), "{way:?}: {result:?}");
+        let result = Transfer::new(method).unwrap().step(source.as_fd(), 0, full.as_fd(), 4096);
+        assert!(result.is_err_and(|errno| refused.contains(&errno)), "{method:?}: {result:?}");
     }
 }

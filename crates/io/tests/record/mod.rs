@@ -1,12 +1,12 @@
-//! `linux_dirent64` records: made for tests, and parsed a second time by a reader so simple that it can be believed.
+//! `linux_dirent64` records for tests, and a simple reference parser.
 
 use fathom_io::{FileType, Names, parse_dirents};
 
-/// Bytes before the name, and what the length of a record is a multiple of.
+/// Length of the header in bytes, and alignment of a record.
 const HEADER: usize = 19;
 const ALIGN: usize = 8;
 
-/// One record as getdents64(2) lays it out.
+/// Returns a record with the layout of getdents64(2).
 pub(crate) fn record(ino: u64, cookie: u64, d_type: u8, name: &[u8]) -> Vec<u8> {
     let len = (HEADER + name.len() + 1).next_multiple_of(ALIGN);
     let mut bytes = Vec::with_capacity(len);
@@ -19,7 +19,8 @@ pub(crate) fn record(ino: u64, cookie: u64, d_type: u8, name: &[u8]) -> Vec<u8> 
     bytes
 }
 
-/// What a parse leaves: the entries, where reading goes on, and whether all was taken (`None`: malformed).
+/// The result of a parse: the entries, the cookie, and whether the whole buffer was parsed. `all`
+/// is `None` for a malformed record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) entries: Vec<(Vec<u8>, u64, FileType)>,
@@ -27,7 +28,7 @@ pub(crate) struct Parsed {
     pub(crate) all: Option<bool>,
 }
 
-/// What the crate's parser makes of `buffer`.
+/// Parses `buffer` with the parser of the crate.
 pub(crate) fn parse(buffer: &[u8], limit: usize) -> Parsed {
     let mut names = Names::new();
     let all = parse_dirents(buffer, &mut names, limit).ok();
@@ -35,8 +36,8 @@ pub(crate) fn parse(buffer: &[u8], limit: usize) -> Parsed {
     Parsed { entries: entries.collect(), cookie: names.cookie(), all }
 }
 
-/// What `buffer` means, byte by byte.
-fn meaning(buffer: &[u8], limit: usize) -> Parsed {
+/// Parses `buffer` byte by byte with the reference parser.
+fn reference(buffer: &[u8], limit: usize) -> Parsed {
     let mut parsed = Parsed { entries: Vec::new(), cookie: 0, all: Some(true) };
     let mut at = 0;
     while at < buffer.len() {
@@ -45,11 +46,11 @@ fn meaning(buffer: &[u8], limit: usize) -> Parsed {
         }
         let rest = &buffer[at..];
         let word = |from: usize| u64::from_ne_bytes(rest[from..from + 8].try_into().expect("8 bytes"));
-        let sound = rest.len() >= HEADER;
-        let len = if sound { usize::from(u16::from_ne_bytes([rest[16], rest[17]])) } else { 0 };
+        let has_header = rest.len() >= HEADER;
+        let len = if has_header { usize::from(u16::from_ne_bytes([rest[16], rest[17]])) } else { 0 };
         let end = rest.iter().take(len).skip(HEADER).position(|byte| *byte == 0);
         let name = end.map_or(&rest[..0], |end| &rest[HEADER..HEADER + end]);
-        if !sound || len > rest.len() || name.is_empty() || name.contains(&b'/') {
+        if !has_header || len > rest.len() || name.is_empty() || name.contains(&b'/') {
             return Parsed { all: None, ..parsed };
         }
         if name != b"." && name != b".." {
@@ -61,13 +62,13 @@ fn meaning(buffer: &[u8], limit: usize) -> Parsed {
     parsed
 }
 
-/// Fails unless the crate's parser finds in `buffer` what it means, whole and cut at any of the first limits.
+/// Checks that both parsers agree on `buffer`, also with the first few limits.
 pub(crate) fn check(buffer: &[u8]) {
     let whole = parse(buffer, usize::MAX);
-    assert_eq!(whole, meaning(buffer, usize::MAX));
+    assert_eq!(whole, reference(buffer, usize::MAX));
     for limit in 1..whole.entries.len().min(8) {
         let cut = parse(buffer, limit);
-        assert_eq!(cut, meaning(buffer, limit));
+        assert_eq!(cut, reference(buffer, limit));
         assert_eq!(cut.entries, whole.entries[..limit]);
     }
 }

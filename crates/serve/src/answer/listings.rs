@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fathom_io::FileType;
-use fathom_io::beneath::{Links, Patience, stat};
+use fathom_io::beneath::{Links, LookupMode, stat};
 
 use super::EntryFilter;
 use super::directory::join;
@@ -281,7 +281,7 @@ impl ReadDirectory {
         if !self.filter.includes(&path, &self.path) {
             return None;
         }
-        let file = self.root.beneath.open(&path, Patience::Wait).ok().flatten()?;
+        let file = self.root.beneath.open(&path, LookupMode::Blocking).ok().flatten()?;
         if stat(file.as_fd()).ok()?.file_type() != FileType::Regular {
             return None;
         }
@@ -294,9 +294,12 @@ impl ReadDirectory {
     fn target(&self, name: &CStr) -> Option<fathom_io::Meta> {
         match self.links {
             Links::Never => None,
-            Links::Within | Links::Follow => {
-                self.root.beneath.stat(&join(&self.path, name.to_bytes()), Patience::Wait).ok().flatten()
-            }
+            Links::Within | Links::Follow => self
+                .root
+                .beneath
+                .stat(&join(&self.path, name.to_bytes()), LookupMode::Blocking)
+                .ok()
+                .flatten(),
         }
     }
 }

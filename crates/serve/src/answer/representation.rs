@@ -62,7 +62,7 @@ impl RepresentationHead {
     /// `seen`, for a body in `variant`.
     fn new(site: &SitePlan, path: &[u8], opened: &OpenFile, seen: SystemTime, variant: Variant) -> Self {
         let meta = &opened.meta;
-        let time = if is_dated(meta.modified.sec) { meta.modified } else { meta.changed };
+        let time = if is_dated(meta.mtime.sec) { meta.mtime } else { meta.ctime };
         let mut stamp = FileStamp { mtime_s: time.sec, mtime_ns: time.nsec, size: opened.len(), inode: None };
         let settled = stamp.settled(seen);
         // While two states of the file may have the same time, the inode at least distinguishes
@@ -74,7 +74,7 @@ impl RepresentationHead {
             Variant::Identity | Variant::Precompressed(_) => TagStrength::Strong,
         };
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let last_modified_s = date::last_modified(meta.modified.sec, since);
+        let last_modified_s = date::last_modified(meta.mtime.sec, since);
         let (coding, content_type) = (variant.coding(), site.types.of(path));
         let has_codings = coding.is_some()
             || site.precompressed

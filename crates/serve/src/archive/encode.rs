@@ -256,7 +256,7 @@ fn add_to_tar(
     let mut header = header(name, kind);
     header.set_size(bytes);
     header.set_mode(mode);
-    header.set_mtime(u64::try_from(meta.modified.sec).unwrap_or(0));
+    header.set_mtime(u64::try_from(meta.mtime.sec).unwrap_or(0));
     header.set_cksum();
     // The contents follow through the inner writer.
     tar.append(&header, io::empty())
@@ -278,7 +278,7 @@ fn options(meta: &Meta) -> SimpleFileOptions {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .compression_level(Some(i64::from(GZIP_LEVEL)));
-    let time = Timestamp::new(meta.modified.sec, 0).ok().map(|time| Offset::UTC.to_datetime(time));
+    let time = Timestamp::new(meta.mtime.sec, 0).ok().map(|time| Offset::UTC.to_datetime(time));
     let time = time.and_then(|time| {
         let part = |value: i8| u8::try_from(value).ok();
         let (month, day) = (part(time.month())?, part(time.day())?);

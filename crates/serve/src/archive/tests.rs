@@ -18,8 +18,10 @@ fn archive(
     budget: &Budget,
 ) -> Result<Archive, FileError> {
     let beneath = Arc::new(Beneath::new(root, links).unwrap());
-    let dir =
-        beneath.open(if path.is_empty() { b"." } else { path.as_bytes() }, Patience::Wait).unwrap().unwrap();
+    let dir = beneath
+        .open(if path.is_empty() { b"." } else { path.as_bytes() }, LookupMode::Blocking)
+        .unwrap()
+        .unwrap();
     let dir = OpenFile::new(dir, None).unwrap();
     let source = ArchiveSource { beneath, links, dotfiles: false, filter: EntryFilter::default() };
     Archive::new(source, (path.as_bytes(), &dir), b"top".to_vec(), format, budget.charge(LIMIT))

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use fathom_io::Errno;
-use fathom_io::sys::{Sealed, unacknowledged};
+use fathom_io::sys::{SealedMemory, unacknowledged};
 
 use super::deadlines::ConnectionState;
 use super::send_budget::{ConnectionSendBudget, SMALL_BYTES, SendCharge};
@@ -118,7 +118,7 @@ pub(crate) enum SegmentSource {
     /// A served file. Its unsent bytes change when the file is overwritten.
     File(OpenFile),
     /// A cached body in a sealed memfd, which never changes.
-    CachedBody(Arc<Sealed>),
+    CachedBody(Arc<SealedMemory>),
 }
 
 impl SegmentSource {
@@ -359,7 +359,7 @@ mod tests {
     fn begun() -> (SendfileQueue, Chunk) {
         let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
-        let from = SegmentSource::CachedBody(Arc::new(Sealed::new(b"0123456789").unwrap()));
+        let from = SegmentSource::CachedBody(Arc::new(SealedMemory::new(b"0123456789").unwrap()));
         let chunk = queue.push(SendfileSegment { from, offset: 0, bytes: 10 });
         assert_eq!(queue.send(socket.as_fd(), |_| Ok(3)).unwrap(), 3);
         (queue, chunk)
@@ -391,7 +391,7 @@ mod tests {
         segments.watch_acknowledgement();
         assert!(!segments.is_acknowledged().unwrap(), "none was sent");
         segments.push(SendfileSegment { from: SegmentSource::File(opened), offset: 7, bytes: 10 });
-        let sealed = SegmentSource::CachedBody(Arc::new(Sealed::new(b"x").unwrap()));
+        let sealed = SegmentSource::CachedBody(Arc::new(SealedMemory::new(b"x").unwrap()));
         segments.push(SendfileSegment { from: sealed, offset: 0, bytes: 1 });
         let send = |by: &dyn Fn(&SendfileSegment) -> io::Result<usize>| segments.send(ours.as_fd(), by);
         assert_eq!(send(&|segment| Ok(segment.bytes - 4)).unwrap(), 6);

@@ -364,7 +364,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::sync::Arc;
 
-    use fathom_io::sys::Sealed;
+    use fathom_io::sys::SealedMemory;
     use http_body::Frame;
     use hyper::Response;
     use hyper::server::conn::http1;
@@ -398,7 +398,7 @@ mod tests {
             let mut received = Vec::new();
             (&theirs).read_to_end(&mut received).map(|_| received)
         });
-        let sealed = Arc::new(Sealed::new(bytes).unwrap());
+        let sealed = Arc::new(SealedMemory::new(bytes).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ended = runtime.block_on(async move {
             ours.set_nonblocking(true).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fathom_io::beneath::{Beneath, Patience};
+use fathom_io::beneath::{Beneath, LookupMode};
 use fathom_io::{Errno, FileType};
 use rustix::io::retry_on_intr;
 use tokio::sync::Notify;
@@ -56,7 +56,7 @@ impl FileIo {
         client: u64,
     ) -> Result<FetchedFile, FileError> {
         match self.model {
-            Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, Patience::Wait, None)?),
+            Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, LookupMode::Blocking, None)?),
             Model::Tokio => open_by_tokio(&self.pool, root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
             Model::Uring => self.open_by_ring(root, path, client).await,
@@ -84,7 +84,7 @@ impl FileIo {
             return Ok(None);
         }
         let start = Instant::now();
-        let opened = open(&root.beneath, path, Patience::AtOnce, None)?;
+        let opened = open(&root.beneath, path, LookupMode::Cached, None)?;
         let slow = start.elapsed() > SLOW_OPEN;
         self.slow_opens.set(if slow { self.slow_opens.get() + 1 } else { 0 });
         Ok(opened)
@@ -137,12 +137,12 @@ impl FileIo {
         client: u64,
     ) -> Result<FileVersion, FileError> {
         if root.is_local
-            && let Some(meta) = root.beneath.stat(path, Patience::AtOnce)?
+            && let Some(meta) = root.beneath.stat(path, LookupMode::Cached)?
         {
             return Ok(FileVersion::of(&meta));
         }
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
-        let stat = move || beneath.stat(&path, Patience::Wait);
+        let stat = move || beneath.stat(&path, LookupMode::Blocking);
         let meta = self.pool.run(client, device_resource(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
         Ok(FileVersion::of(&meta))
     }
@@ -164,10 +164,10 @@ fn fetched(opened: Option<OpenFile>) -> Result<FetchedFile, FileError> {
 fn open(
     beneath: &Beneath,
     path: &[u8],
-    patience: Patience,
+    mode: LookupMode,
     closing_pool: Option<ThreadPool>,
 ) -> Result<Option<OpenFile>, Errno> {
-    beneath.open(path, patience)?.map(|file| OpenFile::new(file, closing_pool)).transpose()
+    beneath.open(path, mode)?.map(|file| OpenFile::new(file, closing_pool)).transpose()
 }
 
 /// Opens a file on a pool thread and reads a small one: all calls that one request is likely to
@@ -189,7 +189,7 @@ fn try_open_and_read(
     path: &[u8],
     closing_pool: Option<ThreadPool>,
 ) -> Result<FetchedFile, FileError> {
-    let fetched = fetched(open(beneath, path, Patience::Wait, closing_pool)?)?;
+    let fetched = fetched(open(beneath, path, LookupMode::Blocking, closing_pool)?)?;
     let opened = &fetched.opened;
     if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffers::BYTES as u64 {
         let body = Some(read_whole(opened)?);
@@ -234,7 +234,7 @@ fn read_exactly(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), 
 /// openat2(2), so its blocking pool runs the call of [`Beneath`].
 async fn open_by_tokio(pool: &ThreadPool, root: &Root, path: &[u8]) -> Result<FetchedFile, FileError> {
     let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
-    let open = move || beneath.open(&path, Patience::Wait);
+    let open = move || beneath.open(&path, LookupMode::Blocking);
     let file = spawn_blocking_call(pool, open).await?.ok_or(Errno::AGAIN)?;
     let opened = spawn_blocking_call(pool, move || OpenFile::new(file, None)).await?;
     Ok(FetchedFile { opened, body: None })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fathom_io::beneath::stat;
-use fathom_io::sys::stat_open_as_known;
-use fathom_io::{Errno, FileType, Meta, Stamp};
+use fathom_io::sys::stat_open_cached;
+use fathom_io::{Errno, FileTime, FileType, Meta};
 
 use super::device_resource;
 use super::pool::ThreadPool;
@@ -66,7 +66,7 @@ impl OpenFile {
 
     /// Returns whether the file had not changed for `time` at the moment `seen`.
     pub(crate) fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
-        let Stamp { sec, .. } = self.meta.modified.max(self.meta.changed);
+        let FileTime { sec, .. } = self.meta.mtime.max(self.meta.ctime);
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
     }
@@ -79,10 +79,10 @@ impl OpenFile {
     /// (`STATX_CHANGE_COOKIE`) would not tell these from a write either, and statx(2) does not
     /// expose it (as of Linux 6.18).
     pub(crate) fn change(&self) -> Result<FileChange, Errno> {
-        let now = stat_open_as_known(self.fd()?)?;
+        let now = stat_open_cached(self.fd()?)?;
         Ok(match now {
             _ if FileVersion::of(&now) == self.version() => FileChange::Unchanged,
-            _ if (now.size, now.modified) == (self.meta.size, self.meta.modified) => FileChange::Inode,
+            _ if (now.size, now.mtime) == (self.meta.size, self.meta.mtime) => FileChange::Inode,
             _ if now.size > self.meta.size => FileChange::Grown,
             _ => FileChange::Content,
         })
@@ -154,16 +154,16 @@ pub(crate) struct FileVersion {
     dev: u64,
     ino: u64,
     size: i64,
-    modified: Stamp,
-    changed: Stamp,
+    mtime: FileTime,
+    ctime: FileTime,
 }
 
 impl FileVersion {
     /// Returns the version of a file with the metadata `meta`. The ctime is part of it: programs
     /// can set the mtime back, but not the ctime.
     pub(crate) fn of(meta: &Meta) -> Self {
-        let Meta { dev, ino, size, modified, changed, .. } = *meta;
-        Self { dev, ino, size, modified, changed }
+        let Meta { dev, ino, size, mtime, ctime, .. } = *meta;
+        Self { dev, ino, size, mtime, ctime }
     }
 }
 
@@ -177,8 +177,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, b"first").unwrap();
         let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into(), None).unwrap();
-        let then = opened.meta.modified.sec - before.cast_signed();
-        (opened.meta.modified.sec, opened.meta.changed.sec) = (then, then);
+        let then = opened.meta.mtime.sec - before.cast_signed();
+        (opened.meta.mtime.sec, opened.meta.ctime.sec) = (then, then);
         std::fs::write(&file, bytes).unwrap();
         opened.is_same_content().unwrap()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Buf, Bytes};
-use fathom_io::data::{AtOnce, read_at_once};
+use fathom_io::data::{NowaitRead, read_nowait};
 use rustix::io::retry_on_intr;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::sleep;
@@ -351,10 +351,10 @@ impl RangeReader {
         let bytes_max = if left < SENDFILE_BYTES_MIN { room } else { self.files.send_costs.read_bytes() };
         let bytes = lent.room().get_mut(filled..room.min(filled + bytes_max)).unwrap_or_default();
         let (wanted, start) = (bytes.len(), Instant::now());
-        let read = match read_at_once(self.opened.fd()?, bytes, self.at + filled as u64)? {
-            AtOnce::Read(read) => read,
-            AtOnce::Waits => 0,
-            AtOnce::Unknown => {
+        let read = match read_nowait(self.opened.fd()?, bytes, self.at + filled as u64)? {
+            NowaitRead::Bytes(read) => read,
+            NowaitRead::WouldBlock => 0,
+            NowaitRead::Unsupported => {
                 device.supports_nowait.set(false);
                 0
             }
@@ -439,12 +439,12 @@ impl FileIo {
         let device = self.device(opened)?;
         if device.is_local && device.supports_nowait.get() && !device.in_memory {
             let mut bytes = vec![0; len];
-            match read_at_once(opened.fd()?, &mut bytes, 0)? {
-                AtOnce::Read(read) if read == len && opened.is_same_content()? => {
+            match read_nowait(opened.fd()?, &mut bytes, 0)? {
+                NowaitRead::Bytes(read) if read == len && opened.is_same_content()? => {
                     return Ok((bytes.into(), BodySource::Hit));
                 }
-                AtOnce::Unknown => device.supports_nowait.set(false),
-                AtOnce::Read(_) | AtOnce::Waits => {}
+                NowaitRead::Unsupported => device.supports_nowait.set(false),
+                NowaitRead::Bytes(_) | NowaitRead::WouldBlock => {}
             }
         }
         if device.is_local && device.has_cached(opened.fd()?, 0, len as u64) {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fathom_io::Errno;
-use fathom_io::beneath::{Beneath, Links, Patience};
+use fathom_io::beneath::{Beneath, Links, LookupMode};
 use fathom_io::offer::is_local;
 use fathom_io::sys::fs_magic;
 
@@ -41,7 +41,7 @@ impl Root {
     /// Opens the directory `path`.
     pub(crate) fn open(path: &Path, links: Links) -> Result<Self, Errno> {
         let beneath = Beneath::new(path, links)?;
-        let meta = beneath.stat(b".", Patience::Wait)?.ok_or(Errno::AGAIN)?;
+        let meta = beneath.stat(b".", LookupMode::Blocking)?.ok_or(Errno::AGAIN)?;
         let magic = fs_magic(beneath.dir().as_fd()).unwrap_or_default();
         let is_local = is_local(magic) || magic == OVERLAY;
         Ok(Self { beneath: Arc::new(beneath), dev: meta.dev, number: next_number(), is_local })
@@ -124,7 +124,7 @@ impl SiteRoot {
     /// Returns whether the path is known to resolve to `root` still, without waiting for a disk or
     /// a server.
     pub(crate) fn is_unchanged_nowait(&self, root: &Root) -> bool {
-        root.is_local && root.beneath.is_at(&self.path, Patience::AtOnce) == Ok(Some(true))
+        root.is_local && root.beneath.is_at(&self.path, LookupMode::Cached) == Ok(Some(true))
     }
 
     /// Looks the path up, and opens the directory there if it is another one. May wait, without the
@@ -132,7 +132,7 @@ impl SiteRoot {
     pub(crate) fn refresh(&self) {
         let (known, generation) = self.current();
         let there = match &known {
-            Ok(root) => root.beneath.is_at(&self.path, Patience::Wait),
+            Ok(root) => root.beneath.is_at(&self.path, LookupMode::Blocking),
             Err(_) => Ok(None),
         };
         let now = match there {
@@ -217,7 +217,7 @@ impl Drop for BackgroundRefresh {
 /// process may not search the directories above the working directory.
 fn resolve_anchored(path: &Path, root: &Beneath) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_default();
-    match root.is_at(&absolute, Patience::Wait) {
+    match root.is_at(&absolute, LookupMode::Blocking) {
         Ok(Some(true)) => absolute,
         _ => path.to_owned(),
     }

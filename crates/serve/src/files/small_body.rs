@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fathom_io::sys::Sealed;
+use fathom_io::sys::SealedMemory;
 
 use super::read::SENDFILE_BYTES_MIN;
 
@@ -12,7 +12,7 @@ use super::read::SENDFILE_BYTES_MIN;
 pub(crate) struct SmallBody {
     pub(crate) bytes: Bytes,
     /// The same bytes in a sealed memory file, from which a socket takes them without a copy.
-    pub(crate) sealed: Option<Arc<Sealed>>,
+    pub(crate) sealed: Option<Arc<SealedMemory>>,
 }
 
 impl SmallBody {
@@ -25,7 +25,7 @@ impl SmallBody {
     /// Creates a body in a sealed memory file. Without memory or a descriptor for that, the body is
     /// `bytes` alone.
     pub(crate) fn sealed(bytes: Bytes) -> Self {
-        let Ok(sealed) = Sealed::new(&bytes) else { return bytes.into() };
+        let Ok(sealed) = SealedMemory::new(&bytes) else { return bytes.into() };
         let sealed = Arc::new(sealed);
         Self { bytes: Bytes::from_owner(SealedBytes(Arc::clone(&sealed))), sealed: Some(sealed) }
     }
@@ -38,7 +38,7 @@ impl From<Bytes> for SmallBody {
 }
 
 /// An owner for [`Bytes`]: the mapping lives as long as the bytes.
-struct SealedBytes(Arc<Sealed>);
+struct SealedBytes(Arc<SealedMemory>);
 
 impl AsRef<[u8]> for SealedBytes {
     fn as_ref(&self) -> &[u8] {

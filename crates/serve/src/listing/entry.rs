@@ -1,6 +1,6 @@
 //! One entry of a listing, and its address relative to its directory.
 
-use fathom_io::{FileType, Meta, Stamp};
+use fathom_io::{FileTime, FileType, Meta};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub struct ListingEntry {
     /// The length of a file in bytes; 0 for other types.
     pub bytes: u64,
     /// The mtime.
-    pub mtime: Stamp,
+    pub mtime: FileTime,
 }
 
 impl ListingEntry {
@@ -48,7 +48,7 @@ impl ListingEntry {
     pub(super) fn new(name: &[u8], meta: &Meta) -> Self {
         let kind = EntryKind::from(meta.file_type());
         let bytes = if kind == EntryKind::File { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
-        Self { name: name.to_vec(), kind, bytes, mtime: meta.modified }
+        Self { name: name.to_vec(), kind, bytes, mtime: meta.mtime }
     }
 
     /// Returns the bytes of memory of the entry, with the allocator's overhead.
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn href(name: &[u8], kind: EntryKind) -> Option<String> {
-        ListingEntry { name: name.to_vec(), kind, bytes: 0, mtime: Stamp::default() }.href()
+        ListingEntry { name: name.to_vec(), kind, bytes: 0, mtime: FileTime::default() }.href()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use fathom_io::{Errno, Stamp};
+use fathom_io::{Errno, FileTime};
 use fathom_text::human::BlockSize;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -171,7 +171,7 @@ fn size(entry: &ListingEntry, out: &mut String) {
     out.push_str("</td>");
 }
 
-fn time(mtime: Stamp, out: &mut String) {
+fn time(mtime: FileTime, out: &mut String) {
     let Some(time) = utc(mtime) else { return };
     let (year, month, day) = (time.year(), time.month(), time.day());
     let (hour, minute, second) = (time.hour(), time.minute(), time.second());
@@ -183,7 +183,7 @@ fn time(mtime: Stamp, out: &mut String) {
 }
 
 /// Converts to UTC, for years from 1, as HTML requires (section 2.3.5), to 9999.
-fn utc(stamp: Stamp) -> Option<DateTime> {
+fn utc(stamp: FileTime) -> Option<DateTime> {
     let time = Timestamp::new(stamp.sec, i32::try_from(stamp.nsec).ok()?).ok()?;
     Some(Offset::UTC.to_datetime(time)).filter(|time| time.year() >= 1)
 }

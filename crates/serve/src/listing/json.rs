@@ -92,7 +92,7 @@ fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Errno> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::Stamp;
+    use fathom_io::FileTime;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64, nsec: u32) -> ListingEntry {
-        ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec } }
+        ListingEntry { name: name.to_vec(), kind, bytes, mtime: FileTime { sec, nsec } }
     }
 
     fn value(path: &[u8], listing: &Listing, view: &ListingView) -> Value {

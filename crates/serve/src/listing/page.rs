@@ -100,7 +100,7 @@ fn select_range<'a>(
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::Stamp;
+    use fathom_io::FileTime;
     use proptest::prelude::*;
 
     use super::super::{EntryKind, SortKey};
@@ -111,7 +111,7 @@ mod tests {
             name: format!("f{:06}", number * 7_919 % entries.max(1)).into_bytes(),
             kind: EntryKind::File,
             bytes: number as u64 % 3,
-            mtime: Stamp::default(),
+            mtime: FileTime::default(),
         };
         Listing { entries: (0..entries).map(entry).collect(), complete: true }
     }

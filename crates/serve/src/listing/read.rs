@@ -90,7 +90,7 @@ fn read_at_most(
 fn entry(dir: BorrowedFd<'_>, name: &CStr, link: impl Fn(&CStr) -> Option<Meta>) -> Option<ListingEntry> {
     // Fresh attributes: a size that a network filesystem has cached could differ from the length of
     // the body.
-    let fields = Fields::SIZE.and(Fields::TIMES).and(Fields::FRESH);
+    let fields = Fields::SIZE.union(Fields::TIMES).union(Fields::FRESH);
     let own = sys::stat(dir, name, Follow::No, fields).ok()?;
     let meta = if own.file_type() == FileType::Symlink { link(name)? } else { own };
     Some(ListingEntry::new(name.to_bytes(), &meta))

@@ -49,7 +49,7 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::Stamp;
+    use fathom_io::FileTime;
 
     use super::super::ListingEntry;
     use super::*;
@@ -60,7 +60,7 @@ mod tests {
             name: name.into(),
             kind,
             bytes,
-            mtime: Stamp::default(),
+            mtime: FileTime::default(),
         };
         let readme = |entries: &[ListingEntry]| {
             let listing = Listing { entries: entries.to_vec(), complete: true };

@@ -99,14 +99,14 @@ fn symbol<'a>(rest: &mut &'a [u8]) -> Option<(u8, usize, &'a [u8])> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::Stamp;
+    use fathom_io::FileTime;
     use proptest::prelude::*;
 
     use super::super::ListingView;
     use super::*;
 
     fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64) -> ListingEntry {
-        ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 0 } }
+        ListingEntry { name: name.to_vec(), kind, bytes, mtime: FileTime { sec, nsec: 0 } }
     }
 
     fn sorted(entries: Vec<ListingEntry>, query: &str) -> Vec<String> {

@@ -71,7 +71,7 @@ fn decode(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::Stamp;
+    use fathom_io::FileTime;
     use proptest::prelude::*;
 
     use super::super::{EntryKind, SortKey};
@@ -102,7 +102,7 @@ mod tests {
             name: name.into(),
             kind: EntryKind::File,
             bytes: 0,
-            mtime: Stamp::default(),
+            mtime: FileTime::default(),
         };
         for (filter, name, passes) in [
             ("", "a", true),

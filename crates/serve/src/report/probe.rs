@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use fathom_io::beneath::{Beneath, Patience};
-use fathom_io::data::{AtOnce, read_at_once};
+use fathom_io::beneath::{Beneath, LookupMode};
+use fathom_io::data::{NowaitRead, read_nowait};
 use fathom_io::sys::{cached, send_file};
 use fathom_io::uring::FileRing;
 use fathom_io::{Errno, FileType};
@@ -49,7 +49,7 @@ pub(super) fn calls(root: &Path, beneath: &Beneath) -> Result<(CallStatuses, Opt
 
 /// Returns the first regular file with content, on the same filesystem as the root.
 fn sample(root: &Path, beneath: &Beneath) -> Result<Option<SampleFile>, Errno> {
-    let dev = beneath.stat(b".", Patience::Wait)?.ok_or(Errno::AGAIN)?.dev;
+    let dev = beneath.stat(b".", LookupMode::Blocking)?.ok_or(Errno::AGAIN)?.dev;
     let mut dirs = VecDeque::from([PathBuf::new()]);
     let mut left = NAMES_MAX;
     while let Some(dir) = dirs.pop_front() {
@@ -73,14 +73,14 @@ fn sample(root: &Path, beneath: &Beneath) -> Result<Option<SampleFile>, Errno> {
 }
 
 fn open(beneath: &Beneath, path: &Path) -> Option<OpenFile> {
-    let file = beneath.open(path.as_os_str().as_bytes(), Patience::Wait).ok()??;
+    let file = beneath.open(path.as_os_str().as_bytes(), LookupMode::Blocking).ok()??;
     let opened = OpenFile::new(file, None).ok()?;
     (opened.kind() == FileType::Regular && opened.len() > 0).then_some(opened)
 }
 
 /// Checks that a path that was just looked up is found without waiting.
 fn resolve_cached(beneath: &Beneath, path: &[u8]) -> CallStatus {
-    let again = beneath.open(path, Patience::Wait).and_then(|_| beneath.open(path, Patience::AtOnce));
+    let again = beneath.open(path, LookupMode::Blocking).and_then(|_| beneath.open(path, LookupMode::Cached));
     match again {
         Ok(Some(_)) => CallStatus::Works,
         Ok(None) => CallStatus::Fails("a path that was just looked up is not found at once".to_owned()),
@@ -95,12 +95,12 @@ fn touch(file: BorrowedFd<'_>) -> Result<(), Errno> {
 
 /// Checks that a nowait read returns cached data.
 fn nowait(file: BorrowedFd<'_>) -> CallStatus {
-    match touch(file).and_then(|()| read_at_once(file, &mut [0], 0)) {
-        Ok(AtOnce::Read(1..)) => CallStatus::Works,
-        Ok(AtOnce::Read(0) | AtOnce::Waits) => {
+    match touch(file).and_then(|()| read_nowait(file, &mut [0], 0)) {
+        Ok(NowaitRead::Bytes(1..)) => CallStatus::Works,
+        Ok(NowaitRead::Bytes(0) | NowaitRead::WouldBlock) => {
             CallStatus::Fails("what was just read is not read at once".to_owned())
         }
-        Ok(AtOnce::Unknown) => CallStatus::Fails("the filesystem does not know it".to_owned()),
+        Ok(NowaitRead::Unsupported) => CallStatus::Fails("the filesystem does not know it".to_owned()),
         Err(errno) => CallStatus::failed(errno),
     }
 }

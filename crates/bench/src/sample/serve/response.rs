@@ -18,8 +18,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use fathom_io::data::transfer::{Transfer, Way};
-use fathom_io::data::{AtOnce, read_at_once};
+use fathom_io::data::transfer::{CopyMethod, Transfer};
+use fathom_io::data::{NowaitRead, read_nowait};
 use rustix::net::{SendFlags, send};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
@@ -86,10 +86,10 @@ impl FileResponse {
     fn fill_cached(&mut self) -> io::Result<bool> {
         while !self.space().is_empty() {
             let space = self.space();
-            match read_at_once(self.file.as_fd(), &mut self.buffer[space], self.offset)? {
-                AtOnce::Waits | AtOnce::Unknown => return Ok(false),
-                AtOnce::Read(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                AtOnce::Read(bytes) => self.advance(bytes),
+            match read_nowait(self.file.as_fd(), &mut self.buffer[space], self.offset)? {
+                NowaitRead::WouldBlock | NowaitRead::Unsupported => return Ok(false),
+                NowaitRead::Bytes(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                NowaitRead::Bytes(bytes) => self.advance(bytes),
             }
         }
         Ok(true)
@@ -150,7 +150,7 @@ async fn with_sendfile(path: &Path, stream: &mut TcpStream, buffer: &mut [u8]) -
     let len = file.metadata()?.len();
     let head = http::head(len, buffer)?;
     send_head(stream, &buffer[..head], len > 0).await?;
-    let (way, mut sent) = (Transfer::new(Way::Sendfile)?, 0);
+    let (way, mut sent) = (Transfer::new(CopyMethod::Sendfile)?, 0);
     while sent < len {
         let step = || Ok(way.step(file.as_fd(), sent, stream.as_fd(), chunk_len(len - sent, usize::MAX))?);
         match stream.async_io(Interest::WRITABLE, step).await? {

@@ -13,7 +13,7 @@ use fathom_du::top::file_type;
 use fathom_du::totals::Totals;
 use fathom_text::owners::names;
 use fathom_text::time::TimeField;
-use fathom_walk::{Meta, Stamp};
+use fathom_walk::{FileTime, Meta};
 
 use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
@@ -29,7 +29,7 @@ pub(crate) struct GroupRows {
     property: GroupProperty,
     /// The time stamp that determines an age.
     time: TimeField,
-    now: Stamp,
+    now: FileTime,
     threshold: Option<Threshold>,
     groups: Groups,
 }
@@ -58,11 +58,11 @@ impl GroupRows {
         })
     }
 
-    fn stamp(&self, meta: &Meta) -> Stamp {
+    fn stamp(&self, meta: &Meta) -> FileTime {
         match self.time {
-            TimeField::Mtime => meta.modified,
-            TimeField::Atime => meta.accessed,
-            TimeField::Ctime => meta.changed,
+            TimeField::Mtime => meta.mtime,
+            TimeField::Atime => meta.atime,
+            TimeField::Ctime => meta.ctime,
         }
     }
 
@@ -202,9 +202,9 @@ fn age_words(age: Age) -> &'static str {
     }
 }
 
-fn now() -> Stamp {
+fn now() -> FileTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Stamp { sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nsec: since.subsec_nanos() }
+    FileTime { sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nsec: since.subsec_nanos() }
 }
 
 type OwnerNames = HashMap<u32, Vec<u8>>;

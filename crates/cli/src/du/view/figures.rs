@@ -128,7 +128,7 @@ impl FigureFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_walk::Stamp;
+    use fathom_walk::FileTime;
 
     fn figures(measure: Measure) -> FigureFormat {
         let format =
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn bytes(bytes: u64) -> Totals {
-        Totals { bytes, inodes: 1, newest: Stamp::default() }
+        Totals { bytes, inodes: 1, newest: FileTime::default() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fathom_walk::{Attributes, Meta, Stamp};
+use fathom_walk::{Attributes, FileTime, Meta};
 use parquet::errors::Result;
 
 use super::group::RowGroup;
@@ -81,10 +81,10 @@ impl MetaColumns {
             nlink,
             uid,
             gid,
-            accessed: time(0),
-            modified: time(1),
-            changed: time(2),
-            born: self.btime.get(row).map(|micros| stamp(micros, 0)),
+            atime: time(0),
+            mtime: time(1),
+            ctime: time(2),
+            btime: self.btime.get(row).map(|micros| stamp(micros, 0)),
             mount_root: None,
             attributes: self.attributes.get(row).and_then(Attributes::from_text),
         })
@@ -92,9 +92,9 @@ impl MetaColumns {
 }
 
 /// Returns the timestamp for microseconds since 1970 and the nanoseconds beyond.
-fn stamp(micros: i64, nanos: i64) -> Stamp {
+fn stamp(micros: i64, nanos: i64) -> FileTime {
     let beyond = micros.rem_euclid(1_000_000) * 1000 + nanos.clamp(0, 999);
-    Stamp { sec: micros.div_euclid(1_000_000), nsec: beyond as u32 }
+    FileTime { sec: micros.div_euclid(1_000_000), nsec: beyond as u32 }
 }
 
 #[cfg(test)]
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn times_are_put_together_before_1970_too() {
-        assert_eq!(stamp(1_000_001, 7), Stamp { sec: 1, nsec: 1007 });
-        assert_eq!(stamp(-1, 999), Stamp { sec: -1, nsec: 999_999_999 });
+        assert_eq!(stamp(1_000_001, 7), FileTime { sec: 1, nsec: 1007 });
+        assert_eq!(stamp(-1, 999), FileTime { sec: -1, nsec: 999_999_999 });
         for hostile in [stamp(i64::MIN, i64::MIN), stamp(i64::MAX, i64::MAX)] {
             assert!(hostile.nsec < 1_000_000_000);
         }

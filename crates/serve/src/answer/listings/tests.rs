@@ -30,7 +30,7 @@ impl Fixture {
         let tree = tempfile::tempdir().unwrap();
         (0..files).for_each(|file| drop(File::create(tree.path().join(format!("file-{file:06}"))).unwrap()));
         let beneath = Arc::new(Beneath::new(tree.path(), Links::Within).unwrap());
-        let opened = OpenFile::new(beneath.open(b".", Patience::Wait).unwrap().unwrap(), None).unwrap();
+        let opened = OpenFile::new(beneath.open(b".", LookupMode::Blocking).unwrap().unwrap(), None).unwrap();
         let root = Root { beneath, dev: opened.meta.dev, number: 0, is_local: true };
         let limits = config::PoolConfig { threads: 1, per_device: None, queue: 1000 };
         let context = JobContext { pool: ThreadPool::new(limits, 1, |_| ()), client: 1, limit: LIMIT };
@@ -136,7 +136,7 @@ fn a_directory_that_has_changed_is_read_again_and_one_that_has_not_is_kept_for_i
         let first = fixture.directory(age).await.unwrap().unwrap();
         let second = fixture.directory(age).await.unwrap().unwrap();
         assert!(Arc::ptr_eq(&first, &second));
-        fixture.opened.meta.modified.sec += 1;
+        fixture.opened.meta.mtime.sec += 1;
         let third = fixture.directory(age).await.unwrap().unwrap();
         assert!(!Arc::ptr_eq(&first, &third));
         let (one, two) = (fixture.page(&third, 0).await.unwrap(), fixture.page(&third, 0).await.unwrap());
@@ -166,7 +166,7 @@ fn memory_is_limited_over_all_listings_and_kept_ones_make_room() {
         drop(body);
         assert!(fixture.page(&entries, 1).await.unwrap().unwrap().body.is_some());
         fixture.context.limit = 1000;
-        fixture.opened.meta.modified.sec += 1;
+        fixture.opened.meta.mtime.sec += 1;
         assert_eq!(fixture.directory(age).await.unwrap().unwrap_err(), FileError::System(Errno::NOMEM));
         drop(entries);
         assert_eq!(fixture.listings.load().bytes, 0, "a failure holds nothing");

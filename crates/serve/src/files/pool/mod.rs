@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use fathom_io::fault::point;
-use fathom_io::sys::give_way;
+use fathom_io::sys::lower_priority;
 use fathom_io::threads;
 use futures_util::FutureExt;
 use rustix::time::{ClockId, clock_gettime};
@@ -273,7 +273,7 @@ impl ThreadPool {
     fn start_thread(&self, number: usize) -> Result<(), QueueFull> {
         let shared = Arc::clone(&self.0.0);
         let thread = thread::Builder::new().name("fathom-pool".to_owned()).stack_size(STACK_BYTES);
-        let started = match threads::has_room(STACK_BYTES) {
+        let started = match threads::has_address_space(STACK_BYTES) {
             true => thread.spawn(move || shared.run_thread(number)),
             false => Err(io::ErrorKind::OutOfMemory.into()),
         };
@@ -316,7 +316,7 @@ impl PoolShared {
 
     fn run_thread(&self, number: usize) {
         // Without permission to lower the priority, the thread runs at the normal one.
-        let _ = give_way(nice(number), SLICE);
+        let _ = lower_priority(nice(number), SLICE);
         loop {
             self.run_jobs();
             // Leave the count first, then look at the queue again: an enqueuer that found the pool

@@ -7,7 +7,7 @@ use super::super::{Listing, ListingView, PAGE_ENTRIES};
 use super::*;
 
 fn entry(name: &[u8], kind: EntryKind, bytes: u64, sec: i64) -> ListingEntry {
-    ListingEntry { name: name.to_vec(), kind, bytes, mtime: Stamp { sec, nsec: 999_999_999 } }
+    ListingEntry { name: name.to_vec(), kind, bytes, mtime: FileTime { sec, nsec: 999_999_999 } }
 }
 
 fn page(path: &[u8], entries: Vec<ListingEntry>, complete: bool, order: SortOrder) -> String {
@@ -175,7 +175,7 @@ fn pages_lead_to_each_other() {
 fn times_beyond_the_calendar_are_left_out() {
     let shown = |sec| {
         let mut out = String::new();
-        time(Stamp { sec, nsec: 0 }, &mut out);
+        time(FileTime { sec, nsec: 0 }, &mut out);
         out
     };
     assert!(shown(-62_135_596_800).starts_with("<time datetime=\"0001-01-01T00:00:00Z\">"));

@@ -1,10 +1,10 @@
-//! The operations in flight on one ring: slots, submission, completion, cancellation, and the end
+//! The operations in flight on one ring: slots, submission, completion, cancellation, and the drop
 //! of the ring.
 //!
 //! ```text
 //! start ──> slot ── SQE ──> kernel ── CQE ──> reap ──> (operation, result)
 //! ```
-//! A slot owns its operation, and with it every byte that the kernel may read or write for it, from
+//! A slot owns its operation, including all memory that the kernel may read or write for it, from
 //! `start` until `reap` has seen its completion. Does not own: the meaning of an operation, and the
 //! tasks that wait for one.
 
@@ -15,7 +15,7 @@ use io_uring::{IoUring, opcode};
 
 use crate::Errno;
 
-/// The `user_data` of a cancellation: no slot has this index.
+/// The `user_data` of a cancellation. No slot has this index.
 const CANCELLATION: u64 = u64::MAX;
 
 /// An operation that a slot owns.
@@ -25,7 +25,7 @@ const CANCELLATION: u64 = u64::MAX;
 /// not move with it, and that stays valid until the operation is dropped. Every descriptor in it is
 /// open until the entry is submitted.
 pub(super) unsafe trait Operation: Sized {
-    /// What [`perform`](Self::perform) needs besides the operation.
+    /// Data besides the operation that [`perform`](Self::perform) needs.
     type Context: ?Sized;
 
     /// Returns the submission entry, without `user_data`.
@@ -40,12 +40,12 @@ pub(super) unsafe trait Operation: Sized {
         true
     }
 
-    /// Releases what a completion with this result has left behind, when the ring is dropped.
+    /// Releases the resources of a completion with this result when the ring is dropped.
     fn discard(self, _result: i32) {}
 }
 
 /// The operations in flight on one ring.
-pub(super) struct Flight<T: Operation> {
+pub(super) struct InFlight<T: Operation> {
     ring: IoUring,
     slots: Vec<Option<T>>,
     free: Vec<usize>,
@@ -53,8 +53,8 @@ pub(super) struct Flight<T: Operation> {
     queued: usize,
 }
 
-impl<T: Operation> Flight<T> {
-    /// At most `depth` operations on `ring`.
+impl<T: Operation> InFlight<T> {
+    /// Creates the slots for at most `depth` operations on `ring`.
     pub(super) fn new(ring: IoUring, depth: usize) -> Self {
         let slots = (0..depth).map(|_| None).collect();
         Self { ring, slots, free: (0..depth).rev().collect(), queued: 0 }
@@ -64,7 +64,7 @@ impl<T: Operation> Flight<T> {
         &self.ring
     }
 
-    /// Operations started whose completion has not been seen.
+    /// Returns the number of operations whose completion has not been seen.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -73,12 +73,13 @@ impl<T: Operation> Flight<T> {
         self.slots.len()
     }
 
-    /// Entries that the next [`submit`](Self::submit) hands to the kernel.
+    /// Returns the number of entries that the next [`submit`](Self::submit) passes to the kernel.
     pub(super) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// Puts `operation` into a slot and queues its entry. Gives it back if no slot is free.
+    /// Puts `operation` into a slot and queues its entry. Returns it as an error if no slot is
+    /// free.
     pub(super) fn start(&mut self, operation: T) -> Result<(), T> {
         let Some(index) = self.free.pop() else { return Err(operation) };
         self.slots[index] = Some(operation);
@@ -87,27 +88,27 @@ impl<T: Operation> Flight<T> {
     }
 
     fn push_slot(&mut self, index: usize) {
-        let operation = self.slots[index].as_mut().expect("an entry is made of a slot in use");
+        let operation = self.slots[index].as_mut().expect("an entry belongs to a slot in use");
         let entry = operation.entry().user_data(index as u64);
         self.push(&entry);
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: `Operation` vouches for pointers and descriptors while the operation lives. It stays
-        // in its slot until `reap` has seen its completion; `drop` waits for all of them, or leaks
-        // them. A cancellation has neither pointers nor descriptors.
+        // SAFETY: `Operation` guarantees valid pointers and descriptors while the operation lives.
+        // It stays in its slot until `reap` has seen its completion; `drop` waits for all of them,
+        // or leaks them. A cancellation has neither pointers nor descriptors.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit(0);
         }
         self.queued += 1;
     }
 
-    /// Submits what is queued and waits for `wait` completions, or for a signal.
+    /// Submits the queued entries and waits for `wait` completions, or for a signal.
     ///
     /// # Panics
-    /// If the kernel refuses the ring that it made.
+    /// If the kernel rejects the ring that it created.
     pub(super) fn submit(&mut self, wait: usize) {
-        self.try_submit(wait).expect("io_uring_enter on a ring this thread made fails for no lasting reason");
+        self.try_submit(wait).expect("io_uring_enter of an own ring has only transient errors");
     }
 
     fn try_submit(&mut self, wait: usize) -> Result<(), Errno> {
@@ -115,7 +116,7 @@ impl<T: Operation> Flight<T> {
             match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
                 Errno::INTR if wait == 0 => {}
                 Errno::INTR | Errno::BUSY => break,
-                // No memory for another request right now.
+                // The kernel has no memory for another request at the moment.
                 Errno::AGAIN => std::thread::sleep(Duration::from_millis(1)),
                 errno => return Err(errno),
             }
@@ -124,7 +125,7 @@ impl<T: Operation> Flight<T> {
         Ok(())
     }
 
-    /// Submits until the kernel has taken every entry.
+    /// Submits until the kernel has accepted every entry.
     pub(super) fn submit_all(&mut self) {
         while !self.ring.submission().is_empty() {
             self.submit(0);
@@ -133,13 +134,13 @@ impl<T: Operation> Flight<T> {
 
     /// Calls `ended` with every operation that has completed, and its result. Returns their number.
     ///
-    /// The kernel gives an operation up with ECANCELED if it cannot start a thread for it
-    /// (RLIMIT_NPROC, or a signal each time it tried). It has not begun the operation then, and only
-    /// `drop` cancels one: so the call is made here.
+    /// An operation ends with ECANCELED if the kernel cannot start a thread for it (RLIMIT_NPROC,
+    /// or a signal at each attempt). The kernel has not begun the operation then, and only `drop`
+    /// cancels one, so this thread makes the call.
     pub(super) fn reap(&mut self, context: &T::Context, mut ended: impl FnMut(T, i32)) -> usize {
         let decide = |operation: &mut T, result| {
-            let given_up = result == -libc::ECANCELED;
-            let result = if given_up { operation.perform(context) } else { result };
+            let is_cancelled = result == -libc::ECANCELED;
+            let result = if is_cancelled { operation.perform(context) } else { result };
             (result != -libc::EINTR || !operation.is_restartable()).then_some(result)
         };
         self.take_completions(decide, &mut ended)
@@ -185,11 +186,11 @@ impl<T: Operation> Flight<T> {
     }
 }
 
-impl<T: Operation> Flight<T> {
-    /// Cancels everything in flight and waits for it. An operation that is interrupted by that is not
-    /// submitted again.
-    fn end(&mut self) -> Result<(), Errno> {
-        // After this the submission queue has room for a cancellation of every slot.
+impl<T: Operation> InFlight<T> {
+    /// Cancels all operations in flight and waits for them. Does not submit interrupted operations
+    /// again.
+    fn cancel_and_wait(&mut self) -> Result<(), Errno> {
+        // After this, the submission queue has space for a cancellation of every slot.
         self.try_submit(0)?;
         self.cancel();
         while self.len() > 0 {
@@ -200,10 +201,10 @@ impl<T: Operation> Flight<T> {
     }
 }
 
-impl<T: Operation> Drop for Flight<T> {
+impl<T: Operation> Drop for InFlight<T> {
     fn drop(&mut self) {
-        if self.len() > 0 && self.end().is_err() {
-            // The kernel may still write: leak the memory rather than free it.
+        if self.len() > 0 && self.cancel_and_wait().is_err() {
+            // The kernel may still write to this memory, so leak it.
             std::mem::forget(std::mem::take(&mut self.slots));
         }
     }

@@ -1,19 +1,29 @@
-//! What statx(2) does not report of an inode: the names of its extended attributes, and its project.
-//! Each takes a call of its own, so they are for callers that were asked for them.
+//! Metadata of an inode that statx(2) does not report: the names of its extended attributes, and
+//! its project ID. Each takes a separate call for each inode.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use crate::{Errno, FileType};
 
-/// Returns the names of the extended attributes of `name` in `at`, each with a NUL behind it; `None`
-/// where the filesystem has no such attributes. A link is not followed; an empty `name` is `at`
-/// itself, which has to be open for reading.
+/// Returns the names of the extended attributes of `name` in `at`, each followed by a NUL. `None`
+/// if the filesystem has no such attributes. A link is not followed. An empty `name` means `at`
+/// itself, which must be open for reading.
 ///
-/// Through /proc where `at` is a directory, as for [`context`](super::context).
+/// The path goes through /proc/self/fd, as for [`security_context`](super::security_context).
 ///
 /// # Errors
-/// As llistxattr(2); `E2BIG` for more than 64 KiB, the most that the kernel passes on.
+/// As llistxattr(2). E2BIG for more than 64 KiB, the limit of the kernel.
+///
+/// ```
+/// use fathom_io::{Errno, sys};
+///
+/// let names = sys::xattr_names(sys::CWD, c"Cargo.toml")?.unwrap_or_default();
+/// for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+///     println!("{}", String::from_utf8_lossy(name));
+/// }
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Option<Vec<u8>>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     let listed = linux::xattr_names(at, name);
@@ -25,15 +35,25 @@ pub fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Option<Vec<u8>>, E
     supported(listed)
 }
 
-/// Returns the project of `name` in `at`, by which a filesystem counts quotas; `None` where it has no
-/// projects. A link is not followed; an empty `name` is `at` itself, which has to be open for
+/// Returns the project ID of `name` in `at`, which quotas use. `None` if the filesystem has no
+/// projects. A link is not followed. An empty `name` means `at` itself, which must be open for
 /// reading.
 ///
-/// Before Linux 6.17 only open files have one: regular files are opened for it without waiting, and
-/// for anything else but a directory the answer is `None`, as to open a device has effects.
+/// Before Linux 6.17, the call needs an open file. It opens regular files and directories, without
+/// waiting, and returns `None` for other types, because opening a device can have side effects.
 ///
 /// # Errors
 /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+///
+/// ```
+/// use fathom_io::{Errno, FileType, sys};
+///
+/// match sys::project(sys::CWD, c"Cargo.toml", FileType::Regular)? {
+///     Some(id) => println!("project {id}"),
+///     None => println!("the filesystem has no projects"),
+/// }
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<Option<u32>, Errno> {
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
     let found = linux::project(at, name, file_type);
@@ -45,7 +65,7 @@ pub fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<O
     supported(found)
 }
 
-/// What a filesystem does not have is no failure.
+/// Converts the errors of a filesystem without the feature to `None`.
 fn supported<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match result {
         Err(Errno::OPNOTSUPP | Errno::NOTTY) => Ok(None),
@@ -66,7 +86,7 @@ mod linux {
     use crate::sys::file::{open_file, path_in};
     use crate::{Errno, FileType, Follow};
 
-    /// Bytes of the longest list of names (`XATTR_LIST_MAX`, linux/limits.h).
+    /// Maximum length of the list of names in bytes (`XATTR_LIST_MAX`, linux/limits.h).
     const LIST_BYTES_MAX: usize = 64 * 1024;
 
     pub(super) fn xattr_names(at: BorrowedFd<'_>, name: &CStr) -> Result<Vec<u8>, Errno> {
@@ -86,11 +106,11 @@ mod linux {
 
     pub(super) fn project(at: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> Result<u32, Errno> {
         static IS_MISSING: AtomicBool = AtomicBool::new(false);
-        // The flag saves calls that fail, and publishes nothing.
+        // Relaxed: the flag saves calls that fail, and publishes no other data.
         if !IS_MISSING.load(Ordering::Relaxed) {
             match project_by_name(at, name) {
                 Err(Errno::NOSYS) => IS_MISSING.store(true, Ordering::Relaxed),
-                // A filter of system calls may refuse those that it does not know with this error.
+                // A seccomp filter may refuse an unknown call with this error.
                 Err(Errno::PERM) => {}
                 found => return found,
             }
@@ -98,9 +118,9 @@ mod linux {
         project_by_opening(at, name, file_type)
     }
 
-    /// file_getattr(2): Linux 6.17.
+    /// Reads the project ID with file_getattr(2), which exists since Linux 6.17.
     pub(super) fn project_by_name(at: BorrowedFd<'_>, name: &CStr) -> Result<u32, Errno> {
-        // The number is the same on all architectures that got it with the others of that year.
+        // The number of the call is the same on these architectures.
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
         {
             const FILE_GETATTR: libc::c_long = 468;
@@ -134,7 +154,7 @@ mod linux {
         }
     }
 
-    /// `FS_IOC_FSGETXATTR` of an open file (ioctl_fs(2)).
+    /// Reads the project ID with `FS_IOC_FSGETXATTR` of an open file (ioctl_fs(2)).
     pub(super) fn project_by_opening(
         at: BorrowedFd<'_>,
         name: &CStr,
@@ -153,8 +173,8 @@ mod linux {
     type FsXattr = [u32; 7];
 
     fn project_of(file: BorrowedFd<'_>) -> Result<u32, Errno> {
-        // SAFETY: the request reads a `struct fsxattr`, which has the size of `FsXattr`; its number,
-        // which is made of that size, is that of `FS_IOC_FSGETXATTR`.
+        // SAFETY: the request reads a `struct fsxattr`, which has the size of `FsXattr`; the number
+        // computed from that size is that of `FS_IOC_FSGETXATTR`.
         let attr = unsafe {
             let getter = Getter::<{ opcode::read::<FsXattr>(b'X', 31) }, FsXattr>::new();
             ioctl(file, getter)?
@@ -172,7 +192,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn names_of_attributes_are_listed_relative_to_a_directory_or_of_itself() {
+    fn xattr_names_lists_an_entry_of_a_directory_or_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "").unwrap();
         std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
@@ -192,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_the_same_by_name_and_by_opening_and_no_fifo_is_opened() {
+    fn project_by_name_and_by_opening_agree_and_no_fifo_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "").unwrap();
         let fifo = rustix::fs::FileType::Fifo;
@@ -206,7 +226,9 @@ mod tests {
             let by_opening = opened(name, kind);
             assert_eq!(project(open.as_fd(), name, kind), supported(by_opening), "{name:?}");
             match linux::project_by_name(open.as_fd(), name) {
-                Err(Errno::NOSYS | Errno::PERM) => println!("skipped: no file_getattr before Linux 6.17"),
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    println!("skipped: this kernel has no file_getattr(2), which came with Linux 6.17")
+                }
                 by_name => assert_eq!(supported(by_name), supported(by_opening), "{name:?}"),
             }
         }
