@@ -2,7 +2,6 @@
 
 use std::io;
 
-use fathom_text::number::decimal;
 use parquet::errors::Result;
 
 use super::damaged;
@@ -43,16 +42,4 @@ impl<'a> OutputBuffer<'a> {
     pub(super) fn failed(self) -> Option<io::Error> {
         self.failed
     }
-}
-
-/// Appends a number in decimal.
-pub(super) fn write_number(value: u64, out: &mut Vec<u8>) {
-    let (digits, start) = decimal(value);
-    out.extend_from_slice(&digits[start..]);
-}
-
-/// Appends bytes in hexadecimal.
-pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
 }

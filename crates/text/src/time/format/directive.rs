@@ -1,7 +1,7 @@
 //! One directive of a format with resolved flags: the printed value and its width.
 
 use super::{Format, LengthCounter, Moment, TimeSink};
-use crate::number::decimal;
+use crate::number::DecimalBuffer;
 
 /// A directive: its value, padding and case.
 #[derive(Clone, Debug)]
@@ -162,8 +162,8 @@ impl Directive {
     }
 
     fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut impl TimeSink) {
-        let (text, start) = decimal(magnitude);
-        self.write_digits(sign, &text[start..], digits, out);
+        let mut text = DecimalBuffer::new();
+        self.write_digits(sign, text.format(magnitude).as_bytes(), digits, out);
     }
 
     fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut impl TimeSink) {
