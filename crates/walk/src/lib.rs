@@ -49,7 +49,7 @@ pub use failure::{Failure, Operation};
 pub use fathom_io::mounts;
 pub use fathom_io::sys::room;
 pub use fathom_io::threads::{has_room, spawn as spawn_thread};
-pub use fathom_io::{Attributes, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, Stamp};
+pub use fathom_io::{Attributes, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, Random, Stamp};
 pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;
 pub use node::Node;
