@@ -4,7 +4,7 @@
 use fathom_text::number::{write_decimal, write_hex};
 use parquet::errors::Result;
 
-use super::output::OutputBuffer;
+use super::OutputBuffer;
 use crate::replay::ReplayTree;
 use crate::store::{
     ColumnKind, ColumnSpec, Error, Inventory, NumberColumn, OptionalColumns, RowGroup, Table, TextColumn,
