@@ -1,7 +1,7 @@
 //! Integers as the C library parses them on a command line (strtol(3) with base 0), followed by an
 //! optional unit such as `K`, `kB` or `MiB`. Owns the error messages for invalid texts; the caller
-//! gives the number its meaning. Also writes numbers in decimal and bytes in hexadecimal, without an
-//! allocation.
+//! gives the number its meaning. Also writes numbers in decimal and bytes in
+//! hexadecimal, without an allocation.
 
 pub use itoa::Buffer as DecimalBuffer;
 
