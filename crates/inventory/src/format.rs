@@ -12,7 +12,7 @@ mod problem;
 mod spec;
 mod time;
 
-use fathom_text::number::decimal;
+use fathom_text::number::{DecimalBuffer, write_decimal};
 use fathom_text::quote::NameStyle;
 use fathom_text::time::Zone;
 use fathom_walk::{Fields, FileType, Meta};
@@ -170,8 +170,7 @@ impl PrintFormat {
             match piece {
                 FormatPiece::Literal(text) => out.extend_from_slice(text),
                 FormatPiece::Directive(spec, PrintField::Depth) => {
-                    let (digits, start) = decimal(entry.depth as u64);
-                    spec.write_signed(&digits[start..], out);
+                    spec.write_signed(DecimalBuffer::new().format(entry.depth).as_bytes(), out);
                 }
                 FormatPiece::Directive(spec, PrintField::Meta(field)) => {
                     field.write(spec, entry.meta, owners, self.names, out);
@@ -293,10 +292,7 @@ impl MetaField {
                 owners.write(OwnerKind::Group, meta.gid, out);
                 names.finish(start, out);
             }
-            _ => {
-                let (digits, start) = decimal(self.number(meta));
-                out.extend_from_slice(&digits[start..]);
-            }
+            _ => write_decimal(self.number(meta), out),
         }
         spec.finish_text(start, out);
     }

@@ -3,7 +3,7 @@
 //! Owns the members of the object, and the encoding of text that is not UTF-8. The text is written
 //! directly, without a tree of values, as an inventory has millions of entries.
 
-use fathom_text::number::decimal;
+use fathom_text::number::{write_decimal, write_hex};
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Attributes, FileTime, Meta};
 use rustix::fs::{major, minor};
@@ -86,8 +86,7 @@ impl JsonWriter {
 
     fn write_meta(&self, meta: &Meta, btime: Option<FileTime>, out: &mut Vec<u8>) {
         member("size", out);
-        out.extend_from_slice(if meta.size < 0 { b"-" } else { b"" });
-        write_number(meta.size.unsigned_abs(), out);
+        write_decimal(meta.size, out);
         number("blocks", meta.blocks, out);
         member("mode", out);
         let octal = |shift: u32| b'0' + (meta.mode >> shift & 7) as u8;
@@ -97,9 +96,9 @@ impl JsonWriter {
         numbers.into_iter().for_each(|(name, value)| number(name, value, out));
         member("dev", out);
         out.push(b'"');
-        write_number(major(meta.dev).into(), out);
+        write_decimal(major(meta.dev), out);
         out.push(b':');
-        write_number(minor(meta.dev).into(), out);
+        write_decimal(minor(meta.dev), out);
         out.push(b'"');
         let times = [("mtime", meta.mtime), ("atime", meta.atime), ("ctime", meta.ctime)];
         times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
@@ -143,12 +142,7 @@ fn member(name: &str, out: &mut Vec<u8>) {
 
 fn number(name: &str, value: u64, out: &mut Vec<u8>) {
     member(name, out);
-    write_number(value, out);
-}
-
-fn write_number(value: u64, out: &mut Vec<u8>) {
-    let (digits, start) = decimal(value);
-    out.extend_from_slice(&digits[start..]);
+    write_decimal(value, out);
 }
 
 /// Returns whether a byte needs no escape, whatever the bytes around it.
@@ -169,8 +163,7 @@ fn write_escaped(name: &str, path: &[u8], out: &mut Vec<u8>) {
     }
     if !is_text {
         ["\",\"", name, "_bytes\":\""].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
-        let digits = path.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+        write_hex(path, out);
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fathom_text::number::decimal;
+use fathom_text::number::write_decimal;
 use fathom_text::owners::names;
 
 use crate::store::{Error, Inventory, Table};
@@ -123,10 +123,7 @@ impl Owners {
     pub fn write(&self, kind: OwnerKind, id: u32, out: &mut Vec<u8>) {
         match self.name(kind, id) {
             Some(name) => out.extend_from_slice(&name),
-            None => {
-                let (digits, start) = decimal(id.into());
-                out.extend_from_slice(&digits[start..]);
-            }
+            None => write_decimal(id, out),
         }
     }
 }

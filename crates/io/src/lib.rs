@@ -22,6 +22,7 @@ mod meta;
 mod model;
 pub mod mounts;
 pub mod offer;
+mod random;
 pub mod sim;
 pub mod sys;
 pub mod threads;
@@ -33,6 +34,7 @@ pub mod uring;
 pub use dirent::{MalformedDirent, parse as parse_dirents};
 pub use meta::{Attributes, Fields, FileTime, FileType, Meta};
 pub use model::{Follow, MetadataModel, Model, Unavailable, UnknownModel, block_on};
+pub use random::Random;
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};
 

@@ -105,17 +105,8 @@ mod tests {
             .collect()
     }
 
-    /// Incompressible bytes (xorshift64).
     fn noise(len: usize) -> Vec<u8> {
-        let next = |state: &u64| {
-            let state = state ^ (state << 13);
-            let state = state ^ (state >> 7);
-            Some(state ^ (state << 17))
-        };
-        std::iter::successors(Some(0x9e37_79b9_7f4a_7c15), next)
-            .map(|state: u64| (state >> 24) as u8)
-            .take(len)
-            .collect()
+        fathom_io::Random::new(1).bytes(len)
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod block_size;
 
 pub use self::block_size::{BlockSize, BlockSizeError};
 use self::block_size::{Suffix, Unit};
-use crate::number::decimal;
+use crate::number::write_decimal;
 
 /// The text that GNU du prints for a sum that overflowed.
 const INFINITY: &[u8] = b"Infinity";
@@ -81,11 +81,6 @@ fn write_scaled(value: u64, base: u64, out: &mut Vec<u8>) {
 
 fn digit(value: u64) -> u8 {
     b'0' + (value % 10) as u8
-}
-
-fn write_decimal(value: u64, out: &mut Vec<u8>) {
-    let (digits, start) = decimal(value);
-    out.extend_from_slice(&digits[start..]);
 }
 
 #[cfg(test)]

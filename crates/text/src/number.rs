@@ -1,6 +1,9 @@
 //! Integers as the C library parses them on a command line (strtol(3) with base 0), followed by an
 //! optional unit such as `K`, `kB` or `MiB`. Owns the error messages for invalid texts; the caller
-//! gives the number its meaning. Also formats decimal digits without an allocation.
+//! gives the number its meaning. Also writes numbers in decimal and bytes in
+//! hexadecimal, without an allocation.
+
+pub use itoa::Buffer as DecimalBuffer;
 
 /// The units of every size that fathom parses: K and k are the same, and so are M and m.
 pub const SIZE_UNITS: &[u8] = b"kKmMGTPEZYRQ";
@@ -143,18 +146,15 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Formats `value` at the end of a buffer. Returns the buffer and the position of the first digit.
-pub fn decimal(mut value: u64) -> ([u8; 20], usize) {
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            return (digits, start);
-        }
-    }
+/// Appends `value` in decimal.
+pub fn write_decimal(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(DecimalBuffer::new().format(value).as_bytes());
+}
+
+/// Appends bytes in hexadecimal, two lower-case digits each.
+pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
 }
 
 #[cfg(test)]
@@ -216,8 +216,9 @@ mod tests {
     #[test]
     fn digits_of_the_smallest_and_the_largest() {
         for value in [0, 9, 10, u64::MAX] {
-            let (digits, start) = decimal(value);
-            assert_eq!(digits[start..], *value.to_string().as_bytes());
+            let mut out = Vec::new();
+            write_decimal(value, &mut out);
+            assert_eq!(out, value.to_string().as_bytes());
         }
     }
 

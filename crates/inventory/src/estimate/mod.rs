@@ -31,11 +31,11 @@
 //! Owns the choice of the directories that are read, and the estimators. Does not own how
 //! directories are read (`fathom_walk`), nor how estimates are shown.
 
+mod draw;
 mod estimator;
 mod evidence;
 mod interval;
 mod probe;
-mod random;
 mod sampler;
 #[cfg(test)]
 mod simulation;

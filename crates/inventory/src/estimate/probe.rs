@@ -6,13 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Errno, Failure, FileType, Gather, Meta, Names, Node, Operation,
+    Below, Descend, Enter, Entry, Errno, Failure, FileType, Gather, Meta, Names, Node, Operation, Random,
 };
 
 use super::Survey;
 use super::estimator::{Amounts, DirContents};
 use super::evidence::{ExpectedContents, is_consistent};
-use super::random::SplitMix64;
 use super::survey_walk::{DirLocation, SurveyShared, path_of};
 use crate::scan::Problem;
 
@@ -32,13 +31,13 @@ pub(super) struct DirTally {
     subdirectories: u64,
     /// The share of the files whose metadata is read.
     stat_share: f64,
-    random: SplitMix64,
+    random: Random,
 }
 
 impl Default for DirTally {
     fn default() -> Self {
         let [amounts, itself, noise, seen] = [Amounts::default(); 4];
-        let (below, link_count_and_size, random) = (Vec::new(), None, SplitMix64::new(0));
+        let (below, link_count_and_size, random) = (Vec::new(), None, Random::new(0));
         Self {
             amounts,
             itself,
@@ -151,7 +150,7 @@ impl Gather for Probe {
         tally.link_count_and_size = Some((meta.nlink, meta.size));
         let stat_max = self.shared.stat_max.load(Ordering::Relaxed) as f64;
         tally.stat_share = (stat_max * NAME_BYTES / meta.size.max(1) as f64).min(1.0);
-        tally.random = SplitMix64::new(self.seed ^ meta.ino);
+        tally.random = Random::new(self.seed ^ meta.ino);
         node.set_note(Mutex::new(tally));
         if self.is_foreign(node, meta) { Descend::No } else { Descend::Yes }
     }

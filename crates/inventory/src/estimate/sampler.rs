@@ -1,9 +1,11 @@
 //! Decides which directories are read: by the results so far and by chance, never by the contents
 //! of a directory that has not been read.
 
+use fathom_walk::Random;
+
+use super::draw::draw;
 use super::estimator::{Census, DirContents, Estimate, Sample};
 use super::evidence::ExpectedContents;
-use super::random::SplitMix64;
 
 /// The ends of the rounds, as shares of the time. All rounds but the last serve runs that are
 /// interrupted.
@@ -74,7 +76,7 @@ struct FrontierDir<K> {
 #[derive(Debug)]
 pub(super) struct Sampler<R: DirReader> {
     reader: R,
-    random: SplitMix64,
+    random: Random,
     census: Census<R::Key>,
     frontier: Vec<FrontierDir<R::Key>>,
     /// The number of directories read.
@@ -133,7 +135,7 @@ pub(super) fn sample<R: DirReader>(
         census_dir: None,
     };
     let frontier = roots.into_iter().map(root).collect();
-    let (census, random) = (Census::new(), SplitMix64::new(seed));
+    let (census, random) = (Census::new(), Random::new(seed));
     let mut sampler =
         Sampler { reader, random, census, frontier, reads: 0, rate: ReadRate::default(), largest };
     let mut estimate = None;
@@ -279,7 +281,7 @@ impl<R: DirReader> Sampler<R> {
         sample: &mut Sample,
     ) -> Vec<FrontierDir<R::Key>> {
         let sizes: Vec<f64> = units.iter().map(|unit| unit.weight * unit.expected.size).collect();
-        let drawn = self.random.draw(&sizes, limit);
+        let drawn = draw(&mut self.random, &sizes, limit);
         for (unit, size) in units.iter().zip(&sizes) {
             sample.evidence.record(drawn.probability(*size) / unit.weight, unit.expected.is_leaf);
         }

@@ -1,10 +1,11 @@
 //! Samples trees that exist in memory only, thousands of times, and checks how often the ranges
 //! hold the truth.
 
+use fathom_walk::Random;
+
 use super::estimator::{Amounts, DirContents};
 use super::evidence::{ExpectedContents, is_consistent};
 use super::interval::{Basis, EstimateRange};
-use super::random::SplitMix64;
 use super::sampler::{DirReader, OVERDUE, SampleResult, sample};
 
 /// A directory of a simulated tree.
@@ -127,11 +128,11 @@ fn run(tree: &SimulatedTree, budget: f64, seed: u64) -> SampleResult<SimulatedRe
 }
 
 /// Returns a Pareto-distributed number above 1. A higher shape makes large numbers rarer.
-fn pareto(random: &mut SplitMix64, shape: f64) -> f64 {
+fn pareto(random: &mut Random, shape: f64) -> f64 {
     (1.0 - random.fraction()).powf(-1.0 / shape)
 }
 
-fn file_sizes(random: &mut SplitMix64, files: usize, shape: f64) -> f64 {
+fn file_sizes(random: &mut Random, files: usize, shape: f64) -> f64 {
     (0..files).map(|_| 2000.0 * pareto(random, shape)).sum()
 }
 
@@ -140,9 +141,9 @@ fn grown(
     seed: u64,
     dirs: usize,
     bytes: f64,
-    mut above: impl FnMut(&mut SplitMix64, &SimulatedTree) -> usize,
+    mut above: impl FnMut(&mut Random, &SimulatedTree) -> usize,
 ) -> SimulatedTree {
-    let mut random = SplitMix64::new(seed);
+    let mut random = Random::new(seed);
     let mut tree = SimulatedTree { dirs: vec![SimulatedDir::default()], informative: true };
     for _ in 1..dirs {
         let parent = above(&mut random, &tree);

@@ -2,11 +2,11 @@
 //! mark or a line break are quoted. The columns are the members of the JSON objects, in their
 //! order; a member that is missing or null is an empty field.
 
+use fathom_text::number::{write_decimal, write_hex};
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Attributes, Meta};
 use rustix::fs::{major, minor};
 
-use super::output::{write_hex, write_number};
 use super::{ReplayEntry, ReplayHeader};
 use crate::entry::type_letter;
 use crate::store::{DirState, OptionalColumns, OptionalValues};
@@ -37,8 +37,8 @@ impl CsvFormat {
     }
 
     fn meta(&self, meta: &Meta, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(if meta.size < 0 { b",-" } else { b"," });
-        write_number(meta.size.unsigned_abs(), out);
+        out.push(b',');
+        write_decimal(meta.size, out);
         number(meta.blocks, out);
         let octal = |shift: u32| b'0' + (meta.mode >> shift & 7) as u8;
         out.extend_from_slice(&[b',', octal(9), octal(6), octal(3), octal(0)]);
@@ -47,7 +47,7 @@ impl CsvFormat {
             .for_each(|value| number(value, out));
         number(major(meta.dev).into(), out);
         out.push(b':');
-        write_number(minor(meta.dev).into(), out);
+        write_decimal(minor(meta.dev), out);
         for stamp in [Some(meta.mtime), Some(meta.atime), Some(meta.ctime), item.btime] {
             out.push(b',');
             let start = out.len();
@@ -69,7 +69,7 @@ impl CsvFormat {
             optional_values
                 .and_then(|optional_values| optional_values.project)
                 .iter()
-                .for_each(|number| write_number((*number).into(), out));
+                .for_each(|number| write_decimal(*number, out));
         }
         if self.optional_columns.xattrs {
             out.push(b',');
@@ -123,7 +123,7 @@ impl super::EntryFormat for CsvFormat {
 
 fn number(value: u64, out: &mut Vec<u8>) {
     out.push(b',');
-    write_number(value, out);
+    write_decimal(value, out);
 }
 
 /// Appends two columns: the text, and its bytes if it is not UTF-8.

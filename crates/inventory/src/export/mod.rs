@@ -6,23 +6,25 @@
 //! output.
 
 mod csv;
-mod jsonl;
 mod ncdu;
-mod nul;
-mod output;
+mod records;
 mod sql;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 
-use parquet::errors::ParquetError;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use crate::replay::{ReplayEntry, ReplayHeader, ReplayVisitor, replay};
 use crate::store::{DirState, Error, Inventory};
 use crate::top::{self, span};
-use output::OutputBuffer;
+use records::{JsonLinesFormat, NulFormat};
 use span::Span;
+
+/// Bytes at which the buffer is written. A pipe holds 64 KiB (pipe(7)); a larger write would sleep
+/// until the reader has taken all of it.
+const FULL_BYTES: usize = 60 * 1024;
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +91,11 @@ pub fn export(
     };
     let mut out = OutputBuffer::new(write);
     let written = match options.format {
-        ExportFormat::JsonLines => replay_as(inventory, span, jsonl::JsonLinesFormat::new(), &mut out),
+        ExportFormat::JsonLines => replay_as(inventory, span, JsonLinesFormat::new(), &mut out),
         ExportFormat::Csv => {
             replay_as(inventory, span, csv::CsvFormat::new(options.guards_formulas), &mut out)
         }
-        ExportFormat::Nul => replay_as(inventory, span, nul::NulFormat, &mut out),
+        ExportFormat::Nul => replay_as(inventory, span, NulFormat, &mut out),
         ExportFormat::Ncdu => replay_as(inventory, span, ncdu::NcduFormat::default(), &mut out),
         ExportFormat::Sql => sql::write(inventory, span, &mut out),
     };
@@ -181,6 +183,40 @@ trait EntryFormat {
     /// Appends the text after the last entry.
     fn end(&mut self, out: &mut Vec<u8>) {
         let _ = out;
+    }
+}
+
+/// A buffer, and the function that writes it.
+struct OutputBuffer<'a> {
+    buffer: Vec<u8>,
+    write: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
+    failed: Option<io::Error>,
+}
+
+impl<'a> OutputBuffer<'a> {
+    fn new(write: &'a mut dyn FnMut(&[u8]) -> io::Result<()>) -> Self {
+        Self { buffer: Vec::with_capacity(FULL_BYTES + 4096), write, failed: None }
+    }
+
+    /// Writes the buffer if it is full. The error only ends the export; [`OutputBuffer::failed`]
+    /// has its cause.
+    fn flush_if_full(&mut self) -> ParquetResult<()> {
+        if self.buffer.len() < FULL_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Writes the buffer.
+    fn flush(&mut self) -> ParquetResult<()> {
+        let written = (self.write)(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|error| {
+            self.failed = Some(error);
+            damaged("the output cannot be written")
+        })
+    }
+
+    /// Returns the error of a failed write.
+    fn failed(self) -> Option<io::Error> {
+        self.failed
     }
 }
 

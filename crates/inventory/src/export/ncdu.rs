@@ -8,9 +8,9 @@
 
 use std::ffi::c_int;
 
+use fathom_text::number::write_decimal;
 use fathom_walk::{FileType, Meta};
 
-use super::output::write_number;
 use super::{ReplayEntry, ReplayHeader};
 use crate::store::DirState;
 
@@ -120,7 +120,7 @@ fn write_kind(meta: &Meta, file_type: FileType, out: &mut Vec<u8>) {
 
 fn number(name: &str, value: u64, out: &mut Vec<u8>) {
     [",\"", name, "\":"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
-    write_number(value, out);
+    write_decimal(value, out);
 }
 
 /// Escapes the bytes that ncdu itself escapes, and no others.

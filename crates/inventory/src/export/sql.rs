@@ -1,10 +1,10 @@
 //! SQL statements that copy the tables into SQLite, in one transaction: a file that ends too soon
 //! changes nothing.
 
-use fathom_text::number::decimal;
+use fathom_text::number::{write_decimal, write_hex};
 use parquet::errors::Result;
 
-use super::output::{OutputBuffer, write_hex};
+use super::OutputBuffer;
 use crate::replay::ReplayTree;
 use crate::store::{
     ColumnKind, ColumnSpec, Error, Inventory, NumberColumn, OptionalColumns, RowGroup, Table, TextColumn,
@@ -121,18 +121,12 @@ impl SqlColumn {
 
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let written = match self {
-            Self::Numbers(numbers) => numbers.get(row).map(|number| write_number(number, out)),
+            Self::Numbers(numbers) => numbers.get(row).map(|number| write_decimal(number, out)),
             Self::Texts(texts) => texts.get(row).map(|text| write_text(text, out)),
             Self::Bytes(texts) => texts.get(row).map(|bytes| write_bytes(bytes, out)),
         };
         written.unwrap_or_else(|| out.extend_from_slice(b"NULL"));
     }
-}
-
-fn write_number(number: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(if number < 0 { b"-" } else { b"" });
-    let (digits, start) = decimal(number.unsigned_abs());
-    out.extend_from_slice(&digits[start..]);
 }
 
 /// Appends a literal of type text, on one line whatever the text contains.
@@ -176,7 +170,7 @@ mod tests {
     #[test]
     fn numbers_go_to_both_ends() {
         let mut out = Vec::new();
-        [i64::MIN, 0, i64::MAX].iter().for_each(|number| write_number(*number, &mut out));
+        [i64::MIN, 0, i64::MAX].iter().for_each(|number| write_decimal(*number, &mut out));
         assert_eq!(out, b"-922337203685477580809223372036854775807");
     }
 }

@@ -1,7 +1,7 @@
 //! The times of a format: those of C's ctime, and single directives of strftime, to which find adds
 //! a fraction where they have seconds. The fraction has ten digits, the last of which is always 0.
 
-use fathom_text::number::decimal;
+use fathom_text::number::{DecimalBuffer, write_decimal};
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{FileTime, Meta};
 
@@ -60,7 +60,7 @@ impl TimeFormat {
         let FileTime { sec, nsec } = stamp;
         let before = self.before.as_ref().map(|style| style.write(sec, nsec, out));
         if before.is_none() {
-            write_seconds(sec, out);
+            write_decimal(sec, out);
         }
         if self.fraction {
             write_fraction(nsec, out);
@@ -73,17 +73,12 @@ impl TimeFormat {
     }
 }
 
-fn write_seconds(sec: i64, out: &mut Vec<u8>) {
-    let (digits, start) = decimal(sec.unsigned_abs());
-    out.extend_from_slice(if sec < 0 { b"-" } else { b"" });
-    out.extend_from_slice(&digits[start..]);
-}
-
 fn write_fraction(nsec: u32, out: &mut Vec<u8>) {
     // The leading 1 keeps the zeros of the nine digits after it.
-    let (digits, _) = decimal(1_000_000_000 + u64::from(nsec));
+    let mut buffer = DecimalBuffer::new();
+    let digits = buffer.format(1_000_000_000 + nsec);
     out.push(b'.');
-    out.extend_from_slice(&digits[digits.len() - 9..]);
+    out.extend_from_slice(&digits.as_bytes()[1..]);
     out.push(b'0');
 }
 

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_text::number::decimal;
+use fathom_text::number::{DecimalBuffer, write_decimal};
 use jiff::Timestamp;
 
 /// The source of a response's bytes.
@@ -127,13 +127,13 @@ impl LineFormatter {
         match self.style {
             LogFormat::Combined => {
                 put(out, &[b"- - - [", self.text.as_bytes(), b"] \""]);
-                number(out, count);
+                write_decimal(count, out);
                 out.extend_from_slice(b" log lines dropped\" 0 0 \"-\" \"-\" 0 -\n");
             }
             LogFormat::Json => {
                 self.json_time(micros, out);
                 out.extend_from_slice(b",\"dropped\":");
-                number(out, count);
+                write_decimal(count, out);
                 out.extend_from_slice(b"}\n");
             }
         }
@@ -151,15 +151,15 @@ impl LineFormatter {
         out.push(b' ');
         word(record.version.as_bytes(), out);
         out.extend_from_slice(b"\" ");
-        number(out, u64::from(record.status));
+        write_decimal(record.status, out);
         out.push(b' ');
-        number(out, record.bytes);
+        write_decimal(record.bytes, out);
         out.extend_from_slice(b" \"");
         field(record.referer, text, out);
         out.extend_from_slice(b"\" \"");
         field(record.agent, text, out);
         out.extend_from_slice(b"\" ");
-        number(out, micros(record.duration));
+        write_decimal(micros(record.duration), out);
         put(out, &[b" ", record.source.word().as_bytes()]);
     }
 
@@ -175,11 +175,11 @@ impl LineFormatter {
         member(out, "version", Some(record.version.as_bytes()));
         member(out, "host", record.host);
         out.extend_from_slice(b",\"status\":");
-        number(out, u64::from(record.status));
+        write_decimal(record.status, out);
         out.extend_from_slice(b",\"bytes\":");
-        number(out, record.bytes);
+        write_decimal(record.bytes, out);
         out.extend_from_slice(b",\"duration_us\":");
-        number(out, micros(record.duration));
+        write_decimal(micros(record.duration), out);
         member(out, "referer", record.referer);
         member(out, "user_agent", record.agent);
         member(out, "source", Some(record.source.word().as_bytes()));
@@ -188,8 +188,9 @@ impl LineFormatter {
 
     fn json_time(&self, micros: u32, out: &mut Vec<u8>) {
         put(out, &[b"{\"time\":\"", self.text.as_bytes(), b"."]);
-        let (digits, start) = decimal(u64::from(micros) + 1_000_000);
-        out.extend(digits.iter().skip(start + 1));
+        // The leading 1 keeps the zeros of the six digits after it.
+        let mut digits = DecimalBuffer::new();
+        out.extend_from_slice(&digits.format(micros + 1_000_000).as_bytes()[1..]);
         out.extend_from_slice(b"Z\"");
     }
 
@@ -216,11 +217,6 @@ fn micros(duration: Duration) -> u64 {
 
 fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
-}
-
-fn number(out: &mut Vec<u8>, value: u64) {
-    let (digits, start) = decimal(value);
-    out.extend(digits.iter().skip(start));
 }
 
 fn peer(peer: Option<SocketAddr>, out: &mut Vec<u8>) {

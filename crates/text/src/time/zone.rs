@@ -1,6 +1,7 @@
 //! The local time zone, selected like the C library does (tzset(3)): by `TZ`, which names a file or
 //! is a POSIX rule, else by `/etc/localtime`. Leap seconds in a zone file are ignored.
 
+use super::calendar::ERA_SEC;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneOffsetInfo};
 use std::borrow::Cow;
@@ -10,8 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const DAY_SEC: i64 = 86_400;
-/// Seconds of 400 years, the period of the calendar and of every rule.
-const ERA_SEC: i64 = 146_097 * DAY_SEC;
 /// 1 January 5881581, the first day whose day number overflows in the C library. For it, every time
 /// from here on comes after the last transition of its year.
 const LATE_YEARS_SEC: i64 = 185_542_602_134_400;

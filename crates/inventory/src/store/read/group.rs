@@ -211,3 +211,120 @@ impl ChunkReader for ColumnBytes {
         Ok(bytes.slice(..length))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::os::unix::process::ExitStatusExt;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::process::Command;
+
+    use parquet::basic::Type as Physical;
+    use parquet::column::page::PageMetadata;
+    use parquet::column::reader::{ColumnReader, get_column_reader};
+    use parquet::schema::types::{ColumnDescriptor, ColumnPath, Type};
+    use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+
+    use super::*;
+
+    /// The limit of the address space in which a damaged file must be an error.
+    const MEMORY_MAX: u64 = 512 << 20;
+    const IS_LIMITED: &str = "FATHOM_TEST_LIMITED";
+    /// The head of the lengths in a page: blocks of 128 numbers in 4 parts.
+    const BLOCK: [u8; 3] = [0x80, 0x01, 4];
+
+    /// A column of one page with one text.
+    struct OnePage(Option<Page>);
+
+    impl OnePage {
+        /// Creates a page of texts in the encoding `DELTA_LENGTH_BYTE_ARRAY`.
+        fn new(bytes: Vec<u8>) -> Self {
+            Self(Some(Page::DataPage {
+                buf: bytes.into(),
+                num_values: 1,
+                encoding: Encoding::DELTA_LENGTH_BYTE_ARRAY,
+                def_level_encoding: Encoding::RLE,
+                rep_level_encoding: Encoding::RLE,
+                statistics: None,
+            }))
+        }
+    }
+
+    impl Iterator for OnePage {
+        type Item = Result<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.take().map(Ok)
+        }
+    }
+
+    impl PageReader for OnePage {
+        fn get_next_page(&mut self) -> Result<Option<Page>> {
+            Ok(self.0.take())
+        }
+
+        fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn read_here(bytes: &[u8]) -> Result<TextColumn> {
+        read(OnePage::new(bytes.to_vec()), ColumnType { kind: ColumnKind::Text, nullable: false }, 1)
+    }
+
+    /// Reads the page with the decoders of the `parquet` crate. Returns the number of texts.
+    fn read_by_library(bytes: &[u8]) -> Result<usize> {
+        let column = Type::primitive_type_builder("text", Physical::BYTE_ARRAY).build()?;
+        let column = ColumnDescriptor::new(Arc::new(column), 0, 0, ColumnPath::from("text"));
+        let pages = Box::new(OnePage::new(bytes.to_vec()));
+        let ColumnReader::ByteArrayColumnReader(mut reader) = get_column_reader(Arc::new(column), pages)
+        else {
+            return Err(damaged("not a column of texts"));
+        };
+        reader.read_records(1, None, None, &mut Vec::new()).map(|(rows, ..)| rows)
+    }
+
+    /// If the library refuses these pages one day, the decoders in this directory can be deleted.
+    #[test]
+    fn the_library_panics_for_a_text_that_is_longer_than_its_page() {
+        let sound = [&BLOCK[..], &[1, 4], b"ab"].concat();
+        assert_eq!(
+            (read_here(&sound).unwrap().get(0), read_by_library(&sound).unwrap()),
+            (Some(&b"ab"[..]), 1)
+        );
+        let damaged = [&BLOCK[..], &[1, 40], b"ab"].concat();
+        assert!(read_here(&damaged).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| read_by_library(&damaged))).is_err());
+    }
+
+    /// A page says that it has 2^28 texts. The library allocates the lengths of all of them, and a
+    /// failed allocation aborts the process, however panics are handled.
+    #[test]
+    fn the_library_aborts_for_a_number_of_texts_that_memory_does_not_hold() {
+        let forged = [&BLOCK[..], &[0x80, 0x80, 0x80, 0x80, 0x01, 0]].concat();
+        assert!(read_here(&forged).is_err());
+        if env::var_os(IS_LIMITED).is_some() {
+            let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
+            setrlimit(Resource::Core, limit(0)).unwrap();
+            setrlimit(Resource::As, limit(MEMORY_MAX)).unwrap();
+            assert!(read_here(&forged).is_err());
+            println!("refused here");
+            let _ = read_by_library(&forged);
+            return;
+        }
+        let name =
+            "store::read::group::tests::the_library_aborts_for_a_number_of_texts_that_memory_does_not_hold";
+        let child = Command::new(env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env(IS_LIMITED, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout);
+        assert!(text.contains("refused here"), "{child:?}");
+        assert_eq!(child.status.signal(), Some(Signal::ABORT.as_raw()), "{child:?}");
+    }
+}

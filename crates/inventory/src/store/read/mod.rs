@@ -3,7 +3,20 @@
 //! damaged inventory is an error, never a panic.
 //!
 //! The `parquet` crate reads footers and decompresses pages. The values in the pages are decoded
-//! here, as the decoders of that crate panic on damaged pages.
+//! here and not by that crate, for three reasons, measured with its release 60.1:
+//!
+//! - Memory. Its decoders of texts allocate as many lengths as a page says it has. A page of nine
+//!   bytes makes them allocate 1 GiB. With a limit of 512 MiB the allocation fails, which aborts
+//!   the process: an abort cannot be caught. The number cannot be checked beforehand, because in
+//!   `DELTA_BYTE_ARRAY` the second number comes after the packed bits of the first list.
+//! - Panics. 29 of the changed bytes in `tests/damage.rs` make them panic, most of them because a
+//!   text ends beyond its page. `catch_unwind` turns a panic into an error, but the panic hook
+//!   has printed "thread 'main' panicked at" to standard error by then. Only a hook for the whole
+//!   process prevents that, and a library must not install one.
+//! - Time. To check an inventory of 264,503 entries they take 833 million instructions, and the
+//!   decoders here 646 million: they allocate each text.
+//!
+//! Two tests in `group.rs` show the abort and the panic.
 
 mod by_dir;
 mod decode;

@@ -1,7 +1,7 @@
 //! One directive of a format with resolved flags: the printed value and its width.
 
 use super::{Format, LengthCounter, Moment, TimeSink};
-use crate::number::decimal;
+use crate::number::DecimalBuffer;
 
 /// A directive: its value, padding and case.
 #[derive(Clone, Debug)]
@@ -162,8 +162,8 @@ impl Directive {
     }
 
     fn write_number(&self, sign: Option<u8>, magnitude: u64, digits: usize, out: &mut impl TimeSink) {
-        let (text, start) = decimal(magnitude);
-        self.write_digits(sign, &text[start..], digits, out);
+        let mut text = DecimalBuffer::new();
+        self.write_digits(sign, text.format(magnitude).as_bytes(), digits, out);
     }
 
     fn write_digits(&self, sign: Option<u8>, digits: &[u8], width: usize, out: &mut impl TimeSink) {
@@ -228,14 +228,13 @@ impl Directive {
 
 impl NameField {
     fn of<'a>(self, moment: &'a Moment<'_>) -> &'a str {
-        let weekday = WEEKDAYS[usize::from(moment.civil.weekday)];
-        let month = MONTHS[usize::from(moment.civil.month - 1)];
+        let in_era = &moment.civil.in_era;
         match self {
-            NameField::Weekday => weekday,
-            NameField::WeekdayShort => &weekday[..3],
-            NameField::Month => month,
-            NameField::MonthShort => &month[..3],
-            NameField::HalfDay if moment.civil.hour < 12 => "AM",
+            NameField::Weekday => WEEKDAYS[usize::from(moment.civil.weekday())],
+            NameField::WeekdayShort => &WEEKDAYS[usize::from(moment.civil.weekday())][..3],
+            NameField::Month => MONTHS[usize::from(in_era.month().unsigned_abs()) - 1],
+            NameField::MonthShort => &MONTHS[usize::from(in_era.month().unsigned_abs()) - 1][..3],
+            NameField::HalfDay if in_era.hour() < 12 => "AM",
             NameField::HalfDay => "PM",
             NameField::Zone => moment.local.name(),
         }
@@ -245,21 +244,22 @@ impl NameField {
 impl Quantity {
     fn of(self, moment: &Moment<'_>) -> u64 {
         let civil = &moment.civil;
-        match self {
-            Quantity::Day => civil.day.into(),
-            Quantity::Hour => civil.hour.into(),
-            Quantity::Hour12 => u64::from((civil.hour + 11) % 12 + 1),
-            Quantity::IsoWeek => civil.iso_week().1.into(),
-            Quantity::Minute => civil.minute.into(),
-            Quantity::Month => civil.month.into(),
-            Quantity::Quarter => u64::from((civil.month - 1) / 3 + 1),
-            Quantity::Second => civil.second.into(),
-            Quantity::WeekFromMonday => civil.week_from(1).into(),
-            Quantity::WeekFromSunday => civil.week_from(0).into(),
-            Quantity::Weekday => civil.weekday.into(),
-            Quantity::WeekdayFromMonday => u64::from((civil.weekday + 6) % 7 + 1),
-            Quantity::Yearday => u64::from(civil.yearday + 1),
-        }
+        let value = match self {
+            Quantity::Day => civil.in_era.day(),
+            Quantity::Hour => civil.in_era.hour(),
+            Quantity::Hour12 => (civil.in_era.hour() + 11) % 12 + 1,
+            Quantity::Minute => civil.in_era.minute(),
+            Quantity::Month => civil.in_era.month(),
+            Quantity::Quarter => (civil.in_era.month() - 1) / 3 + 1,
+            Quantity::Second => civil.in_era.second(),
+            Quantity::IsoWeek => return civil.iso_week().1.into(),
+            Quantity::WeekFromMonday => return civil.week_from(1).into(),
+            Quantity::WeekFromSunday => return civil.week_from(0).into(),
+            Quantity::Weekday => return civil.weekday().into(),
+            Quantity::WeekdayFromMonday => return u64::from((civil.weekday() + 6) % 7 + 1),
+            Quantity::Yearday => return u64::from(civil.yearday() + 1),
+        };
+        value.unsigned_abs().into()
     }
 }
 
