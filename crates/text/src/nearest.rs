@@ -1,8 +1,8 @@
 //! The known word that is nearest to a mistyped one, for "did you mean" in messages.
 
 /// Returns the candidate whose name is nearest to `word`, if it is near enough to be what the user
-/// meant: at most one edit, and another one for every three bytes of `word`. Of several equally near
-/// candidates, returns the first.
+/// meant: at most one edit, another one for every three bytes of `word`, and fewer than its name
+/// has bytes. The first of several equally near candidates is returned.
 ///
 /// ```
 /// use fathom_text::nearest::nearest;
@@ -18,25 +18,28 @@ pub fn nearest<T>(
 ) -> Option<T> {
     let measured = candidates.into_iter().map(|candidate| (distance(word, name(&candidate)), candidate));
     let (edits, candidate) = measured.min_by_key(|(edits, _)| *edits)?;
-    (edits <= 1 + word.len() / 3).then_some(candidate)
+    let is_near = edits <= 1 + word.len() / 3 && edits < name(&candidate).len();
+    is_near.then_some(candidate)
 }
 
-/// Returns the Levenshtein distance: the characters to insert, delete or replace.
+/// Returns the number of characters to insert, delete, replace, or swap with the next one (the
+/// distance of optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let best = (diagonal + usize::from(x != y)).min(*cell + 1).min(left + 1);
-            diagonal = std::mem::replace(cell, best);
-            left = best;
+    let [a, b]: [Vec<char>; 2] = [a, b].map(|text| text.chars().collect());
+    let (mut before, mut last) = (Vec::new(), (0..=b.len()).collect::<Vec<_>>());
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
         }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
+        before = std::mem::replace(&mut last, row);
     }
-    row.last().copied().unwrap_or_default()
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -44,10 +47,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_are_levenshteins() {
-        for (a, b, expected) in
-            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("héllo", "hello", 1)]
-        {
+    fn distances_count_edits_and_a_swap_is_one() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("a", "", 1),
+            ("", "ab", 2),
+            ("kitten", "sitting", 3),
+            ("héllo", "hello", 1),
+            ("tere", "tree", 1),
+            ("nmae", "name", 1),
+        ] {
             assert_eq!(distance(a, b), expected, "{a} {b}");
         }
     }
@@ -57,6 +66,7 @@ mod tests {
         let near = |word| nearest(word, ["name", "size", "null", "newer"], |name| name);
         assert_eq!(["nmae", "nule", "newe"].map(near), [Some("name"), Some("null"), Some("newer")]);
         assert_eq!(["x", "", "printf"].map(near), [None; 3]);
-        assert_eq!(nearest("a", [], |name| name), None::<&str>);
+        assert_eq!(nearest("a", [""; 0], |name| name), None);
+        assert_eq!(nearest("xyz", ["by"], |name| name), None);
     }
 }
