@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Model, Unavailable};
 
+use crate::error::os_error_text;
+
 /// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
@@ -265,12 +267,6 @@ impl fmt::Display for SampleError {
 }
 
 impl std::error::Error for SampleError {}
-
-/// Returns the text of the errno without the number that the standard library appends.
-fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
 
 /// Returns the command line options of a sample, which the playground's programs share.
 #[must_use]
