@@ -142,7 +142,8 @@ impl Method {
             Workload::Copy => copies || self == Self::Blocking,
             Workload::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
             Workload::Serve => {
-                matches!(self, Self::Blocking | Self::Nowait | Self::Pool | Self::Tokio | Self::Sendfile)
+                let pooled = matches!(self, Self::Nowait | Self::Pool | Self::Tokio);
+                pooled || matches!(self, Self::Auto | Self::Sync | Self::Sendfile | Self::Uring)
             }
             _ => self == Self::Uring || !(walks || copies),
         }
