@@ -4,6 +4,7 @@ use fathom_io::uring::Completion;
 
 use crate::ArmName;
 use crate::lang::{self, Lang};
+use crate::sample::serve::CONNECTIONS;
 use crate::sample::{METHODS, Method, Workload};
 
 /// A method with its parameters: one way of executing a cell's workload.
@@ -111,7 +112,7 @@ impl Arm {
     /// Returns the value of `--method` of `fathom bench sample` for this arm.
     #[must_use]
     pub fn method_name(&self) -> &'static str {
-        METHODS.iter().find(|(_, method)| *method == self.method).map_or("", |(name, _)| name)
+        method_name(self.method)
     }
 
     /// Returns the value of the `wait` column.
@@ -123,6 +124,11 @@ impl Arm {
             Completion::Adaptive => "adaptive",
         }
     }
+}
+
+/// Returns the value of `--method` of `fathom bench sample` for `method`.
+pub(crate) fn method_name(method: Method) -> &'static str {
+    METHODS.iter().find(|(_, known)| *known == method).map_or("", |(name, _)| name)
 }
 
 /// Returns the arms of the published comparison of writes (io-playground), extended by 100 threads
@@ -210,15 +216,23 @@ fn small_files() -> Vec<Arm> {
     arms
 }
 
-/// Returns the arms for a server with a single thread: the thread reads files itself, reads itself
-/// only if the read does not block, or leaves all reads to a pool.
+/// Threads of the server's pool that may wait for one device.
+const SERVE_POOL_THREADS: usize = 32;
+
+/// Returns one arm of each model of `fathom serve`. The first is the baseline; it is called
+/// `blocking`, as in all other workloads.
 fn serving() -> Vec<Arm> {
+    let with_pool = |name, model, method| Arm::new(name, model, method).with_depth(SERVE_POOL_THREADS, 1);
     vec![
-        Arm::new("blocking", "blocking", Method::Blocking),
-        Arm::new("nowait_32", "nowait", Method::Nowait).with_depth(32, 1),
-        Arm::new("pool_32", "pool", Method::Pool).with_depth(32, 1),
-        Arm::new("tokio_32", "tokio", Method::Tokio).with_depth(32, 1),
+        Arm::new("blocking", "sync", Method::Sync),
+        // With the pool of a server without options.
+        Arm::new("auto", "auto", Method::Auto),
+        with_pool("nowait_32", "nowait", Method::Nowait),
+        with_pool("pool_32", "pool", Method::Pool),
+        with_pool("tokio_32", "tokio", Method::Tokio),
         Arm::new("sendfile", "sendfile", Method::Sendfile),
+        // Each connection has at most one operation in the ring.
+        Arm::new("iouring_64", "uring", Method::Uring).with_depth(CONNECTIONS, 1),
     ]
 }
 
@@ -314,9 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn serving_has_the_read_methods_of_a_server() {
-        assert_eq!(names(Workload::Serve, &[]), ["blocking", "nowait_32", "pool_32", "tokio_32", "sendfile"]);
-        assert_eq!(names(Workload::Serve, &["tokio", "uring"]), ["blocking", "tokio_32"]);
+    fn serving_has_one_arm_of_each_model() {
+        assert_eq!(
+            names(Workload::Serve, &[]),
+            ["blocking", "auto", "nowait_32", "pool_32", "tokio_32", "sendfile", "iouring_64"]
+        );
+        assert_eq!(names(Workload::Serve, &["tokio", "uring"]), ["blocking", "tokio_32", "iouring_64"]);
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Source for Error {
     }
 }
 
+/// Returns the text of an OS error without its number and without a path that `tempfile` appends.
+pub(crate) fn os_error_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,7 +61,7 @@ pub struct ProfileEntry {
 /// Settings of a server of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServeSettings {
-    /// The I/O model: `sync`, `nowait` or `pool`.
+    /// The I/O model, as `fathom serve --io` names it.
     pub model: String,
     /// Threads of the pool, 1 to [`WORKERS_MAX`], if the model has a pool.
     pub pool_threads: u32,

@@ -36,7 +36,8 @@ pub struct Row {
     pub seconds: f64,
     /// Bytes divided by `seconds`.
     pub bytes_per_s: f64,
-    /// CPU time of user and system, including kernel workers.
+    /// CPU time of user and system, including kernel workers. For a server, from its start to its
+    /// end, without the client.
     pub cpu_s: f64,
     /// Operations submitted at once.
     pub batch: u32,
@@ -68,6 +69,8 @@ pub struct Row {
     pub switches: Option<u64>,
     /// Involuntary context switches.
     pub switches_forced: Option<u64>,
+    /// Peak resident memory of a server's process; `None` for other workloads.
+    pub memory_bytes: Option<u64>,
     /// Fraction of operations that io_uring punted to a kernel worker (io-wq); `None` if it is
     /// unknown.
     pub punted: Option<f64>,

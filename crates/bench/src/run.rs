@@ -64,6 +64,8 @@ pub struct ArmSummary {
     pub p99_us: Option<f64>,
     /// Context switches for each operation.
     pub switches_per_op: Option<f64>,
+    /// Median of [`Row::memory_bytes`].
+    pub memory_bytes: Option<f64>,
     /// Median of [`Row::punted`].
     pub punted: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! Advice on simulated machines. The time of every arm is given, so the expected advice is known.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_bench::advise::{
     Advice, AdviceEnd, AdviceOptions, HostProbe, NopCosts, SampleSource, Strategy, advise, text, validate,
@@ -18,6 +18,8 @@ const CELLS: usize = 15;
 
 /// A simulated machine. `us` gives the microseconds of an operation of an arm.
 struct Machine {
+    /// The clock, which stands still, so that the machine's load has no effect on the advice.
+    now: Instant,
     us: fn(&Cell, &Arm) -> f64,
     random: Random,
     stays_warm: Option<String>,
@@ -32,7 +34,15 @@ struct Machine {
 impl Machine {
     fn new(us: fn(&Cell, &Arm) -> f64) -> Self {
         let (random, samples) = (Random::substream(1, 1), BTreeMap::new());
-        Self { us, random, stays_warm: None, fails: |_| None, samples_max: usize::MAX, samples }
+        Self {
+            now: Instant::now(),
+            us,
+            random,
+            stays_warm: None,
+            fails: |_| None,
+            samples_max: usize::MAX,
+            samples,
+        }
     }
 
     fn sample(&mut self, cell: &Cell, arm: &Arm, name: &str, block: u32) -> Row {
@@ -66,6 +76,10 @@ impl Machine {
 }
 
 impl SampleSource for Machine {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
     fn probe(&mut self) -> HostProbe {
         let nops = NopCosts { inline_us: 0.3, handed_over_us: 9.0, handed_over_deep_us: 2.0 };
         HostProbe {

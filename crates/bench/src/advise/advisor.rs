@@ -51,7 +51,7 @@ pub enum AdviceEnd {
 /// Measures and returns the advice. `run` supplies the known conditions: the program, the machine,
 /// the notes.
 pub fn advise(options: &AdviceOptions, run: Run, source: &mut dyn SampleSource) -> (Advice, AdviceEnd) {
-    let started = Instant::now();
+    let started = source.now();
     let advice = Advice { run, ..Advice::default() };
     let mut advisor = Advisor { options, source, started, advice, baselines: Vec::new() };
     let end = advisor.run().err().unwrap_or(AdviceEnd::Complete);
@@ -106,7 +106,7 @@ impl Advisor<'_> {
     }
 
     fn is_out_of_time(&self) -> bool {
-        self.started.elapsed() > self.options.time + OVERRUN_MAX
+        self.source.now() - self.started > self.options.time + OVERRUN_MAX
     }
 
     fn cpus(&self) -> usize {
@@ -204,15 +204,14 @@ impl Advisor<'_> {
         let wanted = contested(&predictions);
         let picked: Vec<Arm> =
             arms.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(arm, _)| arm.clone()).collect();
-        let begun = Instant::now();
-        let share =
-            self.options.time.saturating_sub(self.started.elapsed()) / u32::try_from(left).unwrap_or(1);
+        let begun = self.source.now();
+        let share = self.options.time.saturating_sub(begun - self.started) / u32::try_from(left).unwrap_or(1);
         let mut rows = self.measure(cell, &picked, BLOCKS_FIRST, 0)?;
         if rows.is_empty() {
             return Ok(());
         }
         let better = self.unbeaten(cell, &rows, &picked);
-        let more = more_blocks(share, begun.elapsed(), picked.len(), better.len());
+        let more = more_blocks(share, self.source.now() - begun, picked.len(), better.len());
         rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST)?);
         let summaries = self.summaries(cell, &rows);
         let candidates =

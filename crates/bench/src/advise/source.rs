@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use fathom_io::uring::nops;
 
@@ -31,6 +32,11 @@ pub struct HostProbe {
 pub trait SampleSource {
     /// Determines the properties of the machine that need no sample.
     fn probe(&mut self) -> HostProbe;
+
+    /// Returns the time by which the duration of the run is limited.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
 
     /// Executes `arms` in `cell` in `blocks` blocks, the first arm twice in each block. `seed`
     /// determines the order.

@@ -41,6 +41,8 @@ pub struct Measurement {
     pub p99_us: f64,
     /// Maximum latency.
     pub max_us: f64,
+    /// Peak resident memory, which only samples of a server report.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Measurement {
@@ -72,11 +74,9 @@ impl Measurement {
             p95_us: row.decimal("p95_us", 3)?,
             p99_us: row.decimal("p99_us", 3)?,
             max_us: row.decimal("max_us", 3)?,
+            memory_bytes: row.last("memory_bytes")?,
         };
-        match row.0.next() {
-            None => measurement.in_order(),
-            Some(_) => Err("more fields than there should be".to_owned()),
-        }
+        measurement.in_order()
     }
 
     /// Rejects clocks and percentiles that are not ascending.
@@ -99,7 +99,8 @@ impl fmt::Display for Measurement {
         write!(f, "\tcpu_user_s={:.6}\tcpu_sys_s={:.6}", self.cpu_user_s, self.cpu_sys_s)?;
         write!(f, "\tswitches={}\tswitches_forced={}", count(self.switches), count(self.switches_forced))?;
         let Self { p50_us, p95_us, p99_us, max_us, .. } = self;
-        write!(f, "\tp50_us={p50_us:.3}\tp95_us={p95_us:.3}\tp99_us={p99_us:.3}\tmax_us={max_us:.3}")
+        write!(f, "\tp50_us={p50_us:.3}\tp95_us={p95_us:.3}\tp99_us={p99_us:.3}\tmax_us={max_us:.3}")?;
+        self.memory_bytes.map_or(Ok(()), |bytes| write!(f, "\tmemory_bytes={bytes}"))
     }
 }
 
@@ -124,6 +125,16 @@ impl<'a> RowFields<'a> {
         match self.value(key)? {
             "-1" => Ok(None),
             value => number(value).map(Some).ok_or_else(|| format!("no number for '{key}'")),
+        }
+    }
+
+    /// Parses the number after the fields of every row, if there is one.
+    fn last(&mut self, key: &str) -> Result<Option<u64>, String> {
+        let Some(field) = self.0.next() else { return Ok(None) };
+        let value = field.strip_prefix(key).and_then(|field| number(field.strip_prefix('=')?));
+        match (value, self.0.next()) {
+            (Some(value), None) => Ok(Some(value)),
+            _ => Err("more fields than there should be".to_owned()),
         }
     }
 
@@ -178,7 +189,10 @@ mod tests {
         );
         assert_eq!((measurement.ops, measurement.bytes, measurement.in_flight_max), (3, 9000, 2));
         assert_eq!((measurement.switches, measurement.switches_forced), (Some(5), None));
-        assert_eq!(text(&measurement), ROW);
+        assert_eq!((text(&measurement).as_str(), measurement.memory_bytes), (ROW, None));
+        let with_memory = ROW.replace('\n', "\tmemory_bytes=4096\n");
+        let measurement = Measurement::parse(with_memory.as_bytes()).expect("a row");
+        assert_eq!((text(&measurement), measurement.memory_bytes), (with_memory, Some(4096)));
     }
 
     #[test]
@@ -206,6 +220,8 @@ mod tests {
             ("seconds=0.1", "seconds=0.3", "times out of order"),
             ("p50_us=1.500", "p50_us=3.000", "times out of order"),
             ("max_us=9.125", "max_us=9.125\tmore=1", "more fields than there should be"),
+            ("max_us=9.125", "max_us=9.125\tmemory_bytes=-1", "more fields than there should be"),
+            ("max_us=9.125", "max_us=9.125\tmemory_bytes=1\tmore=1", "more fields than there should be"),
             ("max_us=9.125\n", "max_us=9.125\r\n", "no number with 3 digits after the point for 'max_us'"),
             ("max_us=9.125\n", "max_us=9.125\n\n", "no number with 3 digits after the point for 'max_us'"),
         ];

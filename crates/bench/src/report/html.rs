@@ -6,15 +6,12 @@
 mod cells;
 mod depth;
 mod figure;
-mod latency;
+mod figures;
 mod markup;
 mod number;
-mod ratios;
-mod samples;
 mod scale;
 mod table;
 mod verdict;
-mod warm_cold;
 
 use std::collections::BTreeSet;
 
@@ -34,14 +31,13 @@ const POLICY: &str =
 #[must_use]
 pub fn html(run: &Run) -> String {
     let json = serde_json::to_value(run).expect("a run has numbers, texts and lists of them only");
-    let (cells, unassigned) = cells::cells(run);
-    let is_polyglot = run.arms.iter().any(|arm| arm.lang != run.arms[0].lang);
+    let (cells, unassigned) = cells::cells(run, &json);
     let title = Escaped(&workloads(&cells)).to_string();
     let body = [
         header(run, &cells, &json, &title),
-        summary(&cells, &json, is_polyglot),
-        cells.iter().enumerate().map(|(at, cell)| section(at, cell, &json, is_polyglot)).collect(),
-        warm_cold(&cells, is_polyglot),
+        summary(&cells),
+        cells.iter().enumerate().map(|(at, cell)| cell_section(at, cell, &json)).collect(),
+        section(" id=\"warm-cold\"", "Warm against cold", &figures::warm_cold(&cells)),
         conditions(run, &json),
         all_samples(&cells, &unassigned, &json),
     ];
@@ -89,36 +85,41 @@ fn header(run: &Run, cells: &[CellSection], json: &Value, title: &str) -> String
     )
 }
 
-fn summary(cells: &[CellSection], json: &Value, is_polyglot: bool) -> String {
-    if cells.is_empty() {
-        return "<section>\n<h2>In short</h2>\n<p>This run has no arms: nothing was measured.</p>\n</section>\n".to_owned();
+/// Formats a section; empty if it has no `body`. `attributes` and `body` are HTML.
+fn section(attributes: &str, title: &str, body: &str) -> String {
+    if body.is_empty() {
+        return String::new();
     }
-    let items = cells.iter().enumerate().map(|(at, cell)| {
-        let sentence = verdict::sentence(cell, json, is_polyglot);
-        format!("<li><a href=\"#cell-{at}\">{}</a> {sentence}</li>\n", Escaped(cell.name))
-    });
-    format!(
-        "<section>\n<h2>In short</h2>\n<ul class=\"verdicts\">\n{}</ul>\n<p class=\"note\">Ratios are of times: below 1 is faster. Brackets \
-         hold 95\u{a0}% confidence intervals.</p>\n</section>\n",
-        items.collect::<String>()
-    )
+    format!("<section{attributes}>\n<h2>{}</h2>\n{body}</section>\n", Escaped(title))
 }
 
-fn section(at: usize, cell: &CellSection, json: &Value, is_polyglot: bool) -> String {
-    let figures = [
-        ratios::figure(cell, json, is_polyglot),
-        latency::figure(cell, json, is_polyglot),
-        depth::figure(cell),
-        samples::figure(cell, json, is_polyglot),
-    ];
-    format!(
-        "<section id=\"cell-{at}\">\n<h2>{}</h2>\n<p class=\"verdict\">{}</p>\n{}{}{}</section>\n",
-        Escaped(cell.name),
-        verdict::sentence(cell, json, is_polyglot),
+fn summary(cells: &[CellSection]) -> String {
+    let item = |(at, cell): (usize, &CellSection)| {
+        let sentence = verdict::sentence(cell);
+        format!("<li><a href=\"#cell-{at}\">{}</a> {sentence}</li>\n", Escaped(cell.name))
+    };
+    let items: String = cells.iter().enumerate().map(item).collect();
+    let body = match items.as_str() {
+        "" => "<p>This run has no arms: nothing was measured.</p>\n".to_owned(),
+        items => format!(
+            "<ul class=\"verdicts\">\n{items}</ul>\n<p class=\"note\">Ratios are of times: below 1 is faster. Brackets \
+             hold 95\u{a0}% confidence intervals.</p>\n"
+        ),
+    };
+    section("", "In short", &body)
+}
+
+fn cell_section(at: usize, cell: &CellSection, json: &Value) -> String {
+    let parts = [
+        format!("<p class=\"verdict\">{}</p>\n", verdict::sentence(cell)),
         noise(cell, json),
-        figures.concat(),
-        table::arms(cell, json)
-    )
+        figures::ratios(cell),
+        figures::latencies(cell),
+        depth::figure(cell),
+        figures::samples(cell),
+        table::arms(cell),
+    ];
+    section(&format!(" id=\"cell-{at}\""), cell.name, &parts.concat())
 }
 
 fn noise(cell: &CellSection, json: &Value) -> String {
@@ -133,32 +134,23 @@ fn noise(cell: &CellSection, json: &Value) -> String {
     )
 }
 
-fn warm_cold(cells: &[CellSection], is_polyglot: bool) -> String {
-    let figures = warm_cold::figures(cells, is_polyglot);
-    if figures.is_empty() {
-        return figures;
-    }
-    format!("<section id=\"warm-cold\">\n<h2>Warm against cold</h2>\n{figures}</section>\n")
-}
-
 /// Formats the conditions of the measurement.
 fn conditions(run: &Run, json: &Value) -> String {
-    let part = |title: &str, is_there: bool, body: String| match is_there {
-        true => format!("<section>\n<h2>{title}</h2>\n{body}</section>\n"),
-        false => String::new(),
+    let list = |tag: &str, items: String| match items.as_str() {
+        "" => String::new(),
+        items => format!("<{tag}>\n{items}</{}>\n", &tag[..2]),
     };
-    let notes: String = run.notes.iter().map(|note| format!("<li>{}</li>\n", Escaped(note))).collect();
+    let notes = run.notes.iter().map(|note| format!("<li>{}</li>\n", Escaped(note))).collect();
     let machine = run.machine.iter();
-    let machine: String = machine
+    let machine = machine
         .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", Escaped(name), Escaped(value)))
         .collect();
-    let has_discards = run.rows.iter().any(|row| !row.discarded.is_empty());
     [
-        part("Notes", !notes.is_empty(), format!("<ul>\n{notes}</ul>\n")),
-        part("Not available", !run.unavailable.is_empty(), table::unavailable(&run.unavailable)),
-        part("Discarded", has_discards, table::discards(run)),
-        part("Machine", !machine.is_empty(), format!("<dl class=\"machine\">\n{machine}</dl>\n")),
-        part("Run it again", true, reproduction(run, json)),
+        section("", "Notes", &list("ul", notes)),
+        section("", "Not available", &table::unavailable(&run.unavailable)),
+        section("", "Discarded", &table::discards(run)),
+        section("", "Machine", &list("dl class=\"machine\"", machine)),
+        section("", "Run it again", &reproduction(run, json)),
     ]
     .concat()
 }
@@ -185,8 +177,5 @@ fn all_samples(cells: &[CellSection], unassigned: &[usize], json: &Value) -> Str
             format!("<details><summary>{summary}</summary>\n{}</details>\n", table::samples(name, rows, json))
         })
         .collect();
-    if tables.is_empty() {
-        return "</main>\n".to_owned();
-    }
-    format!("<section>\n<h2>All samples</h2>\n{tables}</section>\n</main>\n")
+    section("", "All samples", &tables) + "</main>\n"
 }

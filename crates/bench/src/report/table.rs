@@ -54,6 +54,7 @@ impl TableColumns {
             cpu,
             "p99 us",
             "switches/op",
+            "memory MB",
             "punted %",
         ];
         columns.map(String::from).to_vec()
@@ -84,6 +85,7 @@ impl TableColumns {
             number(cpu),
             number(arm.p99_us),
             number(arm.switches_per_op),
+            number(arm.memory_bytes.map(|bytes| bytes / 1e6)),
             number(arm.punted.map(|share| share * 100.0)),
         ]
     }

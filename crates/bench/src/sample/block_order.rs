@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::stats::Random;
+
 /// An iterator over the blocks of a partition.
 #[derive(Clone, Debug)]
 pub(super) struct BlockOrder {
@@ -15,12 +17,6 @@ pub(super) struct BlockOrder {
 
 /// Longest precomputed permutation: 4 MiB of `u32`.
 const LIST_MAX: u64 = 1 << 20;
-
-fn mix(number: u64) -> u64 {
-    let z = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    z ^ (z >> 33)
-}
 
 /// A permutation of the integers of some bit width. Each step is invertible (Kensler 2013,
 /// Correlated Multi-Jittered Sampling, uses other steps). It runs within the timed loop, so it is
@@ -37,8 +33,8 @@ impl Permutation {
     /// Permutes a power-of-two range that contains the integers below `count`.
     fn new(count: u64, seed: u64) -> Self {
         let bits = 64 - (count.max(2) - 1).leading_zeros();
-        let key = |number| mix(seed ^ mix(number));
-        let rounds = [1, 2, 3, 4].map(|round| (key(round), key(!round) | 1));
+        let mut random = Random::new(seed);
+        let rounds = [(); 4].map(|()| (random.bits(), random.bits() | 1));
         Self { rounds, mask: u64::MAX >> (64 - bits), shift: (bits / 3).max(1) }
     }
 

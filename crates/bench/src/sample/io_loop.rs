@@ -61,6 +61,7 @@ impl IoTotals {
             p95_us: rank(95),
             p99_us: rank(99),
             max_us: rank(100),
+            memory_bytes: None,
         }
     }
 }

@@ -23,6 +23,7 @@ pub use spec::{Method, SampleError, SampleSpec, Workload, arguments};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -33,17 +34,18 @@ use crate::lang::Measurement;
 use barrier::StartBarrier;
 use io_loop::{IoTotals, PartitionTask};
 
-/// Executes `spec`.
+/// Executes `spec`. `program` is started as `program serve` for [`Workload::Serve`].
 ///
 /// # Errors
 /// [`SampleError::Usage`] for an invalid combination of parameters, [`SampleError::Unavailable`] if
-/// the method cannot run on this machine, [`SampleError::Io`] for a failed operation.
-pub fn execute(spec: &SampleSpec) -> Result<Measurement, SampleError> {
+/// the method cannot run on this machine, [`SampleError::Refused`] with the server's reason if it
+/// does not start, [`SampleError::Io`] for a failed operation.
+pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleError> {
     spec.check()?;
     match spec.workload {
         Workload::Walk | Workload::Stat => return tree::walk(spec),
         Workload::SmallFiles => return small_files::read(spec),
-        Workload::Serve => return serve::serve(spec),
+        Workload::Serve => return serve::serve(spec, program),
         Workload::Copy => return copy::copy(spec),
         _ => {}
     }

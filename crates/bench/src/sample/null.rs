@@ -89,7 +89,7 @@ mod tests {
                 seed,
                 generation,
             };
-            let measurement = execute(&spec).unwrap();
+            let measurement = execute(&spec, std::path::Path::new("no program")).unwrap();
             assert_eq!(
                 (measurement.ops, measurement.bytes, measurement.pages_ok),
                 (13, 100_000, pages),

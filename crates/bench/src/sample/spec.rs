@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Model, Unavailable};
 
+use crate::error::os_error_text;
+
 /// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
@@ -140,7 +142,8 @@ impl Method {
             Workload::Copy => copies || self == Self::Blocking,
             Workload::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
             Workload::Serve => {
-                matches!(self, Self::Blocking | Self::Nowait | Self::Pool | Self::Tokio | Self::Sendfile)
+                let pooled = matches!(self, Self::Nowait | Self::Pool | Self::Tokio);
+                pooled || matches!(self, Self::Auto | Self::Sync | Self::Sendfile | Self::Uring)
             }
             _ => self == Self::Uring || !(walks || copies),
         }
@@ -265,12 +268,6 @@ impl fmt::Display for SampleError {
 }
 
 impl std::error::Error for SampleError {}
-
-/// Returns the text of the errno without the number that the standard library appends.
-fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
 
 /// Returns the command line options of a sample, which the playground's programs share.
 #[must_use]

@@ -138,6 +138,7 @@ impl ReferenceArms<'_> {
             p95_us: of(|row| row.p95_us),
             p99_us: of(|row| row.p99_us),
             switches_per_op: of(switches_per_op),
+            memory_bytes: of(|row| row.memory_bytes.map(|bytes| bytes as f64)),
             punted: of(|row| row.punted),
         }
     }

@@ -16,13 +16,19 @@ pub(crate) fn main(words: &[OsString]) -> u8 {
     if words == ["--list"] {
         return print(NAME, &METHODS.map(|(name, _)| format!("{name}\tok\n")).concat());
     }
-    match parse(words).and_then(|spec| execute(&spec)) {
+    match parse(words).and_then(|spec| execute(&spec, &own_program()?)) {
         Ok(outcome) => print(NAME, &format!("{outcome}\n")),
         Err(failure) => {
             print_error(NAME, failure.to_string().as_bytes());
             failure.status()
         }
     }
+}
+
+/// Returns the path of this executable, which a sample of a server starts a second time.
+fn own_program() -> Result<PathBuf, SampleError> {
+    let path = std::env::current_exe();
+    path.map_err(|error| SampleError::Io("find", PathBuf::from("/proc/self/exe"), error))
 }
 
 fn misuse(message: String) -> SampleError {

@@ -39,7 +39,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
         .more(
-            "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`; for copies `copy-file-range`, `sendfile` and `splice`; for `serve` `blocking`, `nowait`, `pool`, `tokio` and `sendfile`. Without \
+            "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`; for copies `copy-file-range`, `sendfile` and `splice`; for `serve` those of `fathom serve --io`. Without \
              it, `write` has the methods of a published comparison, and the other workloads have all models. `walk` and `stat` have \
              those of `--io`.",
         ),
@@ -80,7 +80,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
          chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
-         `small-files` opens, reads and closes files of one block, `serve` has a small server send such files over loopback, and `copy` \
+         `small-files` opens, reads and closes files of one block, `serve` has `fathom serve` send such files over loopback, and `copy` \
          makes a copy of a file.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every byte is verified, and \
@@ -121,7 +121,7 @@ const CLOCKS: Note = Note {
         "The compared time runs from the first operation to the end of the last one. For writes there are two more \
          times, which include an fdatasync and the close: `sync_s` and `close_s` in CSV and JSON. Before each \
          sample everything is synced, so that no sample waits for the writes of another.",
-        "Processor time is that of the whole process, with the kernel's threads that work for its rings. In `serve`, that is the server and its client.",
+        "Processor time is that of the whole process, with the kernel's threads that work for its rings. In `serve`, that is the server, from its start to its end.",
     ],
     man_only: true,
 };

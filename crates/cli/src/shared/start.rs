@@ -23,8 +23,8 @@ const VARIABLE: &str = "FATHOM_PROFILE";
 /// The path below the user's configuration directory.
 const FILE: &str = "fathom/io-profile.json";
 
-/// Server models with a thread pool. If another model was the best, its number of threads does not
-/// apply to a pool.
+/// Server models with a thread pool of a chosen size. If another model was the best, its number of
+/// threads does not apply to a pool; `auto` was measured with the usual pool.
 const POOLED: [&str; 3] = ["nowait", "pool", "tokio"];
 
 /// Data from the profile for a walk.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod advise;
+mod serve;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -128,20 +129,6 @@ fn trees_are_walked_and_counted_under_every_model() {
 }
 
 #[test]
-fn a_server_is_measured_under_every_model() {
-    let dir = temp();
-    let (status, out, err) = run(dir.path(), "serve --size 1M --blocks 2 --cache warm --seed 7 --csv=o.csv");
-    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
-    assert_eq!(names(dir.path()), ["o.csv"], "files are left");
-    assert!(out.starts_with("serve 1 MiB of 4 KiB each, warm\n") && out.contains("ops/s"), "{out}");
-    let text = fs::read_to_string(dir.path().join("o.csv")).unwrap();
-    for arm in ["blocking", "nowait_32", "pool_32", "tokio_32", "sendfile"] {
-        assert!(out.lines().any(|line| line.split_whitespace().any(|word| word == arm)), "{arm}: {out}");
-        assert!(text.lines().any(|line| line.starts_with(&format!("serve,rust,{arm},"))), "{arm}: {text}");
-    }
-}
-
-#[test]
 fn each_report_is_written_to_its_destination() {
     let dir = temp();
     let words = format!("append-sync {SMALL} --csv=o.csv --json=o.json --html o.html");
@@ -208,9 +195,15 @@ fn invalid_benchmarks_are_refused_with_their_status() {
             "this method is not for this workload",
         ),
         (
+            "sample --op serve --method pool --path x --size 1 --block 1 --threads 2",
+            2,
+            "the server has one thread",
+        ),
+        ("sample --op serve --method sync --path x --size 512 --block 512 --direct yes", 2, "O_DIRECT"),
+        (
             "sample --op serve --method sendfile --path no/x --size 1 --block 1",
-            1,
-            "cannot serve 'no/x/0000/file-0': No such file or directory",
+            3,
+            "cannot open 'no/x': No such file or directory",
         ),
         (
             "sample --op write --method blocking --path no/x --size 1 --block 1",

@@ -48,8 +48,8 @@ pub use names::{Name, Names};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use process::lower_priority;
 pub use process::{
-    Usage, children_usage, cpus_allowed, fd_limit, fs_magic, is_ignored, keep_freed_memory, machine_idle,
-    raise_fd_limit, read_link, release_freed_memory, tune_allocator, usage,
+    Usage, children_usage, cpus_allowed, end_with_parent, fd_limit, fs_magic, is_ignored, keep_freed_memory,
+    machine_idle, raise_fd_limit, read_link, release_freed_memory, tune_allocator, usage,
 };
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use sealed::SealedMemory;

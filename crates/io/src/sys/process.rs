@@ -3,6 +3,9 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
+#[cfg(target_os = "linux")]
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
@@ -152,6 +155,28 @@ pub fn lower_priority(nice: i32, slice: Duration) -> Result<(), Errno> {
         0 => Ok(()),
         _ => rustix::process::setpriority_process(None, nice),
     }
+}
+
+/// Makes the kernel kill the process that `command` starts when the thread that starts it ends
+/// (PR_SET_PDEATHSIG(2const)). Systems other than Linux have no such call, and do nothing.
+pub fn end_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        let parent = rustix::process::getpid();
+        let set = move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // The parent may have ended before the call, which would then have no effect.
+            match rustix::process::getppid() {
+                Some(found) if found == parent => Ok(()),
+                _ => Err(Errno::SRCH.into()),
+            }
+        };
+        // SAFETY: between fork and exec the closure makes two system calls only, and neither
+        // allocates memory nor takes a lock.
+        unsafe { command.pre_exec(set) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
 }
 
 /// Returns the number of descriptors that this process may have open (the soft limit of

@@ -1,14 +1,58 @@
 //! The arms and samples of a run, grouped by cell.
 
+use serde_json::Value;
+
+use super::markup::{Escaped, name};
+use super::number::{interval, number};
 use crate::{ArmSummary, Noise, Row, Run};
 
 /// An arm on a cell.
 pub(super) struct ArmSection<'a> {
-    /// Index in [`Run::arms`].
-    pub(super) at: usize,
+    /// The JSON pointer of the arm.
+    pub(super) at: String,
+    /// The arm as JSON.
+    object: &'a Value,
     pub(super) summary: &'a ArmSummary,
+    /// The name as HTML, with language and concurrency if the name alone is ambiguous.
+    pub(super) name: String,
     /// Samples of the arm in order of execution, including discarded ones.
     pub(super) samples: Vec<&'a Row>,
+}
+
+impl<'a> ArmSection<'a> {
+    fn new(run: &'a Run, json: &'a Value, index: usize) -> Self {
+        let (at, summary) = (format!("/arms/{index}"), &run.arms[index]);
+        let object = json.pointer(&at).unwrap_or(&Value::Null);
+        Self { at, object, summary, name: arm_name(run, summary), samples: Vec::new() }
+    }
+
+    /// Formats the number at `key` of the arm.
+    pub(super) fn number(&self, key: &str) -> String {
+        number(self.object, key)
+    }
+
+    /// Formats the interval at `key` of the arm.
+    pub(super) fn interval(&self, key: &str) -> String {
+        interval(self.object, key)
+    }
+
+    /// Returns the values that identify the arm within a cell.
+    pub(super) fn key(&self) -> (&str, &str, u32, u32) {
+        (&self.summary.lang, &self.summary.method, self.summary.threads, self.summary.depth)
+    }
+}
+
+fn arm_name(run: &Run, arm: &ArmSummary) -> String {
+    let same = |other: &&ArmSummary| {
+        (&other.cell, &other.lang, &other.method) == (&arm.cell, &arm.lang, &arm.method)
+    };
+    let is_ambiguous = run.arms.iter().filter(same).count() > 1;
+    let lang =
+        run.arms.iter().any(|other| other.lang != run.arms[0].lang).then(|| Escaped(&arm.lang).to_string());
+    let flight = is_ambiguous.then(|| format!("{}\u{a0}×\u{a0}{}", arm.threads, arm.depth));
+    let more: Vec<String> = [lang, flight].into_iter().flatten().collect();
+    let more = if more.is_empty() { String::new() } else { format!(" <small>{}</small>", more.join(", ")) };
+    format!("<code>{}</code>{more}", name(&arm.method))
 }
 
 /// A cell.
@@ -38,12 +82,14 @@ impl<'a> CellSection<'a> {
         self.arms.iter().filter(|arm| arm.summary.runs > 0)
     }
 
-    /// Returns whether another arm has the same language and method.
-    pub(super) fn is_ambiguous(&self, arm: &ArmSection) -> bool {
-        let same = |other: &&ArmSection| {
-            (&other.summary.lang, &other.summary.method) == (&arm.summary.lang, &arm.summary.method)
-        };
-        self.arms.iter().filter(same).count() > 1
+    /// Returns the cache state.
+    pub(super) fn cache(&self) -> &'a str {
+        self.arms.first().map_or("", |arm| &arm.summary.cache)
+    }
+
+    /// Returns the name without the cache state.
+    pub(super) fn name_without_cache(&self) -> String {
+        self.name.replace(self.cache(), "").trim_end_matches([',', ' ']).to_owned()
     }
 }
 
@@ -54,11 +100,11 @@ fn workload(cell: &str) -> &str {
 
 /// Groups arms and samples by cell, in the order of the first arm of each cell. The second result
 /// has the indexes of samples that belong to no cell.
-pub(super) fn cells(run: &Run) -> (Vec<CellSection<'_>>, Vec<usize>) {
+pub(super) fn cells<'a>(run: &'a Run, json: &'a Value) -> (Vec<CellSection<'a>>, Vec<usize>) {
     let mut cells: Vec<CellSection> = Vec::new();
-    for (at, summary) in run.arms.iter().enumerate() {
-        let arm = ArmSection { at, summary, samples: Vec::new() };
-        match cells.iter_mut().find(|cell| cell.name == summary.cell) {
+    for index in 0..run.arms.len() {
+        let arm = ArmSection::new(run, json, index);
+        match cells.iter_mut().find(|cell| cell.name == arm.summary.cell) {
             Some(cell) => cell.arms.push(arm),
             None => cells.push(new_cell(run, arm)),
         }
@@ -104,8 +150,7 @@ fn assign_rows<'a>(run: &'a Run, cells: &mut [CellSection<'a>]) -> Vec<usize> {
 }
 
 fn nth_cell(cells: &[CellSection], row: &Row, n: usize) -> Option<usize> {
-    let fits =
-        |cell: &CellSection| cell.workload() == row.workload && cell.arms[0].summary.cache == row.cache;
+    let fits = |cell: &CellSection| cell.workload() == row.workload && cell.cache() == row.cache;
     cells.iter().enumerate().filter(|(_, cell)| fits(cell)).map(|(at, _)| at).nth(n)
 }
 
@@ -152,7 +197,7 @@ mod tests {
             row("write", "a", "warm", 4096),
         ];
         let run = Run { arms, rows, ..Run::default() };
-        let (cells, unassigned) = cells(&run);
+        let (cells, unassigned) = cells(&run, &Value::Null);
         let of_cells: Vec<_> = cells.iter().map(|cell| cell.rows.clone()).collect();
         assert_eq!(of_cells, [vec![0], vec![1], vec![2, 3]]);
         assert_eq!(cells[2].arms[1].samples, [&run.rows[2]]);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::cells::{ArmSection, CellSection};
-use super::figure::{MarkShape, tick_labels};
+use super::figure::{MarkShape, segment, tick_labels, upright};
 use super::markup::Escaped;
 use super::number::{Unit, label};
 use super::scale::Scale;
@@ -110,34 +110,20 @@ fn curve(at: usize, series: &Series, x: &Scale, y: &Scale) -> String {
     let (shape, class) = style(at);
     let place = |point: &(f64, f64)| Some((x.place(point.0)?, 100.0 - y.place(point.1)?));
     let places: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
-    let joint = |pair: &[(f64, f64)]| {
-        let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
-        format!(r#"<line class="curve {class}" x1="{x1:.2}%" y1="{y1:.2}%" x2="{x2:.2}%" y2="{y2:.2}%"/>"#)
-    };
+    let joint = |pair: &[(f64, f64)]| segment(&format!("curve {class}"), pair[0], pair[1]);
     let joints: String = places.windows(2).map(joint).collect();
     joints + &places.iter().map(|place| shape.mark(*place, &class, &series.name)).collect::<String>()
 }
 
 fn grid(x: &Scale, y: &Scale) -> String {
-    let line = |x1: f64, y1: f64, x2: f64, y2: f64| {
-        format!(r#"<line class="grid" x1="{x1:.2}%" y1="{y1:.2}%" x2="{x2:.2}%" y2="{y2:.2}%"/>"#)
-    };
-    let upright = x.ticks().into_iter().filter_map(|tick| x.place(tick)).map(|at| line(at, 0.0, at, 100.0));
-    let level = y
-        .ticks()
-        .into_iter()
-        .filter_map(|tick| y.place(tick))
-        .map(|at| line(0.0, 100.0 - at, 100.0, 100.0 - at));
-    upright.chain(level).collect()
+    let level = |(at, _)| segment("grid", (0.0, 100.0 - at), (100.0, 100.0 - at));
+    x.marks().map(|(at, _)| upright("grid", at)).chain(y.marks().map(level)).collect()
 }
 
 fn y_labels(scale: &Scale, unit: Unit) -> String {
-    let ticks =
-        scale.ticks().into_iter().filter_map(|tick| Some((100.0 - scale.place(tick)?, label(unit, tick))));
-    let label =
-        |(y, label): (f64, String)| format!(r#"<text x="100%" y="{y:.2}%" dy="0.35em">{label}</text>"#);
-    format!(
-        r#"<div class="side"><svg aria-hidden="true">{}</svg></div>"#,
-        ticks.map(label).collect::<String>()
-    )
+    let text = |(y, tick)| {
+        format!(r#"<text x="100%" y="{:.2}%" dy="0.35em">{}</text>"#, 100.0 - y, label(unit, tick))
+    };
+    let labels: String = scale.marks().map(text).collect();
+    format!(r#"<div class="side"><svg aria-hidden="true">{labels}</svg></div>"#)
 }

@@ -2,26 +2,35 @@
 //! track is an SVG as wide as the page permits. Positions are percentages, so that marks keep their
 //! shape at any width.
 
-use super::cells::{ArmSection, CellSection};
-use super::markup::{Escaped, name};
+use super::cells::ArmSection;
 use super::number::{Unit, label};
 use super::scale::Scale;
 
-/// One row of a figure. `name` and `value` are HTML, `track` is SVG.
-pub(super) struct FigureRow {
+/// One row of a figure.
+pub(super) struct FigureRow<'a> {
     /// The JSON pointer that the `data-key` attributes in `value` are relative to.
-    pub(super) at: String,
-    pub(super) name: String,
+    pub(super) at: &'a str,
+    /// The name as HTML.
+    pub(super) name: &'a str,
     /// The content of the track's SVG.
     pub(super) track: String,
+    /// The numbers as HTML.
     pub(super) value: String,
 }
 
-/// A figure without its rows.
+impl<'a> FigureRow<'a> {
+    /// Builds the row of an arm.
+    pub(super) fn of(arm: &'a ArmSection, (track, value): (String, String)) -> Self {
+        Self { at: &arm.at, name: &arm.name, track, value }
+    }
+}
+
+/// A figure without its rows. `title`, `caption` and `keys` are HTML.
 pub(super) struct Figure<'a> {
     pub(super) title: &'a str,
-    /// The caption as HTML.
     pub(super) caption: &'a str,
+    /// The legend.
+    pub(super) keys: String,
     pub(super) axis: &'a str,
     pub(super) unit: Unit,
     /// SVG that is drawn below the marks of each track.
@@ -30,42 +39,49 @@ pub(super) struct Figure<'a> {
 
 impl Figure<'_> {
     /// Formats the figure as HTML; empty if it has no rows.
-    pub(super) fn html(&self, scale: &Scale, lines: &[FigureRow]) -> String {
-        if lines.is_empty() {
-            return String::new();
+    pub(super) fn html<'r>(&self, scale: &Scale, rows: impl Iterator<Item = FigureRow<'r>>) -> String {
+        let Self { title, caption, keys, axis, unit, ground } = self;
+        let grid: String = scale.marks().map(|(x, _)| upright("grid", x)).collect();
+        let row = |FigureRow { at, name, track, value }| {
+            format!(
+                "<div class=\"line\" data-at=\"{at}\"><span class=\"name\">{name}</span><div class=\"track\"><svg \
+                 aria-hidden=\"true\">{grid}{ground}{track}</svg></div><span class=\"value\">{value}</span></div>\n"
+            )
+        };
+        let rows: String = rows.map(row).collect();
+        if rows.is_empty() {
+            return rows;
         }
-        let grid = grid(scale) + &self.ground;
-        let lines: String = lines.iter().map(|line| self.line(&grid, line)).collect();
         let log = if scale.is_log() { " (logarithmic)" } else { "" };
+        let labels = tick_labels(scale, *unit);
         format!(
-            "<figure>\n<h3>{}</h3>\n<figcaption>{}</figcaption>\n<div class=\"lines\">\n{lines}<div class=\"line axis\">\
-             <span class=\"name\">{}{log}</span><div class=\"track\">{}</div><span class=\"value\"></span></div>\n</div>\n</figure>\n",
-            self.title,
-            self.caption,
-            self.axis,
-            tick_labels(scale, self.unit)
-        )
-    }
-
-    fn line(&self, grid: &str, line: &FigureRow) -> String {
-        let FigureRow { at, name, track, value } = line;
-        format!(
-            "<div class=\"line\" data-at=\"{at}\"><span class=\"name\">{name}</span><div class=\"track\"><svg \
-             aria-hidden=\"true\">{grid}{track}</svg></div><span class=\"value\">{value}</span></div>\n"
+            "<figure>\n<h3>{title}</h3>\n<figcaption>{caption}<span class=\"keys\">{keys}</span></figcaption>\n<div class=\"lines\">\n{rows}\
+             <div class=\"line axis\"><span class=\"name\">{axis}{log}</span><div class=\"track\">{labels}</div>\
+             <span class=\"value\"></span></div>\n</div>\n</figure>\n"
         )
     }
 }
 
-fn grid(scale: &Scale) -> String {
-    let places = scale.ticks().into_iter().filter_map(|tick| scale.place(tick));
-    places.map(|x| format!(r#"<line class="grid" x1="{x:.2}%" x2="{x:.2}%" y1="0" y2="100%"/>"#)).collect()
+/// Formats a line between two positions in percent.
+pub(super) fn segment(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> String {
+    format!(r#"<line class="{class}" x1="{x1:.2}%" y1="{y1:.2}%" x2="{x2:.2}%" y2="{y2:.2}%"/>"#)
+}
+
+/// Formats a line over the whole height at `x`.
+pub(super) fn upright(class: &str, x: f64) -> String {
+    segment(class, (x, 0.0), (x, 100.0))
+}
+
+/// Formats a line between two values, in the middle of the height.
+pub(super) fn stroke(scale: &Scale, (low, high): (f64, f64), class: &str) -> String {
+    let ends = scale.place(low).zip(scale.place(high));
+    ends.map_or(String::new(), |(low, high)| segment(class, (low, 50.0), (high, 50.0)))
 }
 
 /// Formats the labels of a horizontal axis as SVG.
 pub(super) fn tick_labels(scale: &Scale, unit: Unit) -> String {
-    let ticks = scale.ticks().into_iter().filter_map(|tick| Some((scale.place(tick)?, label(unit, tick))));
-    let labels: String =
-        ticks.map(|(x, label)| format!(r#"<text x="{x:.2}%" y="1em">{label}</text>"#)).collect();
+    let text = |(x, tick)| format!(r#"<text x="{x:.2}%" y="1em">{}</text>"#, label(unit, tick));
+    let labels: String = scale.marks().map(text).collect();
     format!(r#"<svg class="labels" aria-hidden="true">{labels}</svg>"#)
 }
 
@@ -107,24 +123,4 @@ impl MarkShape {
             r#"<span class="key"><svg aria-hidden="true" width="14" height="14" viewBox="-7 -7 14 14"><path class="mark {class}" d="{path}"/></svg>{meaning}</span> "#
         )
     }
-}
-
-/// Formats a horizontal line between two values, at `y` percent of the height.
-pub(super) fn stroke(scale: &Scale, (low, high): (f64, f64), y: f64, class: &str) -> String {
-    match (scale.place(low), scale.place(high)) {
-        (Some(low), Some(high)) => {
-            format!(r#"<line class="{class}" x1="{low:.2}%" x2="{high:.2}%" y1="{y}%" y2="{y}%"/>"#)
-        }
-        _ => String::new(),
-    }
-}
-
-/// Formats an arm's name as HTML, with language or concurrency if the name alone is ambiguous.
-pub(super) fn arm_name(cell: &CellSection, arm: &ArmSection, is_polyglot: bool) -> String {
-    let summary = arm.summary;
-    let lang = is_polyglot.then(|| Escaped(&summary.lang).to_string());
-    let flight = cell.is_ambiguous(arm).then(|| format!("{}\u{a0}×\u{a0}{}", summary.threads, summary.depth));
-    let more: Vec<String> = [lang, flight].into_iter().flatten().collect();
-    let more = if more.is_empty() { String::new() } else { format!(" <small>{}</small>", more.join(", ")) };
-    format!("<code>{}</code>{more}", name(&summary.method))
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::report::significant;
+
 /// The text for a missing number.
 pub(super) const NONE: &str = "–";
 
@@ -29,6 +31,7 @@ impl Unit {
             "ops_per_s" => Unit::Of("/s"),
             "punted" | "steal" | "cached_before" | "cached_after" => Unit::Share,
             "seconds" => Unit::Seconds(1.0),
+            "memory_bytes" => Unit::Of("B"),
             name if name.ends_with("_us") => Unit::Seconds(1e-6),
             name if name.ends_with("_s") => Unit::Seconds(1.0),
             "cpu_s_per_gb" | "cpu_s_per_million_ops" | "switches_per_op" | "floor" => Unit::Plain,
@@ -44,10 +47,10 @@ impl Unit {
         }
         match self {
             Unit::Exact => value.to_string(),
-            Unit::Plain => three_digits(value),
+            Unit::Plain => significant(value, 3),
             Unit::Seconds(factor) => with_prefix(value * factor, "s"),
             Unit::Of(unit) => with_prefix(value, unit),
-            Unit::Share => format!("{}\u{a0}%", three_digits(value * 100.0)),
+            Unit::Share => format!("{}\u{a0}%", significant(value * 100.0, 3)),
         }
     }
 }
@@ -57,39 +60,23 @@ pub(super) fn label(unit: Unit, value: f64) -> String {
     let shown = unit.show(value);
     let end = shown.find('\u{a0}').unwrap_or(shown.len());
     let (digits, unit) = shown.split_at(end);
-    let digits =
-        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    let digits = if digits.contains('.') && !digits.contains('e') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
+    };
     format!("{digits}{unit}")
-}
-
-/// Formats three significant digits, or all digits before the decimal point if there are more.
-fn three_digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0" } else { NONE }.to_owned();
-    }
-    // Round first: 9.996 has one digit before the decimal point, its rounded value 10.0 has two.
-    let rounded = rounded(value);
-    let before_point = rounded.abs().log10().floor() as i32 + 1;
-    match before_point {
-        -5..=3 => format!("{rounded:.*}", (3 - before_point) as usize),
-        4..=6 => format!("{value:.0}"),
-        _ => format!("{rounded:e}"),
-    }
-}
-
-/// Rounds to three significant digits. A value whose rounding overflows is returned as it is.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
 }
 
 fn with_prefix(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 8] =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
-    let rounded = rounded(value);
+    // Round first: the rounded value of 999.9 has another prefix. Infinite if rounding overflows.
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
     let fits = PREFIXES.iter().find(|(size, _)| rounded.abs() >= *size);
     // Zero has no prefix. A value below the smallest prefix uses that prefix.
     let (size, prefix) = fits.copied().unwrap_or(if value == 0.0 { (1.0, "") } else { (1e-9, "n") });
-    format!("{}\u{a0}{prefix}{unit}", three_digits(rounded / size))
+    format!("{}\u{a0}{prefix}{unit}", significant(value / size, 3))
 }
 
 /// Formats the number at `key` of `object`, as in `ratio/low`. The `data-at` of an enclosing
@@ -120,28 +107,6 @@ pub(super) fn interval(object: &Value, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn three_digits_are_kept() {
-        let shown = [0.0, 0.071_26, 0.999_6, 1.0, 9.996, 99.96, 123.4, 123_456.7, 1e300, 2e-9, f64::MAX]
-            .map(three_digits);
-        assert_eq!(
-            shown,
-            [
-                "0",
-                "0.0713",
-                "1.00",
-                "1.00",
-                "10.0",
-                "100",
-                "123",
-                "123457",
-                "1e300",
-                "2e-9",
-                "1.7976931348623157e308"
-            ]
-        );
-    }
 
     #[test]
     fn units_follow_the_size() {

@@ -52,8 +52,13 @@ impl Scale {
         DRAWABLE.contains(&value).then(|| EDGE + share.clamp(0.0, 1.0) * (100.0 - 2.0 * EDGE))
     }
 
+    /// Returns the positions of round values, and the values for labels, in ascending order.
+    pub(super) fn marks(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.ticks().into_iter().filter_map(|tick| Some((self.place(tick)?, tick)))
+    }
+
     /// Returns round values for labels, in ascending order.
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    fn ticks(&self) -> Vec<f64> {
         if self.log { self.log_ticks() } else { self.linear_ticks() }
     }
 

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::cells::CellSection;
 use super::markup::{Escaped, name};
-use super::number::{NONE, interval, number};
+use super::number::{NONE, number};
 use crate::{Run, UnavailableArm};
 
 /// Columns of the table of arms: header, JSON key, and whether the value is an interval.
-const COLUMNS: [(&str, &str, bool); 17] = [
+const COLUMNS: [(&str, &str, bool); 18] = [
     ("threads", "threads", false),
     ("depth", "depth", false),
     ("counted", "runs", false),
@@ -26,11 +26,12 @@ const COLUMNS: [(&str, &str, bool); 17] = [
     ("p95", "p95_us", false),
     ("p99", "p99_us", false),
     ("switches an operation", "switches_per_op", false),
+    ("peak memory", "memory_bytes", false),
     ("punted", "punted", false),
 ];
 
 /// Formats all numbers of the cell's arms.
-pub(super) fn arms(cell: &CellSection, json: &Value) -> String {
+pub(super) fn arms(cell: &CellSection) -> String {
     let texts = ["arm", "language", "model"].map(|head| (head, true));
     let heads = texts.into_iter().chain(COLUMNS.map(|(head, ..)| (head, false)));
     let rows = cell.arms.iter().map(|arm| {
@@ -39,20 +40,15 @@ pub(super) fn arms(cell: &CellSection, json: &Value) -> String {
             .map(|text| format!("<td class=\"text\">{}</td>", Escaped(text)))
             .concat();
         let best = if summary.among_best { " class=\"best\"" } else { "" };
-        let numbers = numbers_of_arm(json.pointer(&format!("/arms/{}", arm.at)).unwrap_or(&Value::Null));
+        let number = |(_, key, is_interval)| if is_interval { arm.interval(key) } else { arm.number(key) };
+        let numbers = COLUMNS.map(|column| format!("<td>{}</td>", number(column))).concat();
         format!(
-            "<tr data-at=\"/arms/{}\"{best}><th scope=\"row\"><code>{}</code></th>{names}{numbers}</tr>\n",
+            "<tr data-at=\"{}\"{best}><th scope=\"row\"><code>{}</code></th>{names}{numbers}</tr>\n",
             arm.at,
             name(&summary.method)
         )
     });
     scrolled(&format!("All numbers of {}", cell.name), heads, rows.collect())
-}
-
-fn numbers_of_arm(object: &Value) -> String {
-    let shown = COLUMNS
-        .map(|(_, key, is_interval)| if is_interval { interval(object, key) } else { number(object, key) });
-    shown.map(|shown| format!("<td>{shown}</td>")).concat()
 }
 
 /// Formats the samples at the indexes `rows` of the run, with all columns of the JSON.
@@ -104,13 +100,17 @@ fn text_row(texts: &[&str]) -> String {
     format!("<tr>{cells}</tr>\n")
 }
 
-/// Formats a table in a region that scrolls, also with the keyboard. `title` is text, `body` is
-/// HTML. Each header comes with the information whether its column contains text.
+/// Formats a table in a region that scrolls, also with the keyboard; empty if it has no rows.
+/// `title` is text, `body` is HTML. Each header comes with the information whether its column
+/// contains text.
 fn scrolled<'h>(title: &str, heads: impl IntoIterator<Item = (&'h str, bool)>, body: String) -> String {
     let head = |(head, is_text)| {
         let class = if is_text { " class=\"text\"" } else { "" };
         format!("<th scope=\"col\"{class}>{}</th>", Escaped(head))
     };
+    if body.is_empty() {
+        return body;
+    }
     let heads: String = heads.into_iter().map(head).collect();
     let title = Escaped(title);
     format!(

@@ -1,46 +1,33 @@
 //! One sentence for each cell: the fastest arm, or that there is no material difference.
 
-use serde_json::Value;
-
 use super::cells::{ArmSection, CellSection};
-use super::figure::arm_name;
-use super::number;
 
 /// The largest number of equally fast arms that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// A function that formats an arm's name as HTML.
-type ArmFormatter<'n> = &'n dyn Fn(&ArmSection) -> String;
-
 /// Formats the sentence as HTML.
-pub(super) fn sentence(cell: &CellSection, json: &Value, is_polyglot: bool) -> String {
-    let name = |arm: &ArmSection| arm_name(cell, arm, is_polyglot);
+pub(super) fn sentence(cell: &CellSection) -> String {
     let Some(best) = cell.counted().next() else {
         return "No sample was counted, so nothing can be said.".to_owned();
     };
+    let (name, peers) = (&best.name, peers(cell, best));
     let Some(baseline) = cell.baseline() else {
-        return format!(
-            "{} is the fastest; there is no baseline to relate it to.{}",
-            name(best),
-            peers(cell, best, &name)
-        );
+        return format!("{name} is the fastest; there is no baseline to relate it to.{peers}");
     };
     if cell.counted().count() == 1 {
-        return format!("Only {} was counted, so nothing can be compared.", name(best));
+        return format!("Only {name} was counted, so nothing can be compared.");
     }
+    let (base, next) = (&baseline.name, next(cell, baseline));
     if is_tie(cell, best, baseline) {
-        return no_difference(cell, baseline, &name, json);
+        return format!(
+            "No material difference: nothing is shown to be faster than the baseline, {base}.{next}"
+        );
     }
     if best.at == baseline.at {
-        return format!("The baseline, {}, is the fastest.{}", name(best), next(cell, baseline, &name, json));
+        return format!("The baseline, {base}, is the fastest.{next}");
     }
-    format!(
-        "{} is the fastest: it takes {} of the time of the baseline, {}.{}",
-        name(best),
-        ratio(best, json),
-        name(baseline),
-        peers(cell, best, &name)
-    )
+    let ratio = ratio(best);
+    format!("{name} is the fastest: it takes {ratio} of the time of the baseline, {base}.{peers}")
 }
 
 /// Returns whether no arm is shown to be faster than the baseline by more than the noise.
@@ -54,32 +41,22 @@ fn is_tie(cell: &CellSection, best: &ArmSection, baseline: &ArmSection) -> bool 
         && best.summary.ratio.is_some_and(|ratio| ratio.high >= 1.0 || ratio.median > 1.0 - floor)
 }
 
-fn no_difference(cell: &CellSection, baseline: &ArmSection, name: ArmFormatter, json: &Value) -> String {
-    let next = next(cell, baseline, name, json);
-    format!(
-        "No material difference: nothing is shown to be faster than the baseline, {}.{next}",
-        name(baseline)
-    )
-}
-
 /// Formats the ratio of the fastest arm other than the baseline.
-fn next(cell: &CellSection, baseline: &ArmSection, name: ArmFormatter, json: &Value) -> String {
+fn next(cell: &CellSection, baseline: &ArmSection) -> String {
     let next = cell.counted().find(|arm| arm.at != baseline.at);
-    let said =
-        |arm| format!(" The fastest of the others, {}, takes {} of its time.", name(arm), ratio(arm, json));
-    next.map_or(String::new(), said)
+    next.map_or(String::new(), |arm| {
+        format!(" The fastest of the others, {}, takes {} of its time.", arm.name, ratio(arm))
+    })
 }
 
-fn ratio(arm: &ArmSection, json: &Value) -> String {
-    let at = format!("/arms/{}", arm.at);
-    let object = json.pointer(&at).unwrap_or(&Value::Null);
-    format!(r#"<span data-at="{at}">{}</span>"#, number::interval(object, "ratio"))
+fn ratio(arm: &ArmSection) -> String {
+    format!(r#"<span data-at="{}">{}</span>"#, arm.at, arm.interval("ratio"))
 }
 
 /// Names the other arms that may be as fast, or their number if there are many.
-fn peers(cell: &CellSection, best: &ArmSection, name: ArmFormatter) -> String {
-    let peers: Vec<String> =
-        cell.counted().filter(|arm| arm.at != best.at && arm.summary.among_best).map(name).collect();
+fn peers(cell: &CellSection, best: &ArmSection) -> String {
+    let peers = cell.counted().filter(|arm| arm.at != best.at && arm.summary.among_best);
+    let peers: Vec<&str> = peers.map(|arm| arm.name.as_str()).collect();
     match peers.as_slice() {
         [] => String::new(),
         [.., _] if peers.len() > NAMED_MAX => format!(" {} others may be as fast.", peers.len()),

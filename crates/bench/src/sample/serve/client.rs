@@ -2,19 +2,21 @@
 //! as soon as it has received the previous one, and verifies the content.
 
 use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 use super::super::block_order::BlockOrder;
 use super::super::io_loop::IoTotals;
 use super::super::small_files;
 use super::super::spec::{SampleError, SampleSpec};
-use super::{CHUNK_BYTES, http, join_result, register, runtime};
+use super::{CHUNK_BYTES, CONNECTIONS, http};
 use crate::pattern::Pattern;
 
 /// The remaining requests and the expected content, shared by all connections.
@@ -22,6 +24,8 @@ struct RequestQueue {
     spec: SampleSpec,
     pattern: Pattern,
     order: Mutex<BlockOrder>,
+    in_flight: AtomicUsize,
+    in_flight_max: AtomicUsize,
 }
 
 impl RequestQueue {
@@ -31,59 +35,73 @@ impl RequestQueue {
             spec: spec.clone(),
             pattern,
             order: Mutex::new(BlockOrder::new(0..spec.blocks(), Some(spec.seed))),
+            in_flight: AtomicUsize::new(0),
+            in_flight_max: AtomicUsize::new(0),
         }
     }
 
-    /// Returns the next file number.
+    /// Begins a request. Returns the number of its file.
     fn next(&self) -> Option<u64> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner).next()
+        let number = self.order.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+        let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
+        self.in_flight_max.fetch_max(in_flight, Relaxed);
+        Some(number)
+    }
+
+    /// Ends a request.
+    fn end(&self) {
+        self.in_flight.fetch_sub(1, Relaxed);
     }
 }
 
-/// The client. Its connections stay open until it is dropped.
+/// The client.
 pub(super) struct Client {
     queue: Arc<RequestQueue>,
-    /// Connections without a running task.
     streams: Vec<TcpStream>,
-    tasks: JoinSet<(TcpStream, Result<IoTotals, SampleError>)>,
     runtime: Runtime,
 }
 
 impl Client {
-    pub(super) fn new(spec: &SampleSpec, streams: Vec<std::net::TcpStream>) -> io::Result<Self> {
-        let runtime = runtime(1)?;
-        let (queue, streams) = (Arc::new(RequestQueue::new(spec)), register(&runtime, streams)?);
-        Ok(Self { queue, streams, tasks: JoinSet::new(), runtime })
+    /// Opens all connections to the server at `address`.
+    pub(super) fn connect(spec: &SampleSpec, address: SocketAddr) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let streams = runtime.block_on(async {
+            let mut streams = Vec::with_capacity(CONNECTIONS);
+            for _ in 0..CONNECTIONS {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                streams.push(stream);
+            }
+            io::Result::Ok(streams)
+        })?;
+        Ok(Self { queue: Arc::new(RequestQueue::new(spec)), streams, runtime })
     }
 
     /// Requests all files. Returns the totals and the latency of each request.
     pub(super) fn run(&mut self) -> Result<IoTotals, SampleError> {
-        let Self { queue, streams, tasks, runtime } = self;
+        let Self { queue, streams, runtime } = self;
         runtime.block_on(async {
-            for mut stream in streams.drain(..) {
-                let queue = queue.clone();
-                tasks.spawn(async move {
-                    let totals = request_files(&mut stream, &queue).await;
-                    (stream, totals)
-                });
+            let mut tasks = JoinSet::new();
+            for stream in streams.drain(..) {
+                tasks.spawn(request_files(stream, queue.clone()));
             }
             let mut all = IoTotals::default();
             while let Some(task) = tasks.join_next().await {
-                let (stream, totals) = join_result(task);
-                streams.push(stream);
+                let totals = task.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
                 all.add(totals?);
             }
-            Ok(all)
+            Ok(IoTotals { in_flight_max: queue.in_flight_max.load(Relaxed), ..all })
         })
     }
 }
 
 /// Requests files over one connection until none are left.
-async fn request_files(stream: &mut TcpStream, queue: &RequestQueue) -> Result<IoTotals, SampleError> {
+async fn request_files(mut stream: TcpStream, queue: Arc<RequestQueue>) -> Result<IoTotals, SampleError> {
     let (mut totals, mut buffer) = (IoTotals::default(), vec![0; 2 * CHUNK_BYTES]);
     while let Some(number) = queue.next() {
         let start = Instant::now();
-        totals.pages_ok += exchange(stream, queue, number, &mut buffer).await?;
+        totals.pages_ok += exchange(&mut stream, &queue, number, &mut buffer).await?;
+        queue.end();
         totals.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         totals.ops += 1;
         totals.bytes += small_files::len(queue.spec.size, queue.spec.block, number) as u64;
@@ -151,45 +169,42 @@ async fn read_some(stream: &mut TcpStream, space: &mut [u8]) -> io::Result<usize
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::TcpListener;
     use std::path::PathBuf;
 
     use fathom_io::uring::Completion;
 
     use super::super::super::spec::{Method, Workload};
-    use super::super::connect;
     use super::*;
 
-    /// Returns the client's result for a server that sends `response` to the request for the only
-    /// file, of 20 bytes, and then closes the connection.
-    fn run_against(response: &[u8]) -> Result<u64, String> {
-        let (path, workload, method) = (PathBuf::from("dir"), Workload::Serve, Method::Blocking);
-        let (completion, direct, seed, generation) = (Completion::Wait, false, 1, 1);
-        let (size, block, threads, depth, batch) = (20, 20, 1, 1, 1);
+    /// Returns the client's result for a server that answers the request for the only file, of 20
+    /// bytes, with `response`, and then closes the connection.
+    fn run_against(response: &[u8]) -> Result<(u64, usize), String> {
         let spec = SampleSpec {
-            workload,
-            method,
-            path,
-            size,
-            block,
-            threads,
-            depth,
-            batch,
-            completion,
-            direct,
-            seed,
-            generation,
+            workload: Workload::Serve,
+            method: Method::Sync,
+            path: PathBuf::from("dir"),
+            size: 20,
+            block: 20,
+            threads: 1,
+            depth: 1,
+            batch: 1,
+            completion: Completion::Wait,
+            direct: false,
+            seed: 1,
+            generation: 1,
         };
-        let (mut servers, clients) = connect().unwrap();
-        let mut client = Client::new(&spec, clients).unwrap();
-        let mut server = servers.swap_remove(0);
-        server.set_nonblocking(false).unwrap();
-        server.write_all(response).unwrap();
-        server.shutdown(std::net::Shutdown::Write).unwrap();
-        let outcome = client.run().map(|totals| totals.bytes).map_err(|failure| failure.to_string());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = Client::connect(&spec, listener.local_addr().unwrap()).unwrap();
+        // The client's first task takes the only file, over the first connection.
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(response).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let outcome = client.run().map(|totals| (totals.bytes, totals.in_flight_max));
         let mut request = [0; 64];
-        let len = server.read(&mut request).unwrap();
-        assert_eq!(http::name(&request[..len]).unwrap(), "0000/file-0");
-        outcome
+        let len = stream.read(&mut request).unwrap();
+        assert_eq!(str::from_utf8(&request[..len]).unwrap(), http::request("0000/file-0"));
+        outcome.map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -197,7 +212,7 @@ mod tests {
         let mut body = [0; 20];
         Pattern::new(1, 1).fill(0, &mut body);
         let response = [b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", &body[..]].concat();
-        assert_eq!(run_against(&response), Ok(20));
+        assert_eq!(run_against(&response), Ok((20, 1)));
         let end = response.len();
         let mut wrong = response.clone();
         wrong[end - 20] ^= 1;
@@ -209,7 +224,10 @@ mod tests {
                 &[&response[..], b"x"].concat(),
                 "cannot receive 'dir/0000/file-0': more came than was announced",
             ),
-            (b"HTTP/1.1 404 Not Found\r\n\r\n", "cannot receive 'dir/0000/file-0': this is no answer"),
+            (
+                b"HTTP/1.1 404 Not Found\r\n\r\n",
+                "cannot receive 'dir/0000/file-0': the response is 'HTTP/1.1 404 Not Found'",
+            ),
             (&wrong, "cannot verify 'dir/0000/file-0': page at 0 is not what was written"),
         ] {
             assert_eq!(run_against(response), Err(said.to_owned()), "{response:?}");

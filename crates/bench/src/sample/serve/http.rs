@@ -1,43 +1,33 @@
-//! The subset of HTTP/1.1 that a GET of a file requires.
+//! The part of HTTP/1.1 that a GET of a file requires of its client.
 
-use std::io::{self, Write};
+use std::io;
 
 /// The end of a message head.
 const HEAD_END: &[u8] = b"\r\n\r\n";
-const STATUS: &str = "HTTP/1.1 200 OK\r\nContent-Length: ";
 
 /// Formats a request for the file `name`.
 pub(super) fn request(name: &str) -> String {
     format!("GET /{name} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// Returns whether `bytes` end with a complete request. Clients do not pipeline requests.
-pub(super) fn is_complete(bytes: &[u8]) -> bool {
-    bytes.ends_with(HEAD_END)
-}
-
-/// Parses the file name of a request.
-pub(super) fn name(request: &[u8]) -> io::Result<&str> {
-    let text = str::from_utf8(request).ok();
-    let name = text.and_then(|text| Some(text.strip_prefix("GET /")?.split_once(" HTTP/1.1\r\n")?.0));
-    name.ok_or_else(|| invalid("this is no request"))
-}
-
-/// Writes the head of a response of `len` bytes to the start of `buffer` and returns the head's
-/// length.
-pub(super) fn head(len: u64, mut buffer: &mut [u8]) -> io::Result<usize> {
-    let room = buffer.len();
-    write!(buffer, "{STATUS}{len}\r\n\r\n")?;
-    Ok(room - buffer.len())
-}
-
 /// Parses the head of a response. Returns the start of the body in `bytes` and the body's length;
 /// `None` if the head is incomplete.
+///
+/// # Errors
+/// If the status is not 200, or the length of the body is missing or not a number.
 pub(super) fn body(bytes: &[u8]) -> io::Result<Option<(usize, u64)>> {
     let Some(end) = bytes.windows(HEAD_END.len()).position(|four| four == HEAD_END) else { return Ok(None) };
-    let head = str::from_utf8(&bytes[..end]).ok();
-    let len = head.and_then(|head| head.strip_prefix(STATUS)?.parse().ok());
-    len.map(|len| Some((end + HEAD_END.len(), len))).ok_or_else(|| invalid("this is no answer"))
+    let head = String::from_utf8_lossy(&bytes[..end]);
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap_or_default();
+    if !status.starts_with("HTTP/1.1 200 ") {
+        return Err(invalid(format!("the response is '{}'", status.escape_debug())));
+    }
+    let headers = lines.filter_map(|line| line.split_once(':'));
+    let mut lengths = headers.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let len = lengths.next().and_then(|(_, len)| len.trim().parse().ok());
+    len.map(|len| Some((end + HEAD_END.len(), len)))
+        .ok_or_else(|| invalid("the response has no Content-Length"))
 }
 
 /// Builds an error about received data.
@@ -50,26 +40,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_responses_are_parsed_back() {
-        let text = request("0001/file-123");
-        assert!(is_complete(text.as_bytes()) && !is_complete(&text.as_bytes()[..text.len() - 1]));
-        assert_eq!(name(text.as_bytes()).unwrap(), "0001/file-123");
-        let mut buffer = [b'x'; 64];
-        let len = head(4096, &mut buffer).unwrap();
-        assert_eq!(body(&buffer).unwrap(), Some((len, 4096)));
-        assert_eq!(body(&buffer[..len - 1]).unwrap(), None);
+    fn the_body_begins_after_the_head() {
+        let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nContent-length: 4096\r\n\r\n";
+        assert_eq!(body(&[head, &b"body"[..]].concat()).unwrap(), Some((head.len(), 4096)));
+        assert_eq!(body(&head[..head.len() - 1]).unwrap(), None);
     }
 
     #[test]
-    fn malformed_messages_are_refused() {
-        for bytes in ["", "POST /x HTTP/1.1\r\n\r\n", "GET /x\r\n\r\n", "GET x HTTP/1.1\r\n\r\n"] {
-            assert_eq!(name(bytes.as_bytes()).unwrap_err().to_string(), "this is no request", "{bytes}");
+    fn other_responses_are_refused() {
+        for (bytes, said) in [
+            ("\r\n\r\n", "the response is ''"),
+            (
+                "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+                "the response is 'HTTP/1.1 404 Not Found'",
+            ),
+            ("HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "the response has no Content-Length"),
+            ("HTTP/1.1 200 OK\r\nx: 1\r\n\r\n", "the response has no Content-Length"),
+        ] {
+            assert_eq!(body(bytes.as_bytes()).unwrap_err().to_string(), said);
         }
-        for bytes in
-            ["\r\n\r\n", "HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"]
-        {
-            assert_eq!(body(bytes.as_bytes()).unwrap_err().to_string(), "this is no answer", "{bytes}");
-        }
-        assert!(head(1, &mut [0; 10]).is_err(), "no room");
     }
 }
