@@ -18,6 +18,7 @@ mod interrupt;
 mod list;
 mod locale;
 mod merge;
+mod models;
 mod output;
 mod query;
 mod scan;

@@ -25,7 +25,6 @@ impl Advice {
     fn serve(&self) -> Option<ServeSettings> {
         let of = |cache: &str| self.verdicts.iter().find(|one| one.workload == "serve" && one.cache == cache);
         let Verdict { model, depth, .. } = of("cold").or_else(|| of("warm"))?;
-        let model = if model == "blocking" { "sync" } else { model };
         Some(ServeSettings { model: model.to_owned(), pool_threads: *depth })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::command::{Command, Note};
 use crate::flag::{Flag, ValueKind, long};
+use crate::models::{ALL_MODELS, BENCH_MORE};
 
 /// The options of `fathom bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +41,7 @@ const ABOUT: &str = "About the program";
 pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
-        .more(
-            "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`; for copies `copy-file-range`, `sendfile` and `splice`; for `serve` `blocking`, `nowait`, `pool`, `tokio` and `sendfile`. Without \
-             it, `write` has the methods of a published comparison, and the other workloads have all models. `walk` and `stat` have \
-             those of `--io`.",
-        ),
+        .more(BENCH_MORE),
     long(BenchOption::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
         .required("LIST", ValueKind::Text)
         .more(
@@ -94,7 +91,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     sections: &[WORK, RUN, ADVICE, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[FILES, CLOCKS, STATUS],
+    notes: &[ALL_MODELS, FILES, CLOCKS, STATUS],
     examples: &[
         ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),

@@ -1,8 +1,9 @@
 //! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
 //! `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
+use crate::command::{Command, Note};
 use crate::flag::{Flag, ValueKind, both, long, short};
+use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};
 
 /// The options of `fathom du`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +64,6 @@ pub(crate) const TIME_STYLES: &[&str] = &["full-iso", "long-iso", "iso"];
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// The values of `--by`.
 pub(crate) const BY_WORDS: &[&str] = &["ext", "user", "group", "age", "type"];
-pub(crate) const IO_BRIEF: &str =
-    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
-/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
-pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 /// All options. GNU's long options come first and in GNU's order, which appears in the message
 /// about an ambiguous abbreviation.
@@ -188,7 +185,7 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
             "Entries and size so far, the rate, and the operations in flight, on standard error. `auto` \
              shows them after a second. It is the default; `--progress` alone is `always`.",
         ),
-    long(DuOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)).added(),
+    long(DuOption::Io, "io", ENGINE, WALK_BRIEF).required("MODEL", ValueKind::Words(WALK_WORDS)).added(),
     long(DuOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text)
         .added(),
@@ -208,7 +205,7 @@ pub(crate) const DU: Command<DuOption> = Command {
     sections: &[LINES, SIZES, COUNTED, VISITED, TIMES, VIEWS, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[SIZE_NOTE, SAME_NOTE, MODELS, ENVIRONMENT, STATUS],
+    notes: &[SIZE_NOTE, SAME_NOTE, WALK_MODELS, ENVIRONMENT, STATUS],
     examples: EXAMPLES,
     see_also: &["fathom", "fathom-io", "du", "df"],
 };

@@ -1,8 +1,9 @@
 //! The options of `fathom list`: names and help texts. `args.rs` implements them.
 
-use crate::command::{Command, MODELS, Note};
-use crate::du::table::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::command::{Command, Note};
+use crate::du::table::WHEN_WORDS;
 use crate::flag::{Flag, ValueKind, both, long};
+use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};
 
 /// The options of `fathom list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +100,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::Stats, "stats", LOOKS, "at the end, print a summary on standard error"),
     long(ListOption::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
         .optional("WHEN", ValueKind::Words(WHEN_WORDS)),
-    long(ListOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
+    long(ListOption::Io, "io", ENGINE, WALK_BRIEF).required("MODEL", ValueKind::Words(WALK_WORDS)),
     long(ListOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
     long(ListOption::Help, "help", ABOUT, "show this help and end"),
@@ -118,7 +119,7 @@ pub(crate) const LIST: Command<ListOption> = Command {
     sections: &[LISTED, VISITED, LOOKS, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[WHEN_NOTE, MODELS, STATUS],
+    notes: &[WHEN_NOTE, WALK_MODELS, STATUS],
     examples: EXAMPLES,
     see_also: &["fathom", "fathom-du", "find"],
 };

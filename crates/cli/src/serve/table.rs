@@ -5,6 +5,7 @@ use fathom_serve::proxies::SOURCES;
 
 use crate::command::{Command, Note};
 use crate::flag::{Flag, ValueKind, both, long};
+use crate::models::SERVE_MODELS;
 
 /// The options of `fathom serve`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,7 +266,7 @@ pub(crate) const SERVE: Command<ServeOption> = Command {
     sections: &[ADDRESSES, FILES, ANSWERS, ENGINE, LIMITS, WATCH, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[VALUES, PRECEDENCE, GLOBS, SIGNALS, STATUS],
+    notes: &[SERVE_MODELS, VALUES, PRECEDENCE, GLOBS, SIGNALS, STATUS],
     examples: &[
         ("fathom serve", "the current directory, on 127.0.0.1:8080"),
         ("fathom serve -l 8000 disk.iso", "one file, at http://127.0.0.1:8000/disk.iso"),

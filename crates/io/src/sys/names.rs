@@ -272,7 +272,7 @@ impl Names {
     }
 
     /// Reading ends at `cookie`, until the batch is [cleared](Names::clear): see
-    /// [`offer::end_cookie`](crate::offer::end_cookie).
+    /// [`filesystem::end_cookie`](crate::filesystem::end_cookie).
     pub fn end_at(&mut self, cookie: Option<u64>) {
         self.end = cookie;
     }

@@ -155,19 +155,19 @@ mod tests {
 
     use fathom_io::uring::Completion;
 
-    use super::super::super::spec::{Method, Workload};
+    use super::super::super::spec::Workload;
     use super::super::connect;
     use super::*;
 
     /// Returns the client's result for a server that sends `response` to the request for the only
     /// file, of 20 bytes, and then closes the connection.
     fn run_against(response: &[u8]) -> Result<u64, String> {
-        let (path, workload, method) = (PathBuf::from("dir"), Workload::Serve, Method::Blocking);
+        let (path, workload, model) = (PathBuf::from("dir"), Workload::Serve, Some(fathom_io::Model::Sync));
         let (completion, direct, seed, generation) = (Completion::Wait, false, 1, 1);
         let (size, block, threads, depth, batch) = (20, 20, 1, 1, 1);
         let spec = SampleSpec {
             workload,
-            method,
+            model,
             path,
             size,
             block,

@@ -107,22 +107,22 @@ mod tests {
     use std::os::fd::AsFd;
     use std::path::Path;
 
+    use fathom_io::Model;
     use fathom_io::uring::Completion;
 
-    use super::super::spec::{Method, Workload};
+    use super::super::spec::Workload;
     use super::super::{execute, small_files};
     use super::*;
     use crate::pattern::Pattern;
 
-    const METHODS: [Method; 5] =
-        [Method::Blocking, Method::Nowait, Method::Pool, Method::Tokio, Method::Sendfile];
+    const SERVED: [Model; 5] = [Model::Sync, Model::Nowait, Model::Pool, Model::Tokio, Model::Sendfile];
 
-    fn spec(path: &Path, method: Method, size: u64, block: usize) -> SampleSpec {
+    fn spec(path: &Path, model: Model, size: u64, block: usize) -> SampleSpec {
         let (workload, completion, path) = (Workload::Serve, Completion::Wait, path.to_owned());
         let (threads, depth, batch, direct, seed, generation) = (1, 4, 1, false, 3, 5);
         SampleSpec {
             workload,
-            method,
+            model: Some(model),
             path,
             size,
             block,
@@ -154,13 +154,13 @@ mod tests {
     #[test]
     fn every_method_serves_files_of_any_size() {
         for (size, block, pages) in [(250 << 10, 4096, 63), (20_000, 100, 200), (1_000_000, 300_000, 247)] {
-            for method in METHODS {
+            for model in SERVED {
                 let temp = tempfile::tempdir().unwrap();
-                let spec = spec(temp.path(), method, size, block);
+                let spec = spec(temp.path(), model, size, block);
                 make(&spec);
                 let measurement = execute(&spec).unwrap();
-                assert_eq!((measurement.bytes, measurement.ops), (size, spec.blocks()), "{method:?}");
-                assert_eq!(measurement.pages_ok, pages, "{method:?} {block}");
+                assert_eq!((measurement.bytes, measurement.ops), (size, spec.blocks()), "{model:?}");
+                assert_eq!(measurement.pages_ok, pages, "{model:?} {block}");
                 assert!((1..=CONNECTIONS as u64).contains(&measurement.in_flight_max), "{measurement:?}");
                 assert!(
                     0.0 < measurement.p50_us && measurement.max_us <= measurement.seconds * 1e6,
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_what_was_written_is_caught() {
-        for method in METHODS {
+        for model in SERVED {
             let temp = tempfile::tempdir().unwrap();
-            let spec = spec(temp.path(), method, 1 << 20, 4096);
+            let spec = spec(temp.path(), model, 1 << 20, 4096);
             make(&spec);
             let path = small_files::path_of(temp.path(), 123);
             let refusal = || execute(&spec).unwrap_err().to_string();
@@ -188,27 +188,36 @@ mod tests {
                 path.display(),
                 123 * PAGE_BYTES
             );
-            assert_eq!(refusal(), said, "{method:?}");
+            assert_eq!(refusal(), said, "{model:?}");
 
             for len in [0, 4095] {
                 fs::write(&path, &right[..len]).unwrap();
                 let said = format!("cannot receive '{}': it has {len} bytes instead of 4096", path.display());
-                assert_eq!(refusal(), said, "{method:?}");
+                assert_eq!(refusal(), said, "{model:?}");
             }
 
             fs::remove_file(&path).unwrap();
             let said = format!("cannot serve '{}': No such file or directory", path.display());
-            assert_eq!(refusal(), said, "{method:?}");
+            assert_eq!(refusal(), said, "{model:?}");
         }
     }
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let sound = spec(Path::new("x"), Method::Blocking, 1, 1);
+        let sound = spec(Path::new("x"), Model::Sync, 1, 1);
         for (wrong, said) in [
-            (SampleSpec { method: Method::Mmap, ..sound.clone() }, "this method is not for this workload"),
-            (SampleSpec { method: Method::Uring, ..sound.clone() }, "this method is not for this workload"),
-            (SampleSpec { method: Method::Pool, threads: 2, ..sound.clone() }, "the server has one thread"),
+            (
+                SampleSpec { model: Some(Model::Mmap), ..sound.clone() },
+                "this method is not for this workload",
+            ),
+            (
+                SampleSpec { model: Some(Model::Uring(None)), ..sound.clone() },
+                "this method is not for this workload",
+            ),
+            (
+                SampleSpec { model: Some(Model::Pool), threads: 2, ..sound.clone() },
+                "the server has one thread",
+            ),
             (
                 SampleSpec { direct: true, size: 512, block: 512, ..sound },
                 "the server does not read with O_DIRECT",

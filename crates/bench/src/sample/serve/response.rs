@@ -1,8 +1,8 @@
-//! Reading a file and sending it, by method. The worker is the server's only thread; the pool is
+//! Reading a file and sending it, by I/O model. The worker is the server's only thread; the pool is
 //! the tokio runtime's pool for blocking calls.
 //!
 //! ```text
-//! blocking   worker: open fstat read             write
+//! sync       worker: open fstat read             write
 //! nowait     worker: open fstat preadv2(NOWAIT)  write    pool (pages not cached): pread
 //! pool                                   worker: write    pool: open fstat pread
 //! tokio                                  worker: write    pool: open | fstat | read
@@ -18,6 +18,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use fathom_io::Model;
 use fathom_io::data::transfer::{Transfer, Way};
 use fathom_io::data::{AtOnce, read_at_once};
 use rustix::net::{SendFlags, send};
@@ -25,20 +26,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
 
-use super::super::spec::Method;
 use super::http;
 
 /// Sends the file at `path` through `buffer` and returns the buffer for reuse.
 pub(super) async fn send_file(
-    method: Method,
+    model: Model,
     path: &Path,
     stream: &mut TcpStream,
     mut buffer: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
-    match method {
-        Method::Tokio => with_tokio(path, stream, &mut buffer).await?,
-        Method::Sendfile => with_sendfile(path, stream, &mut buffer).await?,
-        _ => return with_buffer(method, path.to_owned(), stream, buffer).await,
+    match model {
+        Model::Tokio => with_tokio(path, stream, &mut buffer).await?,
+        Model::Sendfile => with_sendfile(path, stream, &mut buffer).await?,
+        _ => return with_buffer(model, path.to_owned(), stream, buffer).await,
     }
     Ok(buffer)
 }
@@ -102,14 +102,14 @@ fn chunk_len(left: u64, bytes: usize) -> usize {
 }
 
 async fn with_buffer(
-    method: Method,
+    model: Model,
     path: PathBuf,
     stream: &mut TcpStream,
     buffer: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
-    let mut response = match method {
-        Method::Pool => spawn_blocking(move || FileResponse::open(&path, buffer)?.fill()).await??,
-        _ => fill_by(method, FileResponse::open(&path, buffer)?).await?,
+    let mut response = match model {
+        Model::Pool => spawn_blocking(move || FileResponse::open(&path, buffer)?.fill()).await??,
+        _ => fill_by(model, FileResponse::open(&path, buffer)?).await?,
     };
     loop {
         stream.write_all(&response.buffer[..response.end]).await?;
@@ -117,14 +117,14 @@ async fn with_buffer(
             return Ok(response.buffer);
         }
         response.end = 0;
-        response = fill_by(method, response).await?;
+        response = fill_by(model, response).await?;
     }
 }
 
-async fn fill_by(method: Method, mut response: FileResponse) -> io::Result<FileResponse> {
-    match method {
-        Method::Blocking => response.fill(),
-        Method::Nowait if response.fill_cached()? => Ok(response),
+async fn fill_by(model: Model, mut response: FileResponse) -> io::Result<FileResponse> {
+    match model {
+        Model::Sync => response.fill(),
+        Model::Nowait if response.fill_cached()? => Ok(response),
         _ => spawn_blocking(move || response.fill()).await?,
     }
 }

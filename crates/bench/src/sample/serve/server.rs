@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use fathom_io::Model;
 use futures_util::future::{AbortRegistration, Abortable};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::super::spec::{Method, SampleError, SampleSpec};
+use super::super::spec::{SampleError, SampleSpec};
 use super::response::send_file;
 use super::{CHUNK_BYTES, CONNECTIONS, http, join_result, register, runtime};
 
@@ -25,7 +26,7 @@ const POOL_START_TIME: Duration = Duration::from_millis(20);
 /// State shared by all connections.
 struct ServerContext {
     root: PathBuf,
-    method: Method,
+    model: Model,
     requests: RequestCounter,
 }
 
@@ -59,15 +60,12 @@ impl Server {
     /// Builds a server whose pool threads are all running.
     pub(super) fn new(spec: &SampleSpec, streams: Vec<std::net::TcpStream>) -> io::Result<Self> {
         let runtime = runtime(spec.depth)?;
-        if matches!(spec.method, Method::Nowait | Method::Pool | Method::Tokio) {
+        let model = spec.model.unwrap_or_default();
+        if matches!(model, Model::Nowait | Model::Pool | Model::Tokio) {
             runtime.block_on(start_pool(spec.depth))?;
         }
         let streams = register(&runtime, streams)?;
-        let context = ServerContext {
-            root: spec.path.clone(),
-            method: spec.method,
-            requests: RequestCounter::default(),
-        };
+        let context = ServerContext { root: spec.path.clone(), model, requests: RequestCounter::default() };
         Ok(Self { context: Arc::new(context), streams, runtime })
     }
 
@@ -113,7 +111,7 @@ async fn connection(mut stream: TcpStream, context: Arc<ServerContext>) -> Resul
     while let Some(name) = read_request(&mut stream, &mut request).await.map_err(read_failed)? {
         context.requests.begin();
         let path = context.root.join(name);
-        let sent = send_file(context.method, &path, &mut stream, buffer).await;
+        let sent = send_file(context.model, &path, &mut stream, buffer).await;
         buffer = sent.map_err(|error| SampleError::io("serve", &path, error))?;
         context.requests.end();
     }
