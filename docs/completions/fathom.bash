@@ -164,7 +164,7 @@ _fathom() {
                 --deny-from|--deny-from=) compopt +o default 2>/dev/null; return ;;
                 --maintenance=) values='yes no' ;;
                 --maintenance-file|--maintenance-file=) return ;;
-                --io|--io=) values='auto sync nowait pool tokio sendfile uring' ;;
+                --io|--io=) values='sync pool nowait tokio uring sendfile auto' ;;
                 --workers|--workers=) compopt +o default 2>/dev/null; return ;;
                 --sendfile|--sendfile=) values='remote always never' ;;
                 --pool-threads|--pool-threads=) compopt +o default 2>/dev/null; return ;;

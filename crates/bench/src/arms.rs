@@ -1,23 +1,22 @@
-//! The arms of each workload: methods with their parameters, under the names that reports print.
+//! The arms of each workload: I/O models with their parameters, under the names that reports print.
 
+use fathom_io::Model;
 use fathom_io::uring::Completion;
 
 use crate::ArmName;
 use crate::lang::{self, Lang};
+use crate::sample::Workload;
 use crate::sample::serve::CONNECTIONS;
-use crate::sample::{METHODS, Method, Workload};
 
-/// A method with its parameters: one way of executing a cell's workload.
+/// An I/O model with its parameters: one way of executing a cell's workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// `rust`, a language of the playground, or `control`.
     pub lang: &'static str,
     /// The name in reports.
     pub name: String,
-    /// The I/O model, as spelled in `--models`.
-    pub model: &'static str,
-    /// The method of `fathom bench sample`; unused by playground programs and the control.
-    pub method: Method,
+    /// The I/O model; `None` for threads of a runtime in another language.
+    pub model: Option<Model>,
     /// The playground program and its method, for an arm in another language.
     pub playground: Option<(Lang, lang::PlaygroundArm)>,
     /// Number of threads.
@@ -33,35 +32,17 @@ pub struct Arm {
 /// The language of control programs, which are not part of this project (dd).
 const CONTROL: &str = "control";
 
-/// The values of `--models`.
-pub const MODELS: [&str; 16] = [
-    "blocking",
-    "threads",
-    "pool",
-    "nowait",
-    "tokio",
-    "mmap",
-    "uring",
-    "uring-registered",
-    "uring-polled",
-    "sync",
-    "async-seq",
-    "async-par",
-    "auto",
-    "copy-file-range",
-    "sendfile",
-    "splice",
-];
+/// The value of [`crate::Row::model`] for threads of a runtime, as in Go and Java.
+const GREEN_THREADS: &str = "green-threads";
 
 impl Arm {
-    fn new(name: impl Into<String>, model: &'static str, method: Method) -> Self {
+    fn new(name: impl Into<String>, model: Model) -> Self {
         let completion = Completion::Wait;
         let name = name.into();
         Self {
             lang: "rust",
             name,
-            model,
-            method,
+            model: Some(model),
             playground: None,
             threads: 1,
             depth: 1,
@@ -73,7 +54,7 @@ impl Arm {
     /// Builds the arm of a playground program.
     #[must_use]
     pub fn of(lang: Lang, arm: lang::PlaygroundArm) -> Self {
-        let mut built = Self::new(arm.to_string(), arm.method.model(), Method::Blocking);
+        let mut built = Self { model: arm.method.model(), ..Self::new(arm.to_string(), Model::Sync) };
         (built.lang, built.playground) = (lang.name(), Some((lang, arm)));
         let size = |number: u32| number as usize;
         (built.threads, built.depth, built.batch) = (size(arm.threads), size(arm.depth), size(arm.batch));
@@ -84,7 +65,7 @@ impl Arm {
     /// Builds the control arm: dd, which writes zeros.
     #[must_use]
     pub fn control() -> Self {
-        Self { lang: CONTROL, ..Self::new("dd", "blocking", Method::Blocking) }
+        Self { lang: CONTROL, ..Self::new("dd", Model::Sync) }
     }
 
     /// Returns whether this arm is a control program, which does not write the data pattern.
@@ -109,10 +90,16 @@ impl Arm {
         self
     }
 
-    /// Returns the value of `--method` of `fathom bench sample` for this arm.
+    /// Returns the value of [`crate::Row::model`].
     #[must_use]
-    pub fn method_name(&self) -> &'static str {
-        method_name(self.method)
+    pub fn model_name(&self) -> &'static str {
+        self.model.map_or(GREEN_THREADS, Model::name)
+    }
+
+    /// Returns whether the operations go through io_uring.
+    #[must_use]
+    pub fn is_ring(&self) -> bool {
+        matches!(self.model, Some(Model::Uring(_) | Model::UringRegistered | Model::UringPolled))
     }
 
     /// Returns the value of the `wait` column.
@@ -126,26 +113,17 @@ impl Arm {
     }
 }
 
-/// Returns the value of `--method` of `fathom bench sample` for `method`.
-pub(crate) fn method_name(method: Method) -> &'static str {
-    METHODS.iter().find(|(_, known)| *known == method).map_or("", |(name, _)| name)
-}
-
 /// Returns the arms of the published comparison of writes (io-playground), extended by 100 threads
 /// with one-entry rings, the control that the publication lacked.
 fn published() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [1, 10, 100] {
-        arms.push(
-            Arm::new(format!("{threads}_threads_pwrite"), "threads", Method::Pwrite).with_threads(threads),
-        );
+        arms.push(Arm::new(format!("{threads}_threads_pwrite"), Model::Threads(None)).with_threads(threads));
     }
     for threads in [1, 10, 100] {
         for entries in [1, 128] {
             let name = format!("{threads}_threads_iouring_pwrite_{entries}_entries");
-            arms.push(
-                Arm::new(name, "uring", Method::Uring).with_threads(threads).with_depth(entries, entries),
-            );
+            arms.push(Arm::new(name, Model::Uring(None)).with_threads(threads).with_depth(entries, entries));
         }
     }
     arms
@@ -154,36 +132,32 @@ fn published() -> Vec<Arm> {
 /// Returns one arm of each other model, and io_uring arms that differ in how they wait for
 /// completions.
 fn other_models() -> Vec<Arm> {
-    let spin = Arm { completion: Completion::Spin, ..Arm::new("iouring_spin_1", "uring", Method::Uring) };
+    let spin = Arm { completion: Completion::Spin, ..Arm::new("iouring_spin_1", Model::Uring(None)) };
     let adaptive =
-        Arm { completion: Completion::Adaptive, ..Arm::new("iouring_adaptive_1", "uring", Method::Uring) };
+        Arm { completion: Completion::Adaptive, ..Arm::new("iouring_adaptive_1", Model::Uring(None)) };
     vec![
         spin,
         adaptive,
-        Arm::new("iouring_registered_32", "uring-registered", Method::UringRegistered).with_depth(32, 8),
-        Arm::new("iouring_polled_32", "uring-polled", Method::UringPolled).with_depth(32, 8),
-        Arm::new("pool_1", "pool", Method::Pool),
-        Arm::new("pool_32", "pool", Method::Pool).with_depth(32, 1),
-        Arm::new("pool_32_batched", "pool", Method::Pool).with_depth(32, 8),
-        Arm::new("nowait_32", "nowait", Method::Nowait).with_depth(32, 1),
-        Arm::new("tokio_1", "tokio", Method::Tokio),
-        Arm::new("tokio_32", "tokio", Method::Tokio).with_depth(32, 1),
-        Arm::new("mmap", "mmap", Method::Mmap),
+        Arm::new("iouring_registered_32", Model::UringRegistered).with_depth(32, 8),
+        Arm::new("iouring_polled_32", Model::UringPolled).with_depth(32, 8),
+        Arm::new("pool_1", Model::Pool),
+        Arm::new("pool_32", Model::Pool).with_depth(32, 1),
+        Arm::new("pool_32_batched", Model::Pool).with_depth(32, 8),
+        Arm::new("nowait_32", Model::Nowait).with_depth(32, 1),
+        Arm::new("tokio_1", Model::Tokio),
+        Arm::new("tokio_32", Model::Tokio).with_depth(32, 1),
+        Arm::new("mmap", Model::Mmap),
     ]
 }
 
 /// Returns the arms for reads: blocking, threads, and io_uring at increasing depths.
 fn reading() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [1, 8, 32, 128] {
-        arms.push(
-            Arm::new(format!("{threads}_threads_pread"), "threads", Method::Pwrite).with_threads(threads),
-        );
+        arms.push(Arm::new(format!("{threads}_threads_pread"), Model::Threads(None)).with_threads(threads));
     }
     for depth in [1, 8, 32, 128] {
-        arms.push(
-            Arm::new(format!("iouring_{depth}"), "uring", Method::Uring).with_depth(depth, depth.min(32)),
-        );
+        arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, depth.min(32)));
     }
     arms
 }
@@ -191,28 +165,26 @@ fn reading() -> Vec<Arm> {
 /// Returns one arm of each model of a walk. The first is the baseline; it is called `blocking`, as
 /// in all other workloads.
 fn walking() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", "sync", Method::Sync)];
+    let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [2, 8, 32, 128] {
-        arms.push(Arm::new(format!("{threads}_threads"), "threads", Method::Threads).with_threads(threads));
+        arms.push(Arm::new(format!("{threads}_threads"), Model::Threads(None)).with_threads(threads));
     }
-    arms.push(Arm::new("async_seq", "async-seq", Method::AsyncSeq));
-    arms.push(Arm::new("async_par", "async-par", Method::AsyncPar));
+    arms.push(Arm::new("async_seq", Model::AsyncSeq));
+    arms.push(Arm::new("async_par", Model::AsyncPar));
     for depth in [32, 128] {
-        arms.push(Arm::new(format!("iouring_{depth}"), "uring", Method::Uring).with_depth(depth, 1));
+        arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, 1));
     }
-    arms.push(Arm::new("auto", "auto", Method::Auto));
+    arms.push(Arm::new("auto", Model::Auto));
     arms
 }
 
 /// Returns the arms for reading files of one block each.
 fn small_files() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", "blocking", Method::Blocking)];
+    let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [2, 8, 32] {
-        arms.push(Arm::new(format!("{threads}_threads"), "threads", Method::Pwrite).with_threads(threads));
+        arms.push(Arm::new(format!("{threads}_threads"), Model::Threads(None)).with_threads(threads));
     }
-    arms.extend(
-        [1, 32].map(|depth| Arm::new(format!("tokio_{depth}"), "tokio", Method::Tokio).with_depth(depth, 1)),
-    );
+    arms.extend([1, 32].map(|depth| Arm::new(format!("tokio_{depth}"), Model::Tokio).with_depth(depth, 1)));
     arms
 }
 
@@ -222,34 +194,34 @@ const SERVE_POOL_THREADS: usize = 32;
 /// Returns one arm of each model of `fathom serve`. The first is the baseline; it is called
 /// `blocking`, as in all other workloads.
 fn serving() -> Vec<Arm> {
-    let with_pool = |name, model, method| Arm::new(name, model, method).with_depth(SERVE_POOL_THREADS, 1);
+    let with_pool = |name, model| Arm::new(name, model).with_depth(SERVE_POOL_THREADS, 1);
     vec![
-        Arm::new("blocking", "sync", Method::Sync),
+        Arm::new("blocking", Model::Sync),
         // With the pool of a server without options.
-        Arm::new("auto", "auto", Method::Auto),
-        with_pool("nowait_32", "nowait", Method::Nowait),
-        with_pool("pool_32", "pool", Method::Pool),
-        with_pool("tokio_32", "tokio", Method::Tokio),
-        Arm::new("sendfile", "sendfile", Method::Sendfile),
+        Arm::new("auto", Model::Auto),
+        with_pool("nowait_32", Model::Nowait),
+        with_pool("pool_32", Model::Pool),
+        with_pool("tokio_32", Model::Tokio),
+        Arm::new("sendfile", Model::Sendfile),
         // Each connection has at most one operation in the ring.
-        Arm::new("iouring_64", "uring", Method::Uring).with_depth(CONNECTIONS, 1),
+        Arm::new("iouring_64", Model::Uring(None)).with_depth(CONNECTIONS, 1),
     ]
 }
 
 /// Returns the arms for copies: one through a user-space buffer, three inside the kernel.
 fn copying() -> Vec<Arm> {
     vec![
-        Arm::new("blocking", "blocking", Method::Blocking),
-        Arm::new("copy_file_range", "copy-file-range", Method::CopyFileRange),
-        Arm::new("sendfile", "sendfile", Method::Sendfile),
-        Arm::new("splice", "splice", Method::Splice),
+        Arm::new("blocking", Model::Sync),
+        Arm::new("copy_file_range", Model::CopyFileRange),
+        Arm::new("sendfile", Model::Sendfile),
+        Arm::new("splice", Model::Splice),
     ]
 }
 
 /// Returns the Rust arms of `workload`. `models` restricts them to these models and the baseline;
 /// if it is empty, the result is the default selection.
 #[must_use]
-pub fn arms(workload: Workload, models: &[String]) -> Vec<Arm> {
+pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     let usual = match workload {
         Workload::Write => published(),
         Workload::Read | Workload::RandomRead => reading(),
@@ -258,10 +230,7 @@ pub fn arms(workload: Workload, models: &[String]) -> Vec<Arm> {
         Workload::Serve => serving(),
         Workload::Copy => copying(),
         Workload::AppendSync => {
-            vec![
-                Arm::new("blocking", "blocking", Method::Blocking),
-                Arm::new("iouring_1", "uring", Method::Uring),
-            ]
+            vec![Arm::new("blocking", Model::Sync), Arm::new("iouring_1", Model::Uring(None))]
         }
     };
     let alone = |arm: &Arm| workload != Workload::AppendSync || (arm.threads == 1 && arm.depth == 1);
@@ -274,16 +243,16 @@ pub fn arms(workload: Workload, models: &[String]) -> Vec<Arm> {
         let other_models = all.filter(|arm| !usual_names.contains(&arm.name.as_str())).take(more);
         return usual.iter().cloned().chain(other_models).collect();
     }
-    all.filter(|arm| arm.name == "blocking" || models.iter().any(|model| *model == arm.model)).collect()
+    all.filter(|arm| arm.name == "blocking" || arm.model.is_some_and(|model| models.contains(&model)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(workload: Workload, models: &[&str]) -> Vec<String> {
-        let models: Vec<String> = models.iter().map(|model| (*model).to_owned()).collect();
-        arms(workload, &models).into_iter().map(|arm| arm.name).collect()
+    fn names(workload: Workload, models: &[Model]) -> Vec<String> {
+        arms(workload, models).into_iter().map(|arm| arm.name).collect()
     }
 
     #[test]
@@ -305,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_model_can_be_named_and_brings_the_baseline() {
-        for model in MODELS {
+        for model in Model::ALL {
             let mut found = 0;
             for workload in [
                 Workload::Write,
@@ -317,10 +286,10 @@ mod tests {
                 Workload::Serve,
                 Workload::Copy,
             ] {
-                let arms = arms(workload, &[model.to_owned()]);
+                let arms = arms(workload, &[model]);
                 assert_eq!(arms[0].name, "blocking");
-                assert!(arms[1..].iter().all(|arm| arm.model == model), "{model}");
-                found += arms.iter().filter(|arm| arm.model == model).count();
+                assert!(arms[1..].iter().all(|arm| arm.model == Some(model)), "{model}");
+                found += arms.iter().filter(|arm| arm.model == Some(model)).count();
             }
             assert!(found > 0, "{model}");
         }
@@ -333,7 +302,10 @@ mod tests {
             names(Workload::Serve, &[]),
             ["blocking", "auto", "nowait_32", "pool_32", "tokio_32", "sendfile", "iouring_64"]
         );
-        assert_eq!(names(Workload::Serve, &["tokio", "uring"]), ["blocking", "tokio_32", "iouring_64"]);
+        assert_eq!(
+            names(Workload::Serve, &[Model::Tokio, Model::Uring(None)]),
+            ["blocking", "tokio_32", "iouring_64"]
+        );
     }
 
     #[test]
@@ -341,7 +313,7 @@ mod tests {
         for workload in
             [Workload::Write, Workload::Read, Workload::RandomRead, Workload::AppendSync, Workload::Serve]
         {
-            let all: Vec<String> = names(workload, &MODELS);
+            let all: Vec<String> = names(workload, &Model::ALL);
             let unique: std::collections::HashSet<_> = all.iter().collect();
             assert_eq!(unique.len(), all.len());
         }

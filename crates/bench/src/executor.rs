@@ -34,7 +34,7 @@ impl SampleLauncher for Programs<'_> {
         }
         let Some((lang, playground_arm)) = arm.playground else {
             let mut command = Command::new(&self.own);
-            command.args(["bench", "sample"]).args(arguments(spec, arm.method_name()));
+            command.args(["bench", "sample"]).args(arguments(spec));
             return lang::execute(&mut command, &name, self.stop);
         };
         let program = self.others.iter().find(|program| program.lang() == lang);

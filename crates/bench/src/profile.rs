@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use fathom_io::mounts::{self, Mount};
+use fathom_io::{Model, Use};
 use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -61,7 +62,8 @@ pub struct ProfileEntry {
 /// Settings of a server of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServeSettings {
-    /// The I/O model, as `fathom serve --io` names it.
+    /// The I/O model, as `fathom serve --io` names it. A profile of another version may have a name
+    /// that is unknown here.
     pub model: String,
     /// Threads of the pool, 1 to [`WORKERS_MAX`], if the model has a pool.
     pub pool_threads: u32,
@@ -96,6 +98,14 @@ pub enum ProfileLookup<'p> {
     Stale(&'p ProfileEntry, &'static str),
     /// The entry is valid.
     Valid(&'p ProfileEntry),
+}
+
+impl ServeSettings {
+    /// Returns the I/O model; `None` if it is unknown, or has no use for a server.
+    #[must_use]
+    pub fn model(&self) -> Option<Model> {
+        Model::parse(&self.model, Use::Serve).ok()
+    }
 }
 
 impl Filesystem {

@@ -56,7 +56,7 @@ impl Machine {
             workload: cell.workload.name().to_owned(),
             lang: "rust".to_owned(),
             method: name.to_owned(),
-            model: arm.model.to_owned(),
+            model: arm.model_name().to_owned(),
             threads: arm.threads as u32,
             depth: arm.depth as u32,
             cache: cell.cache.name().to_owned(),
@@ -116,7 +116,7 @@ impl SampleSource for Machine {
 /// us.
 fn usual(cell: &Cell, arm: &Arm) -> f64 {
     let depth = (arm.threads * arm.depth) as f64;
-    let hop = match arm.model {
+    let hop = match arm.model_name() {
         "pool" | "nowait" => 5.0,
         "tokio" | "async-seq" | "async-par" => 20.0,
         "uring" | "uring-registered" if cell.workload.writes() || cell.workload == Workload::Stat => {
@@ -125,8 +125,8 @@ fn usual(cell: &Cell, arm: &Arm) -> f64 {
         _ => 0.2,
     };
     let waits = cell.cache == CacheState::Cold || cell.direct || cell.workload == Workload::AppendSync;
-    let busy = match arm.model {
-        "blocking" | "sync" => 1.0,
+    let busy = match arm.model_name() {
+        "sync" => 1.0,
         "threads" if !cell.workload.writes() && arm.threads > 1 => 0.6,
         _ => 1.0 + hop,
     };

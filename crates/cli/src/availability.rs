@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fathom_io::offer::{Filesystem, Offer};
+use fathom_io::Model;
+use fathom_io::availability::Availability;
+use fathom_io::filesystem::Filesystem;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 use serde_json::{Value, json};
@@ -42,9 +44,9 @@ fn parse(words: Vec<OsString>, charset: Charset) -> Result<(OsString, bool), Arg
 }
 
 fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
-    match Offer::of(Path::new(path)) {
-        Ok(offer) if json => print(NAME, &format!("{}\n", object(path.as_bytes(), &offer))),
-        Ok(offer) => print(NAME, &text(path.as_bytes(), &offer, charset)),
+    match Availability::of(Path::new(path)) {
+        Ok(availability) if json => print(NAME, &format!("{}\n", object(path.as_bytes(), &availability))),
+        Ok(availability) => print(NAME, &text(path.as_bytes(), &availability, charset)),
         Err(errno) => {
             let path = quoteaf(path.as_bytes(), charset);
             print_error(NAME, &[b"cannot look at ", &path[..], b": ", &strerror(errno)].concat());
@@ -53,32 +55,44 @@ fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
     }
 }
 
-fn text(path: &[u8], offer: &Offer, charset: Charset) -> String {
-    let mut lines = facts(path, offer, charset);
-    lines.extend(offer.models.iter().map(|offered| {
-        let state = match &offered.note {
+fn text(path: &[u8], availability: &Availability, charset: Charset) -> String {
+    let mut lines = facts(path, availability, charset);
+    lines.extend(availability.models.iter().map(|found| {
+        let state = match &found.note {
             Ok(note) => format!("available: {note}"),
             Err(unavailable) => format!("unavailable: {unavailable}"),
         };
-        (offered.model, state)
+        (found.model.name(), format!("{state}; {}", uses(found.model)))
     }));
     columns(&lines)
 }
 
+/// Returns the uses of a model, as in `for metadata, serving`.
+fn uses(model: Model) -> String {
+    let names: Vec<_> = model.uses().iter().map(|found| found.name()).collect();
+    let kind = if model.is_for_benchmarks_only() { "for benchmarks only:" } else { "for" };
+    format!("{kind} {}", names.join(", "))
+}
+
 /// Returns the facts other than the models, as keys and values.
-pub(crate) fn facts(path: &[u8], offer: &Offer, charset: Charset) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(
+    path: &[u8],
+    availability: &Availability,
+    charset: Charset,
+) -> Vec<(&'static str, String)> {
     let path = fathom_text::quote::shell_escape(path, charset);
     let limit = |limit: Option<u64>| limit.map_or("unlimited".to_string(), |limit| limit.to_string());
     vec![
-        ("kernel", offer.kernel.clone()),
+        ("kernel", availability.kernel.clone()),
         ("path", String::from_utf8_lossy(&path).into_owned()),
-        ("file system", filesystem(&offer.filesystem)),
-        ("device", device(&offer.filesystem)),
-        ("CPUs", offer.cpus.to_string()),
-        ("open files", limit(offer.fd_limit)),
+        ("file system", filesystem(&availability.filesystem)),
+        ("device", device(&availability.filesystem)),
+        ("CPUs", availability.cpus.to_string()),
+        ("open files", limit(availability.fd_limit)),
         (
             "locked memory",
-            limit(offer.memlock_bytes) + if offer.memlock_bytes.is_some() { " bytes" } else { "" },
+            limit(availability.memlock_bytes)
+                + if availability.memlock_bytes.is_some() { " bytes" } else { "" },
         ),
     ]
 }
@@ -111,24 +125,23 @@ fn device(filesystem: &Filesystem) -> String {
 }
 
 /// Returns the facts and the models as a JSON object.
-pub(crate) fn object(path: &[u8], offer: &Offer) -> Value {
-    let filesystem = &offer.filesystem;
-    let models = offer.models.iter().map(|offered| match &offered.note {
-        Ok(note) => json!({ "model": offered.model, "available": true, "note": note }),
-        Err(unavailable) => {
-            json!({ "model": offered.model, "available": false, "note": unavailable.to_string() })
-        }
+pub(crate) fn object(path: &[u8], availability: &Availability) -> Value {
+    let filesystem = &availability.filesystem;
+    let models = availability.models.iter().map(|found| {
+        let note = found.note.as_ref().map_or_else(ToString::to_string, Clone::clone);
+        let uses: Vec<_> = found.model.uses().iter().map(|found| found.name()).collect();
+        json!({ "model": found.model.name(), "available": found.note.is_ok(), "note": note, "uses": uses })
     });
     json!({
-        "kernel": offer.kernel,
+        "kernel": availability.kernel,
         "path": String::from_utf8_lossy(path),
         "filesystem": filesystem.name,
         "filesystem_magic": filesystem.magic,
         "device": format!("{}:{}", filesystem.device.0, filesystem.device.1),
         "rotational": filesystem.rotational,
-        "cpus": offer.cpus,
-        "open_files_max": offer.fd_limit,
-        "locked_memory_max_bytes": offer.memlock_bytes,
+        "cpus": availability.cpus,
+        "open_files_max": availability.fd_limit,
+        "locked_memory_max_bytes": availability.memlock_bytes,
         "models": models.collect::<Vec<_>>(),
     })
 }
@@ -136,13 +149,13 @@ pub(crate) fn object(path: &[u8], offer: &Offer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_io::offer::Offered;
+    use fathom_io::availability::ModelAvailability;
     use fathom_io::{Errno, Unavailable};
 
-    fn offer() -> Offer {
+    fn availability() -> Availability {
         let unavailable =
             Unavailable { deed: "set up io_uring", errno: Errno::PERM, cause: "forbidden".to_string() };
-        Offer {
+        Availability {
             kernel: "Linux 6.1".to_string(),
             cpus: 2,
             fd_limit: Some(1024),
@@ -154,8 +167,8 @@ mod tests {
                 rotational: Some(false),
             },
             models: vec![
-                Offered { model: "sync", note: Ok("one thread".to_string()) },
-                Offered { model: "uring", note: Err(unavailable) },
+                ModelAvailability { model: Model::Sync, note: Ok("one thread".to_string()) },
+                ModelAvailability { model: Model::UringPolled, note: Err(unavailable) },
             ],
         }
     }
@@ -170,18 +183,20 @@ device:        8:1, not rotational
 CPUs:          2
 open files:    1024
 locked memory: unlimited
-sync:          available: one thread
-uring:         unavailable: cannot set up io_uring: Operation not permitted (os error 1) (forbidden)
+sync:          available: one thread; for metadata, byte ranges, small files, serving, copying
+uring-polled:  unavailable: cannot set up io_uring: Operation not permitted (os error 1) (forbidden); for benchmarks only: byte ranges
 ";
-        assert_eq!(text(b"a\nb", &offer(), Charset::Ascii), expected);
+        assert_eq!(text(b"a\nb", &availability(), Charset::Ascii), expected);
     }
 
     #[test]
     fn the_json_object_has_the_same_facts() {
-        let object = object(b"a\xff", &offer());
+        let object = object(b"a\xff", &availability());
         assert_eq!(object["path"], "a\u{fffd}");
         assert_eq!(object["locked_memory_max_bytes"], Value::Null);
-        assert_eq!(object["models"][0], json!({ "model": "sync", "available": true, "note": "one thread" }));
+        let uses = ["metadata", "byte ranges", "small files", "serving", "copying"];
+        let sync = json!({ "model": "sync", "available": true, "note": "one thread", "uses": uses });
+        assert_eq!(object["models"][0], sync);
         assert_eq!(object["models"][1]["available"], false);
     }
 }

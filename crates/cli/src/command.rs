@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use fathom_text::nearest::nearest;
 
 use crate::docs::{self, Documented};
+use crate::models::ALL_MODELS;
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
 use crate::shared::flag::{self, Flag, Scope, long};
@@ -156,38 +157,17 @@ pub(crate) const IO: Command<IoOption> = Command {
     about: &[
         "Shows what PATH, or else the current directory, offers to the other commands: the kernel, the type \
          of the file system, the number of CPUs, the limit of open files, and for each I/O model whether it \
-         can run here or why it cannot.",
+         can run here or why it cannot, how it works, and the uses that it has.",
     ],
     sections: &[OPTIONS],
     flags: IO_FLAGS,
     commands: &[],
-    notes: &[MODELS],
+    notes: &[ALL_MODELS],
     examples: &[
         ("fathom io", "what the current directory's file system offers"),
         ("fathom io --json /mnt/nfs", "the same for a mount, for programs"),
     ],
     see_also: &["fathom", "fathom-du"],
-};
-
-/// The values of `--io`.
-pub(crate) const MODELS: Note = Note {
-    title: "I/O models",
-    text: &[
-        "`sync`: one thread, blocking system calls.",
-        "`threads` or `threads=N`: N threads with blocking calls; without N, one a CPU.",
-        "`async-seq`: an asynchronous runtime (tokio), one operation after another.",
-        "`async-par`: the same runtime, many operations in flight.",
-        "`uring` or `uring=DEPTH`: calls through io_uring, with up to DEPTH operations in flight in each \
-         ring. Reading a directory is not among io_uring's operations and is done by a direct call.",
-        "`auto`: one thread a CPU at the start, and more while they mostly wait for the storage and that \
-         makes the work faster. The default. The number it starts with on a measured file system comes from a saved profile, if that has not expired \
-         and kernel and number of CPUs are unchanged.",
-        "The profile is `fathom/io-profile.json` in XDG_CONFIG_HOME or else in `~/.config`, or the file that \
-         FATHOM_PROFILE names; if that is empty, none is read. A damaged profile is ignored with a warning.",
-        "All of them give the same output. If a named model cannot run here, the command ends with the likely cause; only `auto` falls back to \
-         another model.",
-    ],
-    man_only: true,
 };
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod export;
 mod fault;
 mod list;
 mod merge;
+mod models;
 mod query;
 mod scan;
 mod serve;

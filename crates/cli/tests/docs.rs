@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
+use fathom_io::{Model, Use};
+
 const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
 
 /// Returns the path of `docs/`. Regenerates the files first if `UPDATE_DOCS` is set.
@@ -67,6 +69,35 @@ fn checker(program: &str, words: &[&str]) -> Option<Output> {
         println!("skipped: {program} is not installed");
     }
     output.ok()
+}
+
+#[test]
+fn models_are_in_the_pages_and_completions_of_the_commands_that_take_them() {
+    let text = |file: &str| fs::read_to_string(docs().join(file)).expect("the file is there");
+    let walk = |model: &Model| model.has(Use::Metadata);
+    let serve = |model: &Model| model.has(Use::Serve);
+    let all: fn(&Model) -> bool = |_| true;
+    for (page, takes) in [
+        ("du", walk as fn(&Model) -> bool),
+        ("list", walk),
+        ("scan", walk),
+        ("serve", serve),
+        ("bench", all),
+        ("io", all),
+    ] {
+        let page = text(&format!("man/fathom-{page}.1"));
+        for model in Model::ALL {
+            let entry = format!(".TP\n\\fB{}\\fR", model.name().replace('-', "\\-"));
+            assert_eq!(page.contains(&entry), takes(&model), "{model}");
+        }
+    }
+    for (_, file) in SCRIPTS {
+        let script = text(&format!("completions/{file}"));
+        for wanted in [Use::Metadata, Use::Serve] {
+            let words: Vec<_> = Model::with(wanted).map(Model::name).collect();
+            assert!(script.contains(&words.join(" ")), "{file}: {wanted:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,9 +3,8 @@
 
 use std::process::{Command, Output};
 
+use fathom_io::{Model, Use};
 use serde_json::Value;
-
-const MODELS: [&str; 6] = ["sync", "threads", "async-seq", "async-par", "uring", "auto"];
 
 fn io(words: &[&str]) -> Output {
     fathom("io", words)
@@ -26,11 +25,14 @@ fn text(bytes: &[u8]) -> &str {
 fn keys_stand_before_values_that_are_below_each_other() {
     let output = io(&[]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let lines: Vec<(&str, &str)> = text(&output.stdout).lines().map(|line| line.split_at(15)).collect();
+    let lines: Vec<(&str, &str)> = text(&output.stdout).lines().map(|line| line.split_at(18)).collect();
     let keys: Vec<&str> = lines.iter().map(|(key, _)| key.trim_end().trim_end_matches(':')).collect();
     let facts = ["kernel", "path", "file system", "device", "CPUs", "open files", "locked memory"];
-    assert_eq!(keys, [&facts[..], &MODELS].concat());
-    assert_eq!((lines[1].1, lines[7].1), (".", "available: one thread"));
+    assert_eq!(keys, [&facts[..], &Model::ALL.map(Model::name)].concat());
+    assert_eq!(lines[1].1, ".");
+    for (model, (_, value)) in Model::ALL.into_iter().zip(&lines[facts.len()..]) {
+        assert!(model.uses().iter().all(|found| value.contains(found.name())), "{model}: {value}");
+    }
     for (_, value) in &lines[7..] {
         assert!(value.starts_with("available: ") || value.starts_with("unavailable: cannot "), "{value}");
     }
@@ -47,10 +49,10 @@ fn the_object_has_the_values_of_the_text() {
     }
     let models = object["models"].as_array().expect("it is a list");
     let names: Vec<&str> = models.iter().filter_map(|model| model["model"].as_str()).collect();
-    assert_eq!(names, MODELS);
+    assert_eq!(names, Model::ALL.map(Model::name));
     for model in models {
         let word = if model["available"] == true { "available" } else { "unavailable" };
-        let says = format!("{word}: {}\n", model["note"].as_str().expect("each has one"));
+        let says = format!("{word}: {}; for ", model["note"].as_str().expect("each has one"));
         assert!(shown.contains(&says), "{says} {shown}");
     }
 }
@@ -99,7 +101,8 @@ fn a_server_reports_what_it_would_do_with_a_directory() {
     assert!(shown.status.success() && shown.stderr.is_empty(), "{shown:?}");
     let keys: Vec<&str> =
         text(&shown.stdout).lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
-    let expected = [
+    let models: Vec<String> = Model::with(Use::Serve).map(|model| format!("--io {model}")).collect();
+    let facts = [
         "kernel",
         "path",
         "file system",
@@ -118,19 +121,11 @@ fn a_server_reports_what_it_would_do_with_a_directory() {
         "pool",
         "cache",
         "descriptors",
-        "--io auto",
-        "--io sync",
-        "--io nowait",
-        "--io pool",
-        "--io tokio",
-        "--io sendfile",
-        "--io uring",
-        "cached lookup",
-        "cold lookup",
-        "small body",
-        "large body, in memory",
-        "large body, not in memory",
     ];
+    let plan =
+        ["cached lookup", "cold lookup", "small body", "large body, in memory", "large body, not in memory"];
+    let expected: Vec<&str> =
+        facts.into_iter().chain(models.iter().map(String::as_str)).chain(plan).collect();
     assert_eq!(keys.iter().filter(|key| **key != "note").copied().collect::<Vec<_>>(), expected);
     let object = fathom("serve", &["--io-report", "--json", "--cache-files=9", path]);
     let object: Value = serde_json::from_slice(&object.stdout).expect("it is JSON");
@@ -139,6 +134,30 @@ fn a_server_reports_what_it_would_do_with_a_directory() {
         let stderr = case["what"].as_str().expect("each has one");
         let differs = stderr.contains("kept");
         assert!(differs || text(&shown.stdout).contains(stderr), "{stderr}");
+    }
+}
+
+#[test]
+fn each_command_accepts_the_models_with_its_use_and_lists_them() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let path = dir.path().to_str().expect("the path of a test is text");
+    for (command, words, wanted) in [
+        ("du", &[path][..], Use::Metadata),
+        ("list", &[path], Use::Metadata),
+        ("scan", &["--help"], Use::Metadata),
+        ("serve", &["--check", path], Use::Serve),
+    ] {
+        for model in Model::ALL {
+            let output = fathom(command, &[&["--io", model.name()], words].concat());
+            let is_refused = text(&output.stderr).contains("invalid argument");
+            assert_eq!(is_refused, !model.has(wanted), "{command} --io {model}: {output:?}");
+        }
+        let output = fathom(command, &[&["--io", "zfs"], words].concat());
+        let listed: Vec<&str> = text(&output.stderr).split([' ', ',', '\'', '\n']).collect();
+        for model in Model::ALL {
+            let name = if wanted == Use::Metadata { model.syntax() } else { model.name().to_owned() };
+            assert_eq!(listed.contains(&name.as_str()), model.has(wanted), "{command}: {model}: {output:?}");
+        }
     }
 }
 

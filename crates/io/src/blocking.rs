@@ -5,7 +5,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use crate::model::block_on;
+use crate::metadata::block_on;
 use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, sys};
 
 /// The blocking metadata model.

@@ -1,27 +1,36 @@
-//! The I/O models: every way fathom has of reading a directory with the metadata of its children.
+//! The I/O models of fathom: their list, and the calls of each for directories, metadata and byte
+//! ranges.
 //!
-//! The metadata seam is the trait [`MetadataModel`]: open a directory, read a batch of its names, take the metadata of a
-//! range of them. Each call is one dispatch for many entries, so no model pays a hand-off for one entry unless that is
-//! what it exists to show. The blocking model makes the calls on the worker's own thread ([`blocking`]); the
-//! tokio models send each through the runtime's blocking pool ([`tokio_fs`]); io_uring batches them in one ring a
-//! worker (`uring`); [`sim`] injects faults into any of the calls, from a seed.
+//! [`Model`] is the list, with names, mechanisms and uses; [`availability`] tests which models can
+//! run here, and gives the reason if one cannot.
 //!
-//! The data seam is the trait [`data::Data`]: read, write and sync byte ranges of open files with owned buffers, under the same models
-//! and a few more (a pool with a hand-off an operation, memory maps, reads that do not wait).
+//! The metadata interface is the trait [`MetadataModel`]: it opens a directory, reads a batch of
+//! its names, and reads the metadata of a range of them. One call covers many entries, so a model
+//! pays for a hand-off of each entry only if its purpose is to show that cost. The blocking model
+//! makes the calls on the thread of the worker ([`blocking`]). The tokio models send each call
+//! through the blocking pool of the runtime (`tokio_fs`). io_uring batches calls in one ring for each worker
+//! (`uring`). The simulation injects faults into any call, from a seed ([`sim`]).
 //!
-//! Owns: system calls, dirent parsing, the mount table ([`mounts`]), what a model is called and whether it can run here.
-//! Does not own: order, scheduling, recursion, paths, any policy on what is read. All `unsafe` is in `sys/` and `uring/`.
+//! The data interface is the trait [`data::Data`]: it reads, writes and syncs byte ranges of open
+//! files with owned buffers, under the same models and under those that have no metadata calls (a
+//! pool, reads that do not wait, memory maps).
+//!
+//! Owns: system calls, dirent parsing, the mount table ([`mounts`]), the list of models. Does not
+//! own: order, scheduling, recursion, paths, the choice of the data that is read. All `unsafe` code
+//! is in `sys/` and `uring/`.
 
+pub mod availability;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub mod beneath;
 pub mod blocking;
 pub mod data;
 mod dirent;
 pub mod fault;
+pub mod filesystem;
 mod meta;
+mod metadata;
 mod model;
 pub mod mounts;
-pub mod offer;
 mod random;
 pub mod sim;
 pub mod sys;
@@ -33,7 +42,8 @@ pub mod uring;
 
 pub use dirent::{MalformedDirent, parse as parse_dirents};
 pub use meta::{Attributes, Fields, FileTime, FileType, Meta};
-pub use model::{Follow, MetadataModel, Model, Unavailable, UnknownModel, block_on};
+pub use metadata::{Follow, MetadataModel, block_on};
+pub use model::{Model, Unavailable, UnknownModel, Use};
 pub use random::Random;
 pub use rustix::io::Errno;
 pub use sys::{Dir, Name, Names};

@@ -1,205 +1,355 @@
-//! What a model is: the metadata seam, the names users give models, and why one may not run here.
+//! The list of I/O models: their names, their mechanisms and their uses.
+//!
+//! Every command takes the names that it accepts from this list, in this order.
+//!
+//! Owns: names, parameters, summaries, uses, and the errors for a name that is unknown and for a
+//! model that cannot run. Does not own: the implementations, and the test whether a model can run
+//! here ([`availability`](crate::availability)).
 
-use std::ffi::CStr;
 use std::fmt;
-use std::future::Future;
-use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::pin;
 use std::str::FromStr;
-use std::task::{Context, Poll, Waker};
 
-use crate::{Dir, Errno, Fields, Meta, Names};
+use crate::Errno;
 
-/// Whether a symbolic link as the last component is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Follow {
-    /// The link itself is meant.
-    #[default]
-    No,
-    /// What the link leads to is meant.
-    Yes,
-}
-
-/// One worker's way of making metadata calls. A worker owns its model; nothing here crosses threads.
-///
-/// The futures of a blocking model are ready at the first poll, so generic code over `MetadataModel` costs it nothing.
-pub trait MetadataModel {
-    /// Directories one worker should have under way at once for its calls to overlap.
-    const WIDTH: usize = 1;
-
-    /// Calls are the kernel's own, made on the thread that asks for them, and take as long as the storage does.
-    const DIRECT: bool = false;
-
-    /// Fewest names worth one call of [`stat`](Self::stat), where a directory has that many.
-    const BATCH: usize = 1;
-
-    /// Opens the directory `name` in `at`.
-    ///
-    /// # Errors
-    /// As openat(2); never opens anything but a directory.
-    fn open(
-        &self,
-        at: BorrowedFd<'_>,
-        name: &CStr,
-        follow: Follow,
-    ) -> impl Future<Output = Result<Dir, Errno>>;
-
-    /// Appends names to `names` until it holds `limit`; false at the directory's end.
-    ///
-    /// # Errors
-    /// As getdents64(2); what was read before stays in `names`.
-    fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> impl Future<Output = Result<bool, Errno>>;
-
-    /// The same, but a model may stop after one system call: what is known then can be worked on while the rest is read.
-    ///
-    /// # Errors
-    /// As [`MetadataModel::read`].
-    fn read_some(
-        &self,
-        dir: &Dir,
-        names: &mut Names,
-        limit: usize,
-    ) -> impl Future<Output = Result<bool, Errno>> {
-        self.read(dir, names, limit)
-    }
-
-    /// Metadata of an open directory.
-    ///
-    /// # Errors
-    /// As statx(2).
-    fn stat_dir(&self, dir: &Dir, fields: Fields) -> impl Future<Output = Result<Meta, Errno>>;
-
-    /// Metadata of entries `range` of `names` in `at`: one element an entry in `out`, `None` where
-    /// [`Name::stat`](crate::Name) is off. `out` is emptied first.
-    fn stat(
-        &self,
-        at: BorrowedFd<'_>,
-        names: &Names,
-        range: Range<usize>,
-        follow: Follow,
-        fields: Fields,
-        out: &mut Vec<Option<Result<Meta, Errno>>>,
-    ) -> impl Future<Output = ()>;
-
-    /// Makes `dir` the working directory of the calling thread and of no other; false where that cannot be had. A call
-    /// relative to [`CWD`](crate::sys::CWD) spares the kernel looking up and holding on to a descriptor.
-    fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
-        false
-    }
-
-    /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
-    fn magic(&self, dir: &Dir) -> Option<i64> {
-        crate::sys::fs_magic(dir.as_fd())
-    }
-
-    /// Closes `dir`. A future dropped before its end closes it as well.
-    fn close(&self, dir: Dir) -> impl Future<Output = ()> {
-        drop(dir);
-        std::future::ready(())
-    }
-
-    /// Runs `future`, which waits for nothing but this model's calls, to its end.
-    fn run<F: Future>(&self, future: F) -> F::Output;
-}
-
-/// Polls `future`, which never waits, to its end.
-///
-/// # Panics
-/// If it does wait.
-pub fn block_on<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("a blocking model's calls are done when they return"),
-    }
-}
-
-/// The model a user names with `--io`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// An I/O model: the system calls that move data, and the threads that make them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Model {
-    /// One thread, blocking calls.
+    /// Blocking calls on one thread.
     Sync,
-    /// This many threads with blocking calls; one a CPU if not said.
+    /// Blocking calls on this number of threads; `None` stands for one thread for each CPU.
     Threads(Option<usize>),
-    /// tokio's file calls, each awaited before the next.
+    /// Blocking calls on a pool of threads, with a hand-off for each operation or batch.
+    Pool,
+    /// Calls that do not wait on the calling thread, the others on a pool of threads.
+    Nowait,
+    /// Files of tokio.
+    Tokio,
+    /// Metadata calls of tokio, each awaited before the next.
     AsyncSeq,
-    /// tokio's file calls, many futures at once.
+    /// Metadata calls of tokio, many at once.
     AsyncPar,
-    /// io_uring, with this many operations in flight a ring.
+    /// Memory maps.
+    Mmap,
+    /// io_uring with this number of operations in flight in each ring; `None` stands for the
+    /// default of the implementation.
     Uring(Option<usize>),
-    /// Blocking threads whose number follows the storage.
+    /// io_uring with registered files and buffers.
+    UringRegistered,
+    /// io_uring with a kernel thread that polls for submissions (SQPOLL).
+    UringPolled,
+    /// copy_file_range(2).
+    CopyFileRange,
+    /// sendfile(2).
+    Sendfile,
+    /// splice(2) through a pipe.
+    Splice,
+    /// The calls and the number of threads that fit the storage, adapted during the run.
     #[default]
     Auto,
 }
 
-impl Model {
-    /// Every name `--io` takes, as help texts and error messages show them.
-    pub const NAMES: [&str; 6] = ["sync", "threads[=N]", "async-seq", "async-par", "uring[=DEPTH]", "auto"];
-
-    /// Most threads or operations in flight that can be asked for.
-    pub const COUNT_MAX: usize = 4096;
+/// A use of a model. A model that reads neither directories nor files for a server is for
+/// benchmarks only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Use {
+    /// Walks of directories with the metadata of their entries.
+    Metadata,
+    /// Reads and writes of byte ranges of an open file.
+    Ranges,
+    /// Opens, reads and closes of small files.
+    SmallFiles,
+    /// Responses of a file server.
+    Serve,
+    /// Copies of a file.
+    Copy,
 }
 
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Use {
+    /// Returns the name in texts for users.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Sync => f.write_str("sync"),
-            Self::Threads(None) => f.write_str("threads"),
-            Self::Threads(Some(count)) => write!(f, "threads={count}"),
-            Self::AsyncSeq => f.write_str("async-seq"),
-            Self::AsyncPar => f.write_str("async-par"),
-            Self::Uring(None) => f.write_str("uring"),
-            Self::Uring(Some(depth)) => write!(f, "uring={depth}"),
-            Self::Auto => f.write_str("auto"),
+            Self::Metadata => "metadata",
+            Self::Ranges => "byte ranges",
+            Self::SmallFiles => "small files",
+            Self::Serve => "serving",
+            Self::Copy => "copying",
         }
     }
 }
 
-/// A name that is no model's, or a count that is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownModel;
+/// The line of a model in the list.
+struct ModelRow {
+    name: &'static str,
+    summary: &'static str,
+    uses: &'static [Use],
+}
 
-impl fmt::Display for UnknownModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (names, max) = (Model::NAMES.join(", "), Model::COUNT_MAX);
-        write!(f, "valid models are {names}, with N and DEPTH from 1 to {max}")
+impl Model {
+    /// All models, in the order in which users see them.
+    pub const ALL: [Self; 15] = [
+        Self::Sync,
+        Self::Threads(None),
+        Self::Pool,
+        Self::Nowait,
+        Self::Tokio,
+        Self::AsyncSeq,
+        Self::AsyncPar,
+        Self::Mmap,
+        Self::Uring(None),
+        Self::UringRegistered,
+        Self::UringPolled,
+        Self::CopyFileRange,
+        Self::Sendfile,
+        Self::Splice,
+        Self::Auto,
+    ];
+
+    /// The largest number of threads, or of operations in flight, that a name may end with.
+    pub const COUNT_MAX: usize = 4096;
+
+    const fn row(self) -> ModelRow {
+        use Use::{Copy, Metadata, Ranges, Serve, SmallFiles};
+        let (name, summary, uses): (_, _, &[Use]) = match self {
+            Self::Sync => {
+                ("sync", "blocking calls on one thread", &[Metadata, Ranges, SmallFiles, Serve, Copy])
+            }
+            Self::Threads(_) => (
+                "threads",
+                "blocking calls on N threads, or else one thread for each CPU",
+                &[Metadata, Ranges, SmallFiles],
+            ),
+            Self::Pool => (
+                "pool",
+                "blocking calls on a pool of threads, with a hand-off for each operation or batch",
+                &[Ranges, Serve],
+            ),
+            Self::Nowait => (
+                "nowait",
+                "calls that do not wait (RWF_NOWAIT) on the calling thread, the others on a pool of threads",
+                &[Ranges, Serve],
+            ),
+            Self::Tokio => (
+                "tokio",
+                "files of tokio, with a hand-off to its pool of threads for each call",
+                &[Ranges, SmallFiles, Serve],
+            ),
+            Self::AsyncSeq => ("async-seq", "file calls of tokio, each awaited before the next", &[Metadata]),
+            Self::AsyncPar => ("async-par", "file calls of tokio, many at once", &[Metadata]),
+            Self::Mmap => ("mmap", "a memory map of the file", &[Ranges]),
+            Self::Uring(_) => (
+                "uring",
+                "rings of io_uring with up to DEPTH operations in flight; directories are read by direct \
+                 calls, because io_uring has none for that",
+                &[Metadata, Ranges, Serve],
+            ),
+            Self::UringRegistered => {
+                ("uring-registered", "rings of io_uring with registered files and buffers", &[Ranges])
+            }
+            Self::UringPolled => (
+                "uring-polled",
+                "rings of io_uring with a kernel thread that polls for submissions (SQPOLL)",
+                &[Ranges],
+            ),
+            Self::CopyFileRange => ("copy-file-range", "copies by copy_file_range(2)", &[Copy]),
+            Self::Sendfile => {
+                ("sendfile", "transfers by sendfile(2), without a copy to user space", &[Serve, Copy])
+            }
+            Self::Splice => {
+                ("splice", "transfers by splice(2) through a pipe, without a copy to user space", &[Copy])
+            }
+            Self::Auto => (
+                "auto",
+                "blocking calls on threads that are added while calls wait for the storage; a server makes \
+                 calls that do not wait on its own threads",
+                &[Metadata, Serve],
+            ),
+        };
+        ModelRow { name, summary, uses }
+    }
+
+    /// Returns the name, without a number: the value of `--io` and of `fathom bench --models`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Returns the mechanism in one line.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        self.row().summary
+    }
+
+    /// Returns all uses of the model.
+    #[must_use]
+    pub const fn uses(self) -> &'static [Use] {
+        self.row().uses
+    }
+
+    /// Returns the placeholder for the number that may follow the name and `=`, where the model
+    /// reads metadata.
+    #[must_use]
+    pub const fn parameter(self) -> Option<&'static str> {
+        match self {
+            Self::Threads(_) => Some("N"),
+            Self::Uring(_) => Some("DEPTH"),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of threads or of operations in flight, if it was given.
+    #[must_use]
+    pub const fn count(self) -> Option<usize> {
+        match self {
+            Self::Threads(count) | Self::Uring(count) => count,
+            _ => None,
+        }
+    }
+
+    /// Returns whether the model has this use.
+    #[must_use]
+    pub const fn has(self, wanted: Use) -> bool {
+        let uses = self.uses();
+        let mut at = 0;
+        while at < uses.len() {
+            // `==` is not available in constants.
+            if uses[at] as u8 == wanted as u8 {
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Returns whether no command but the benchmark uses the model.
+    #[must_use]
+    pub const fn is_for_benchmarks_only(self) -> bool {
+        !self.has(Use::Metadata) && !self.has(Use::Serve)
+    }
+
+    /// Returns the models that have this use, in the order of [`Model::ALL`].
+    pub fn with(wanted: Use) -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.into_iter().filter(move |model| model.has(wanted))
+    }
+
+    /// Returns the number of models that have this use.
+    #[must_use]
+    pub const fn count_with(wanted: Use) -> usize {
+        let (mut at, mut count) = (0, 0);
+        while at < Self::ALL.len() {
+            count += Self::ALL[at].has(wanted) as usize;
+            at += 1;
+        }
+        count
+    }
+
+    /// Returns the names of the models that have this use, for tables that are made at compile
+    /// time: `N` is [`Model::count_with`] of the use.
+    ///
+    /// # Panics
+    /// If `N` is a smaller number.
+    #[must_use]
+    pub const fn names_with<const N: usize>(wanted: Use) -> [&'static str; N] {
+        let (mut names, mut at, mut count) = ([""; N], 0, 0);
+        while at < Self::ALL.len() {
+            if Self::ALL[at].has(wanted) {
+                names[count] = Self::ALL[at].name();
+                count += 1;
+            }
+            at += 1;
+        }
+        names
+    }
+
+    /// Returns the model that is called `name`, without a number; `None` if there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name() == name)
+    }
+
+    /// Returns the name with its optional parameter, as in `threads[=N]`.
+    #[must_use]
+    pub fn syntax(self) -> String {
+        let parameter = self.parameter().map_or(String::new(), |parameter| format!("[={parameter}]"));
+        format!("{}{parameter}", self.name())
+    }
+
+    /// Parses the name of a model that has this use. A number may follow the name only for
+    /// [`Use::Metadata`].
+    ///
+    /// # Errors
+    /// The names of the models that have this use.
+    pub fn parse(text: &str, wanted: Use) -> Result<Self, UnknownModel> {
+        let model = match wanted {
+            Use::Metadata => text.parse().ok(),
+            _ => Self::named(text),
+        };
+        model.filter(|model| model.has(wanted)).ok_or(UnknownModel { wanted: Some(wanted) })
     }
 }
 
-impl std::error::Error for UnknownModel {}
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            Some(count) => write!(f, "{}={count}", self.name()),
+            None => f.pad(self.name()),
+        }
+    }
+}
 
 impl FromStr for Model {
     type Err = UnknownModel;
 
     fn from_str(text: &str) -> Result<Self, UnknownModel> {
         let (name, count) = match text.split_once('=') {
-            Some((name, count)) => (name, Some(parse_count(count)?)),
+            Some((name, count)) => (name, Some(parse_count(count).ok_or(UnknownModel { wanted: None })?)),
             None => (text, None),
         };
-        match (name, count) {
-            ("sync", None) => Ok(Self::Sync),
-            ("threads", count) => Ok(Self::Threads(count)),
-            ("async-seq", None) => Ok(Self::AsyncSeq),
-            ("async-par", None) => Ok(Self::AsyncPar),
-            ("uring", depth) => Ok(Self::Uring(depth)),
-            ("auto", None) => Ok(Self::Auto),
-            _ => Err(UnknownModel),
+        match (Self::named(name), count) {
+            (Some(Self::Threads(_)), count) => Ok(Self::Threads(count)),
+            (Some(Self::Uring(_)), count) => Ok(Self::Uring(count)),
+            (Some(model), None) => Ok(model),
+            _ => Err(UnknownModel { wanted: None }),
         }
     }
 }
 
-fn parse_count(text: &str) -> Result<usize, UnknownModel> {
+fn parse_count(text: &str) -> Option<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let count = text.parse().ok().filter(|count| digits && (1..=Model::COUNT_MAX).contains(count));
-    count.ok_or(UnknownModel)
+    text.parse().ok().filter(|count| digits && (1..=Model::COUNT_MAX).contains(count))
 }
 
-/// Why a model cannot run here: what was refused, with what error, and the likely cause.
+/// The error for a name that no model with the wanted use has, or for an invalid number. Its text
+/// lists the valid names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownModel {
+    wanted: Option<Use>,
+}
+
+impl fmt::Display for UnknownModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_numbers = self.wanted.is_none_or(|wanted| wanted == Use::Metadata);
+        let valid = Model::ALL.into_iter().filter(|model| self.wanted.is_none_or(|wanted| model.has(wanted)));
+        let names: Vec<_> =
+            valid.map(|model| if has_numbers { model.syntax() } else { model.name().to_owned() }).collect();
+        write!(f, "valid models are {}", names.join(", "))?;
+        if has_numbers {
+            write!(f, ", with N and DEPTH from 1 to {}", Model::COUNT_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownModel {}
+
+/// The reason why a model cannot run here: the action that failed, its error, and the likely cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
-    /// The deed that failed, as in "set up io_uring".
+    /// The action that failed, as in "set up io_uring".
     pub deed: &'static str,
-    /// The error it failed with.
+    /// The error of the action.
     pub errno: Errno,
     /// The likely cause, in a few words.
     pub cause: String,
@@ -216,21 +366,61 @@ impl std::error::Error for Unavailable {}
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
+    const USES: [Use; 5] = [Use::Metadata, Use::Ranges, Use::SmallFiles, Use::Serve, Use::Copy];
+
     #[test]
-    fn names_round_trip() {
-        for text in ["sync", "threads", "threads=7", "async-seq", "async-par", "uring", "uring=64", "auto"] {
+    fn names_are_unique_and_parse_back() {
+        let names: HashSet<_> = Model::ALL.into_iter().map(Model::name).collect();
+        assert_eq!(names.len(), Model::ALL.len());
+        for model in Model::ALL {
+            assert_eq!(model.name().parse(), Ok(model));
+            assert_eq!((Model::named(model.name()), model.to_string().as_str()), (Some(model), model.name()));
+            assert!(!model.uses().is_empty() && !model.summary().is_empty(), "{model}");
+        }
+        for text in ["threads=7", "uring=64"] {
             assert_eq!(text.parse::<Model>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn counts_are_bounded_and_only_where_they_mean_something() {
-        for text in
-            ["", "Sync", "threads=", "threads=0", "threads=+3", "threads=4097", "uring=x", "auto=2", "sync=1"]
-        {
-            assert_eq!(text.parse::<Model>(), Err(UnknownModel), "{text}");
+    fn each_use_accepts_its_models_and_lists_them() {
+        for wanted in USES {
+            assert_eq!(Model::with(wanted).count(), Model::count_with(wanted));
+            for model in Model::ALL {
+                let parsed = Model::parse(model.name(), wanted);
+                assert_eq!(parsed.ok(), model.has(wanted).then_some(model), "{model}: {wanted:?}");
+            }
+            let listed = Model::parse("zfs", wanted).unwrap_err().to_string();
+            for model in Model::ALL {
+                let name = if wanted == Use::Metadata { model.syntax() } else { model.name().to_owned() };
+                let mut words = listed.split([' ', ',']);
+                assert_eq!(words.any(|word| word == name), model.has(wanted), "{model}: {listed}");
+            }
         }
+        assert_eq!(Model::names_with::<{ Model::count_with(Use::Copy) }>(Use::Copy)[0], "sync");
+    }
+
+    #[test]
+    fn counts_are_bounded_and_only_where_they_mean_something() {
+        for text in [
+            "",
+            "Sync",
+            "threads=",
+            "threads=0",
+            "threads=+3",
+            "threads=4097",
+            "uring=x",
+            "auto=2",
+            "sync=1",
+            "blocking",
+        ] {
+            assert!(text.parse::<Model>().is_err(), "{text}");
+        }
+        assert_eq!(Model::parse("uring=3", Use::Metadata), Ok(Model::Uring(Some(3))));
+        assert!(Model::parse("uring=3", Use::Serve).is_err());
     }
 }

@@ -128,11 +128,11 @@ proptest! {
 #[cfg(not(feature = "posix"))]
 #[test]
 fn a_directory_whose_last_cookie_is_the_end_takes_one_call() {
-    use fathom_io::{Dir, offer, sys};
+    use fathom_io::{Dir, filesystem, sys};
     let temp = tempfile::tempdir().unwrap();
     (0..50).for_each(|index| drop(std::fs::File::create(temp.path().join(index.to_string())).unwrap()));
     let dir = || Dir::from_fd(std::fs::File::open(temp.path()).unwrap().into());
-    let Some(end) = sys::fs_magic(std::os::fd::AsFd::as_fd(&dir())).and_then(offer::end_cookie) else {
+    let Some(end) = sys::fs_magic(std::os::fd::AsFd::as_fd(&dir())).and_then(filesystem::end_cookie) else {
         println!("skipped: '{}' is not on ext4", temp.path().display());
         return;
     };

@@ -45,7 +45,7 @@ mod worker;
 
 pub use config::Config;
 pub use error::{Error, Op};
-pub use files::{Model, UnknownModel};
+pub use fathom_io::Model;
 
 /// Runs the program of the README as a test.
 #[cfg(doctest)]

@@ -9,13 +9,14 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use fathom_io::Errno;
+use fathom_io::availability::Availability;
 use fathom_io::beneath::Beneath;
-use fathom_io::offer::{Offer, is_local};
+use fathom_io::filesystem::is_local;
+use fathom_io::{Errno, Model};
 
 use crate::config::{self, Config, SiteConfig};
 use crate::error::{Error, Op};
-use crate::files::{Model, is_in_memory};
+use crate::files::is_in_memory;
 use crate::plan::{links, open_cause, split_root};
 use crate::server::workers;
 
@@ -25,7 +26,7 @@ pub struct Report {
     /// The directory that is served.
     pub root: PathBuf,
     /// The kernel, the filesystem and the limits of this process.
-    pub offer: Offer,
+    pub availability: Availability,
     /// The result of trying each call.
     pub calls: CallStatuses,
     /// The file below the root that the calls were tried on, if the site has one.
@@ -144,28 +145,34 @@ impl Report {
         let (root, _) = split_root(&site.root);
         let root = root.as_path();
         let failed = |errno: Errno| Error::new(Op::Open, root.display().to_string(), open_cause(errno));
-        let offer = Offer::of(root).map_err(failed)?;
+        let availability = Availability::of(root).map_err(failed)?;
         match Beneath::new(root, links(site)) {
             Ok(beneath) => {
                 let (calls, sample) = probe::calls(root, &beneath).map_err(failed)?;
-                Ok(Self::of(root, offer, calls, sample.map(|sample| sample.path), config))
+                Ok(Self::of(root, availability, calls, sample.map(|sample| sample.path), config))
             }
             // The call itself is refused: it does not exist, or a filter (seccomp) forbids it.
             Err(errno @ (Errno::NOSYS | Errno::PERM)) => {
-                Ok(Self::of(root, offer, CallStatuses::none(errno), None, config))
+                Ok(Self::of(root, availability, CallStatuses::none(errno), None, config))
             }
             Err(errno) => Err(failed(errno)),
         }
     }
 
     /// Describes the results.
-    fn of(root: &Path, offer: Offer, calls: CallStatuses, sample: Option<PathBuf>, config: &Config) -> Self {
+    fn of(
+        root: &Path,
+        availability: Availability,
+        calls: CallStatuses,
+        sample: Option<PathBuf>,
+        config: &Config,
+    ) -> Self {
         let limits = ResourceLimits::of(config);
-        let magic = offer.filesystem.magic.unwrap_or_default();
+        let magic = availability.filesystem.magic.unwrap_or_default();
         let traits = summary::FilesystemTraits {
             in_memory: is_in_memory(magic),
             is_local: is_local(magic),
-            is_overlay: offer.filesystem.name == Some("overlay"),
+            is_overlay: availability.filesystem.name == Some("overlay"),
             has_sample: sample.is_some(),
         };
         Self {
@@ -173,7 +180,7 @@ impl Report {
             models: summary::models(&calls, traits),
             plan: summary::plan(&calls, traits, &limits),
             notes: summary::notes(&calls, traits),
-            offer,
+            availability,
             calls,
             sample,
             limits,
@@ -184,7 +191,7 @@ impl Report {
     /// have.
     #[must_use]
     pub fn lacks_descriptors(&self) -> bool {
-        self.offer.fd_limit.is_some_and(|limit| limit < self.limits.descriptors)
+        self.availability.fd_limit.is_some_and(|limit| limit < self.limits.descriptors)
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use fathom_io::sys::{cpus_allowed, fd_limit};
 use fathom_io::threads;
 use fathom_io::uring::FileRing;
+use fathom_io::{Model, Use};
 use tokio::sync::watch;
 
 use crate::answer::ListingCache;
@@ -22,7 +23,6 @@ use crate::budget::Budget;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
-use crate::files::Model;
 use crate::files::pool::ThreadPool;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
 use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
@@ -491,7 +491,7 @@ fn model(config: &Config) -> Result<Model, Error> {
     if word.is_empty() {
         return Ok(Model::default());
     }
-    word.parse().map_err(|unknown| Error::configure("io", unknown))
+    Model::parse(word, Use::Serve).map_err(|unknown| Error::configure("io", unknown))
 }
 
 /// Returns the number of workers: by default the number of CPUs that this process may use.
@@ -518,7 +518,7 @@ fn sendfile(config: &Config, model: Model) -> SendfilePolicy {
 }
 
 fn ring(model: Model) -> Result<Option<FileRing>, Error> {
-    let ring = (model == Model::Uring).then(|| FileRing::new(RING_DEPTH)).transpose();
+    let ring = matches!(model, Model::Uring(_)).then(|| FileRing::new(RING_DEPTH)).transpose();
     ring.map_err(|unavailable| Error::new(Op::Start, "io_uring", unavailable))
 }
 

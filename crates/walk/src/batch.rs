@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, offer, sys};
+use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, filesystem, sys};
 
 use crate::adapter::VisitorAdapter;
 use crate::failure::{Failure, Operation};
@@ -263,7 +263,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     /// Whether a very wide batch of this directory is taken in order of inode numbers.
     fn is_sorted(&self, dir: &Dir) -> bool {
         let follows = self.shared.options.links == Follow::Yes;
-        follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays)
+        follows || sys::fs_magic(dir.as_fd()).is_none_or(filesystem::inode_sort_pays)
     }
 
     /// Thins out a batch before its metadata is taken.

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fathom_io::offer;
+use fathom_io::filesystem;
 
 use crate::backlog::Backlog;
 use crate::tally::{Count, Tally};
@@ -89,8 +89,8 @@ impl<T> DeviceQueue<T> {
 
     /// Notes which filesystem this is. Many workers make a disk's calls slow, too.
     pub(crate) fn set_filesystem(&self, magic: Option<i64>) {
-        self.local.store(magic.is_some_and(offer::is_local), Ordering::Relaxed);
-        let end = magic.and_then(offer::end_cookie).unwrap_or(NO_END);
+        self.local.store(magic.is_some_and(filesystem::is_local), Ordering::Relaxed);
+        let end = magic.and_then(filesystem::end_cookie).unwrap_or(NO_END);
         let before = self.end.compare_exchange(UNKNOWN, end, Ordering::Relaxed, Ordering::Relaxed);
         // Devices that share a device have the same end or none: a name beyond a wrong end is lost.
         if before.is_err_and(|before| before != end) {

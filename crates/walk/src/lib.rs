@@ -50,7 +50,9 @@ pub use fathom_io::fault;
 pub use fathom_io::mounts;
 pub use fathom_io::sys::address_space_left;
 pub use fathom_io::threads::{has_address_space, spawn as spawn_thread};
-pub use fathom_io::{Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Model, Name, Names, Random};
+pub use fathom_io::{
+    Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Model, Name, Names, Random,
+};
 pub use gather::{Below, Gather, Roots};
 pub use leaps::Leaps;
 pub use node::Node;

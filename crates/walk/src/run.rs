@@ -4,9 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use fathom_io::blocking::Blocking;
-#[cfg(not(all(target_os = "linux", feature = "tokio", feature = "uring")))]
-use fathom_io::offer;
-use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable, sys};
+use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable, availability, sys};
 
 use crate::adapter::{OrderedAdapter, UnorderedAdapter, VisitorAdapter};
 use crate::arrival::lead;
@@ -174,9 +172,13 @@ fn choose<D: VisitorAdapter>(
         #[cfg(feature = "tokio")]
         Model::AsyncPar => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncPar::new, lead),
         #[cfg(not(feature = "tokio"))]
-        Model::AsyncSeq | Model::AsyncPar => {
-            walk(options, visitor, watch, || Err::<Blocking, _>(offer::not_built("use tokio", "tokio")), lead)
-        }
+        Model::AsyncSeq | Model::AsyncPar => walk(
+            options,
+            visitor,
+            watch,
+            || Err::<Blocking, _>(availability::not_built("use tokio", "tokio")),
+            lead,
+        ),
         #[cfg(all(target_os = "linux", feature = "uring"))]
         Model::Uring(depth) => {
             let make = move || fathom_io::uring::Uring::new(depth.unwrap_or(fathom_io::uring::DEPTH));
@@ -187,9 +189,12 @@ fn choose<D: VisitorAdapter>(
             options,
             visitor,
             watch,
-            || Err::<Blocking, _>(offer::not_built("use io_uring", "uring")),
+            || Err::<Blocking, _>(availability::not_built("use io_uring", "uring")),
             lead,
         ),
+        other => {
+            walk(options, visitor, watch, move || Err::<Blocking, _>(availability::no_metadata(other)), lead)
+        }
     }
 }
 
@@ -226,8 +231,7 @@ pub(crate) fn workers(options: &Options, cpus: usize) -> (usize, usize) {
     let count = match (options.threads, options.choice) {
         (Some(count), _) | (None, Model::Threads(Some(count))) => count,
         (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
-        (None, Model::Threads(None) | Model::Uring(_)) => cpus,
-        (None, Model::Auto) => cpus,
+        (None, _) => cpus,
     };
     let adaptive = options.threads.is_none() && options.choice == Model::Auto;
     let max = if adaptive { WORKERS_MAX.max(cpus) } else { count };

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
-use fathom_io::{offer, sys};
+use fathom_io::{filesystem, sys};
 use fathom_walk::{FileType, Follow, Options};
 use support::late::Late;
 use support::record::{Everything, Recorder, assert_same};
@@ -126,7 +126,7 @@ fn a_loose_walk_reads_less_at_once_and_tells_what_has_a_place_in_its_place() {
         let mut recorder = Recorder::new(&[tree.root()]);
         way::walk(options, Everything::default(), &mut recorder).calls.read
     };
-    if offer::inode_sort_pays(sys::fs_magic(fs::File::open(tree.root()).unwrap().as_fd()).unwrap()) {
+    if filesystem::inode_sort_pays(sys::fs_magic(fs::File::open(tree.root()).unwrap().as_fd()).unwrap()) {
         assert!(reads(SYNC.options()) < reads(loose(SYNC)));
     } else {
         skip("directories of temporary files are not read in order of inode numbers");

@@ -1,6 +1,7 @@
 //! The cells of an advice run: every workload, warm and cold, small enough for a run of seconds;
 //! and the candidate arms of each.
 
+use fathom_io::Model;
 use fathom_io::uring::Completion;
 
 use crate::arms::{Arm, arms};
@@ -66,13 +67,14 @@ pub(super) fn direct_cell(warm: &Cell) -> Cell {
 pub(super) fn candidates(cell: &Cell, cpus: usize) -> Vec<Arm> {
     let all = match cell.workload {
         Workload::Write => {
-            arms(Workload::Write, &["threads", "pool", "tokio", "mmap", "uring", "nowait"].map(str::to_owned))
+            use Model::{Mmap, Nowait, Pool, Threads, Tokio, Uring};
+            arms(Workload::Write, &[Threads(None), Pool, Tokio, Mmap, Uring(None), Nowait])
         }
         workload => arms(workload, &[]),
     };
     let is_candidate = |arm: &Arm| {
         arm.completion == Completion::Wait
-            && (arm.model != "uring-polled" || cpus > CPUS_FEW)
+            && (arm.model != Some(Model::UringPolled) || cpus > CPUS_FEW)
             && (cell.workload != Workload::Write || arm.threads == 1 || arm.name == THREADED_WRITE_ARM)
     };
     all.into_iter().filter(is_candidate).collect()
@@ -80,7 +82,7 @@ pub(super) fn candidates(cell: &Cell, cpus: usize) -> Vec<Arm> {
 
 /// Returns the arms that measure the gain from more operations in flight.
 pub(super) fn depth_arms(cell: &Cell) -> Vec<Arm> {
-    arms(cell.workload, &["threads".to_owned(), "uring".to_owned()])
+    arms(cell.workload, &[Model::Threads(None), Model::Uring(None)])
         .into_iter()
         .filter(|arm| arm.completion == Completion::Wait)
         .collect()
@@ -110,7 +112,10 @@ mod tests {
             let few = candidates(&cell, 2);
             assert_eq!(few[0].name, "blocking");
             assert!(few.len() > 1, "{}", cell.label());
-            assert!(few.iter().all(|arm| arm.completion == Completion::Wait && arm.model != "uring-polled"));
+            assert!(
+                few.iter()
+                    .all(|arm| arm.completion == Completion::Wait && arm.model != Some(Model::UringPolled))
+            );
         }
         let warm = &advice_cells(1, 1.0)[0];
         assert_eq!(candidates(warm, 3).len(), candidates(warm, 2).len() + 1);

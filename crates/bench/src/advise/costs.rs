@@ -1,6 +1,7 @@
 //! The measured costs of this machine and filesystem, in microseconds. All predictions derive from
 //! them.
 
+use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::ArmSummary;
@@ -50,6 +51,11 @@ impl OpCost {
         })
     }
 
+    /// Returns whether the arm has this model.
+    pub(super) fn is_of(&self, model: Model) -> bool {
+        self.model == model.name()
+    }
+
     /// Returns the time that an operation waits for the storage when no other operation is in
     /// flight.
     #[must_use]
@@ -95,7 +101,8 @@ impl CostConstants {
     /// gain from more processors for operations that do not wait.
     #[must_use]
     pub fn parallel(&self) -> Option<f64> {
-        let threads = self.warm_read.iter().filter(|cost| cost.model == "threads" && cost.in_flight > 1);
+        let threads =
+            self.warm_read.iter().filter(|cost| cost.is_of(Model::Threads(None)) && cost.in_flight > 1);
         let best = threads.map(|cost| cost.wall_us).min_by(f64::total_cmp)?;
         Some(best / self.warm("blocking")?.wall_us)
     }
@@ -106,7 +113,7 @@ impl CostConstants {
     #[must_use]
     pub fn overlap(&self, ring: bool, in_flight: u32) -> Option<f64> {
         let alone = self.direct_read.iter().find(|cost| cost.method == "blocking")?.wall_us;
-        let of_kind = self.direct_read.iter().filter(|cost| (cost.model == "uring") == ring);
+        let of_kind = self.direct_read.iter().filter(|cost| cost.is_of(Model::Uring(None)) == ring);
         let mut points: Vec<(f64, f64)> =
             of_kind.map(|cost| (f64::from(cost.in_flight).ln(), alone / cost.wall_us)).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -146,7 +153,7 @@ pub(super) mod tests {
     #[test]
     fn overlap_is_interpolated_between_depths() {
         let direct_read = vec![
-            cost("blocking", "blocking", 1, 100.0, 5.0),
+            cost("blocking", "sync", 1, 100.0, 5.0),
             cost("8_threads_pread", "threads", 8, 20.0, 5.0),
             cost("32_threads_pread", "threads", 32, 10.0, 5.0),
             cost("iouring_32", "uring", 32, 8.0, 4.0),
@@ -163,7 +170,7 @@ pub(super) mod tests {
     #[test]
     fn overheads_are_differences_to_blocking_calls() {
         let warm_read = vec![
-            cost("blocking", "blocking", 1, 1.0, 1.0),
+            cost("blocking", "sync", 1, 1.0, 1.0),
             cost("8_threads_pread", "threads", 8, 0.6, 1.1),
             cost("pool_1", "pool", 1, 5.0, 6.0),
         ];

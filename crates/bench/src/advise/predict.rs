@@ -5,6 +5,8 @@
 //! and S(k) the speed-up of k concurrent waits. Blocking calls take c + w. Arms with concurrent
 //! operations take the larger of c + h (spread over their processors) and w / S(k).
 
+use fathom_io::Model;
+
 use super::costs::{CostConstants, OpCost};
 use crate::arms::Arm;
 use crate::fixture::{CacheState, Cell};
@@ -22,11 +24,11 @@ pub(super) fn predict(constants: &CostConstants, cell: &Cell, base: &OpCost, arm
     let in_flight = u32::try_from(arm.threads * arm.depth).ok()?;
     let waits = if cell.cache == CacheState::Cold { base.wait_us() } else { 0.0 };
     match arm.model {
-        "blocking" | "sync" => Some(base.wall_us),
+        Some(Model::Sync) => Some(base.wall_us),
         _ if is_outside_model(cell, arm) => None,
         _ if waits == 0.0 => warm(constants, cell, base, arm),
         _ => {
-            let ring = arm.model.starts_with("uring");
+            let ring = arm.is_ring();
             let busy = warm(constants, cell, &OpCost { wall_us: base.cpu_us, ..base.clone() }, arm)?;
             if in_flight == 1 {
                 return Some(busy + waits);
@@ -41,11 +43,11 @@ pub(super) fn predict(constants: &CostConstants, cell: &Cell, base: &OpCost, arm
 /// connections.
 fn is_outside_model(cell: &Cell, arm: &Arm) -> bool {
     let reads_ahead =
-        cell.cache == CacheState::Cold && (cell.workload == Workload::Read || arm.model == "mmap");
-    let grows = cell.workload.writes() && matches!(arm.model, "mmap" | "threads");
+        cell.cache == CacheState::Cold && (cell.workload == Workload::Read || arm.model == Some(Model::Mmap));
+    let grows = cell.workload.writes() && matches!(arm.model, Some(Model::Mmap | Model::Threads(_)));
     // `getdents64` returns many names for each call, and tokio chooses its own concurrency.
-    let by_directory = cell.workload == Workload::Walk && arm.model != "threads";
-    let adapts = matches!(arm.model, "auto" | "async-par");
+    let by_directory = cell.workload == Workload::Walk && arm.model != Some(Model::Threads(None));
+    let adapts = matches!(arm.model, Some(Model::Auto | Model::AsyncPar));
     reads_ahead
         || grows
         || by_directory
@@ -58,14 +60,14 @@ fn is_outside_model(cell: &Cell, arm: &Arm) -> bool {
 fn warm(constants: &CostConstants, cell: &Cell, base: &OpCost, arm: &Arm) -> Option<f64> {
     let wall = base.wall_us;
     let us = match arm.model {
-        "threads" if arm.threads == 1 => Some(wall),
-        "threads" => Some(wall * constants.parallel()?),
-        "uring" | "uring-registered" if is_punted(constants, cell) => {
+        Some(Model::Threads(_)) if arm.threads == 1 => Some(wall),
+        Some(Model::Threads(_)) => Some(wall * constants.parallel()?),
+        Some(Model::Uring(_) | Model::UringRegistered) if is_punted(constants, cell) => {
             let nops = constants.nops?;
             Some(wall + if arm.depth > 1 { nops.handed_over_deep_us } else { nops.handed_over_us })
         }
         // Every call through tokio is one hand-off, whatever the call is.
-        "async-seq" => Some(wall + constants.overhead_us("tokio_1")?),
+        Some(Model::AsyncSeq) => Some(wall + constants.overhead_us("tokio_1")?),
         _ => Some(wall + constants.overhead_us(&arm.name).or_else(|| nearest_overhead(constants, arm))?),
     };
     us.map(|us| us.max(wall * WARM_FRACTION_MIN))
@@ -76,7 +78,7 @@ fn warm(constants: &CostConstants, cell: &Cell, base: &OpCost, arm: &Arm) -> Opt
 fn nearest_overhead(constants: &CostConstants, arm: &Arm) -> Option<f64> {
     let nearest =
         |cost: &&OpCost| u32::try_from(arm.threads * arm.depth).unwrap_or(0).abs_diff(cost.in_flight);
-    let of_model = constants.warm_read.iter().filter(|cost| cost.model == arm.model);
+    let of_model = constants.warm_read.iter().filter(|cost| cost.model == arm.model_name());
     constants.overhead_us(&of_model.min_by_key(nearest)?.method)
 }
 
@@ -105,7 +107,7 @@ mod tests {
         CostConstants {
             cpus: 2,
             warm_read: vec![
-                cost("blocking", "blocking", 1, 1.0, 1.0),
+                cost("blocking", "sync", 1, 1.0, 1.0),
                 cost("8_threads_pread", "threads", 8, 0.6, 1.1),
                 cost("pool_32", "pool", 32, 3.0, 4.0),
                 cost("mmap", "mmap", 1, 0.4, 0.4),
@@ -113,7 +115,7 @@ mod tests {
                 cost("tokio_1", "tokio", 1, 16.0, 18.0),
             ],
             direct_read: vec![
-                cost("blocking", "blocking", 1, 100.0, 5.0),
+                cost("blocking", "sync", 1, 100.0, 5.0),
                 cost("32_threads_pread", "threads", 32, 10.0, 5.0),
                 cost("iouring_32", "uring", 32, 8.0, 4.0),
             ],
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn warm_work_pays_for_hand_offs_and_gains_by_processors() {
-        let base = cost("blocking", "blocking", 1, 2.0, 2.0);
+        let base = cost("blocking", "sync", 1, 2.0, 2.0);
         assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "blocking"), Some(2.0));
         assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "pool_32"), Some(4.0));
         assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "32_threads_pread"), Some(1.2));
@@ -149,14 +151,14 @@ mod tests {
         );
         assert_eq!(of(Workload::Copy, CacheState::Warm, &base, "splice"), None);
         assert_eq!(of(Workload::Walk, CacheState::Warm, &base, "async_seq"), None, "a call is a directory");
-        let tiny = cost("blocking", "blocking", 1, 0.1, 0.1);
+        let tiny = cost("blocking", "sync", 1, 0.1, 0.1);
         let found = of(Workload::RandomRead, CacheState::Warm, &tiny, "mmap").unwrap();
         assert!((found - 0.01).abs() < 1e-9, "never less than nothing: {found}");
     }
 
     #[test]
     fn cold_work_gains_by_depth_until_the_processors_are_busy() {
-        let base = cost("blocking", "blocking", 1, 105.0, 5.0);
+        let base = cost("blocking", "sync", 1, 105.0, 5.0);
         assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "blocking"), Some(105.0));
         assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "32_threads_pread"), Some(10.0));
         assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "iouring_32"), Some(8.0));
@@ -166,7 +168,7 @@ mod tests {
             None,
             "the kernel reads around"
         );
-        let busy = cost("blocking", "blocking", 1, 60.0, 40.0);
+        let busy = cost("blocking", "sync", 1, 60.0, 40.0);
         assert_eq!(of(Workload::Stat, CacheState::Cold, &busy, "32_threads"), Some(24.0));
     }
 

@@ -2,6 +2,8 @@
 //! the number of processors at which another arm would be better. Each threshold is computed from
 //! this machine's measurements.
 
+use fathom_io::Model;
+
 use super::cells::READ_BYTES;
 use super::costs::CostConstants;
 use super::verdict::Verdict;
@@ -88,7 +90,7 @@ fn size(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String> {
 /// Reports workloads for which threads win on a warm cache: their gain comes from the number of
 /// processors.
 fn processors(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String> {
-    let is_theirs = |verdict: &&Verdict| verdict.cache != "cold" && verdict.model == "threads";
+    let is_theirs = |verdict: &&Verdict| verdict.cache != "cold" && verdict.is_of(Model::Threads(None));
     let titles: Vec<String> = verdicts.iter().filter(is_theirs).map(Verdict::title).collect();
     let gain = 1.0 / constants.parallel()?;
     (!titles.is_empty() && constants.cpus > 1 && gain > 1.0 + SMALL_SHARE).then(|| {
@@ -113,10 +115,10 @@ fn polling(constants: &CostConstants) -> Option<String> {
 pub(super) fn walk_in_flight(constants: &CostConstants, verdicts: &[Verdict]) -> Option<u32> {
     let is_cold = |verdict: &&Verdict| verdict.cache == "cold" && verdict.workload == "stat";
     if let Some(cold) = verdicts.iter().find(is_cold) {
-        return (cold.model == "threads").then_some(cold.threads);
+        return cold.is_of(Model::Threads(None)).then_some(cold.threads);
     }
     // The smallest number of threads within 10 % of the best time.
-    let of_threads = constants.direct_read.iter().filter(|cost| cost.model == "threads");
+    let of_threads = constants.direct_read.iter().filter(|cost| cost.is_of(Model::Threads(None)));
     let best = of_threads.clone().map(|cost| cost.wall_us).min_by(f64::total_cmp)?;
     let enough = of_threads.filter(|cost| cost.wall_us <= best * (1.0 + 2.0 * SMALL_SHARE));
     enough.map(|cost| cost.in_flight).min()

@@ -1,6 +1,7 @@
 //! Validation of advice: its regret on cells that it was not derived from, compared to fixed
 //! choices.
 
+use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
 use super::advisor::{AdviceEnd, AdviceOptions, baseline};
@@ -51,16 +52,16 @@ impl Strategy {
     /// Returns the arm that the strategy chooses; blocking calls if the workload has no arm of its
     /// model.
     fn choose<'a>(self, verdict: &Verdict, arms: &'a [ArmSummary]) -> Option<&'a ArmSummary> {
-        let nearest = |model: &str, wanted: u32| {
-            let of_model = arms.iter().filter(|arm| arm.model == model && arm.runs > 0);
+        let nearest = |model: Model, wanted: u32| {
+            let of_model = arms.iter().filter(|arm| arm.model == model.name() && arm.runs > 0);
             of_model.min_by_key(|arm| (arm.threads * arm.depth).abs_diff(wanted))
         };
         let named = |method: &str| arms.iter().find(|arm| arm.method == method && arm.runs > 0);
         let found = match self {
             Self::Advice => return named(&verdict.method),
             Self::AlwaysBlocking => None,
-            Self::AlwaysThreads => nearest("threads", FIXED_THREADS),
-            Self::AlwaysUring => nearest("uring", FIXED_DEPTH),
+            Self::AlwaysThreads => nearest(Model::Threads(None), FIXED_THREADS),
+            Self::AlwaysUring => nearest(Model::Uring(None), FIXED_DEPTH),
         };
         found.or_else(|| named("blocking"))
     }

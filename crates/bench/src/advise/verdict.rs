@@ -1,23 +1,23 @@
 //! The verdict on a cell: the simplest of the arms that are not shown to be slower than the best.
 
+use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Interval, Noise};
 
 /// Models from simple to complex. A model that is not listed ranks after all of these.
-const SIMPLE_FIRST: [&str; 11] = [
-    "blocking",
-    "sync",
-    "sendfile",
-    "copy-file-range",
-    "threads",
-    "auto",
-    "mmap",
-    "pool",
-    "nowait",
-    "splice",
-    "tokio",
+const SIMPLE_FIRST: [Model; 10] = [
+    Model::Sync,
+    Model::Sendfile,
+    Model::CopyFileRange,
+    Model::Threads(None),
+    Model::Auto,
+    Model::Mmap,
+    Model::Pool,
+    Model::Nowait,
+    Model::Splice,
+    Model::Tokio,
 ];
 
 /// An arm of a cell with its predicted and its measured time.
@@ -63,6 +63,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Returns whether the advised arm has this model.
+    pub(super) fn is_of(&self, model: Model) -> bool {
+        self.model == model.name()
+    }
+
     /// Returns workload and cache state, as in `random-read, cold`.
     #[must_use]
     pub fn title(&self) -> String {
@@ -109,7 +114,7 @@ pub(super) fn verdict(
 }
 
 fn simplicity(model: &str) -> usize {
-    SIMPLE_FIRST.iter().position(|known| *known == model).unwrap_or(SIMPLE_FIRST.len())
+    SIMPLE_FIRST.iter().position(|known| known.name() == model).unwrap_or(SIMPLE_FIRST.len())
 }
 
 /// Summarises `verdicts` in one sentence.
@@ -135,7 +140,7 @@ pub fn sentence(verdicts: &[Verdict]) -> String {
 }
 
 fn is_plain(verdict: &Verdict) -> bool {
-    simplicity(&verdict.model) < 2
+    verdict.is_of(Model::Sync)
 }
 
 /// Formats one clause, as in
@@ -168,19 +173,19 @@ fn listed(titles: &[String]) -> String {
 /// Returns a noun phrase for the advised arm.
 fn words(verdict: &Verdict) -> String {
     let in_flight = verdict.threads * verdict.depth;
-    match verdict.model.as_str() {
-        "blocking" | "sync" => "blocking calls".to_owned(),
-        "threads" if in_flight > 1 => format!("{in_flight} threads"),
-        "threads" => "blocking calls at explicit offsets".to_owned(),
-        "pool" if in_flight > 1 => format!("a pool of {in_flight} threads"),
-        "pool" => "a thread for the calls".to_owned(),
-        "nowait" => format!("RWF_NOWAIT before a pool of {in_flight} threads"),
-        "mmap" => "a memory map".to_owned(),
-        "auto" => "fathom's --io auto".to_owned(),
-        "uring" | "uring-registered" | "uring-polled" => {
+    match Model::named(&verdict.model) {
+        Some(Model::Sync) => "blocking calls".to_owned(),
+        Some(Model::Threads(_)) if in_flight > 1 => format!("{in_flight} threads"),
+        Some(Model::Threads(_)) => "blocking calls at explicit offsets".to_owned(),
+        Some(Model::Pool) if in_flight > 1 => format!("a pool of {in_flight} threads"),
+        Some(Model::Pool) => "a thread for the calls".to_owned(),
+        Some(Model::Nowait) => format!("RWF_NOWAIT before a pool of {in_flight} threads"),
+        Some(Model::Mmap) => "a memory map".to_owned(),
+        Some(Model::Auto) => "fathom's --io auto".to_owned(),
+        Some(Model::Uring(_) | Model::UringRegistered | Model::UringPolled) => {
             format!("io_uring with {in_flight} under way ({})", verdict.method)
         }
-        "copy-file-range" => "copy_file_range".to_owned(),
+        Some(Model::CopyFileRange) => "copy_file_range".to_owned(),
         _ => verdict.method.clone(),
     }
 }
@@ -198,7 +203,7 @@ mod tests {
             cache: "cold".to_owned(),
             runs: 5,
             ratio_to_best: to_best.map(interval),
-            ratio: (model != "blocking").then(|| interval(0.25)),
+            ratio: (model != "sync").then(|| interval(0.25)),
             among_best,
             ..ArmSummary::default()
         }
@@ -212,7 +217,7 @@ mod tests {
     fn the_simplest_of_the_best_is_advised() {
         let ring = arm("iouring_32", "uring", None, true);
         let threads = arm("8_threads", "threads", Some(1.04), true);
-        let blocking = arm("blocking", "blocking", Some(1.2), true);
+        let blocking = arm("blocking", "sync", Some(1.2), true);
         assert_eq!(
             method_of(&[ring.clone(), threads.clone(), blocking.clone()]),
             Some("8_threads".to_owned())
@@ -225,12 +230,12 @@ mod tests {
 
     #[test]
     fn equal_arms_yield_no_material_difference() {
-        let same = [arm("blocking", "blocking", None, true), arm("8_threads", "threads", Some(1.03), true)];
+        let same = [arm("blocking", "sync", None, true), arm("8_threads", "threads", Some(1.03), true)];
         let found = verdict(&same, None, Vec::new()).unwrap();
         assert!(!found.matters);
         assert_eq!(sentence(&[found]), "No material difference: keep what you have.");
         let noisy = Noise { floor: 0.3, ..Noise::default() };
-        let arms = [arm("blocking", "blocking", None, true), arm("8_threads", "threads", Some(1.2), true)];
+        let arms = [arm("blocking", "sync", None, true), arm("8_threads", "threads", Some(1.2), true)];
         assert!(!verdict(&arms, Some(&noisy), Vec::new()).unwrap().matters, "less than the noise");
         assert!(verdict(&arms, None, Vec::new()).unwrap().matters);
     }
@@ -251,9 +256,9 @@ mod tests {
             };
         let verdicts = [
             of("random-read", "cold", "threads", "32_threads_pread", 32, Some(0.125)),
-            of("write", "none", "blocking", "blocking", 1, None),
+            of("write", "none", "sync", "blocking", 1, None),
             of("stat", "cold", "threads", "32_threads", 32, Some(0.5)),
-            of("read", "warm", "blocking", "blocking", 1, None),
+            of("read", "warm", "sync", "blocking", 1, None),
             of("copy", "warm", "copy-file-range", "copy_file_range", 1, Some(0.75)),
         ];
         assert_eq!(

@@ -13,6 +13,8 @@ mod recipe;
 
 use std::fmt;
 
+use fathom_io::Model;
+
 pub use build::Toolchain;
 pub use measurement::Measurement;
 pub use program::{Direction, MethodAvailability, Program, RunRequest, execute};
@@ -130,15 +132,16 @@ impl PlaygroundMethod {
         }
     }
 
-    /// Returns the value of [`crate::Row::model`].
+    /// Returns the I/O model. `None` for threads of a runtime (goroutines, virtual threads), which
+    /// no model has.
     #[must_use]
-    pub fn model(self) -> &'static str {
+    pub fn model(self) -> Option<Model> {
         match self {
-            Self::Blocking | Self::Stream => "blocking",
-            Self::Pwrite | Self::Workers => "threads",
-            Self::Goroutines | Self::Virtual => "green-threads",
-            Self::Promises => "pool",
-            Self::Uring => "uring",
+            Self::Blocking | Self::Stream => Some(Model::Sync),
+            Self::Pwrite | Self::Workers => Some(Model::Threads(None)),
+            Self::Goroutines | Self::Virtual => None,
+            Self::Promises => Some(Model::Pool),
+            Self::Uring => Some(Model::Uring(None)),
         }
     }
 }

@@ -6,12 +6,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use fathom_io::Model;
 use fathom_io::data::Buffer;
 use fathom_io::data::transfer::{CopyMethod, Transfer};
 use fathom_io::sys::usage;
 
 use super::io_loop::IoTotals;
-use super::spec::{Method, SampleError, SampleSpec};
+use super::spec::{SampleError, SampleSpec};
 use super::usage_between;
 use crate::lang::Measurement;
 
@@ -27,10 +28,10 @@ pub(super) fn copy(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let from = File::open(&spec.path).map_err(|error| SampleError::io("open", &spec.path, error))?;
     let to = File::create(&target).map_err(|error| SampleError::io("open", &target, error))?;
     let (before, start) = (usage(), Instant::now());
-    let moved = match spec.method {
-        Method::CopyFileRange => in_kernel(spec, CopyMethod::CopyFileRange, &from, &to),
-        Method::Sendfile => in_kernel(spec, CopyMethod::Sendfile, &from, &to),
-        Method::Splice => in_kernel(spec, CopyMethod::Splice, &from, &to),
+    let moved = match spec.model {
+        Some(Model::CopyFileRange) => in_kernel(spec, CopyMethod::CopyFileRange, &from, &to),
+        Some(Model::Sendfile) => in_kernel(spec, CopyMethod::Sendfile, &from, &to),
+        Some(Model::Splice) => in_kernel(spec, CopyMethod::Splice, &from, &to),
         _ => through_memory(spec, &from, &to),
     };
     let totals = moved.map_err(|error| SampleError::io("copy to", &target, error))?;

@@ -17,8 +17,7 @@ mod spec;
 mod tree;
 
 pub use copy::copy_of;
-pub use model::METHODS;
-pub use spec::{Method, SampleError, SampleSpec, Workload, arguments};
+pub use spec::{NULL, SampleError, SampleSpec, Workload, arguments};
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,6 +27,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use fathom_io::Model;
 use fathom_io::sys::{Usage, usage};
 
 use crate::lang::Measurement;
@@ -88,7 +88,7 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
 fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     let mut options = OpenOptions::new();
     // A writable shared mapping requires a file that is open for reading (mmap(2)).
-    options.read(!spec.workload.writes() || spec.method == Method::Mmap);
+    options.read(!spec.workload.writes() || spec.model == Some(Model::Mmap));
     if spec.workload.writes() {
         options.write(true).create(true).truncate(true);
     }
@@ -96,7 +96,7 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
         options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed());
     }
     let file = options.open(&spec.path).map_err(|error| SampleError::io("open", &spec.path, error))?;
-    if spec.workload.writes() && spec.method == Method::Mmap {
+    if spec.workload.writes() && spec.model == Some(Model::Mmap) {
         // A mapping does not extend the file, so the blocks are allocated before the clock starts.
         let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, spec.size);
         allocated.map_err(|errno| SampleError::io("allocate", &spec.path, errno.into()))?;

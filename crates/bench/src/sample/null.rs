@@ -65,7 +65,7 @@ impl Data for NullModel {
 mod tests {
     use fathom_io::uring::Completion;
 
-    use crate::sample::{Method, SampleSpec, Workload, execute};
+    use crate::sample::{SampleSpec, Workload, execute};
 
     #[test]
     fn the_null_model_runs_the_loop_without_system_calls() {
@@ -74,10 +74,10 @@ mod tests {
         let (threads, depth, batch, completion) = (1, 1, 1, Completion::Wait);
         let (size, block, direct, seed, generation) = (100_000, 8192, false, 3, 4);
         for (workload, pages) in [(Workload::Write, 0), (Workload::Read, 25), (Workload::RandomRead, 25)] {
-            let (method, path) = (Method::Null, path.clone());
+            let (model, path) = (None, path.clone());
             let spec = SampleSpec {
                 workload,
-                method,
+                model,
                 path,
                 size,
                 block,

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
+use fathom_io::Model;
 use fathom_io::sys::usage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::io_loop::IoTotals;
-use super::spec::{Method, SampleError, SampleSpec};
+use super::spec::{SampleError, SampleSpec};
 use super::usage_between;
 use crate::lang::Measurement;
 use crate::pattern::{PAGE_BYTES, Pattern};
@@ -47,8 +48,8 @@ pub(crate) fn offset(number: u64, block: usize) -> u64 {
 pub(super) fn read(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let pattern = Pattern::new(spec.seed, spec.generation);
     let (before, start) = (usage(), Instant::now());
-    let totals = match spec.method {
-        Method::Tokio => with_tokio(spec, &pattern)?,
+    let totals = match spec.model {
+        Some(Model::Tokio) => with_tokio(spec, &pattern)?,
         _ => with_threads(spec, &pattern)?,
     };
     Ok(totals.measurement(start.elapsed().as_secs_f64(), &usage_between(&before, &usage())))

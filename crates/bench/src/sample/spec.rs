@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_io::uring::Completion;
-use fathom_io::{Model, Unavailable};
+use fathom_io::{Model, Unavailable, Use};
 
 use crate::error::os_error_text;
 
@@ -65,6 +65,18 @@ impl Workload {
         matches!(self, Self::SmallFiles | Self::Serve)
     }
 
+    /// Returns the use that a model must have for the workload.
+    #[must_use]
+    pub fn wanted(self) -> Use {
+        match self {
+            Self::Walk | Self::Stat => Use::Metadata,
+            Self::Write | Self::Read | Self::RandomRead | Self::AppendSync => Use::Ranges,
+            Self::SmallFiles => Use::SmallFiles,
+            Self::Serve => Use::Serve,
+            Self::Copy => Use::Copy,
+        }
+    }
+
     /// Returns the name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -88,65 +100,15 @@ impl Workload {
     }
 }
 
-/// The I/O method of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// read(2) and write(2) on one thread.
-    Blocking,
-    /// pread(2) and pwrite(2), with one partition for each thread.
-    Pwrite,
-    /// An io_uring ring for each thread.
-    Uring,
-    /// [`Uring`](Self::Uring) with registered files and buffers.
-    UringRegistered,
-    /// [`Uring`](Self::Uring) with a kernel thread that polls for submissions (SQPOLL).
-    UringPolled,
-    /// A pool of `depth` threads, with one hand-off for each batch.
-    Pool,
-    /// `RWF_NOWAIT` reads, with the pool as fallback.
-    Nowait,
-    /// tokio files.
-    Tokio,
-    /// A memory mapping.
-    Mmap,
-    /// No system calls: measures the cost of the loop.
-    Null,
-    /// Walks: blocking calls on one thread.
-    Sync,
-    /// Walks: blocking calls on several threads.
-    Threads,
-    /// Walks: tokio, one call at a time.
-    AsyncSeq,
-    /// Walks: tokio, concurrent calls.
-    AsyncPar,
-    /// Walks: a number of threads that adapts to the storage.
-    Auto,
-    /// Copies: copy_file_range(2).
-    CopyFileRange,
-    /// Copies and servers: sendfile(2).
-    Sendfile,
-    /// Copies: splice(2) through a pipe.
-    Splice,
-}
+/// The value of `--method` for the loop without I/O calls, which measures its own cost.
+pub const NULL: &str = "null";
 
-impl Method {
-    /// Returns whether the method implements `workload`.
-    fn supports(self, workload: Workload) -> bool {
-        let walks = matches!(
-            self,
-            Self::Sync | Self::Threads | Self::AsyncSeq | Self::AsyncPar | Self::Auto | Self::Uring
-        );
-        let copies = matches!(self, Self::CopyFileRange | Self::Sendfile | Self::Splice);
-        match workload {
-            Workload::Walk | Workload::Stat => walks,
-            Workload::Copy => copies || self == Self::Blocking,
-            Workload::SmallFiles => matches!(self, Self::Blocking | Self::Pwrite | Self::Tokio),
-            Workload::Serve => {
-                let pooled = matches!(self, Self::Nowait | Self::Pool | Self::Tokio);
-                pooled || matches!(self, Self::Auto | Self::Sync | Self::Sendfile | Self::Uring)
-            }
-            _ => self == Self::Uring || !(walks || copies),
-        }
+/// Returns whether samples of `workload` can use `model`; `None` stands for the loop without I/O
+/// calls.
+fn supports(model: Option<Model>, workload: Workload) -> bool {
+    match model {
+        None => workload.wanted() == Use::Ranges,
+        Some(model) => model.has(workload.wanted()),
     }
 }
 
@@ -155,8 +117,8 @@ impl Method {
 pub struct SampleSpec {
     /// The workload.
     pub workload: Workload,
-    /// The I/O method.
-    pub method: Method,
+    /// The I/O model; `None` for the loop without I/O calls.
+    pub model: Option<Model>,
     /// The file, or the directory of the tree.
     pub path: PathBuf,
     /// Bytes of the file, or of all small files.
@@ -183,6 +145,11 @@ pub struct SampleSpec {
 const BLOCK_MAX: usize = 1 << 30;
 
 impl SampleSpec {
+    /// Returns the value of `--method`.
+    fn method(&self) -> &'static str {
+        self.model.map_or(NULL, Model::name)
+    }
+
     /// Returns the number of blocks of the file.
     pub(super) fn blocks(&self) -> u64 {
         self.size.div_ceil(self.block as u64)
@@ -192,9 +159,9 @@ impl SampleSpec {
     pub(super) fn check(&self) -> Result<(), SampleError> {
         let wrong = |what: &str| Err(SampleError::Usage(what.to_owned()));
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
-        let alone = matches!(self.method, Method::Blocking | Method::Mmap | Method::Null);
+        let alone = matches!(self.model, None | Some(Model::Sync | Model::Mmap));
         match self {
-            _ if !self.method.supports(self.workload) => wrong("this method is not for this workload"),
+            _ if !supports(self.model, self.workload) => wrong("this method is not for this workload"),
             Self { size: 0, .. } if !self.workload.is_of_tree() => wrong("the size is zero"),
             Self { block: 0 | BLOCK_MAX.., .. } if !self.workload.is_of_tree() => {
                 wrong("the block is zero, or 1 GiB or more")
@@ -269,9 +236,9 @@ impl fmt::Display for SampleError {
 
 impl std::error::Error for SampleError {}
 
-/// Returns the command line options of a sample, which the playground's programs share.
+/// Returns the command line options of a sample. The playground's programs have the same options.
 #[must_use]
-pub fn arguments(spec: &SampleSpec, method: &str) -> Vec<OsString> {
+pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
     let wait = match spec.completion {
         Completion::Wait => "wait",
         Completion::Spin => "spin",
@@ -292,7 +259,7 @@ pub fn arguments(spec: &SampleSpec, method: &str) -> Vec<OsString> {
         "--op".into(),
         spec.workload.name().into(),
         "--method".into(),
-        method.into(),
+        spec.method().into(),
         "--path".into(),
         spec.path.clone().into(),
     ];

@@ -13,7 +13,7 @@ use fathom_walk::{
     Options, Roots,
 };
 
-use super::spec::{Method, SampleError, SampleSpec, Workload};
+use super::spec::{SampleError, SampleSpec, Workload};
 use super::usage_between;
 use crate::lang::Measurement;
 
@@ -97,13 +97,10 @@ impl Roots for SingleRoot {
 
 /// Returns the model of the walk and its number of workers.
 fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
-    match spec.method {
-        Method::Threads => (Model::Threads(Some(spec.threads)), None),
-        Method::Uring => (Model::Uring(Some(spec.depth)), Some(spec.threads)),
-        Method::AsyncSeq => (Model::AsyncSeq, None),
-        Method::AsyncPar => (Model::AsyncPar, None),
-        Method::Auto => (Model::Auto, None),
-        _ => (Model::Sync, None),
+    match spec.model.unwrap_or_default() {
+        Model::Threads(_) => (Model::Threads(Some(spec.threads)), None),
+        Model::Uring(_) => (Model::Uring(Some(spec.depth)), Some(spec.threads)),
+        model => (model, None),
     }
 }
 

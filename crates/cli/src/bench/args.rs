@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fathom_bench::arms::MODELS;
 use fathom_bench::fixture::CacheState;
 use fathom_bench::sample::Workload;
+use fathom_io::Model;
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
@@ -43,7 +43,7 @@ pub(crate) enum ReportTarget {
 #[derive(Debug)]
 pub(crate) struct BenchArgs {
     pub(crate) deed: Workload,
-    pub(crate) models: Vec<String>,
+    pub(crate) models: Vec<Model>,
     pub(crate) langs: Vec<String>,
     pub(crate) size: u64,
     pub(crate) block: usize,
@@ -95,7 +95,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
 /// The options parsed so far.
 #[derive(Default)]
 struct BenchParser {
-    models: Vec<String>,
+    models: Vec<Model>,
     langs: Vec<String>,
     size: Option<u64>,
     block: Option<u64>,
@@ -122,7 +122,7 @@ impl BenchParser {
         let path = || path(value);
         let target = || if given { path().map(ReportTarget::File) } else { Ok(ReportTarget::Output) };
         match key {
-            BenchOption::Models => self.models = list(value, &MODELS, name, charset)?,
+            BenchOption::Models => self.models = models(value, name, charset)?,
             BenchOption::Lang => self.langs = langs(value, name, charset)?,
             BenchOption::Size => self.size = Some(size(value, name)?),
             BenchOption::Block => self.block = Some(size(value, name)?),
@@ -300,6 +300,11 @@ fn list(value: &[u8], valid: &[&str], name: &str, charset: Charset) -> Result<Ve
         found.ok_or_else(refused)
     };
     words.map(known).collect()
+}
+
+fn models(value: &[u8], name: &str, charset: Charset) -> Result<Vec<Model>, Vec<u8>> {
+    let names = list(value, &Model::ALL.map(Model::name), name, charset)?;
+    Ok(names.iter().filter_map(|name| Model::named(name)).collect())
 }
 
 fn langs(value: &[u8], name: &str, charset: Charset) -> Result<Vec<String>, Vec<u8>> {

@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use fathom_bench::sample::{METHODS, Method, SampleError, SampleSpec, Workload, execute};
+use fathom_bench::sample::{NULL, SampleError, SampleSpec, Workload, execute};
+use fathom_io::Model;
 use fathom_io::uring::Completion;
 
 use crate::shared::output::{print, print_error};
@@ -14,7 +15,8 @@ const NAME: &str = "fathom bench sample";
 /// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: &[OsString]) -> u8 {
     if words == ["--list"] {
-        return print(NAME, &METHODS.map(|(name, _)| format!("{name}\tok\n")).concat());
+        let names = Model::ALL.into_iter().map(Model::name).chain([NULL]);
+        return print(NAME, &names.map(|name| format!("{name}\tok\n")).collect::<String>());
     }
     match parse(words).and_then(|spec| execute(&spec, &own_program()?)) {
         Ok(outcome) => print(NAME, &format!("{outcome}\n")),
@@ -38,7 +40,7 @@ fn misuse(message: String) -> SampleError {
 fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
     let mut spec = SampleSpec {
         workload: Workload::Write,
-        method: Method::Blocking,
+        model: Some(Model::Sync),
         path: PathBuf::new(),
         size: 0,
         block: 0,
@@ -69,7 +71,7 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
     let count = || usize::try_from(number()?).map_err(|_| refused());
     match name.to_str().unwrap_or_default() {
         "--op" => spec.workload = text.and_then(Workload::named).ok_or_else(refused)?,
-        "--method" => spec.method = method(text).ok_or_else(refused)?,
+        "--method" => spec.model = method(text).ok_or_else(refused)?,
         "--path" => spec.path = value.into(),
         "--size" => spec.size = number()?,
         "--block" => spec.block = count()?,
@@ -85,8 +87,12 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
     Ok(())
 }
 
-fn method(name: Option<&str>) -> Option<Method> {
-    METHODS.iter().find(|(known, _)| Some(*known) == name).map(|(_, method)| *method)
+/// Parses the value of `--method`: a model, or the loop without one.
+fn method(name: Option<&str>) -> Option<Option<Model>> {
+    match name? {
+        NULL => Some(None),
+        name => Model::named(name).map(Some),
+    }
 }
 
 fn completion(word: Option<&str>) -> Option<Completion> {

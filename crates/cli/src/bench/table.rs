@@ -1,5 +1,6 @@
 //! The options of `fathom bench`: names and help texts. `args.rs` implements them.
 
+use crate::models::{ALL_MODELS, BENCH_MORE};
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, long};
 
@@ -38,11 +39,7 @@ const ABOUT: &str = "About the program";
 pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
-        .more(
-            "`blocking`, `threads`, `pool`, `nowait`, `tokio`, `mmap`, `uring`, `uring-registered` and `uring-polled`; for trees `sync`, `threads`, `async-seq`, `async-par`, `uring` and `auto`; for copies `copy-file-range`, `sendfile` and `splice`; for `serve` those of `fathom serve --io`. Without \
-             it, `write` has the methods of a published comparison, and the other workloads have all models. `walk` and `stat` have \
-             those of `--io`.",
-        ),
+        .more(BENCH_MORE),
     long(BenchOption::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
         .required("LIST", ValueKind::Text)
         .more(
@@ -92,7 +89,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     sections: &[WORK, RUN, ADVICE, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[FILES, CLOCKS, STATUS],
+    notes: &[ALL_MODELS, FILES, CLOCKS, STATUS],
     examples: &[
         ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),

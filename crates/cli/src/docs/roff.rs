@@ -77,14 +77,15 @@ fn note(note: &Note) -> String {
     format!(".SH \"{}\"\n{}", note.title.to_uppercase(), paragraphs(note.text))
 }
 
-/// Renders paragraphs. A paragraph of the form `term: explanation` becomes a tagged paragraph.
+/// Renders paragraphs, one for each line. A paragraph of the form `term: explanation` becomes a
+/// tagged paragraph.
 fn paragraphs(text: &[&str]) -> String {
-    let paragraph = |text: &&str| match text.split_once(": ").filter(|(term, _)| is_term(term)) {
+    let paragraph = |text: &str| match text.split_once(": ").filter(|(term, _)| is_term(term)) {
         Some((term, rest)) => format!(".TP\n{}\n{}\n", line(&bold(term)), line(rest)),
         None => format!(".PP\n{}\n", line(text)),
     };
     // A .PP directly behind a heading has no effect, and linters warn about it.
-    let all: String = text.iter().map(paragraph).collect();
+    let all: String = text.iter().flat_map(|text| text.lines()).map(paragraph).collect();
     all.strip_prefix(".PP\n").map_or(all.clone(), str::to_string)
 }
 

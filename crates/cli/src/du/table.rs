@@ -1,11 +1,11 @@
 //! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
 //! `args.rs` implements them.
 
-use crate::command::MODELS;
+use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long, short};
 use crate::shared::grammar;
-use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::shared::value::WHEN_WORDS;
 
 /// The options of `fathom du`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
             "Entries and size so far, the rate, and the operations in flight, on standard error. `auto` \
              shows them after a second. It is the default; `--progress` alone is `always`.",
         ),
-    long(DuOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)).added(),
+    long(DuOption::Io, "io", ENGINE, WALK_BRIEF).required("MODEL", ValueKind::Words(WALK_WORDS)).added(),
     long(DuOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text)
         .added(),
@@ -203,7 +203,7 @@ pub(crate) const DU: Command<DuOption> = Command {
     sections: &[LINES, SIZES, COUNTED, VISITED, TIMES, VIEWS, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[SIZE_NOTE, SAME_NOTE, MODELS, ENVIRONMENT, STATUS],
+    notes: &[SIZE_NOTE, SAME_NOTE, WALK_MODELS, ENVIRONMENT, STATUS],
     examples: EXAMPLES,
     see_also: &["fathom", "fathom-io", "du", "df"],
 };

@@ -1,9 +1,9 @@
 //! The options of `fathom list`: names and help texts. `args.rs` implements them.
 
-use crate::command::MODELS;
+use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long};
-use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::shared::value::WHEN_WORDS;
 
 /// The options of `fathom list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::Stats, "stats", LOOKS, "at the end, print a summary on standard error"),
     long(ListOption::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
         .optional("WHEN", ValueKind::Words(WHEN_WORDS)),
-    long(ListOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
+    long(ListOption::Io, "io", ENGINE, WALK_BRIEF).required("MODEL", ValueKind::Words(WALK_WORDS)),
     long(ListOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
     flag::help(ABOUT),
@@ -117,7 +117,7 @@ pub(crate) const LIST: Command<ListOption> = Command {
     sections: &[LISTED, VISITED, LOOKS, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[WHEN_NOTE, MODELS, STATUS],
+    notes: &[WHEN_NOTE, WALK_MODELS, STATUS],
     examples: EXAMPLES,
     see_also: &["fathom", "fathom-du", "find"],
 };

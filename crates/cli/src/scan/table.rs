@@ -1,9 +1,9 @@
 //! The options of `fathom scan`: names and help texts. `args.rs` implements them.
 
-use crate::command::MODELS;
+use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long};
-use crate::shared::value::{IO_BRIEF, IO_WORDS, WHEN_WORDS};
+use crate::shared::value::WHEN_WORDS;
 
 /// The options of `fathom scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
     long(ScanOption::Stats, "stats", ENGINE, "at the end, print a summary on standard error"),
     long(ScanOption::Progress, "progress", ENGINE, "progress: `auto` (on a terminal), `always` or `never`")
         .optional("WHEN", ValueKind::Words(WHEN_WORDS)),
-    long(ScanOption::Io, "io", ENGINE, IO_BRIEF).required("MODEL", ValueKind::Words(IO_WORDS)),
+    long(ScanOption::Io, "io", ENGINE, WALK_BRIEF).required("MODEL", ValueKind::Words(WALK_WORDS)),
     long(ScanOption::Threads, "threads", ENGINE, "use N threads throughout instead of adapting their number")
         .required("N", ValueKind::Text),
     flag::help(ABOUT),
@@ -126,7 +126,7 @@ pub(crate) const SCAN: Command<ScanOption> = Command {
     sections: &[SCANNED, ENGINE, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[INCOMPLETE, AGAIN, ESTIMATES, MODELS, STATUS],
+    notes: &[INCOMPLETE, AGAIN, ESTIMATES, WALK_MODELS, STATUS],
     examples: &[
         ("fathom scan -o home.inv ~", "an inventory of the home directory"),
         ("fathom scan -x -o root.inv /", "of one file system"),

@@ -43,7 +43,7 @@ fn text(report: &Report, note: Option<&str>, charset: Charset) -> String {
     let shown = |path: &Path| {
         String::from_utf8_lossy(&shell_escape(path.as_os_str().as_bytes(), charset)).into_owned()
     };
-    let facts = facts(report.root.as_os_str().as_bytes(), &report.offer, charset);
+    let facts = facts(report.root.as_os_str().as_bytes(), &report.availability, charset);
     let mut lines: Vec<_> = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut add = |key: &str, value: String| lines.push((key.to_owned(), value));
     add("tried on", report.sample.as_deref().map_or("nothing: no such file".to_owned(), shown));
@@ -105,7 +105,7 @@ fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
 }
 
 fn value(report: &Report, note: Option<&str>) -> Value {
-    let mut value = object(report.root.as_os_str().as_bytes(), &report.offer);
+    let mut value = object(report.root.as_os_str().as_bytes(), &report.availability);
     let (sizes, text) = (&report.limits, |path: &Path| path.to_string_lossy().into_owned());
     let calls = report.calls.all().into_iter().map(|(call, finding)| {
         let works = match finding {
@@ -148,7 +148,8 @@ fn value(report: &Report, note: Option<&str>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use fathom_io::offer::{Filesystem, Offer};
+    use fathom_io::availability::Availability;
+    use fathom_io::filesystem::Filesystem;
     use fathom_serve::config::{CacheConfig, PoolConfig};
     use fathom_serve::report::{CallStatuses, ResourceLimits};
 
@@ -160,7 +161,7 @@ mod tests {
         let works = || CallStatus::Works;
         Report {
             root: "s\n".into(),
-            offer: Offer {
+            availability: Availability {
                 kernel: "Linux 6.1".to_owned(),
                 cpus: 2,
                 fd_limit: Some(1024),
@@ -184,7 +185,7 @@ mod tests {
                 cache: CacheConfig { files: 100, bytes: 10, body_bytes: 5, age_ms: 7 },
                 descriptors: 1100,
             },
-            models: vec![(Model::Auto, Ok("adapts")), (Model::Uring, Err("cannot".to_owned()))],
+            models: vec![(Model::Auto, Ok("adapts")), (Model::Uring(None), Err("cannot".to_owned()))],
             plan: vec![("cold lookup", "by the pool".to_owned())],
             notes: vec!["all is well"],
         }

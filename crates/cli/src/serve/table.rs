@@ -3,6 +3,7 @@
 use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
 use fathom_serve::proxies::SOURCES;
 
+use crate::models::SERVE_MODELS;
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
@@ -263,7 +264,7 @@ pub(crate) const SERVE: Command<ServeOption> = Command {
     sections: &[ADDRESSES, FILES, ANSWERS, ENGINE, LIMITS, WATCH, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[VALUES, PRECEDENCE, GLOBS, SIGNALS, STATUS],
+    notes: &[SERVE_MODELS, VALUES, PRECEDENCE, GLOBS, SIGNALS, STATUS],
     examples: &[
         ("fathom serve", "the current directory, on 127.0.0.1:8080"),
         ("fathom serve -l 8000 disk.iso", "one file, at http://127.0.0.1:8000/disk.iso"),

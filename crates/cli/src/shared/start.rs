@@ -23,10 +23,6 @@ const VARIABLE: &str = "FATHOM_PROFILE";
 /// The path below the user's configuration directory.
 const FILE: &str = "fathom/io-profile.json";
 
-/// Server models with a thread pool of a chosen size. If another model was the best, its number of
-/// threads does not apply to a pool; `auto` was measured with the usual pool.
-const POOLED: [&str; 3] = ["nowait", "pool", "tokio"];
-
 /// Data from the profile for a walk.
 #[derive(Debug, Default)]
 pub(crate) struct AutoStart {
@@ -101,7 +97,11 @@ fn pool_threads_of(
             Some(PoolThreads { number: None, note: format!("not from {}: {why}", origin(entry, charset)) })
         }
         ProfileLookup::Valid(entry) => {
-            let pooled = |serve: &&ServeSettings| POOLED.contains(&serve.model.as_str());
+            // The number of threads of another model does not apply to a pool, and `auto` was
+            // measured with the usual pool.
+            let pooled = |serve: &&ServeSettings| {
+                matches!(serve.model(), Some(Model::Nowait | Model::Pool | Model::Tokio))
+            };
             let number = Some(entry.serve.as_ref().filter(pooled)?.pool_threads as usize);
             Some(PoolThreads { number, note: format!("from {}", origin(entry, charset)) })
         }

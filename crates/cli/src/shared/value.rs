@@ -3,19 +3,13 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use fathom_io::Model;
+use fathom_io::{Model, Use};
 use fathom_text::quote::{Charset, quote};
 
 use super::cmdline::OptionValue;
 
 /// The values of `--progress` and `--color`.
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
-/// The description of `--io`.
-pub(crate) const IO_BRIEF: &str =
-    "the I/O model: `sync`, `threads[=N]`, `async-seq`, `async-par`, `uring[=DEPTH]` or `auto` (the default)";
-/// The values of `--io`. `=` and a number may follow `threads` and `uring`.
-pub(crate) const IO_WORDS: &[&str] = &["sync", "threads", "async-seq", "async-par", "uring", "auto"];
-
 /// When something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShowWhen {
@@ -34,8 +28,8 @@ pub(crate) fn when(word: &[u8]) -> Result<ShowWhen, ValueError> {
 
 /// Parses the value of `--io`.
 pub(crate) fn model(word: &[u8]) -> Result<Model, ValueError> {
-    let choice = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
-    choice.ok_or(ValueError { ambiguous: false, valid: ValidValues::Models })
+    let model = std::str::from_utf8(word).ok().and_then(|word| Model::parse(word, Use::Metadata).ok());
+    model.ok_or(ValueError { ambiguous: false, valid: ValidValues::Models })
 }
 
 /// Parses the value of `--threads`.
@@ -123,7 +117,8 @@ impl ValueError {
             ValidValues::Text(text) => message.extend_from_slice(format!("\n  - {text}").as_bytes()),
             ValidValues::Words(words) => list(words),
             ValidValues::Models => {
-                list(&Model::NAMES);
+                let names: Vec<_> = Model::with(Use::Metadata).map(Model::syntax).collect();
+                list(&names.iter().map(String::as_str).collect::<Vec<_>>());
                 let range = format!("\nN and DEPTH are numbers from 1 to {}", Model::COUNT_MAX);
                 message.extend_from_slice(range.as_bytes());
             }
@@ -135,6 +130,7 @@ impl ValueError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::WALK_WORDS;
 
     #[test]
     fn words_may_be_cut_short() {
@@ -145,11 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn models_and_the_words_completion_offers_are_the_engines() {
-        for word in IO_WORDS {
-            assert_eq!(model(word.as_bytes()).map(|choice| choice.to_string()), Ok(word.to_string()));
+    fn walks_accept_the_models_for_metadata() {
+        for model in Model::ALL {
+            let accepted = super::model(model.name().as_bytes()).ok();
+            assert_eq!(accepted, model.has(Use::Metadata).then_some(model), "{model}");
+            assert_eq!(WALK_WORDS.contains(&model.name()), accepted.is_some(), "{model}");
         }
-        assert_eq!(IO_WORDS.len(), Model::NAMES.len());
         assert_eq!(model(b"threads=3"), Ok(Model::Threads(Some(3))));
         assert!(model(b"threads=0").is_err() && model(b"\xff").is_err());
     }

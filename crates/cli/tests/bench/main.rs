@@ -186,8 +186,8 @@ fn invalid_benchmarks_are_refused_with_their_status() {
             2,
             "with --direct, --size and --block must be multiples of 512",
         ),
-        ("sample --op write --method blocking --path x --size 1 --block 0", 2, "the block is zero"),
-        ("sample --op write --method blocking --path x --size 1 --block 1 --threads 0", 2, "at least 1"),
+        ("sample --op write --method sync --path x --size 1 --block 0", 2, "the block is zero"),
+        ("sample --op write --method sync --path x --size 1 --block 1 --threads 0", 2, "at least 1"),
         ("sample --op write --method nothing --path x --size 1 --block 1", 2, "invalid argument 'nothing'"),
         (
             "sample --op serve --method mmap --path x --size 1 --block 1",
@@ -206,20 +206,12 @@ fn invalid_benchmarks_are_refused_with_their_status() {
             "cannot open 'no/x': No such file or directory",
         ),
         (
-            "sample --op write --method blocking --path no/x --size 1 --block 1",
+            "sample --op write --method sync --path no/x --size 1 --block 1",
             1,
             "cannot open 'no/x': No such file",
         ),
-        (
-            "sample --op write --method blocking --path /dev/full --size 1 --block 1",
-            1,
-            "No space left on device",
-        ),
-        (
-            "sample --op read --method blocking --path /dev/null --size 1 --block 1",
-            1,
-            "unexpected end of file",
-        ),
+        ("sample --op write --method sync --path /dev/full --size 1 --block 1", 1, "No space left on device"),
+        ("sample --op read --method sync --path /dev/null --size 1 --block 1", 1, "unexpected end of file"),
     ] {
         let (status, out, err) = run(dir.path(), words);
         assert_eq!((status, out.as_str()), (Some(expected), ""), "{words}: {err}");
@@ -260,12 +252,10 @@ fn only_root_can_drop_cached_metadata() {
 #[test]
 fn a_report_that_cannot_be_written_is_an_error() {
     let dir = temp();
-    let (status, _, err) =
-        run(dir.path(), &format!("append-sync {SMALL} --models blocking --csv=no/such.csv"));
+    let (status, _, err) = run(dir.path(), &format!("append-sync {SMALL} --models sync --csv=no/such.csv"));
     assert_eq!(status, Some(1));
     assert!(err.contains("cannot write 'no/such.csv': No such file or directory"), "{err}");
-    let (status, _, err) =
-        run(dir.path(), &format!("append-sync {SMALL} --models blocking --json=/dev/full"));
+    let (status, _, err) = run(dir.path(), &format!("append-sync {SMALL} --models sync --json=/dev/full"));
     assert_eq!(status, Some(1));
     assert!(err.contains("cannot write '/dev/full': No space left on device"), "{err}");
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");

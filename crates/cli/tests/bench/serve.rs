@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_bench::pattern::{PAGE_BYTES, Pattern};
-use fathom_serve::Model;
+use fathom_io::{Model, Use};
 use serde_json::Value;
 
 use super::{methods, names, refuse_rings, run, temp};
@@ -23,7 +23,7 @@ fn a_server_is_measured_under_every_model() {
     let has_rings = unavailable.is_empty();
     assert!(has_rings || unavailable[0]["method"] == "iouring_64", "{unavailable:?}");
     let mut models: Vec<&str> =
-        Model::NAMES.into_iter().filter(|name| has_rings || *name != "uring").collect();
+        Model::with(Use::Serve).map(Model::name).filter(|name| has_rings || *name != "uring").collect();
     let mut ran: Vec<&str> = ran.collect();
     (models.sort_unstable(), ran.sort_unstable());
     assert_eq!(ran, models);
@@ -74,7 +74,7 @@ fn sample(dir: &Path, model: &str, size: usize, block: usize) -> (Option<i32>, S
 /// Returns the models that can run here.
 fn models() -> impl Iterator<Item = &'static str> {
     let has_rings = fathom_io::uring::nops(1, 1, false).is_ok();
-    Model::NAMES.into_iter().filter(move |name| has_rings || *name != "uring")
+    Model::with(Use::Serve).map(Model::name).filter(move |name| has_rings || *name != "uring")
 }
 
 #[test]

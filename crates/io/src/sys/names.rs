@@ -297,7 +297,7 @@ impl Names {
     }
 
     /// Sets the cookie at which the directory ends, until the batch is [cleared](Names::clear). See
-    /// [`offer::end_cookie`](crate::offer::end_cookie).
+    /// [`filesystem::end_cookie`](crate::filesystem::end_cookie).
     pub fn end_at(&mut self, cookie: Option<u64>) {
         self.end = cookie;
     }

@@ -199,7 +199,7 @@ pub(crate) fn the_end_cookie_loses_no_entry<M: MetadataModel>(make: impl Fn() ->
         model.run(async {
             for limit in [1, 7, count.max(1), 100_000] {
                 let dir = open(&model, temp.path()).await;
-                let end = model.magic(&dir).and_then(fathom_io::offer::end_cookie);
+                let end = model.magic(&dir).and_then(fathom_io::filesystem::end_cookie);
                 assert_eq!(read_to(&model, &dir, limit, end).await, there, "{count} by {limit}");
             }
         });

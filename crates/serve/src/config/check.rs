@@ -3,10 +3,11 @@
 //! Owns: values from a fixed list of words, and request paths. Does not own: rules, which are
 //! checked by compiling them.
 
+use fathom_io::{Model, Use};
+
 use super::mount::prefix_error;
 use super::{Config, SiteConfig, TlsConfig};
 use crate::error::Error;
-use crate::files::Model;
 use crate::listen::ListenSpec;
 use crate::path::is_below;
 use crate::proxies::TrustedProxies;
@@ -14,7 +15,7 @@ use crate::rules::hosts::HostTable;
 use crate::rules::{self, Rules};
 
 /// The values of `io`.
-pub const MODELS: &[&str] = &Model::NAMES;
+pub const MODELS: &[&str] = &Model::names_with::<{ Model::count_with(Use::Serve) }>(Use::Serve);
 /// The values of `sendfile`.
 pub const SENDFILE: &[&str] = &["remote", "always", "never"];
 /// The values of `symlinks`.

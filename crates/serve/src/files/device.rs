@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use fathom_io::offer::is_local;
+use fathom_io::filesystem::is_local;
 use fathom_io::sys::{cached, fs_magic};
 use rustix::fs::{major, minor};
 

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fathom_io::beneath::{Beneath, LookupMode};
-use fathom_io::{Errno, FileType};
+use fathom_io::{Errno, FileType, Model};
 use rustix::io::retry_on_intr;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use super::open_file::FileChange;
 use super::pool::ThreadPool;
-use super::{FileError, FileIo, FileVersion, Model, OpenFile, Root, device_resource};
+use super::{FileError, FileIo, FileVersion, OpenFile, Root, device_resource};
 use crate::conn::chunk::WorkerBuffers;
 
 /// An open on the worker that took longer has waited, whatever the kernel promised.
@@ -59,8 +59,8 @@ impl FileIo {
             Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, LookupMode::Blocking, None)?),
             Model::Tokio => open_by_tokio(&self.pool, root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
-            Model::Uring => self.open_by_ring(root, path, client).await,
-            Model::Nowait | Model::Auto => match self.open_nowait(root, path)? {
+            Model::Uring(_) => self.open_by_ring(root, path, client).await,
+            _ => match self.open_nowait(root, path)? {
                 Some(opened) => fetched(Some(opened)),
                 None => self.fetch_coalesced(root, path, client).await,
             },

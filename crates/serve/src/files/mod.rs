@@ -12,7 +12,6 @@ mod admission;
 pub(crate) mod cache;
 mod device;
 mod fetch;
-mod model;
 mod open_file;
 pub(crate) mod pool;
 mod read;
@@ -23,12 +22,11 @@ mod small_body;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_io::Errno;
 use fathom_io::uring::FileRing;
+use fathom_io::{Errno, Model};
 
 pub(crate) use device::is_in_memory;
 pub(crate) use fetch::{FetchedFile, PendingOpens};
-pub use model::{Model, UnknownModel};
 pub(crate) use open_file::{FileVersion, OpenFile};
 pub(crate) use read::{POOL_READ_BYTES, RangeReader, ReadStep, SENDFILE_BYTES_MIN, Tail, pool_read_bytes};
 pub(crate) use root::{Root, SiteRoot};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Buf, Bytes};
+use fathom_io::Model;
 use fathom_io::data::{NowaitRead, read_nowait};
 use rustix::io::retry_on_intr;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -16,7 +17,7 @@ use tokio::time::sleep;
 use super::device::Device;
 use super::fetch::{fill, read_range, read_whole};
 use super::open_file::FileChange;
-use super::{BodySource, FileError, FileIo, Model, OpenFile, device_resource};
+use super::{BodySource, FileError, FileIo, OpenFile, device_resource};
 use crate::conn::chunk::{
     Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment, WorkerBuffer, WorkerBuffers,
 };
@@ -177,8 +178,9 @@ impl RangeReader {
             Model::Tokio => Ok(self.read_by_tokio()),
             Model::Pool => self.read_by_pool(),
             Model::Nowait => self.read_nowait(),
-            Model::Uring => self.read_by_ring(),
-            Model::Auto => self.read_adaptive(),
+            Model::Uring(_) => self.read_by_ring(),
+            // `auto`. A server with a model that cannot serve does not start.
+            _ => self.read_adaptive(),
         }
     }
 

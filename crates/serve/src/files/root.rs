@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use fathom_io::Errno;
 use fathom_io::beneath::{Beneath, Links, LookupMode};
-use fathom_io::offer::is_local;
+use fathom_io::filesystem::is_local;
 use fathom_io::sys::fs_magic;
 
 /// The magic number of overlayfs (linux/magic.h). Its files are on other filesystems, most of them

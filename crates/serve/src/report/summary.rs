@@ -1,9 +1,11 @@
 //! Describes what the results of the probes mean for the models, in words for administrators. The
 //! descriptions state what `files` does: a change of one needs a change of the other.
 
+use fathom_io::{Model, Use};
+
 use super::{CallStatus, CallStatuses, ResourceLimits};
 use crate::conn::chunk::{SEGMENT_BYTES, WorkerBuffers};
-use crate::files::{Model, pool_read_bytes};
+use crate::files::pool_read_bytes;
 
 /// The properties of a filesystem that decide how its files are read.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +31,13 @@ pub(super) fn models(calls: &CallStatuses, traits: FilesystemTraits) -> Vec<(Mod
         (CallStatus::Fails(why), _) => Err(format!("openat2: {why}")),
         (_, Model::Sendfile) => unless("sendfile", &calls.sendfile, describe(model, calls, traits)),
         // The message of a refusal includes its cause.
-        (_, Model::Uring) => match &calls.uring {
+        (_, Model::Uring(_)) => match &calls.uring {
             CallStatus::Fails(why) => Err(why.clone()),
             _ => Ok(describe(model, calls, traits)),
         },
         _ => Ok(describe(model, calls, traits)),
     };
-    Model::ALL.map(|model| (model, of(model))).into()
+    Model::with(Use::Serve).map(|model| (model, of(model))).collect()
 }
 
 fn describe(model: Model, calls: &CallStatuses, traits: FilesystemTraits) -> &'static str {
@@ -51,7 +53,8 @@ fn describe(model: Model, calls: &CallStatuses, traits: FilesystemTraits) -> &'s
         }
         Model::Tokio => "two hand-offs to open a file and two for each 64 KiB, as an async runtime has it",
         Model::Sendfile => "open on the worker, sendfile without asking what is in memory; reads for TLS",
-        Model::Uring => "open and read through a ring for each worker",
+        Model::Uring(_) => "open and read through a ring for each worker",
+        _ => model.summary(),
     }
 }
 

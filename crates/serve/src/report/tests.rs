@@ -1,7 +1,8 @@
 //! The report on a real directory, and on call results that no filesystem of the test machine
 //! gives.
 
-use fathom_io::offer::Filesystem;
+use fathom_io::Use;
+use fathom_io::filesystem::Filesystem;
 
 use super::*;
 
@@ -16,7 +17,7 @@ fn reported(root: &Path) -> Report {
 /// Returns the report for `calls` on a filesystem called `name` with the magic number `magic`.
 fn found(calls: CallStatuses, magic: i64, name: &'static str) -> Report {
     let filesystem = Filesystem { magic: Some(magic), name: Some(name), device: (8, 1), rotational: None };
-    let offer = Offer {
+    let availability = Availability {
         kernel: "Linux 6.1".to_owned(),
         cpus: 2,
         fd_limit: Some(1024),
@@ -24,7 +25,7 @@ fn found(calls: CallStatuses, magic: i64, name: &'static str) -> Report {
         filesystem,
         models: Vec::new(),
     };
-    Report::of(Path::new("/srv"), offer, calls, Some("a".into()), &Config::default())
+    Report::of(Path::new("/srv"), availability, calls, Some("a".into()), &Config::default())
 }
 
 fn all_work() -> CallStatuses {
@@ -72,7 +73,7 @@ fn the_first_file_below_is_what_calls_are_tried_on() {
 #[test]
 fn a_report_has_every_model_and_every_case() {
     let report = reported(tempfile::tempdir().unwrap().path());
-    assert!(report.models.iter().map(|(model, _)| *model).eq(Model::ALL));
+    assert!(report.models.iter().map(|(model, _)| *model).eq(Model::with(Use::Serve)));
     let blocking = [Model::Auto, Model::Sync, Model::Nowait, Model::Pool, Model::Tokio];
     for (model, outlook) in report.models {
         assert!(outlook.is_ok() || !blocking.contains(&model), "{model}: {outlook:?}");
@@ -139,12 +140,12 @@ fn a_model_says_why_it_cannot_run() {
     let calls = CallStatuses { sendfile: no("refused"), uring: no("cannot set up io_uring"), ..all_work() };
     let report = found(calls, 0x6969, "nfs");
     assert_eq!(outlook(&report, Model::Sendfile), "sendfile: refused");
-    assert_eq!(outlook(&report, Model::Uring), "cannot set up io_uring");
+    assert_eq!(outlook(&report, Model::Uring(None)), "cannot set up io_uring");
     assert!(report.notes[0].contains("may ask a server"));
 
     let report = found(CallStatuses::none(Errno::NOSYS), 0xEF53, "ext4");
     assert!(report.plan.is_empty());
-    for model in Model::ALL {
+    for model in Model::with(Use::Serve) {
         assert_eq!(outlook(&report, model), "openat2: Function not implemented");
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use fathom_io::{offer, sys};
+use fathom_io::{filesystem, sys};
 use fathom_walk::{Errno, FileType, Found, Meta};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use tempfile::TempDir;
@@ -216,7 +216,7 @@ fn below(dir: &Path, name: &[u8], depth: usize, lines: &mut Vec<String>) {
     lines.push(enter_line(name, depth, meta.ino(), Found::Readable));
     let mut entries: Vec<_> = entries.map(Result::unwrap).collect();
     // What gnulib's fts does: it reads 100,000 at a time and orders a batch of more than 10,000.
-    let ordered = sys::fs_magic(File::open(dir).unwrap().as_fd()).is_none_or(offer::inode_sort_pays);
+    let ordered = sys::fs_magic(File::open(dir).unwrap().as_fd()).is_none_or(filesystem::inode_sort_pays);
     for batch in entries.chunks_mut(100_000).filter(|batch| ordered && batch.len() > 10_000) {
         batch.sort_by_key(DirEntryExt::ino);
     }

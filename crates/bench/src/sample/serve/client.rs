@@ -174,7 +174,7 @@ mod tests {
 
     use fathom_io::uring::Completion;
 
-    use super::super::super::spec::{Method, Workload};
+    use super::super::super::spec::Workload;
     use super::*;
 
     /// Returns the client's result for a server that answers the request for the only file, of 20
@@ -182,7 +182,7 @@ mod tests {
     fn run_against(response: &[u8]) -> Result<(u64, usize), String> {
         let spec = SampleSpec {
             workload: Workload::Serve,
-            method: Method::Sync,
+            model: Some(fathom_io::Model::Sync),
             path: PathBuf::from("dir"),
             size: 20,
             block: 20,

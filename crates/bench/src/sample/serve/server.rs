@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use fathom_io::Model;
 use fathom_io::sys::{Usage, children_usage, end_with_parent};
 
-use super::super::spec::{Method, SampleError, SampleSpec};
+use super::super::spec::{SampleError, SampleSpec};
 use super::super::usage_between;
-use crate::arms::method_name;
 
 /// The resources that a server used from its start to its end.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +91,10 @@ impl Drop for ServerProcess {
 /// Returns the command line. `auto` has its usual pool. The environment is empty: the server would
 /// read options and the path of a profile from it.
 fn command(program: &Path, spec: &SampleSpec) -> Command {
+    let model = spec.model.unwrap_or_default();
     let mut command = Command::new(program);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1", "--io", method_name(spec.method)]);
-    if spec.method != Method::Auto {
+    command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1", "--io", model.name()]);
+    if model != Model::Auto {
         // Three quarters of the pool's threads may wait for one device.
         command.args(["--pool-threads", &(spec.depth * 4).div_ceil(3).to_string()]);
     }

@@ -45,7 +45,7 @@ fn sizes_lists_and_targets_are_read() {
     assert_eq!((args.size, args.block), (64 << 20, 1000));
     assert_eq!(
         (args.models, args.langs),
-        (vec!["uring".into(), "pool".into()], vec!["c".into(), "zig".into()])
+        (vec![Model::Uring(None), Model::Pool], vec!["c".into(), "zig".into()])
     );
     assert_eq!(
         (args.csv, args.json),

@@ -20,7 +20,10 @@ pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) ->
     }
     for note in command.notes.iter().filter(|note| !note.man_only) {
         text += &format!("\n{}:\n", note.title);
-        note.text.iter().for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
+        note.text
+            .iter()
+            .flat_map(|text| text.lines())
+            .for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
     }
     text + &examples(command, name, scope)
 }
