@@ -25,22 +25,41 @@ mod sync {
 
 use std::sync::{Arc, PoisonError};
 
-use loom::thread::{self, JoinHandle, Thread};
+use loom::thread::{self, JoinHandle};
 
 use active_limit::ActiveLimit;
 use backlog::{BYTES_MAX, Backlog};
 use handoff::Handoff;
 use parking::Parking;
-use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
+use sync::{Condvar, Mutex};
 
-/// Preemptions that loom tries in one execution. All known lost wake-ups need at most two.
-const PREEMPTIONS: usize = 3;
-
-fn check(model: impl Fn() + Send + Sync + 'static) {
+/// Explores a model with up to `preemptions` preemptions in one execution.
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.preemption_bound = Some(preemptions);
     builder.check(model);
+}
+
+/// Park and unpark of the consumer. (An unpark of loom breaks a `join` of that thread.)
+#[derive(Default)]
+struct Parker {
+    is_unparked: Mutex<bool>,
+    unparked: Condvar,
+}
+
+impl Parker {
+    fn unpark(&self) {
+        *self.is_unparked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.unparked.notify_one();
+    }
+
+    fn park(&self) {
+        let mut is_unparked = self.is_unparked.lock().unwrap_or_else(PoisonError::into_inner);
+        while !std::mem::take(&mut *is_unparked) {
+            is_unparked = self.unparked.wait(is_unparked).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// A queue of tasks with its parking. Like the device queues of the walk, it publishes its length
@@ -52,13 +71,13 @@ struct Tasks {
     active: ActiveLimit,
     /// The number of tasks that workers of [`Tasks::work`] have finished.
     done: AtomicUsize,
-    consumer: Thread,
+    consumer: Parker,
 }
 
 impl Tasks {
     /// Of two workers, the first `allowed` may work, and at most `limit` tasks are executed at once.
     fn new(allowed: usize, limit: usize) -> Arc<Self> {
-        let (parking, consumer) = (Parking::new(allowed, 0), thread::current());
+        let (parking, consumer) = (Parking::new(allowed, 0), Parker::default());
         let (len, tasks, done) = (AtomicUsize::new(0), Mutex::new(0), AtomicUsize::new(0));
         let active = ActiveLimit::new(limit);
         Arc::new(Self { parking, len, tasks, active, done, consumer })
@@ -98,7 +117,7 @@ impl Tasks {
     /// Waits until `count` tasks are done, and stops the workers.
     fn stop_after(&self, count: usize) {
         while self.done.load(Ordering::Relaxed) < count {
-            thread::park();
+            self.consumer.park();
         }
         self.parking.stop();
     }
@@ -110,10 +129,12 @@ impl Tasks {
     /// Starts a worker that ends after `count` tasks.
     fn take(self: &Arc<Self>, worker: usize, count: usize) -> JoinHandle<()> {
         let tasks = Arc::clone(self);
-        thread::spawn(move || (0..count).for_each(|_| {
-            tasks.next(worker).expect("no stop");
-            tasks.finish();
-        }))
+        thread::spawn(move || {
+            (0..count).for_each(|_| {
+                tasks.next(worker).expect("no stop");
+                tasks.finish();
+            })
+        })
     }
 
     /// Starts a worker that works until the stop.
@@ -138,7 +159,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 /// events after its search or does not count the sleeper before it.
 #[test]
 fn a_worker_that_goes_to_sleep_does_not_miss_a_task() {
-    check(|| {
+    check(2, || {
         let tasks = Tasks::new(1, 2);
         let worker = tasks.take(0, 2);
         tasks.push(1);
@@ -150,7 +171,7 @@ fn a_worker_that_goes_to_sleep_does_not_miss_a_task() {
 /// Fails if `wake` notifies one sleeper for any number of tasks.
 #[test]
 fn as_many_workers_wake_up_as_there_are_tasks() {
-    check(|| {
+    check(2, || {
         let tasks = Tasks::new(2, 2);
         let workers = [tasks.take(0, 1), tasks.take(1, 1)];
         tasks.push(2);
@@ -161,7 +182,7 @@ fn as_many_workers_wake_up_as_there_are_tasks() {
 /// Fails if `stop` does not count an event, and without `pass_on_stop` at the end of a worker.
 #[test]
 fn all_workers_end_after_a_stop() {
-    check(|| {
+    check(2, || {
         let tasks = Tasks::new(1, 2);
         let workers = [tasks.work(0), tasks.work(1)];
         tasks.parking.stop();
@@ -172,7 +193,7 @@ fn all_workers_end_after_a_stop() {
 /// Fails if `allow` does not take the lock of the events before it notifies, or does not notify.
 #[test]
 fn a_parked_worker_is_unparked_when_it_is_allowed_to_work() {
-    check(|| {
+    check(2, || {
         let tasks = Tasks::new(0, 2);
         let worker = tasks.take(0, 1);
         tasks.push(1);
@@ -184,7 +205,7 @@ fn a_parked_worker_is_unparked_when_it_is_allowed_to_work() {
 /// Fails if `park` does not forward a wake-up that the parked worker has consumed.
 #[test]
 fn a_wake_up_of_a_worker_that_may_not_work_reaches_another_one() {
-    check(|| {
+    check(1, || {
         let tasks = Tasks::new(2, 2);
         let workers = [tasks.work(0), tasks.work(1)];
         tasks.parking.allow(1);
@@ -198,7 +219,7 @@ fn a_wake_up_of_a_worker_that_may_not_work_reaches_another_one() {
 /// worker that finishes a task meanwhile finds the device full, and both sleep.
 #[test]
 fn a_task_of_a_device_at_its_limit_is_taken_when_another_one_ends() {
-    check(|| {
+    check(1, || {
         let tasks = Tasks::new(2, 1);
         let workers = [tasks.work(0), tasks.work(1)];
         tasks.push(2);
@@ -209,7 +230,7 @@ fn a_task_of_a_device_at_its_limit_is_taken_when_another_one_ends() {
 
 /// A worker's end of a hand-off: the order of calls in `Worker::publish` and
 /// `Schedule::published`. Returns whether this ended a full backlog.
-fn publish(output: &Handoff<usize>, backlog: &Backlog, bytes: usize, consumer: &Thread) -> bool {
+fn publish(output: &Handoff<usize>, backlog: &Backlog, bytes: usize, consumer: &Parker) -> bool {
     backlog.add(bytes, false);
     match output.publish(bytes) {
         Ok(()) => {
@@ -223,7 +244,7 @@ fn publish(output: &Handoff<usize>, backlog: &Backlog, bytes: usize, consumer: &
 }
 
 /// The consumer's end, as `Order::wait`, but without a timeout.
-fn wait(output: &Handoff<usize>) -> usize {
+fn wait(output: &Handoff<usize>, consumer: &Parker) -> usize {
     if let Some(bytes) = output.take() {
         return bytes;
     }
@@ -231,7 +252,7 @@ fn wait(output: &Handoff<usize>) -> usize {
     loop {
         match output.take() {
             Some(bytes) => return bytes,
-            None => thread::park(),
+            None => consumer.park(),
         }
     }
 }
@@ -240,13 +261,14 @@ fn wait(output: &Handoff<usize>) -> usize {
 /// publishes. Fails with an underflow if the weight is added after the output is published.
 #[test]
 fn the_consumer_wakes_up_for_an_output_and_its_weight_is_there() {
-    check(|| {
+    check(2, || {
         let (output, backlog) = (Arc::new(Handoff::new()), Arc::new(Backlog::default()));
-        let (theirs, consumer) = ((Arc::clone(&output), Arc::clone(&backlog)), thread::current());
+        let consumer = Arc::new(Parker::default());
+        let theirs = (Arc::clone(&output), Arc::clone(&backlog), Arc::clone(&consumer));
         let worker = thread::spawn(move || {
-            publish(&theirs.0, &theirs.1, BYTES_MAX + 1, &consumer);
+            publish(&theirs.0, &theirs.1, BYTES_MAX + 1, &theirs.2);
         });
-        let bytes = wait(&output);
+        let bytes = wait(&output, &consumer);
         assert!(backlog.is_full(), "the worker added the weight first");
         assert!(backlog.subtract(bytes, false) && !backlog.is_full());
         join([worker]);
@@ -256,10 +278,11 @@ fn the_consumer_wakes_up_for_an_output_and_its_weight_is_there() {
 /// Fails if `publish` ignores that the output was abandoned, or if `abandon` leaves it there.
 #[test]
 fn the_consumer_or_the_worker_gets_an_abandoned_output() {
-    check(|| {
+    check(2, || {
         let (output, backlog) = (Arc::new(Handoff::new()), Arc::new(Backlog::default()));
-        let (theirs, consumer) = ((Arc::clone(&output), Arc::clone(&backlog)), thread::current());
-        let worker = thread::spawn(move || publish(&theirs.0, &theirs.1, BYTES_MAX + 1, &consumer));
+        let consumer = Arc::new(Parker::default());
+        let theirs = (Arc::clone(&output), Arc::clone(&backlog), Arc::clone(&consumer));
+        let worker = thread::spawn(move || publish(&theirs.0, &theirs.1, BYTES_MAX + 1, &theirs.2));
         let here = output.abandon().is_some_and(|bytes| backlog.subtract(bytes, false));
         let there = worker.join().expect("no panic");
         assert!(here != there, "the weight is subtracted once");
@@ -271,19 +294,19 @@ fn the_consumer_or_the_worker_gets_an_abandoned_output() {
 /// after the weight has fallen below.
 #[test]
 fn a_full_backlog_ends_with_its_last_output() {
-    check(|| {
+    check(2, || {
         let backlog = Arc::new(Backlog::default());
         let outputs = Arc::new([Handoff::new(), Handoff::new()]);
-        let consumer = thread::current();
+        let consumer = Arc::new(Parker::default());
         let workers = [0, 1].map(|index| {
             let (backlog, outputs) = (Arc::clone(&backlog), Arc::clone(&outputs));
-            let (bytes, consumer) = ([BYTES_MAX, 1][index], consumer.clone());
+            let (bytes, consumer) = ([BYTES_MAX, 1][index], Arc::clone(&consumer));
             thread::spawn(move || {
                 publish(&outputs[index], &backlog, bytes, &consumer);
             })
         });
-        backlog.subtract(wait(&outputs[0]), false);
-        let bytes = wait(&outputs[1]);
+        backlog.subtract(wait(&outputs[0], &consumer), false);
+        let bytes = wait(&outputs[1], &consumer);
         let was_full = backlog.is_full();
         assert_eq!(backlog.subtract(bytes, false), was_full, "the workers are woken");
         assert!(!backlog.is_full());

@@ -55,7 +55,7 @@ impl<T> Frame<T> {
     }
 }
 
-enum Root<T> {
+enum QueuedRoot<T> {
     Task(usize, Arc<Task<T>>),
     Note(usize),
 }
@@ -83,7 +83,7 @@ pub(crate) struct Order<'a, D: VisitorAdapter, C> {
     stack: Vec<Frame<D::Item>>,
     /// The directories that were entered and not left yet.
     active: HashSet<(u64, u64)>,
-    roots: VecDeque<Root<D::Item>>,
+    roots: VecDeque<QueuedRoot<D::Item>>,
     roots_seen: usize,
     roots_end: bool,
     nap: Duration,
@@ -184,8 +184,8 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     fn next_root(&mut self) -> Step<D::Item> {
         self.fill_roots();
         match self.roots.pop_front() {
-            Some(Root::Task(root, task)) => Step::Wait(task, Role::Root(root)),
-            Some(Root::Note(root)) => {
+            Some(QueuedRoot::Task(root, task)) => Step::Wait(task, Role::Root(root)),
+            Some(QueuedRoot::Note(root)) => {
                 self.consume.note(root);
                 Step::Advanced
             }
@@ -208,10 +208,10 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
                         self.follow_roots,
                         Weak::new(),
                     ))));
-                    self.roots.push_back(Root::Task(root, task.clone()));
+                    self.roots.push_back(QueuedRoot::Task(root, task.clone()));
                     self.schedule.push_wanted(task, false);
                 }
-                NextRoot::Note => self.roots.push_back(Root::Note(root)),
+                NextRoot::Note => self.roots.push_back(QueuedRoot::Note(root)),
                 NextRoot::Below(..) => continue,
                 NextRoot::NotNow => return,
                 NextRoot::End => {
@@ -319,8 +319,8 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         let frames = std::mem::take(&mut self.stack).into_iter();
         let frames = frames.flat_map(|frame| frame.slots.chain(frame.held.into_iter().map(|(_, slot)| slot)));
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
-            Root::Task(_, task) => Some(OutputItem::Dir(task)),
-            Root::Note(_) => None,
+            QueuedRoot::Task(_, task) => Some(OutputItem::Dir(task)),
+            QueuedRoot::Note(_) => None,
         });
         self.schedule.abandon(frames.chain(roots));
     }
