@@ -4,8 +4,8 @@
 //! The protocol uses SeqCst accesses, which shuttle models (loom would treat them as AcqRel and
 //! report deadlocks that cannot happen), and it needs more threads and steps than loom can exhaust.
 //! So these tests find wrong orders of steps, not wrong memory orderings. A lost wake-up is a
-//! deadlock, which shuttle reports. Each test names the changes of the code that it was seen to
-//! fail with.
+//! deadlock, which shuttle reports. A test names the changes of the code that it was seen to fail
+//! with.
 
 #[allow(dead_code)]
 #[path = "../../crates/serve/src/files/pool/futex_event.rs"]
@@ -119,9 +119,7 @@ fn join(threads: Vec<JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
 }
 
-/// Fails if `notify` looks for
-/// waiters before it counts the notification, if `wait` announces the waiter after the futex call,
-/// and if the thread reads the count after it looked for work.
+/// Fails if `notify` looks for waiters before it counts the notification.
 #[test]
 fn a_thread_that_waits_does_not_miss_a_notification() {
     check(|| {
@@ -145,8 +143,7 @@ fn a_thread_that_waits_does_not_miss_a_notification() {
 }
 
 /// Without timeouts: a lost wake-up would leave a thread asleep with a job in the queue or after
-/// the pool was closed. Fails if `close` notifies before it sets the flag, and if `request_thread`
-/// does not notify or notifies only waiters that it sees before.
+/// the pool was closed. Fails if `close` notifies before it sets the flag.
 #[test]
 fn all_jobs_are_done_and_all_threads_end_after_the_close() {
     check(|| {
@@ -160,9 +157,7 @@ fn all_jobs_are_done_and_all_threads_end_after_the_close() {
     });
 }
 
-/// Idle threads end at random: each job still finds a thread. Fails if `run_thread` does not look
-/// at the queue again after it has given up its place, if `run_jobs` ends after a timeout without
-/// a look at the queue, and if a job is counted after it is queued.
+/// Idle threads end at random, and each job still finds a thread.
 #[test]
 fn a_thread_that_ends_after_its_idle_time_leaves_no_job() {
     check(|| {
@@ -175,8 +170,7 @@ fn a_thread_that_ends_after_its_idle_time_leaves_no_job() {
     });
 }
 
-/// A job whose device is at its limit is done by the thread that runs a job of this device. Fails
-/// if a thread takes no further job after it completes one.
+/// A job whose device is at its limit is done by the thread that runs a job of this device.
 #[test]
 fn a_job_of_a_device_at_its_limit_is_done_later() {
     check(|| {

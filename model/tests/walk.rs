@@ -4,7 +4,8 @@
 //! These protocols use Relaxed accesses, fences and locks, and loom also explores the values that a
 //! weak memory ordering allows a load to return. (It treats SeqCst accesses as AcqRel, but it
 //! models SeqCst fences, which is all that these protocols need.) A lost wake-up is a deadlock,
-//! which loom reports. Each test names the changes of the code that it was seen to fail with.
+//! which loom reports. A test names the changes of the code that it was
+//! seen to fail with.
 
 #[allow(dead_code)]
 #[path = "../../crates/walk/src/active_limit.rs"]
@@ -155,8 +156,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
 }
 
-/// Fails without the fence in `wake` or the one in `sleep`, and if `sleep` reads the number of
-/// events after its search or does not count the sleeper before it.
+/// Fails without the fence in `wake` or the one in `sleep`.
 #[test]
 fn a_worker_that_goes_to_sleep_does_not_miss_a_task() {
     check(2, || {
@@ -179,7 +179,7 @@ fn as_many_workers_wake_up_as_there_are_tasks() {
     });
 }
 
-/// Fails if `stop` does not count an event, and without `pass_on_stop` at the end of a worker.
+/// Fails if `stop` does not count an event.
 #[test]
 fn all_workers_end_after_a_stop() {
     check(2, || {
@@ -190,7 +190,7 @@ fn all_workers_end_after_a_stop() {
     });
 }
 
-/// Fails if `allow` does not take the lock of the events before it notifies, or does not notify.
+/// Fails if `allow` does not take the lock of the events before it notifies.
 #[test]
 fn a_parked_worker_is_unparked_when_it_is_allowed_to_work() {
     check(2, || {
@@ -202,7 +202,7 @@ fn a_parked_worker_is_unparked_when_it_is_allowed_to_work() {
     });
 }
 
-/// Fails if `park` does not forward a wake-up that the parked worker has consumed.
+/// The wake-up for a task may reach a worker that has just lost the permission to work.
 #[test]
 fn a_wake_up_of_a_worker_that_may_not_work_reaches_another_one() {
     check(1, || {
@@ -215,8 +215,7 @@ fn a_wake_up_of_a_worker_that_may_not_work_reaches_another_one() {
     });
 }
 
-/// Fails if `enter` increments the number of active tasks and takes that back above the limit: a
-/// worker that finishes a task meanwhile finds the device full, and both sleep.
+/// A worker that finds the device full sleeps, and the worker that ends a task takes the next one.
 #[test]
 fn a_task_of_a_device_at_its_limit_is_taken_when_another_one_ends() {
     check(1, || {
@@ -257,8 +256,8 @@ fn wait(output: &Handoff<usize>, consumer: &Parker) -> usize {
     }
 }
 
-/// Fails if `Order::wait` takes before it sets `wanted`, or if the worker reads `wanted` before it
-/// publishes. Fails with an underflow if the weight is added after the output is published.
+/// The consumer waits without a timeout, so a lost wake-up would be a deadlock. A weight that is
+/// subtracted before it is added would be an overflow.
 #[test]
 fn the_consumer_wakes_up_for_an_output_and_its_weight_is_there() {
     check(2, || {
@@ -275,7 +274,7 @@ fn the_consumer_wakes_up_for_an_output_and_its_weight_is_there() {
     });
 }
 
-/// Fails if `publish` ignores that the output was abandoned, or if `abandon` leaves it there.
+/// The weight of the output is subtracted by the thread that gets it.
 #[test]
 fn the_consumer_or_the_worker_gets_an_abandoned_output() {
     check(2, || {
