@@ -1,4 +1,4 @@
-//! The thread pool of `crates/serve` under shuttle: notification, start and end of its threads, with
+//! The thread pool of `crates/serve` under shuttle: notification, start and end of threads, with
 //! the pool's own job queue.
 //!
 //! The protocol uses SeqCst accesses, which shuttle models (loom would treat them as AcqRel and
