@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 cargo := tools/cargo.sh
 target := $(or $(CARGO_TARGET_DIR),target)
+model := --manifest-path model/Cargo.toml --target-dir $(target)/model
 slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowfs
 # Where `make run` looks: your home directory, or here where there is none.
 DIR ?= $(or $(wildcard $(HOME)),.)
@@ -12,7 +13,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -33,6 +34,7 @@ fmt:
 	$(cargo) fmt --all --check
 	$(cargo) fmt --manifest-path benches/slowfs/Cargo.toml --check
 	$(cargo) fmt --manifest-path fuzz/Cargo.toml --check
+	$(cargo) fmt --manifest-path model/Cargo.toml --check
 
 clippy:
 	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
@@ -66,6 +68,10 @@ sanitize: ## The tests of the data models, with every use of memory checked
 
 package-test: ## The crates build from what `cargo publish` would upload
 	tools/package-test.py
+
+# A workspace of its own, which compiles a few source files of walk and serve with the checkers' types.
+model-test: ## The protocols between threads, in many interleavings, with loom and shuttle
+	$(cargo) test $(model) --no-fail-fast $(LOCKED) -- --show-output
 
 slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests mount
 	$(cargo) clippy $(slowfs) --all-targets $(LOCKED) -- -D warnings

@@ -37,7 +37,7 @@ if timeout 300 tools/gnu-du.sh "$target/gnu-du"; then
   export FATHOM_GNU_DU=${FATHOM_GNU_DU:-$target/gnu-du/du}
 fi
 
-for name in fmt clippy doc rust-build rust-test http3-test posix-test sanitize slowfs-test; do
+for name in fmt clippy doc rust-build rust-test http3-test posix-test sanitize model-test slowfs-test; do
   step $name make $name
 done
 if command -v python3 >/dev/null; then

@@ -1,5 +1,5 @@
-//! How a worker reads an open directory and takes the metadata of its entries: in one go where that costs little, in tasks for
-//! several workers where the directory is wide or each call is a round trip.
+//! How a worker reads an open directory and takes the metadata of its entries: at once if that is
+//! cheap, in tasks for several workers if the directory is wide or each call is a round trip.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -14,52 +14,55 @@ use crate::task::{Batch, Job, NameRange, OutputItem, Resume, SharedNames, Task, 
 use crate::visit::{Emit, Opened, entries};
 use crate::worker::{Scratch, ThreadOwner, Worker};
 
-/// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
+/// The maximum of names read before they are queued as tasks, and the number above which they are
+/// sorted by inode number (as gnulib's fts).
 const BATCH_NAMES: usize = 100_000;
 const SORT_NAMES: usize = 10_000;
-/// Names read before they are given out where no more have to be ordered together.
+/// The maximum of names read before they are queued, if no more have to be sorted together.
 const LOOSE_NAMES: usize = 8_192;
-/// Names stat'ed in one task. From a cache or a disk neighbours come together, and workers that share a directory wait
-/// for the same block; where each call is a round trip, each is best made by itself, unless every worker has something to wait
-/// for already: a few in a row cost less of the processor then, which such a client may be short of.
+/// Names in one task. In a cache or on a disk, the metadata of neighbours is stored together, and
+/// workers that share a directory wait for the same block. If each call is a round trip, one name
+/// for each task is best, unless every worker already has a task: then a few in a row take less
+/// processor time.
 const CHUNK_NAMES: usize = 1024;
 const CHUNK_NAMES_REMOTE: usize = 1;
 const CHUNK_NAMES_PLENTY: usize = 4;
-/// As long as that is not known, there should not be much to be sorry for.
+/// The number while the storage is unknown: few, because the estimate may be wrong.
 const CHUNK_NAMES_UNKNOWN: usize = 16;
-/// From so many names on, going into a directory costs less than what each name is found faster from there.
+/// The number of names from which changing to a directory takes less time than it saves.
 const ENTER_NAMES: usize = 6;
-/// Names weigh so much less than what waits for its turn: a directory has two batches at most under way.
+/// The divisor of the weight of names: a directory has at most two batches of names in memory.
 const NAMES_SHARE: usize = 4;
 
-/// What a read came to.
+/// The result of a read.
 pub(crate) struct Filled {
-    /// Names read, whether or not anybody wants them.
+    /// The number of names read, before any selection.
     pub(crate) names: usize,
-    /// Why reading ended early.
+    /// The error that ended reading early.
     pub(crate) error: Option<Errno>,
 }
 
-/// How reading a directory piece by piece ended.
+/// The result of reading a directory in pieces.
 enum Piecemeal {
-    /// At its end, a batch's end, or for an error.
+    /// The end of the directory or of a batch, or an error.
     Done(Filled),
-    /// For want of a descriptor.
+    /// No descriptor was available.
     NotPossible,
-    /// Wide enough to be sorted as a whole.
+    /// The directory is so wide that it must be sorted as a whole.
     Unordered,
 }
 
 /// A batch for several workers.
 struct Lot {
     names: Arc<Names>,
-    /// How many of them are one task.
+    /// The number of names in one task.
     chunk: usize,
     batch: Batch,
 }
 
 impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
-    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
+    /// Reads a batch of a directory that is positioned at `resume`. Makes items of it, or tasks
+    /// that will.
     pub(crate) async fn fill(
         &self,
         node: &Arc<Node>,
@@ -101,7 +104,8 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         filled
     }
 
-    /// Reads all names that are ordered together, or where that is enough, some of them; whether there are more, of any.
+    /// Reads all names that are sorted together, or if that is enough, some of them. Returns
+    /// whether the directory has more names.
     async fn read(&self, dir: &Dir, resume: Resume, names: &mut Names) -> (Result<bool, Errno>, Batch) {
         let rest = BATCH_NAMES - resume.names;
         let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
@@ -115,14 +119,15 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let all = 0..names.len();
         let waiting =
             names.count_of(all.clone(), FileType::Directory) + names.count_of(all, FileType::Unknown);
-        // Whole directories held back could be many, and would wait long.
+        // Held-back subdirectories could be many, and would wait long.
         if self.shared.options.loose && waiting == 0 {
             return (more, Batch::Loose);
         }
         (self.model.read(dir, names, rest).await, Batch::InOrder)
     }
 
-    /// Where each call is a round trip: gives tasks of what one call returned to others before making the next call.
+    /// Reads a directory if each call is a round trip: queues tasks for the names that one call
+    /// returned before it makes the next call.
     async fn fill_piecemeal(
         &self,
         node: &Arc<Node>,
@@ -163,7 +168,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         ended
     }
 
-    /// Gives out the tasks in `out` that have not been yet, ahead of `out` itself.
+    /// Queues the tasks in `out` that are not queued yet, before `out` is published.
     fn give_out(&self, node: &Arc<Node>, scratch: &mut Scratch<D::Item>, out: &mut TaskOutput<D::Item>) {
         self.announce(out.tasks().skip(out.given_out), &mut scratch.children);
         node.add_users(scratch.children.len());
@@ -171,7 +176,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.shared.schedule.push(&mut scratch.children, scratch.origin);
     }
 
-    /// Makes slots of the batch in `scratch.names`, or tasks that will.
+    /// Makes items of the batch in `scratch.names`, or tasks that will.
     async fn batch(
         &self,
         node: &Arc<Node>,
@@ -184,7 +189,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let names = &mut scratch.names;
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
         self.select(node, names);
-        // For its own sake, or that of neighbouring inodes.
+        // For the order, or because neighbouring inodes share blocks.
         if sorted && (D::IN_ORDER || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }
@@ -206,7 +211,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.put_away(node, dir, out).await;
     }
 
-    /// Makes slots of the names in `scratch.names`, of which nothing has to be asked.
+    /// Makes items of the names in `scratch.names`, without calls for metadata.
     pub(crate) async fn recalled(
         &self,
         node: &Arc<Node>,
@@ -221,7 +226,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.put_away(node, dir, out).await;
     }
 
-    /// Keeps a directory open that is going to be needed, and closes any other.
+    /// Keeps the directory open if tasks need it, otherwise closes it.
     async fn put_away(&self, node: &Arc<Node>, dir: Dir, out: &TaskOutput<D::Item>) {
         let users = out.tasks().count();
         if users > 0 {
@@ -232,8 +237,8 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
     }
 
-    /// Makes tasks of a batch. Directories whose metadata can wait are seen by the visitor at once where calls are
-    /// slow: what is below them is the longest way still to go.
+    /// Makes tasks of a batch. If calls are slow, the visitor gets directories whose metadata is
+    /// not needed yet at once, because listing them takes longest.
     fn share(
         &self,
         node: &Arc<Node>,
@@ -260,13 +265,13 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
     }
 
-    /// Whether a very wide batch of this directory is taken in order of inode numbers.
+    /// Whether a very wide batch of this directory is sorted by inode number.
     fn is_sorted(&self, dir: &Dir) -> bool {
         let follows = self.shared.options.links == Follow::Yes;
         follows || sys::fs_magic(dir.as_fd()).is_none_or(filesystem::inode_sort_pays)
     }
 
-    /// Thins out a batch before its metadata is taken.
+    /// Removes unwanted names from a batch before their metadata is taken.
     fn select(&self, node: &Arc<Node>, names: &mut Names) {
         self.shared.visitor.select(node, names);
         if !self.shared.options.stat_dirs {
@@ -274,7 +279,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
     }
 
-    /// How many names are stat'ed in one task.
+    /// Returns the number of names in one task.
     fn chunk_names(&self, node: &Node) -> usize {
         let device = self.shared.device(node);
         let chunk = match device.is_remote() {
@@ -309,10 +314,11 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.visit(node, at, span, metas, out);
     }
 
-    /// The cheapest way to the metadata of `count` names in `at`: from where, and what for.
+    /// Returns the base and the fields with which the metadata of `count` names in `at` takes the
+    /// least time.
     fn come_near<'f>(&self, node: &Node, at: BorrowedFd<'f>, count: usize) -> (BorrowedFd<'f>, Fields) {
         let fields = self.shared.options.fields;
-        // On a filesystem of others, going there may take a call to them.
+        // On a remote filesystem, changing the directory may take a round trip.
         if !self.shared.device(node).is_local() {
             return (at, fields);
         }
@@ -321,7 +327,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         (if near { sys::CWD } else { at }, fields.union(Fields::LOCAL))
     }
 
-    /// Tells of the entries of `span`, whose metadata is `metas`; of an empty slice, none has any.
+    /// Passes the entries of a range to the visitor. If `metas` is empty, no entry has metadata.
     fn visit(
         &self,
         node: &Arc<Node>,

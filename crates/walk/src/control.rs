@@ -1,65 +1,71 @@
-//! How many workers a device should have: more while they wait for storage and that pays, fewer when it does not.
+//! The number of workers for a device: more if workers wait for storage and more of them raise the
+//! rate, fewer otherwise.
 //!
-//! Too many blocking workers cost next to nothing while everything is cached; too few cost ten times on a slow
-//! mount, and on a disk both cost. So when threads give up their CPUs to wait and there is work for more of them, the
-//! controller leaps to a number that is good for most storage of that kind, and climbs from there, one doubling at a
-//! time, each tried between two measurements without it: a walk's rate also changes by itself, with what it meets. A number that was
-//! measured on that very storage earlier takes the place of the one that is good for most. Where no CPU
-//! of the machine idles, be it for a server that runs on it, no climb pays and none is tried. CPUs that idle are no sign by
-//! themselves: another process may have them.
+//! Too many blocking workers cost almost nothing if everything is cached. Too few take ten times as
+//! long on a slow mount. On a disk, both are slower. So when threads give up their CPUs to wait and
+//! there are tasks for more threads, the controller jumps to a number that is good for most storage
+//! of that kind. From there it climbs one doubling at a time, each tried between two measurements
+//! without it, because the rate of a walk also changes with the directories that it meets. A number
+//! that was measured on the same storage earlier replaces the one that is good for most. If no CPU
+//! of the machine idles, perhaps because of a file server on it, more workers cannot raise the rate
+//! and no climb is tried. Idle CPUs alone are no reason for more workers: they may idle for other
+//! reasons.
 
 use std::time::Duration;
 
-/// Most workers there ever are.
+/// The maximum number of workers.
 pub(crate) const WORKERS_MAX: usize = 256;
-/// Workers a CPU that keep a local disk busy, as a rule: most of what they ask for is in a block just read.
-const LEAP_DISK: usize = 8;
-/// Workers that keep a server busy where each call goes to it.
-const LEAP_REMOTE: usize = 128;
-/// Workers wait for this long on end before that is taken to be the storage's doing: starting up, they wait for one another.
-/// A server's calls are slow for as long before it is taken for one, though there is not much to do yet: a disk has its blocks
+/// Workers for each CPU that usually keep a local disk busy. Most metadata is in a block that was
+/// just read.
+const JUMP_DISK: usize = 8;
+/// Workers that keep a server busy if each call goes to it.
+const JUMP_REMOTE: usize = 128;
+/// The time that workers have to wait without interruption before the controller attributes it to
+/// the storage: during start-up they wait for one another. It is also the time that calls have to
+/// be slow before the controller assumes a server, even with few tasks: a disk has its blocks
 /// cached by then.
 const SURE: Duration = Duration::from_millis(3);
-/// CPU time used, as a share of the CPUs' time, above which there is nothing to gain.
+/// The share of CPU time above which more workers cannot raise the rate.
 const BUSY_SHARE: f64 = 0.97;
-/// A step up that raises the rate by less than this is taken back.
+/// The minimum factor by which a doubling must raise the rate to be kept.
 const GAIN: f64 = 1.1;
-/// A rate is measured over at least this long, and this many units a worker.
+/// The minimum time over which a rate is measured, and the minimum number of units for each worker.
 const WINDOW: Duration = Duration::from_millis(100);
 const UNITS_PER_WORKER: u64 = 4;
-/// How long the number stays after the first step that was taken back; twice as long after each further one.
+/// The time without a new trial after the first doubling that was taken back. It doubles with each
+/// further one.
 const HOLD: Duration = Duration::from_millis(200);
-/// While everything is cached, a thread waits for another now and then: less than once in so many units.
+/// The minimum of units for each voluntary context switch while everything is cached.
 const UNITS_PER_WAIT: u64 = 64;
 
-/// What happened since the sample before.
+/// The measurements since the previous sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
-    /// Time passed.
+    /// Elapsed time.
     pub elapsed: Duration,
-    /// CPU time the process used: what a thread did for one device and what for another nobody knows.
+    /// CPU time of the process. It cannot be divided between devices.
     pub cpu: Duration,
-    /// How long the machine's CPUs were idle, added up: `cpus` times `elapsed` where nobody says.
+    /// Idle time of the machine's CPUs, added up: `cpus` times `elapsed` if it is unknown.
     pub idle: Duration,
-    /// How often its threads gave up their CPU to wait.
+    /// Voluntary context switches of the process.
     pub waits: u64,
-    /// Entries and directories done, on this device.
+    /// Entries and directories completed on this device.
     pub units: u64,
-    /// Whether each call goes to a server, or to another process, and back.
+    /// Whether each call is a round trip to a server or to another process.
     pub remote: bool,
-    /// Whether there was work for one more worker.
+    /// Whether there were tasks for one more worker.
     pub saturated: bool,
 }
 
-/// Decides the number of workers, from samples.
+/// Chooses the number of workers from samples.
 #[derive(Clone, Debug)]
 pub struct Controller {
     cpus: usize,
     workers: usize,
     workers_max: usize,
-    /// Workers that paid best on this device when that was measured.
+    /// The number of workers that was fastest on this device in an earlier measurement.
     known: Option<usize>,
-    /// Since the last decision.
+    /// The sum of the samples since the last decision.
     window: Sample,
     stage: Stage,
     hold: Duration,
@@ -67,21 +73,21 @@ pub struct Controller {
     remote_for: Duration,
 }
 
-/// Where the search for the right number is. Rates are in units a second.
+/// The state of the search for the best number. Rates are in units per second.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// One worker a CPU, before the leap.
+    /// One worker for each CPU, before the jump.
     Start,
-    /// The rate is measured.
+    /// The rate is being measured.
     Before,
-    /// So many workers had this rate; now twice as many are tried.
+    /// `workers` workers had this rate; twice as many are being tried.
     Twice { workers: usize, rate: f64 },
-    /// Twice as many did so much better; the rate is measured again.
+    /// Twice as many had the rate `twice`; the rate without them is measured again.
     After { twice: f64 },
 }
 
 impl Controller {
-    /// Starts at one worker a CPU.
+    /// Creates a controller that starts with one worker for each CPU.
     #[must_use]
     pub fn new(cpus: usize, workers_max: usize) -> Self {
         let window = Sample::default();
@@ -91,30 +97,31 @@ impl Controller {
         Self { cpus, workers, workers_max, known: None, window, stage, hold, hold_next: HOLD, remote_for }
     }
 
-    /// Tells it to how many workers to leap. If that is no more than one a CPU, there is no leap, and a step up is tried later.
-    pub fn leap_to(&mut self, workers: usize) {
+    /// Sets the number of workers to jump to. If it is not more than one for each CPU, there is no
+    /// jump, and a doubling is tried later.
+    pub fn start_at(&mut self, workers: usize) {
         self.known = Some(workers);
     }
 
-    /// The number of workers there should be now.
+    /// Returns the current number of workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// Takes a sample in; the number of workers there should be from now on.
+    /// Adds a sample and returns the new number of workers.
     pub fn tick(&mut self, sample: Sample) -> usize {
         self.window.add(&sample);
         self.hold = self.hold.saturating_sub(sample.elapsed);
         self.remote_for = if sample.remote { self.remote_for + sample.elapsed } else { Duration::ZERO };
         let is_start = matches!(self.stage, Stage::Start);
         if is_start && self.remote_for >= SURE {
-            self.leap(true);
+            self.jump(true);
         } else if !sample.saturated || self.is_busy() || !self.is_waiting() {
             self.window = Sample::default();
         } else if is_start {
             if self.window.elapsed >= SURE {
-                self.leap(sample.remote);
+                self.jump(sample.remote);
             }
         } else if self.hold.is_zero() && self.has_rate() {
             self.climb();
@@ -127,13 +134,13 @@ impl Controller {
         self.window.cpu.as_secs_f64() > BUSY_SHARE * cpus as f64 * self.window.elapsed.as_secs_f64()
     }
 
-    /// Whether workers have had to wait, over and above the naps of the consumer.
+    /// Whether workers had to wait more often than the consumer's naps explain.
     fn is_waiting(&self) -> bool {
         let naps = self.window.elapsed.as_millis() as u64 * 3 / 2;
         self.window.waits > naps + self.window.units / UNITS_PER_WAIT
     }
 
-    /// Whether a step up could raise the rate by [`GAIN`] before every CPU is busy.
+    /// Whether a doubling could raise the rate by [`GAIN`] before every CPU is busy.
     fn has_idle_cpus(&self) -> bool {
         let all = self.cpus as f64 * self.window.elapsed.as_secs_f64();
         self.window.idle.as_secs_f64() >= (1.0 - 1.0 / GAIN) * all
@@ -143,8 +150,8 @@ impl Controller {
         self.window.elapsed >= WINDOW && self.window.units >= UNITS_PER_WORKER * self.workers as u64
     }
 
-    fn leap(&mut self, remote: bool) {
-        let usual = if remote { LEAP_REMOTE } else { LEAP_DISK * self.cpus };
+    fn jump(&mut self, remote: bool) {
+        let usual = if remote { JUMP_REMOTE } else { JUMP_DISK * self.cpus };
         self.workers = self.known.unwrap_or(usual).max(self.workers).min(self.workers_max);
         self.stage = Stage::Before;
         self.window = Sample::default();
@@ -202,7 +209,8 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(1);
 
-    /// Storage that serves up to `depth` requests at once, each in `latency_us`, and a call that takes `cpu_us` of CPU time.
+    /// Simulates storage that serves up to `depth` requests at once, each in `latency_us`, and
+    /// calls of `cpu_us` of CPU time. Returns the number of workers after each tick.
     fn settle(depth: usize, latency_us: f64, cpu_us: f64, ticks: usize) -> Vec<usize> {
         settle_from(Controller::new(2, WORKERS_MAX), (depth, latency_us, cpu_us), ticks)
     }
@@ -231,32 +239,32 @@ mod tests {
     }
 
     #[test]
-    fn leaps_to_many_workers_at_once_on_a_slow_mount() {
+    fn jumps_to_many_workers_at_once_on_a_slow_mount() {
         let workers = settle(1000, 1000.0, 30.0, 3);
         assert!(*workers.last().unwrap() >= 64, "{workers:?}");
     }
 
-    /// On a slow mount and on a disk.
+    /// A slow mount and a disk.
     const SLOW: [(usize, f64, f64); 2] = [(1000, 1000.0, 30.0), (1000, 200.0, 5.0)];
 
     #[test]
-    fn leaps_to_the_number_that_was_measured_and_climbs_from_there() {
+    fn jumps_to_the_measured_number_and_climbs_from_there() {
         for storage in SLOW {
             let mut controller = Controller::new(2, WORKERS_MAX);
-            controller.leap_to(24);
+            controller.start_at(24);
             let workers = settle_from(controller, storage, 400);
             let mut changes = workers.clone();
             changes.dedup();
             assert_eq!(changes[..3], [2, 24, 48], "{storage:?}: {workers:?}");
-            assert_eq!(workers[3], 24, "{storage:?}: as early as without");
+            assert_eq!(workers[3], 24, "{storage:?}: as early as without a known number");
         }
     }
 
     #[test]
-    fn does_not_leap_where_no_more_than_one_worker_a_cpu_paid() {
+    fn does_not_jump_to_one_worker_for_each_cpu_or_fewer() {
         for (known, storage) in [(1, SLOW[0]), (2, SLOW[0]), (2, SLOW[1])] {
             let mut controller = Controller::new(2, WORKERS_MAX);
-            controller.leap_to(known);
+            controller.start_at(known);
             let mut changes = settle_from(controller, storage, 400);
             assert!(changes[..90].iter().all(|count| *count == 2), "{storage:?}: {changes:?}");
             changes.dedup();
@@ -265,20 +273,20 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_above_the_most_there_may_be() {
+    fn no_number_exceeds_the_maximum() {
         let mut controller = Controller::new(2, 16);
-        controller.leap_to(usize::MAX);
+        controller.start_at(usize::MAX);
         assert_eq!(settle_from(controller, SLOW[0], 400).into_iter().max(), Some(16));
     }
 
     #[test]
-    fn goes_on_to_the_most_there_are_where_that_pays() {
+    fn climbs_to_the_maximum_while_the_rate_rises() {
         let workers = settle(1000, 5000.0, 5.0, 400);
         assert!(workers[350..].iter().all(|count| *count == WORKERS_MAX), "{workers:?}");
     }
 
     #[test]
-    fn does_not_climb_where_the_server_has_the_cpus() {
+    fn does_not_climb_if_the_server_uses_the_cpus() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         let (remote, saturated) = (true, true);
         for _ in 0..1000 {
@@ -293,11 +301,11 @@ mod tests {
                 ..Sample::default()
             });
         }
-        assert_eq!(controller.workers(), LEAP_REMOTE);
+        assert_eq!(controller.workers(), JUMP_REMOTE);
     }
 
     #[test]
-    fn a_rate_that_rises_by_itself_is_not_put_down_to_more_workers() {
+    fn a_rate_that_rises_by_itself_is_not_attributed_to_more_workers() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         let workers: Vec<usize> = (1..1000_u64)
             .map(|tick| {
@@ -314,21 +322,21 @@ mod tests {
                 })
             })
             .collect();
-        let most = workers.iter().filter(|count| **count > LEAP_REMOTE).count();
+        let most = workers.iter().filter(|count| **count > JUMP_REMOTE).count();
         assert!((1..300).contains(&most), "{most}: {workers:?}");
-        assert_eq!(workers.last(), Some(&LEAP_REMOTE));
+        assert_eq!(workers.last(), Some(&JUMP_REMOTE));
     }
 
     #[test]
-    fn takes_back_what_does_not_pay() {
+    fn takes_back_a_doubling_that_does_not_raise_the_rate() {
         let workers = settle(16, 200.0, 5.0, 2000);
         let most = workers.iter().filter(|count| **count > 16).count();
-        assert!((1..500).contains(&most), "{most}: where the storage has no more to give");
+        assert!((1..500).contains(&most), "{most}: beyond the depth of the storage");
         assert_eq!(workers.iter().max(), Some(&32), "each trial is of one doubling");
     }
 
     #[test]
-    fn stays_at_one_worker_a_cpu_while_they_compute() {
+    fn stays_at_one_worker_for_each_cpu_while_all_compute() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
             let cpu = TICK * 2;
@@ -346,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_nobody_when_another_process_has_the_cpus() {
+    fn adds_no_worker_if_another_process_uses_the_cpus() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
             let cpu = TICK / 2;
@@ -364,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_nobody_for_a_wait_now_and_then() {
+    fn adds_no_worker_for_occasional_waits() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for tick in 0..100 {
             let (waits, units) = if tick % 5 < 2 { (8, 0) } else { (0, 1000) };
@@ -374,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_nobody_when_somebody_is_idle_already() {
+    fn adds_no_worker_while_tasks_are_few() {
         let mut controller = Controller::new(2, WORKERS_MAX);
         for _ in 0..100 {
             controller.tick(Sample { elapsed: TICK, waits: 100, units: 10, ..Sample::default() });

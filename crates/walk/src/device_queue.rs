@@ -1,50 +1,51 @@
-//! What belongs to one device: the tasks that wait for a worker, how many of them may be executed at once, and how its
-//! calls have been going. A slow mount below a fast disk holds up nobody else, and what it needs is not asked of the disk.
+//! The state of each device: the tasks that wait for a worker, the number of tasks that may be
+//! executed at once, and the duration of recent calls. A slow mount below a fast disk holds up no
+//! other device, and its number of workers does not apply to the disk.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fathom_io::filesystem;
 
+use crate::active_limit::ActiveLimit;
 use crate::backlog::Backlog;
 use crate::tally::{Count, Tally};
 use crate::task::Task;
 use crate::work_queue::WorkQueue;
 
-/// Devices kept apart. Where there are more, some share.
+/// The maximum number of device queues. With more devices, some share a queue.
 pub(crate) const DEVICES_MAX: usize = 32;
 
-/// A call that takes longer than this is a round trip, as a rule.
+/// A call that takes longer is usually a round trip.
 const ROUND_TRIP_NS: u64 = 400_000;
 
-/// No directory ends at its start.
+/// The initial value of `end`: no directory ends at cookie 0.
 const UNKNOWN: u64 = 0;
-/// No offset is negative.
+/// The value of `end` for no end cookie: no offset is negative.
 const NO_END: u64 = u64::MAX;
 
-/// One device's device.
+/// The work queue and the counters of one device.
 #[derive(Debug)]
 pub(crate) struct DeviceQueue<T> {
-    /// One a worker, by its number, once that has something to count: there are seldom as many as there may be.
+    /// The counters of each worker, created on first use: most of the possible workers never exist.
     tallies: Box<[OnceLock<Box<Tally>>]>,
-    line: Mutex<WorkQueue<T>>,
-    /// Tasks that wait in the line.
+    queue: Mutex<WorkQueue<T>>,
+    /// The length of `queue`.
     queue_len: AtomicUsize,
-    /// What waits for its turn.
+    /// Outputs that wait for the consumer.
     backlog: Backlog,
-    /// Tasks that may be executed at once.
-    limit: AtomicUsize,
-    /// Tasks being executed.
-    active: AtomicUsize,
-    /// Tasks put in and not finished.
+    /// The number of tasks being executed, and its limit.
+    active: ActiveLimit,
+    /// The number of announced tasks that are not finished.
     outstanding: AtomicUsize,
-    /// The filesystem is known to ask no server, however long a call takes.
+    /// The filesystem is known not to need a server, however long a call takes.
     local: AtomicBool,
-    /// The cookie at which its directories end; [`UNKNOWN`] at first, [`NO_END`] if there is none.
+    /// The cookie at which its directories end. [`UNKNOWN`] at first, [`NO_END`] if there is none.
     end: AtomicU64,
-    /// Nanoseconds one stat takes, lately, or before the first, another call; 0 before any.
+    /// The recent duration of one stat(2) call in nanoseconds. Before the first, the duration of
+    /// another call, or 0.
     stat_ns: AtomicU64,
-    /// A stat has been timed.
+    /// A stat(2) call has been timed.
     timed: AtomicBool,
 }
 
@@ -52,11 +53,10 @@ impl<T> DeviceQueue<T> {
     fn new(workers_max: usize, limit: usize) -> Self {
         Self {
             tallies: (0..workers_max).map(|_| OnceLock::new()).collect(),
-            line: Mutex::new(WorkQueue::new()),
+            queue: Mutex::new(WorkQueue::new()),
             queue_len: AtomicUsize::new(0),
             backlog: Backlog::default(),
-            limit: AtomicUsize::new(limit),
-            active: AtomicUsize::new(0),
+            active: ActiveLimit::new(limit),
             outstanding: AtomicUsize::new(0),
             local: AtomicBool::new(false),
             end: AtomicU64::new(UNKNOWN),
@@ -70,29 +70,33 @@ impl<T> DeviceQueue<T> {
     }
 
     pub(crate) fn with_queue<R>(&self, change: impl FnOnce(&mut WorkQueue<T>) -> R) -> R {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut line);
-        self.queue_len.store(line.len(), Ordering::Release);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut queue);
+        // Pairs with the load in `take`. A worker that reads an old length misses a task; then the
+        // fences in `Parking` make sure that it is woken.
+        self.queue_len.store(queue.len(), Ordering::Release);
         result
     }
 
-    /// The sum of a counter over the first `workers` workers.
+    /// Returns the sum of a counter over the first `workers` workers.
     pub(crate) fn count(&self, workers: usize, count: impl Fn(&Tally) -> &Count) -> u64 {
         let tallies = self.tallies.iter().take(workers).filter_map(OnceLock::get);
         tallies.map(|tally| count(tally).get()).fold(0, u64::wrapping_add)
     }
 
-    /// Whether each call is a round trip, going by how long one takes.
+    /// Whether each call seems to be a round trip, according to the duration of recent calls.
     pub(crate) fn is_remote(&self) -> bool {
         self.stat_ns.load(Ordering::Relaxed) > ROUND_TRIP_NS && !self.is_local()
     }
 
-    /// Notes which filesystem this is. Many workers make a disk's calls slow, too.
+    /// Sets the type of the filesystem, because many workers make the calls of a local disk slow
+    /// too.
     pub(crate) fn set_filesystem(&self, magic: Option<i64>) {
         self.local.store(magic.is_some_and(filesystem::is_local), Ordering::Relaxed);
         let end = magic.and_then(filesystem::end_cookie).unwrap_or(NO_END);
         let before = self.end.compare_exchange(UNKNOWN, end, Ordering::Relaxed, Ordering::Relaxed);
-        // Devices that share a device have the same end or none: a name beyond a wrong end is lost.
+        // Devices that share a queue have the same end or none: a name beyond a wrong end would be
+        // lost.
         if before.is_err_and(|before| before != end) {
             self.end.store(NO_END, Ordering::Relaxed);
         }
@@ -108,24 +112,26 @@ impl<T> DeviceQueue<T> {
         self.local.load(Ordering::Relaxed)
     }
 
-    /// Before anything has been stat'ed, another call tells what kind of storage this is.
+    /// Sets the duration of another call as an estimate until a stat(2) call is timed.
     pub(crate) fn guess(&self, call_ns: u128) {
         if self.stat_ns.load(Ordering::Relaxed) == 0 {
             self.stat_ns.store(u64::try_from(call_ns).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
     }
 
-    /// Whether it can be told whether each call is a round trip: a filesystem may have its root cached and nothing else.
+    /// Whether the answer of [`DeviceQueue::is_remote`] is reliable. On an unknown filesystem, the
+    /// root may be cached and nothing else.
     pub(crate) fn is_known(&self) -> bool {
         self.is_local() || self.timed.load(Ordering::Relaxed)
     }
 
-    /// A stat took this long.
+    /// Adds the duration of a stat(2) call.
     pub(crate) fn note(&self, stat_ns: u128) {
         const CLEARLY_LOCAL_NS: u64 = ROUND_TRIP_NS / 8;
         let new = u64::try_from(stat_ns).unwrap_or(u64::MAX);
         let old = self.stat_ns.load(Ordering::Relaxed);
-        // Nothing would change, and all workers read this.
+        // The answer would not change, and a store would evict the line from the caches of all
+        // workers.
         if (1..CLEARLY_LOCAL_NS).contains(&old) && new < CLEARLY_LOCAL_NS && self.is_known() {
             return;
         }
@@ -134,68 +140,76 @@ impl<T> DeviceQueue<T> {
         self.stat_ns.store(mean, Ordering::Relaxed);
     }
 
-    /// Whether workers wait for the consumer.
+    /// Whether the backlog is full, so that workers wait for the consumer.
     pub(crate) fn is_throttled(&self) -> bool {
         self.backlog.is_full()
     }
 
-    /// An outcome of `bytes` is going to wait for its turn.
+    /// Adds an output of `bytes` to the backlog.
     pub(crate) fn add_weight(&self, bytes: usize) {
         self.backlog.add(bytes, self.is_remote());
     }
 
-    /// An outcome of `bytes` has its turn; whether that is what workers wait for.
+    /// Subtracts an output of `bytes` from the backlog. Returns whether it was full and no longer
+    /// is.
     pub(crate) fn drop_weight(&self, bytes: usize) -> bool {
         self.backlog.subtract(bytes, self.is_remote())
     }
 
-    /// Whether more tasks wait than there will ever be workers.
+    /// Whether more tasks wait than there can be workers.
     pub(crate) fn has_plenty(&self) -> bool {
         self.queue_len.load(Ordering::Relaxed) > self.tallies.len()
     }
 
     pub(crate) fn limit(&self) -> usize {
-        self.limit.load(Ordering::Relaxed)
+        self.active.limit()
     }
 
-    /// Returns the limit before.
+    /// Sets the number of tasks that may be executed at once. Returns the number before.
     pub(crate) fn set_limit(&self, limit: usize) -> usize {
-        self.limit.swap(limit, Ordering::AcqRel)
+        self.active.set_limit(limit)
     }
 
     pub(crate) fn active(&self) -> usize {
-        self.active.load(Ordering::Relaxed)
+        self.active.active()
     }
 
     pub(crate) fn outstanding(&self) -> usize {
+        // Pairs with `forget`: a consumer that reads 0 sees the effects of all tasks.
         self.outstanding.load(Ordering::Acquire)
     }
 
-    /// Counts tasks that are going to be put in.
+    /// Counts tasks that will be queued.
     pub(crate) fn announce(&self, tasks: usize) {
-        self.outstanding.fetch_add(tasks, Ordering::AcqRel);
+        // Before the tasks are queued, and before their parent is finished: the count cannot be 0
+        // while a task is left.
+        self.outstanding.fetch_add(tasks, Ordering::Relaxed);
     }
 
-    /// A task will not be executed after all, or has been; whether it was the last one.
+    /// Notes that a task is finished, or will not be executed. Returns whether it was the last one.
     pub(crate) fn forget(&self) -> bool {
+        // Pairs with the load in `outstanding`. AcqRel, so that the last decrement also passes on
+        // the effects of all tasks before it.
         self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// A task has been executed, the one at `place` in the line; whether it was the last one.
+    /// Notes that the task at `place` of the queue has been executed. Returns whether it was the
+    /// last one.
     pub(crate) fn finish(&self, place: usize) -> bool {
-        self.with_queue(|line| line.leave(place));
-        self.active.fetch_sub(1, Ordering::AcqRel);
+        self.with_queue(|queue| queue.leave(place));
+        self.active.leave();
         self.forget()
     }
 
-    /// The first task in the line, unless as many are being executed as may be.
+    /// Takes the first queued task, unless the limit of executed tasks is reached.
     pub(crate) fn take(&self) -> Option<Arc<Task<T>>> {
+        // Pairs with the store in `with_queue`.
         if self.queue_len.load(Ordering::Acquire) == 0 || !self.enter() {
             return None;
         }
         let task = self.with_queue(WorkQueue::take_first);
         if task.is_none() {
-            self.active.fetch_sub(1, Ordering::AcqRel);
+            self.active.leave();
         }
         task
     }
@@ -203,43 +217,40 @@ impl<T> DeviceQueue<T> {
     fn enter(&self) -> bool {
         let throttle =
             if self.is_throttled() { self.backlog.in_flight_max(self.is_remote()) } else { usize::MAX };
-        let limit = self.limit.load(Ordering::Acquire).min(throttle);
-        let entered = self.active.fetch_add(1, Ordering::AcqRel) < limit;
-        if !entered {
-            self.active.fetch_sub(1, Ordering::AcqRel);
-        }
-        entered
+        self.active.enter(throttle)
     }
 
-    /// This task, if it waits, however many are being executed.
+    /// Takes this task if it is queued, whatever the limit.
     pub(crate) fn take_one(&self, task: &Arc<Task<T>>) -> Option<Arc<Task<T>>> {
-        let task = self.with_queue(|line| line.take_one(task));
+        let task = self.with_queue(|queue| queue.take_one(task));
         if task.is_some() {
-            self.active.fetch_add(1, Ordering::AcqRel);
+            self.active.enter_anyway();
         }
         task
     }
 }
 
-/// Every device there is. The first one is also for what is on an unknown device: roots, before they are opened.
+/// All device queues. The first one also has the tasks of unknown devices: roots before they are
+/// opened.
 #[derive(Debug)]
 pub(crate) struct DeviceQueues<T> {
     workers_max: usize,
     limit: usize,
     devices: Vec<OnceLock<DeviceQueue<T>>>,
     used: AtomicUsize,
-    /// The device of each device.
+    /// The device number of each queue.
     devs: Mutex<Vec<u64>>,
 }
 
 impl<T> DeviceQueues<T> {
-    /// Each device starts with this limit.
+    /// Creates the queues. Each starts with this limit.
     pub(crate) fn new(workers_max: usize, limit: usize) -> Self {
         let devices = (0..DEVICES_MAX).map(|_| OnceLock::new()).collect();
         Self { workers_max, limit, devices, used: AtomicUsize::new(1), devs: Mutex::new(Vec::new()) }
     }
 
     pub(crate) fn used(&self) -> usize {
+        // Pairs with the store in `of`.
         self.used.load(Ordering::Acquire)
     }
 
@@ -251,12 +262,12 @@ impl<T> DeviceQueues<T> {
         (0..self.used()).map(|number| self.get(number))
     }
 
-    /// The devices that have devices, by their devices' numbers.
+    /// Returns the numbers of the devices that have a queue, in the order of the queues.
     pub(crate) fn devs(&self) -> Vec<u64> {
         self.devs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The number of the device of a device.
+    /// Returns the index of the queue of a device.
     pub(crate) fn of(&self, dev: u64) -> usize {
         let mut devs = self.devs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = devs.iter().position(|known| *known == dev) {
@@ -266,6 +277,7 @@ impl<T> DeviceQueues<T> {
             return (dev % DEVICES_MAX as u64) as usize;
         }
         devs.push(dev);
+        // Pairs with the load in `used`: a worker that finds the new queue's task has seen it.
         self.used.store(devs.len(), Ordering::Release);
         devs.len() - 1
     }
@@ -274,6 +286,7 @@ impl<T> DeviceQueues<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backlog::{BYTES_MAX, BYTES_MAX_REMOTE, IN_FLIGHT_REMOTE};
     use crate::node::Node;
     use crate::task::Job;
     use fathom_io::Follow;
@@ -288,12 +301,12 @@ mod tests {
     fn device(limit: usize, tasks: usize) -> DeviceQueue<()> {
         let device = DeviceQueue::new(4, limit);
         device.announce(tasks);
-        (0..tasks).for_each(|_| device.with_queue(|line| line.push_back(task())));
+        (0..tasks).for_each(|_| device.with_queue(|queue| queue.push_back(task())));
         device
     }
 
     #[test]
-    fn no_more_parts_are_executed_than_the_limit_says() {
+    fn no_more_tasks_are_executed_than_the_limit_allows() {
         let device = device(2, 5);
         let (one, two) = (device.take().unwrap(), device.take().unwrap());
         assert!(device.take().is_none());
@@ -303,7 +316,7 @@ mod tests {
         assert!(device.take().is_none());
         device.set_limit(4);
         let (four, five) = (device.take().unwrap(), device.take().unwrap());
-        assert!(device.take().is_none(), "nothing is left");
+        assert!(device.take().is_none(), "no task is left");
         assert_eq!(device.active(), 4);
         assert_eq!(
             [two, three, four, five].map(|task| device.finish(task.place())),
@@ -312,11 +325,11 @@ mod tests {
     }
 
     #[test]
-    fn the_part_the_consumer_waits_for_is_executed_whatever_the_limit() {
+    fn the_task_that_the_consumer_waits_for_is_executed_whatever_the_limit() {
         let device = device(0, 3);
         let wanted = task();
         device.announce(1);
-        device.with_queue(|line| line.push_back(wanted.clone()));
+        device.with_queue(|queue| queue.push_back(wanted.clone()));
         assert!(device.take().is_none());
         let taken = device.take_one(&wanted).unwrap();
         assert!(Arc::ptr_eq(&taken, &wanted));
@@ -324,7 +337,29 @@ mod tests {
     }
 
     #[test]
-    fn devices_get_lanes_of_their_own_while_there_are_some() {
+    fn a_backlog_is_full_until_half_of_it_is_consumed() {
+        for (remote, max) in [(false, BYTES_MAX), (true, BYTES_MAX_REMOTE)] {
+            let backlog = Backlog::default();
+            backlog.add(max, remote);
+            assert!(!backlog.is_full());
+            backlog.add(1, remote);
+            assert!(backlog.is_full());
+            assert!(!backlog.subtract(max / 2, remote) && backlog.is_full());
+            assert!(backlog.subtract(2, remote) && !backlog.is_full());
+        }
+    }
+
+    #[test]
+    fn a_server_gets_a_few_requests_until_the_backlog_is_twice_as_full() {
+        let backlog = Backlog::default();
+        backlog.add(BYTES_MAX_REMOTE + 1, true);
+        assert_eq!((backlog.in_flight_max(true), backlog.in_flight_max(false)), (IN_FLIGHT_REMOTE, 0));
+        backlog.add(BYTES_MAX_REMOTE, true);
+        assert_eq!(backlog.in_flight_max(true), 0);
+    }
+
+    #[test]
+    fn devices_have_queues_of_their_own_up_to_the_maximum() {
         let devices = DeviceQueues::<()>::new(1, 1);
         assert_eq!(devices.used(), 1);
         let numbers: Vec<usize> = (100..).take(DEVICES_MAX).map(|dev| devices.of(dev)).collect();
@@ -336,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_call_is_a_guess_that_stats_correct() {
+    fn the_estimate_of_the_first_call_is_corrected_by_stat_calls() {
         let device = device(1, 0);
         device.guess(1_000_000);
         assert!(device.is_remote());
@@ -351,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_no_server_however_slow() {
+    fn a_local_disk_is_not_remote_however_slow() {
         let device = device(1, 0);
         device.set_filesystem(Some(EXT4));
         device.note(10_000_000);
@@ -361,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_one_lane_have_an_end_cookie_only_if_all_of_them_do() {
+    fn devices_of_one_queue_have_an_end_cookie_only_if_all_of_them_do() {
         for (magics, has_end) in [
             (vec![EXT4], true),
             (vec![EXT4, EXT4], true),

@@ -1,12 +1,12 @@
-//! The path of one directory after another, as a worker meets them. A path is changed into the next
-//! one from the nearest common ancestor on: in a chain of n directories each step appends one name,
-//! where each path built anew would visit all ancestors, n² in all.
+//! Paths of consecutive directories. A path is changed into the next one from the nearest common
+//! ancestor on: in a chain of n directories each step appends one name, whereas building each path
+//! anew would visit all ancestors, n² in all.
 
 use std::sync::Arc;
 
 use crate::node::Node;
 
-/// The path of the directory asked for last.
+/// The path of the most recent directory.
 #[derive(Debug, Default)]
 pub struct DirPath {
     node: Option<Arc<Node>>,
@@ -15,8 +15,7 @@ pub struct DirPath {
 }
 
 impl DirPath {
-    /// The path of `dir` as [`Node::path_into`] writes it, and one slash that a name below would
-    /// follow.
+    /// Returns the path of `dir` as [`Node::path_into`] writes it, with one slash at the end.
     #[inline]
     pub fn of(&mut self, dir: &Arc<Node>) -> &[u8] {
         if !self.node.as_ref().is_some_and(|node| Arc::ptr_eq(node, dir)) {
@@ -26,7 +25,7 @@ impl DirPath {
         &self.text
     }
 
-    /// Writes the names that the old path does not have, from the last one up to the common ancestor.
+    /// Writes the names that the old path lacks, from the last one up to the common ancestor.
     fn change(&mut self, dir: &Node) {
         let (mut old, mut new) = (self.node.as_deref(), Some(dir));
         self.text.resize(dir.path_len_with_slash(), b'/');
@@ -45,7 +44,7 @@ impl DirPath {
     }
 }
 
-/// Writes the name of `node` and one slash where they stand in the path of what is below.
+/// Writes the name of `node` and one slash at their position in the path.
 fn put(node: &Node, text: &mut [u8]) {
     let end = node.path_len_with_slash();
     let name = node.name().to_bytes();
@@ -77,9 +76,9 @@ mod tests {
         path
     }
 
-    /// Every directory after every other one, over three roots.
+    /// Every directory after every other one, with three roots.
     #[test]
-    fn a_path_does_not_depend_on_the_one_before() {
+    fn a_path_does_not_depend_on_the_previous_one() {
         let mut nodes = Vec::new();
         for (index, root) in [c"r", c"r/", c"/"].into_iter().enumerate() {
             let root = Arc::new(Node::root(root.to_owned(), index, Follow::No, std::sync::Weak::new()));
@@ -98,9 +97,9 @@ mod tests {
         }
     }
 
-    /// Were each path built anew, this would visit 5,000 million nodes.
+    /// Building each path anew would visit 5,000 million nodes.
     #[test]
-    fn a_long_chain_takes_a_step_a_level() {
+    fn a_long_chain_takes_one_step_for_each_level() {
         let mut path = DirPath::default();
         let mut node = Arc::new(Node::root(c"r".to_owned(), 0, Follow::No, std::sync::Weak::new()));
         for _ in 0..100_000 {

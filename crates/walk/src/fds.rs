@@ -1,8 +1,9 @@
-//! Directory descriptors kept for opening children, within a budget.
+//! Directory descriptors that are kept to open children, within a budget.
 //!
-//! A directory's descriptor is kept until its last child is open. Past the budget the one kept longest goes, which
-//! in a depth-first walk is the shallowest; who needs it again reopens it from its nearest ancestor that is still
-//! open, without following links, and compares device and inode number with what was there before.
+//! A directory's descriptor is kept until its last child is open. Above the budget the oldest one
+//! is closed, which in a depth-first walk is the shallowest. If it is needed again, it is reopened
+//! from its nearest ancestor that is still open, without following links, and device and inode
+//! number are compared with those before.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -14,18 +15,21 @@ use fathom_io::{Dir, Errno, Fields, Follow, sys};
 
 use crate::node::Node;
 
-/// Descriptors one directory under way needs besides those kept: the base it is opened from, itself, and a hop when reopening.
+/// Descriptors that a directory being read needs besides the kept ones: the base that it is opened
+/// from, itself, and a hop when reopening.
 const PER_UNIT: usize = 3;
-/// Left to the rest of the process: standard streams, rings, runtimes, whatever a library opens for a moment.
+/// Descriptors left to the rest of the process: standard streams, rings, runtimes, files that a
+/// library opens briefly.
 const RESERVED: usize = 12;
-/// More are never kept: past this a reopening is rare already.
+/// The maximum of kept descriptors. With more, reopening is rare already.
 const KEPT_MAX: usize = 1024;
-/// Names joined for one hop of a reopening: few enough that the way back up a deep chain is short from the hop before.
+/// Names joined for one hop of a reopening. Few, so that each hop of a deep chain keeps a
+/// descriptor from which the next one is near.
 const HOP_NAMES: usize = 256;
-/// PATH_MAX without its closing NUL.
+/// PATH_MAX without its terminating NUL.
 const HOP_BYTES: usize = 4096 - 1;
 
-/// The base of directory-relative calls: a kept descriptor; for a root the working directory, or a descriptor of it.
+/// The base of directory-relative calls: a kept descriptor, or for a root the working directory.
 #[derive(Debug)]
 pub(crate) enum Base {
     Cwd,
@@ -41,17 +45,17 @@ impl AsFd for Base {
     }
 }
 
-/// How a descriptor limit is shared out.
+/// The division of a descriptor limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Directories that may be under way at once.
+    /// The number of directories that may be read at once.
     pub(crate) units: usize,
-    /// Descriptors that may be kept.
+    /// The number of descriptors that may be kept.
     pub(crate) kept: usize,
 }
 
 impl Budget {
-    /// From RLIMIT_NOFILE and the number of directories wanted under way at once.
+    /// Divides `limit` (RLIMIT_NOFILE), given the wanted number of directories read at once.
     pub(crate) fn new(limit: usize, units_wanted: usize) -> Self {
         let usable = limit.saturating_sub(RESERVED);
         let units = units_wanted.min((usable / (PER_UNIT + 1)).max(1));
@@ -65,9 +69,10 @@ pub(crate) struct Fds {
     kept_max: usize,
     kept: AtomicUsize,
     reopened: AtomicU64,
-    /// The working directory the walk was started in, once a worker has left it; nothing if it cannot be opened.
+    /// A descriptor of the initial working directory, once a worker has left it. `None` if it
+    /// cannot be opened.
     start: OnceLock<Option<Arc<OwnedFd>>>,
-    /// Oldest first. Entries whose descriptor went already are passed over.
+    /// Oldest first. Entries whose descriptor is already closed are skipped.
     order: Mutex<VecDeque<Arc<Node>>>,
 }
 
@@ -86,7 +91,7 @@ impl Fds {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps `fd` for `node` until [`Fds::release`] or until the budget wants it.
+    /// Keeps `fd` for `node` until [`Fds::release`], or until the budget is exceeded.
     pub(crate) fn keep(&self, node: &Arc<Node>, fd: Arc<OwnedFd>) {
         if node.put_fd(fd).is_some() {
             return;
@@ -110,7 +115,7 @@ impl Fds {
         false
     }
 
-    /// Closes `node`'s descriptor, once nobody is using it; false if none was kept.
+    /// Closes `node`'s descriptor once no call uses it. Returns false if none was kept.
     pub(crate) fn release(&self, node: &Node) -> bool {
         let kept = node.take_fd().is_some();
         if kept {
@@ -119,34 +124,35 @@ impl Fds {
         kept
     }
 
-    /// Closes a kept descriptor because the process has run out of them; false if there is none.
+    /// Closes a kept descriptor because the process has run out of them. Returns false if there is
+    /// none.
     pub(crate) fn shed(&self) -> bool {
         self.close_oldest(&mut self.order())
     }
 
-    /// One task less needs `node`'s descriptor.
+    /// Notes that one task less needs `node`'s descriptor.
     pub(crate) fn drop_user(&self, node: &Node) {
         if node.drop_user() {
             self.release(node);
         }
     }
 
-    /// What `node` is to be opened from.
+    /// Returns the base from which `node` is opened.
     pub(crate) fn base_of(&self, node: &Node) -> Result<Base, Errno> {
         node.parent().map_or_else(|| Ok(self.start()), |parent| self.open(parent).map(Base::Fd))
     }
 
-    /// What roots are relative to.
+    /// Returns the base of roots.
     fn start(&self) -> Base {
         self.start.get().cloned().flatten().map_or(Base::Cwd, Base::Fd)
     }
 
-    /// Whether workers may leave the working directory the walk was started in. Each asks first.
+    /// Whether workers may leave the initial working directory. Each worker calls this first.
     pub(crate) fn may_leave_start(&self) -> bool {
         self.start.get_or_init(|| sys::open_path(sys::CWD, c".", Follow::Yes).ok().map(Arc::new)).is_some()
     }
 
-    /// `node`'s descriptor, reopened where it was not kept.
+    /// Returns `node`'s descriptor, reopened if it was not kept.
     ///
     /// # Errors
     /// As openat2(2); ESTALE if another directory is now where `node` was.
@@ -171,12 +177,13 @@ impl Fds {
         Ok(base.expect("either a descriptor was found or the last hop made one"))
     }
 
-    /// How many directories have been opened again.
+    /// Returns the number of directories that were reopened.
     pub(crate) fn reopened(&self) -> u64 {
         self.reopened.load(Ordering::Relaxed)
     }
 
-    /// Opens the first of `hop` from `base`; the last is a child of it, or a root.
+    /// Opens the first directory of `hop` from `base`. The last one is a child of `base`, or a
+    /// root.
     fn reopen(&self, base: Option<&Arc<OwnedFd>>, hop: Chain<'_, '_>) -> Result<OwnedFd, Errno> {
         self.reopened.fetch_add(1, Ordering::Relaxed);
         let target = hop[0];
@@ -189,7 +196,7 @@ impl Fds {
         if target.id() == Some(found) { Ok(dir.into_fd()) } else { Err(Errno::STALE) }
     }
 
-    /// Tries `open` again for as long as closing a kept descriptor may help it.
+    /// Repeats `open` while closing a kept descriptor may help.
     pub(crate) fn with_room<T>(&self, mut open: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
         loop {
             match open() {
@@ -208,11 +215,12 @@ impl Drop for Fds {
     }
 }
 
-/// Directories one below the other, deepest first.
+/// Directories, each below the next one.
 type Chain<'c, 'n> = &'c [&'n Arc<Node>];
 
-/// Splits the next hop, deepest name first, off the top end of `closed`, which is deepest first too. A root is a hop of its own,
-/// and so is a link that is followed: of those the kernel takes 40 in one path, and from the other names it is to follow none.
+/// Splits the next hop off the top end of `closed`. Both are deepest first. A root is a hop of its
+/// own, and so is a followed link: the kernel follows at most 40 in one path, and must not follow
+/// the other names.
 fn next_hop<'c, 'n>(closed: Chain<'c, 'n>) -> Option<(Chain<'c, 'n>, Chain<'c, 'n>)> {
     let plain = |node: &Node| node.parent().is_some() && node.follow() == Follow::No;
     let top = closed.last()?;
@@ -257,7 +265,7 @@ mod tests {
         let mut nodes = vec![Arc::new(Node::root(c"root".to_owned(), 0, Follow::No, std::sync::Weak::new()))];
         for number in 0..1000 {
             let parent = nodes.last().unwrap();
-            // A FUSE server may give names as long as a path.
+            // A FUSE server may return names as long as a path.
             let name = CString::new(vec![b'x'; if number % 9 == 0 { 4000 } else { 200 }]).unwrap();
             nodes.push(Arc::new(Node::child(parent, &name, Follow::No)));
         }

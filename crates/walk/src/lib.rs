@@ -16,6 +16,7 @@
 //! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
 //! Does not own: sizes, hard links, filters, output. Prints nothing.
 
+mod active_limit;
 mod adapter;
 mod arrival;
 mod backlog;
@@ -28,13 +29,16 @@ mod failure;
 mod fds;
 mod gather;
 pub mod gatherer;
+mod handoff;
 mod leaps;
 mod list;
 mod node;
 mod order;
+mod parking;
 mod pool;
 mod run;
 mod schedule;
+mod sync;
 mod tally;
 mod task;
 mod threads;

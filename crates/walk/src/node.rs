@@ -1,4 +1,4 @@
-//! One directory on the way: its name, its parent, and its descriptor while that is kept.
+//! A directory of the walk: its name, its parent, and its descriptor while that is kept.
 
 use std::any::Any;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -12,21 +12,21 @@ use fathom_io::{Follow, Meta};
 
 use crate::fds::Fds;
 
-/// Ancestors a directory is compared with before it is listed.
+/// The number of ancestors that a directory is compared with before it is listed.
 const NEAR: usize = 64;
 
-/// What everything below one root has in common.
+/// The state that all directories below one root share.
 #[derive(Debug)]
 struct Root {
     index: usize,
     path_len: usize,
     dev: OnceLock<u64>,
-    /// The kept descriptors of the walk; dangling once it is over and no consumer opens entries any
-    /// more.
+    /// The kept descriptors of the walk. Dangling once the walk is over and no consumer opens
+    /// entries.
     fds: Weak<Fds>,
 }
 
-/// A directory being walked. Paths are built only when asked for.
+/// A directory of the walk. Paths are built only on request.
 #[derive(Debug)]
 pub struct Node {
     parent: Option<Arc<Node>>,
@@ -36,22 +36,23 @@ pub struct Node {
     links: usize,
     root: Arc<Root>,
     follow: Follow,
-    /// Walked by itself: the end of its parent does not wait for it.
+    /// The end of its parent does not wait for it.
     is_apart: bool,
-    /// Number of its device's device; before it is opened, its parent's.
+    /// The index of its device queue. Before it is opened, its parent's.
     device: AtomicUsize,
     /// Device and inode number, once opened.
     id: OnceLock<(u64, u64)>,
     fd: Mutex<Option<Arc<OwnedFd>>>,
-    /// Tasks that will still need this directory's descriptor.
+    /// The number of tasks that will still need this directory's descriptor.
     users: AtomicUsize,
-    /// In a walk in no order, its own tasks that have not ended, the one that lists it included.
+    /// In an unordered walk, the number of its own tasks that have not ended, including the one
+    /// that lists it.
     tasks: AtomicUsize,
-    /// In a walk in no order, the number of directories right below it that have not ended, plus
-    /// one for its own tasks.
+    /// In an unordered walk, the number of its subdirectories that have not ended, plus one for its
+    /// own tasks.
     below: AtomicUsize,
     note: OnceLock<Box<dyn Any + Send + Sync>>,
-    /// What the visitor found when the directory was reached.
+    /// The finding of the visitor when the directory was reached.
     finding: OnceLock<Box<dyn Any + Send + Sync>>,
     /// The gatherer's state of this directory.
     gathered: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -63,7 +64,7 @@ impl Node {
         Self::new(None, path, 0, Arc::new(Root { index: root, path_len, dev, fds }), follow)
     }
 
-    /// The root of this directory once more: nothing refers to it yet.
+    /// Returns a copy of this directory's root to which nothing refers yet.
     pub(crate) fn root_again(&self) -> Self {
         let root = self.chain().last().unwrap_or(self);
         let again = Self::new(None, root.name.clone(), 0, self.root.clone(), root.follow);
@@ -76,14 +77,14 @@ impl Node {
         Self::new(Some(parent.clone()), name.to_owned(), depth, parent.root.clone(), follow)
     }
 
-    /// A directory that a symbolic link in `parent` leads to.
+    /// Creates a directory that a symbolic link in `parent` leads to.
     pub(crate) fn linked(parent: &Arc<Self>, name: &CStr) -> Self {
         let mut node = Self::child(parent, name, Follow::Yes);
         node.links += 1;
         node
     }
 
-    /// A directory that is walked although its parent's end may have been told.
+    /// Creates a directory that is walked although the end of its parent may have been reported.
     pub(crate) fn apart(parent: &Arc<Self>, name: &CStr) -> Self {
         let mut node = Self::child(parent, name, Follow::No);
         node.is_apart = true;
@@ -119,7 +120,7 @@ impl Node {
         }
     }
 
-    /// The name in its parent directory; of a root, the path it was given by.
+    /// Returns the name in the parent directory, or for a root, its path as given.
     #[must_use]
     pub fn name(&self) -> &CStr {
         &self.name
@@ -139,83 +140,85 @@ impl Node {
         PathBuf::from(OsString::from_vec(path))
     }
 
-    /// Levels below the root, which is at 0.
+    /// Returns the number of levels below the root, which has 0.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Bytes of the path that [`Node::path_into`] writes, and of the slash a name below would follow.
+    /// Returns the length in bytes of the path that [`Node::path_into`] writes, with one slash at
+    /// the end.
     #[must_use]
     pub fn path_len_with_slash(&self) -> usize {
         let slash = self.parent.is_none() && self.name.to_bytes().ends_with(b"/");
         self.path_len + usize::from(!slash)
     }
 
-    /// Symbolic links among the names of the path below the root, as far as dirents tell them.
+    /// Returns the number of symbolic links in the path below the root, as far as dirents show.
     #[must_use]
     pub fn links(&self) -> usize {
         self.links
     }
 
-    /// Which root this is or is below of, counted from 0 in the order given.
+    /// Returns the index of the root, in the order given.
     #[must_use]
     pub fn root_index(&self) -> usize {
         self.root.index
     }
 
-    /// Bytes of the root's path, as it was given.
+    /// Returns the length in bytes of the root's path as given.
     #[must_use]
     pub fn root_path_len(&self) -> usize {
         self.root.path_len
     }
 
-    /// The directory this one was found in; `None` for a root.
+    /// Returns the parent directory, or `None` for a root.
     #[must_use]
     pub fn parent(&self) -> Option<&Arc<Self>> {
         self.parent.as_ref()
     }
 
-    /// Device and inode number; `None` until opened.
+    /// Returns device and inode number, or `None` before the directory is opened.
     #[must_use]
     pub fn id(&self) -> Option<(u64, u64)> {
         self.id.get().copied()
     }
 
-    /// Device of the root; `None` if that was never opened.
+    /// Returns the device of the root, or `None` if it was never opened.
     #[must_use]
     pub fn root_dev(&self) -> Option<u64> {
         self.root.dev.get().copied()
     }
 
-    /// What the caller of the walk has noted of this directory.
+    /// Returns the note that [`Node::set_note`] attached.
     #[must_use]
     pub fn note<T: Any>(&self) -> Option<&T> {
         self.note.get()?.downcast_ref()
     }
 
-    /// Notes `note` of this directory, for as long as anything below it is walked; the first note stays.
+    /// Attaches `note` to this directory for as long as anything below it is walked. The first note
+    /// stays.
     pub fn set_note(&self, note: impl Any + Send + Sync) {
         let _ = self.note.set(Box::new(note));
     }
 
-    /// Returns what [`Node::set_finding`] was given.
+    /// Returns the finding that [`Node::set_finding`] attached.
     #[must_use]
     pub fn finding<T: Any>(&self) -> Option<&T> {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Keeps what [`Visit::reached`](crate::Visit::reached) found; the first finding stays.
+    /// Attaches a finding of [`Visit::reached`](crate::Visit::reached). The first finding stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));
     }
 
-    /// This directory, the one it was found in, and so on to the root.
+    /// Returns this directory, its parent, and so on to the root.
     pub fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |node| node.parent.as_deref())
     }
 
-    /// Writes the path from the root on: the root's as given, then names, one slash between.
+    /// Appends the path: the root's as given, then the names, with one slash between them.
     pub fn path_into(&self, out: &mut Vec<u8>) {
         let mut chain: Vec<&Self> = Vec::with_capacity(self.depth + 1);
         let mut node = Some(self);
@@ -240,7 +243,7 @@ impl Node {
         let _ = self.gathered.set(Box::new(kept));
     }
 
-    /// The kept descriptors of the walk, while there are any.
+    /// Returns the kept descriptors of the walk, if they still exist.
     pub(crate) fn fds(&self) -> Option<Arc<Fds>> {
         self.root.fds.upgrade()
     }
@@ -250,7 +253,7 @@ impl Node {
     }
 
     pub(crate) fn set_id(&self, id: (u64, u64)) {
-        // A directory listed a second time, because it was put off the first time, has its id already.
+        // A directory whose listing was postponed is listed a second time and has its id already.
         let _ = self.id.set(id);
         if self.parent.is_none() {
             let _ = self.root.dev.set(id.0);
@@ -269,20 +272,21 @@ impl Node {
         self.device.store(device, Ordering::Relaxed);
     }
 
-    /// Whether this directory, whose id is known, is on another device than its parent, or has none.
+    /// Whether this directory, whose id is known, is on another device than its parent, or has no
+    /// parent.
     pub(crate) fn is_device_root(&self) -> bool {
         let dev = |node: &Self| node.id().map(|id| id.0);
         self.parent.as_deref().is_none_or(|parent| dev(parent) != dev(self))
     }
 
-    /// Whether this directory, just opened, is seen to be one of its own ancestors: exact down to [`NEAR`] levels below
-    /// the root, and for loops of as many levels anywhere. The consumer of the walk knows exactly; this keeps workers
-    /// from running round a loop ahead of it.
+    /// Whether this directory, just opened, is one of its own ancestors. Compares [`NEAR`] levels:
+    /// that finds loops of as many levels. The consumer compares all levels; this check keeps
+    /// workers from following a loop ahead of it.
     pub(crate) fn is_loop(&self, meta: &Meta) -> bool {
         self.ancestors().take(NEAR).any(|ancestor| ancestor.id() == Some(meta.id()))
     }
 
-    /// The same for any number of levels.
+    /// As [`Node::is_loop`], for any number of levels.
     pub(crate) fn is_loop_anywhere(&self, meta: &Meta) -> bool {
         self.ancestors().any(|ancestor| ancestor.id() == Some(meta.id()))
     }
@@ -299,7 +303,7 @@ impl Node {
         self.slot().clone()
     }
 
-    /// Returns what was there before.
+    /// Keeps `fd`. Returns the descriptor kept before.
     pub(crate) fn put_fd(&self, fd: Arc<OwnedFd>) -> Option<Arc<OwnedFd>> {
         self.slot().replace(fd)
     }
@@ -320,18 +324,22 @@ impl Node {
         self.below.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether that was the last of its tasks.
+    /// Notes the end of a task. Returns whether it was the last one.
     pub(crate) fn end_part(&self) -> bool {
+        // AcqRel: the last task sees the effects of all others before it reports the end.
         self.tasks.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// One of the directories below, or its own tasks, are at their end; whether everything is.
+    /// Notes the end of a subdirectory or of all own tasks. Returns whether everything below has
+    /// ended.
     pub(crate) fn end_below(&self) -> bool {
+        // AcqRel: the last one sees the effects of all others before it reports the end.
         self.below.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Whether that was the last one.
+    /// Notes that a task no longer needs the descriptor. Returns whether it was the last one.
     pub(crate) fn drop_user(&self) -> bool {
+        // AcqRel: the last user closes the descriptor after all others have used it.
         self.users.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

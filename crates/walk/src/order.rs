@@ -1,4 +1,4 @@
-//! Puts the outcomes of tasks back into traversal order and hands them to the consumer.
+//! Restores the traversal order of task outputs and delivers them to the consumer.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Weak};
@@ -13,36 +13,38 @@ use crate::task::{DirState, Head, Job, OutputItem, Task, TaskOutput};
 use crate::visit::{Consume, Descend, Enter, Found, NextRoot};
 use crate::worker::Shared;
 
-/// Roots known ahead of the one being consumed.
+/// The number of roots read ahead of the current one.
 const ROOTS_AHEAD: usize = 256;
-/// How long the consumer sleeps before it looks again, at first and once a walk takes long: outcomes are handed on in
-/// batches of about this much time, and each look takes a CPU from a worker.
+/// The time that the consumer sleeps before it checks for outputs again, at first and in a long
+/// walk. Outputs are delivered in batches of about this much time, and each check takes a CPU from
+/// a worker.
 const NAP: Duration = Duration::from_millis(1);
 const NAP_MAX: Duration = Duration::from_millis(4);
-/// Looks at the first outcome, giving way in between, before the consumer goes to sleep for it: that of a small directory is
-/// there sooner than anybody would be woken.
+/// Checks for the first output, with a yield between two of them, before the consumer sleeps. The
+/// output of a small directory arrives sooner than a sleeping thread would wake up.
 const YIELDS: usize = 200;
-/// Steps between two looks at the clock.
+/// Steps between two calls of [`Tick::tick`].
 const STEPS_PER_TICK: u32 = 256;
 
-/// What is to be done every few milliseconds, besides consuming.
+/// The duties of the calling thread besides consuming.
 pub(crate) trait Tick {
-    /// The first root has been handed in: the moment to start.
+    /// Prepares for the first root, which has just been queued.
     fn begin(&mut self, root: &Node);
-    /// Executes a task on the calling thread, where no other could be started; false if there is
-    /// none to execute here.
+    /// Executes a task on the calling thread if no worker thread could be started. Returns false if
+    /// there is no task to execute here.
     fn work(&mut self) -> bool;
-    /// Whether the walk cannot go on.
+    /// Called every few milliseconds. Returns true if the walk must stop.
     fn tick(&mut self) -> bool;
 }
 
-/// A directory being consumed, or more of the one below it on the stack.
+/// A directory that is being consumed, or a further output of the directory below it on the stack.
 struct Frame<T> {
     slots: std::vec::IntoIter<OutputItem<T>>,
-    /// The directory this frame is the first of; `None` for one that goes on with the directory below it.
+    /// Device and inode number of the directory; `None` for a further output of the directory
+    /// below.
     dir: Option<(u64, u64)>,
     error: Option<fathom_io::Errno>,
-    /// What is held back, with the inode numbers that order it.
+    /// Elements that are held back, with the inode numbers that order them.
     held: Vec<(u64, OutputItem<T>)>,
 }
 
@@ -53,7 +55,7 @@ impl<T> Frame<T> {
     }
 }
 
-enum Root<T> {
+enum QueuedRoot<T> {
     Task(usize, Arc<Task<T>>),
     Note(usize),
 }
@@ -61,7 +63,7 @@ enum Root<T> {
 enum Step<T> {
     Done,
     Advanced,
-    /// This task's outcome is needed next; whether it is a subdirectory's or more of the same directory.
+    /// The output of this task is needed next, for this role.
     Wait(Arc<Task<T>>, Role),
 }
 
@@ -72,20 +74,20 @@ enum Role {
     Rest,
 }
 
-/// The consuming end of a walk.
+/// The consumer's end of an ordered walk.
 pub(crate) struct Order<'a, D: VisitorAdapter, C> {
     schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
     pool: &'a mut dyn Tick,
     consume: &'a mut C,
     stack: Vec<Frame<D::Item>>,
-    /// The directories entered and not left.
+    /// The directories that were entered and not left yet.
     active: HashSet<(u64, u64)>,
-    roots: VecDeque<Root<D::Item>>,
+    roots: VecDeque<QueuedRoot<D::Item>>,
     roots_seen: usize,
     roots_end: bool,
     nap: Duration,
-    /// Nothing has been waited for yet.
+    /// The consumer has not waited yet.
     fresh: bool,
 }
 
@@ -108,7 +110,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// Consumes everything; false if stopped before the end.
+    /// Consumes everything. Returns false if the walk was stopped before its end.
     pub(crate) fn run(mut self) -> bool {
         let mut steps = 0_u32;
         loop {
@@ -126,7 +128,9 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
                         self.open(*out, role);
                     }
                     None => {
-                        // Workers go on below it until they are stopped: a long chain must not be dropped in one go.
+                        // Workers go on below this task until they are stopped. Abandon it without
+                        // recursion: a long chain of tasks would overflow the stack when it is
+                        // dropped.
                         self.schedule.abandon([OutputItem::Dir(task)]);
                         self.abandon_all();
                         return false;
@@ -136,7 +140,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     fn tick(&mut self) -> bool {
         self.pool.tick() || self.consume.stopped()
     }
@@ -166,7 +170,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// Has what is held back consumed next; false if there is nothing.
+    /// Consumes the elements that are held back next. Returns false if there are none.
     fn release(&mut self) -> bool {
         let held = self.stack.last_mut().map(|frame| std::mem::take(&mut frame.held));
         let Some(mut held) = held.filter(|held| !held.is_empty()) else { return false };
@@ -180,8 +184,8 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     fn next_root(&mut self) -> Step<D::Item> {
         self.fill_roots();
         match self.roots.pop_front() {
-            Some(Root::Task(root, task)) => Step::Wait(task, Role::Root(root)),
-            Some(Root::Note(root)) => {
+            Some(QueuedRoot::Task(root, task)) => Step::Wait(task, Role::Root(root)),
+            Some(QueuedRoot::Note(root)) => {
                 self.consume.note(root);
                 Step::Advanced
             }
@@ -204,10 +208,10 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
                         self.follow_roots,
                         Weak::new(),
                     ))));
-                    self.roots.push_back(Root::Task(root, task.clone()));
+                    self.roots.push_back(QueuedRoot::Task(root, task.clone()));
                     self.schedule.push_wanted(task, false);
                 }
-                NextRoot::Note => self.roots.push_back(Root::Note(root)),
+                NextRoot::Note => self.roots.push_back(QueuedRoot::Note(root)),
                 NextRoot::Below(..) => continue,
                 NextRoot::NotNow => return,
                 NextRoot::End => {
@@ -219,9 +223,9 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// The outcome of `task`; `None` if the walk is to stop.
+    /// Waits for the output of `task`. Returns `None` if the walk must stop.
     fn wait(&mut self, task: &Arc<Task<D::Item>>) -> Option<Box<TaskOutput<D::Item>>> {
-        if let Some(out) = task.take() {
+        if let Some(out) = task.output.take() {
             return Some(out);
         }
         self.consume.idle();
@@ -232,8 +236,9 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
         self.schedule.want(Some(task));
         let out = loop {
-            // What is there is taken even if the walk is to stop: it is known.
-            if let Some(out) = task.take() {
+            // Take an available output even if the walk must stop. `set_wanted` in `want` precedes
+            // this: see `Handoff`.
+            if let Some(out) = task.output.take() {
                 break Some(out);
             }
             if self.tick() {
@@ -248,20 +253,20 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         out
     }
 
-    /// The outcome of the first task, if it is there soon.
+    /// Returns the output of the first task if it arrives soon.
     fn start_with(&mut self, task: &Arc<Task<D::Item>>) -> Option<Box<TaskOutput<D::Item>>> {
         self.pool.begin(task.job.node());
-        let out = task.take();
+        let out = task.output.take();
         if out.is_some() || self.tick() {
             return out;
         }
         (0..YIELDS).find_map(|_| {
             std::thread::yield_now();
-            task.take()
+            task.output.take()
         })
     }
 
-    /// Starts on an outcome.
+    /// Starts to consume an output.
     fn open(&mut self, mut out: TaskOutput<D::Item>, role: Role) {
         if role == Role::Rest {
             self.open_rest(out);
@@ -280,7 +285,8 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         }
     }
 
-    /// More of the same directory goes on the same frame where that one is at its end, so a huge directory stays one level.
+    /// Consumes a further output of the same directory. If the first one is consumed, its frame is
+    /// reused, so a huge directory stays one level.
     fn open_rest(&mut self, out: TaskOutput<D::Item>) {
         let frame = self.stack.last_mut().expect("more of a directory follows its first task");
         if frame.slots.len() == 0 {
@@ -313,8 +319,8 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         let frames = std::mem::take(&mut self.stack).into_iter();
         let frames = frames.flat_map(|frame| frame.slots.chain(frame.held.into_iter().map(|(_, slot)| slot)));
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
-            Root::Task(_, task) => Some(OutputItem::Dir(task)),
-            Root::Note(_) => None,
+            QueuedRoot::Task(_, task) => Some(OutputItem::Dir(task)),
+            QueuedRoot::Note(_) => None,
         });
         self.schedule.abandon(frames.chain(roots));
     }

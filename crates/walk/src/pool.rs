@@ -1,4 +1,5 @@
-//! How many workers there are: controllers are asked every few milliseconds, between what else the calling thread does.
+//! The pool of workers. Every few milliseconds, the calling thread samples the controllers and sets
+//! the number of workers.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,48 +16,50 @@ use crate::node::Node;
 use crate::order::Tick;
 use crate::run::{Progress, Summary, workers};
 use crate::schedule::Schedule;
-use crate::threads::Staff;
+use crate::threads::SpawnWorkers;
 use crate::worker::Shared;
 
-/// Time between two samples of the controllers, at first and once there is not much to decide any more: with many workers, a sample
-/// is work.
+/// The time between two samples of the controllers, at first and after [`LATER`], when few
+/// decisions are left. With many workers, a sample takes noticeable time.
 const SAMPLE: Duration = Duration::from_millis(1);
 const SAMPLE_LATER: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(50);
-/// How long the calling thread works alone before it tries again to start a thread.
+/// The time that the calling thread works alone before it tries again to start a thread.
 const RETRY: Duration = Duration::from_secs(1);
-/// Address space that a worker may need: its stack, a signal stack, and what it reads.
+/// The address space of a worker: its stack, a signal stack, and its buffers.
 const WORKER_BYTES: usize = 2 << 20;
-/// Workers made ready ahead of their work in a millisecond of waiting for a server: about half of one CPU's time.
+/// Workers started ahead of their tasks for each millisecond of waiting for a server. That takes
+/// about half of one CPU's time.
 const READY_PER_MS: usize = 8;
 
-/// Readings of counters that only grow.
+/// Readings of monotonic counters.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct CounterReading {
     at: Instant,
     usage: Usage,
     idle: Option<Duration>,
 }
 
-impl Reading {
+impl CounterReading {
     fn now() -> Self {
         Self { at: Instant::now(), usage: sys::usage(), idle: None }
     }
 }
 
-/// One controller a device.
+/// The controllers, one for each device.
 struct Controllers {
     cpus: usize,
     workers_max: usize,
     leaps: Leaps,
-    /// With the units done there at the last sample.
+    /// Each with the number of units completed at the last sample.
     devices: Vec<(Controller, u64)>,
 }
 
 impl Controllers {
-    /// Takes a sample of every device; `common` is what can be told of the process alone. How many workers there should be.
+    /// Takes a sample of every device. `common` has the values of the whole process. Returns the
+    /// number of workers that there should be.
     fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
-        // A device is there before its device is known.
+        // A device queue may exist before the number of its device is known.
         let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.devices.devs() };
         for (number, device) in schedule.devices.iter().enumerate() {
             if self.devices.len() == number {
@@ -64,7 +67,7 @@ impl Controllers {
             }
             let (controller, last) = &mut self.devices[number];
             let known = devs.get(number).and_then(|dev| self.leaps.of(*dev));
-            known.inspect(|workers| controller.leap_to(*workers));
+            known.inspect(|workers| controller.start_at(*workers));
             let units = schedule.count_on(device, |tally| &tally.entries)
                 + schedule.count_on(device, |tally| &tally.directories);
             let limit = controller.tick(Sample {
@@ -83,37 +86,38 @@ impl Controllers {
     }
 }
 
-/// The workers, as the calling thread looks after them between its other work.
+/// The workers, as seen by the calling thread, which starts them and adapts their number.
 pub(crate) struct Pool<'a, D: VisitorAdapter> {
     shared: &'a Shared<D>,
     workers_max: usize,
     adaptive: bool,
     controllers: Option<Controllers>,
-    staff: &'a dyn Staff,
-    /// The calling thread may execute a task.
+    spawn: &'a dyn SpawnWorkers,
+    /// The calling thread may execute tasks.
     helps_out: bool,
-    /// When no thread could be started, last: the calling thread executes all tasks.
+    /// The time of the last failure to start a thread. Until the next attempt, the calling thread
+    /// executes all tasks.
     alone_since: Option<Instant>,
     refusal: mpsc::Receiver<Unavailable>,
     failure: Option<Error>,
     watch: &'a mut dyn FnMut(Progress),
-    /// How many workers are wanted has been found out.
+    /// The wanted number of workers has been determined.
     sized: bool,
     wanted: usize,
     spawned: usize,
     start: Instant,
-    last: Reading,
+    last: CounterReading,
     over_time: Vec<(Duration, usize)>,
 }
 
-/// What a pool is made of.
+/// The parameters of a pool.
 pub(crate) struct Setup<'a, D: VisitorAdapter> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
-    /// The number of workers follows the storage.
+    /// The number of workers adapts to the storage.
     pub(crate) adaptive: bool,
-    pub(crate) staff: &'a dyn Staff,
-    /// The model's calls are the kernel's own, made on the thread that asks.
+    pub(crate) spawn: &'a dyn SpawnWorkers,
+    /// The model's calls are system calls on the calling thread.
     pub(crate) direct: bool,
     pub(crate) refusal: mpsc::Receiver<Unavailable>,
     pub(crate) watch: &'a mut dyn FnMut(Progress),
@@ -121,13 +125,13 @@ pub(crate) struct Setup<'a, D: VisitorAdapter> {
 
 impl<'a, D: VisitorAdapter> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
-        let Setup { shared, workers_max, adaptive, staff, direct, refusal, watch } = setup;
+        let Setup { shared, workers_max, adaptive, spawn, direct, refusal, watch } = setup;
         Self {
             shared,
             workers_max,
             adaptive,
             controllers: None,
-            staff,
+            spawn,
             helps_out: direct,
             alone_since: None,
             refusal,
@@ -137,7 +141,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
             wanted: 1,
             spawned: 0,
             start: Instant::now(),
-            last: Reading::now(),
+            last: CounterReading::now(),
             over_time: vec![(Duration::ZERO, 1)],
         }
     }
@@ -157,8 +161,8 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         }
     }
 
-    /// How many workers to have, at first: while the first one is at work, for it takes a while to find out what share of the CPUs
-    /// this process may have.
+    /// Determines the initial number of workers, while the first one is already working: it takes a
+    /// while to determine the CPU quota of this process.
     fn size(&mut self) {
         self.sized = true;
         let cpus = thread::available_parallelism().map_or(1, usize::from);
@@ -169,8 +173,8 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
             self.adaptive.then(|| Controllers { cpus, workers_max, leaps, devices: Vec::new() });
     }
 
-    /// Starts the first worker. Where that fails for a limit on threads or memory, the calling
-    /// thread works alone for a while.
+    /// Starts the first worker. If a limit on threads or memory prevents that, the calling thread
+    /// works alone for a while.
     pub(crate) fn spawn_first(&mut self) {
         if self.alone_since.is_some_and(|since| since.elapsed() < RETRY) {
             return;
@@ -178,15 +182,15 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         if let Some(room) = sys::address_space_left() {
             self.workers_max = self.workers_max.min(room / WORKER_BYTES);
         }
-        if self.workers_max > 0 && self.staff.spawn_worker().is_ok() {
+        if self.workers_max > 0 && self.spawn.spawn_worker().is_ok() {
             (self.spawned, self.alone_since) = (1, None);
         } else {
             self.alone_since = Some(Instant::now());
         }
     }
 
-    /// Starts workers up to the wanted number, but none that would find nothing to do; where each call is a round trip, some
-    /// are made ready while the first directories are waited for.
+    /// Starts workers up to the wanted number, but not more than there are tasks. If each call is a
+    /// round trip, some are started ahead while the first directories are read.
     fn spawn_worker(&mut self) {
         let mut useful = self.shared.schedule.outstanding();
         if self.shared.schedule.devices.iter().any(DeviceQueue::is_remote) {
@@ -194,8 +198,8 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
-            if self.staff.spawn_worker().is_err() {
-                // The system has no room for more threads: these have to do.
+            if self.spawn.spawn_worker().is_err() {
+                // The system has no room for more threads: continue with these.
                 self.wanted = self.spawned;
                 break;
             }
@@ -230,7 +234,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         self.failure = Some(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
     }
 
-    /// How the walk went, unless it could not be.
+    /// Returns the summary of the walk, or the error that prevented it.
     pub(crate) fn end(self, complete: bool) -> Result<Summary, Error> {
         let progress = self.progress();
         if let Some(error) = self.failure {
@@ -261,8 +265,8 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
 
     fn sample(&mut self) {
         let Some(controllers) = &mut self.controllers else { return };
-        let mut now = Reading::now();
-        // Before there are many workers nobody asks, and the answer takes three system calls.
+        let mut now = CounterReading::now();
+        // The answer takes three system calls, and the controllers need it only with many workers.
         if self.wanted > controllers.cpus {
             now.idle = sys::machine_idle();
         }
@@ -289,12 +293,12 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
 
 impl<D: VisitorAdapter> Tick for Pool<'_, D> {
     fn begin(&mut self, root: &Node) {
-        // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
-        // on other devices, are not to wait for it.
+        // The output of a small cached directory is complete before a thread would have started.
+        // Other roots may be on other devices and must not wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
         if self.helps_out && alone && sys::is_cached_local(root.name()) {
-            // A model that cannot be made here is reported by the first worker.
-            let _ = self.staff.run_inline();
+            // An error of the model is reported by the first worker.
+            let _ = self.spawn.run_inline();
         }
     }
 
@@ -303,10 +307,10 @@ impl<D: VisitorAdapter> Tick for Pool<'_, D> {
             return false;
         }
         if self.last.at.elapsed() >= SAMPLE_LATER {
-            self.last = Reading::now();
+            self.last = CounterReading::now();
             self.show();
         }
-        self.staff.run_inline().unwrap_or_else(|unavailable| {
+        self.spawn.run_inline().unwrap_or_else(|unavailable| {
             self.refused(unavailable);
             true
         })

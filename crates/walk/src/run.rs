@@ -215,8 +215,8 @@ fn walk<D: VisitorAdapter, M: MetadataModel>(
     let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
     let threads = Threads::new(shared.clone(), make, budget.units / workers_max, report);
-    let (staff, direct) = (&threads, M::DIRECT);
-    let mut pool = Pool::new(Setup { shared: &shared, workers_max, adaptive, staff, direct, refusal, watch });
+    let (spawn, direct) = (&threads, M::DIRECT);
+    let mut pool = Pool::new(Setup { shared: &shared, workers_max, adaptive, spawn, direct, refusal, watch });
     if !direct {
         pool.spawn_first();
     }

@@ -1,9 +1,9 @@
-//! What has been done, counted without anybody waiting for anybody.
+//! Counters of completed work, without contention between workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What one worker has done on one device. Nobody else writes here: counters that all workers share cost them more than
-/// everything else between two system calls.
+/// The counters of one worker on one device. Only this worker writes them: counters that all
+/// workers share would cost more than everything else between two system calls.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Tally {

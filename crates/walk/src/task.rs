@@ -1,33 +1,34 @@
-//! The unit of scheduling, and what comes of it: items and further tasks, in traversal order.
+//! The unit of scheduling, and its output: items and further tasks, in traversal order.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_io::{Errno, Meta, Names};
 
 use crate::failure::Operation;
+use crate::handoff::Handoff;
 use crate::node::Node;
 use crate::visit::Found;
 use crate::work_queue::NOWHERE;
 
-/// What a worker is to do.
+/// The work of a task.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// List a root, or stat it if it is no directory.
+    /// Open and list a root, or take its metadata if it is not a directory.
     Root(Arc<Node>),
     /// Open and list a directory.
     List(Arc<Node>),
-    /// The same for one that was put off.
+    /// Open and list a directory whose listing was postponed.
     Relist(Arc<Node>),
-    /// Go on listing a very wide directory.
+    /// Continue to list a very wide directory.
     More(Arc<Node>, Resume),
-    /// Take the metadata of a range of a wide directory's names, in a batch in this order.
+    /// Take the metadata of a range of a batch of a wide directory.
     Stat(Arc<Node>, SharedNames, Range<usize>, Batch),
 }
 
 impl Job {
-    /// The root or the directory it is about.
+    /// Returns the root or directory of this job.
     pub(crate) fn node(&self) -> &Arc<Node> {
         match self {
             Self::Root(node) | Self::List(node) | Self::Relist(node) => node,
@@ -35,7 +36,8 @@ impl Job {
         }
     }
 
-    /// The directory it is about is not at its end before this is, nor is a new one's parent.
+    /// Counts this job in an unordered walk, so that its directory (for [`Job::List`], the parent)
+    /// does not end before it.
     pub(crate) fn expect(&self) {
         match self {
             Self::Root(_) | Self::Relist(_) => {}
@@ -47,7 +49,8 @@ impl Job {
     }
 }
 
-/// Names of a batch until the task that needs them has been executed: the task itself lives on until its turn.
+/// The names of a batch, until the task that needs them has been executed. The task itself lives
+/// until the consumer has taken its output.
 #[derive(Debug)]
 pub(crate) struct SharedNames(Mutex<Option<Arc<Names>>>);
 
@@ -61,7 +64,7 @@ impl SharedNames {
     }
 }
 
-/// Names next to each other in a batch.
+/// Consecutive names of a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct NameRange<'n> {
     pub(crate) names: &'n Names,
@@ -69,36 +72,37 @@ pub(crate) struct NameRange<'n> {
     pub(crate) batch: Batch,
 }
 
-/// Where reading a very wide directory goes on.
+/// The position at which reading a very wide directory continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Resume {
     pub(crate) cookie: u64,
-    /// Names read already of those that are ordered together.
+    /// The number of names read so far of those that are sorted together.
     pub(crate) names: usize,
 }
 
-/// How names read together stand to the order of their directory.
+/// The relation between the names of a batch and the order of their directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Batch {
-    /// They are in it.
+    /// The batch is a contiguous part of the order.
     InOrder,
-    /// Others come between them: what must be in order is held back, by inode number.
+    /// Names of other batches come between these. Subdirectories are held back and sorted by inode
+    /// number.
     Loose,
 }
 
-/// What a root or a directory turned out to be.
+/// The result of opening a root or a directory.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
-    /// No directory, or nothing that can be accessed.
+    /// A root that is not a directory, or cannot be accessed.
     File(Result<Meta, Errno>),
-    /// A directory, with what opening it gave.
+    /// A directory, with its metadata.
     Dir { node: Arc<Node>, meta: Meta, state: DirState },
     /// A directory entry that could be neither opened nor stat'ed.
     Lost(Arc<Node>, Errno),
 }
 
 impl Head {
-    /// The failure that this head stands for, if it stands for one.
+    /// Returns the failure, if opening failed.
     pub(crate) fn failure(&self) -> Option<(Operation, Errno)> {
         match self {
             Self::File(Ok(_)) => None,
@@ -112,18 +116,19 @@ impl Head {
     }
 }
 
-/// How far reading a directory got.
+/// The state of a directory after an attempt to open it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirState {
     Listed,
     Unreadable(Errno),
     Loop,
-    /// Another task has listed the same directory: this one is listed only if the walk wants it again.
+    /// Another task has listed the same directory. This one is listed only if the walk needs it
+    /// again.
     PutOff,
 }
 
 impl DirState {
-    /// The same, as a visitor is told.
+    /// Returns the state as visitors see it.
     pub(crate) fn found(self) -> Found {
         match self {
             Self::Listed | Self::PutOff => Found::Readable,
@@ -133,7 +138,7 @@ impl DirState {
     }
 }
 
-/// One step of a task's outcome.
+/// One element of a task's output.
 #[derive(Debug)]
 pub(crate) enum OutputItem<T> {
     Item(T),
@@ -141,9 +146,9 @@ pub(crate) enum OutputItem<T> {
     Dir(Arc<Task<T>>),
     /// More of the same directory.
     Rest(Arc<Task<T>>),
-    /// Has its turn among others held back, in order of these inode numbers.
+    /// An element that is held back, and then consumed in order of these inode numbers.
     Held(u64, Box<OutputItem<T>>),
-    /// The turn of all that were held back.
+    /// All elements that are held back are consumed here.
     Release,
 }
 
@@ -157,16 +162,17 @@ impl<T> OutputItem<T> {
     }
 }
 
-/// What came of a task.
+/// The output of a task.
 #[derive(Debug)]
 pub(crate) struct TaskOutput<T> {
     pub(crate) head: Option<Head>,
     pub(crate) slots: Vec<OutputItem<T>>,
-    /// How many tasks, the first ones in `slots`, have been given out before the outcome was whole.
+    /// The number of tasks, the first ones in `slots`, that were queued before the output was
+    /// complete.
     pub(crate) given_out: usize,
-    /// Why reading the directory ended early: what failed, and with which error.
+    /// The operation and error that ended reading the directory early.
     pub(crate) error: Option<(Operation, Errno)>,
-    /// Bytes of memory behind it, roughly.
+    /// The approximate memory use in bytes.
     pub(crate) weight: usize,
 }
 
@@ -175,55 +181,29 @@ impl<T> TaskOutput<T> {
         Self { head, slots: Vec::new(), given_out: 0, error: None, weight: 0 }
     }
 
-    /// The tasks in it, in traversal order.
+    /// Returns the tasks in this output, in traversal order.
     pub(crate) fn tasks(&self) -> impl DoubleEndedIterator<Item = &Arc<Task<T>>> {
         self.slots.iter().filter_map(OutputItem::task)
     }
 }
 
-#[derive(Debug)]
-enum State<T> {
-    Waiting,
-    Ready(Box<TaskOutput<T>>),
-    /// Handed to the consumer, or not wanted any more.
-    Gone,
-}
-
-/// A job and the place for its outcome. Shared by the line it waits in and the slot that waits for it.
+/// A job and the hand-off of its output. The work queue and the output that contains the task share
+/// it.
 #[derive(Debug)]
 pub(crate) struct Task<T> {
     pub(crate) job: Job,
-    /// The device it waits in and is executed in: its directory's, as far as that was known when the task was made.
+    /// The number of the device queue: that of the directory's device, if it was known when the
+    /// task was created, else the parent's.
     pub(crate) device: usize,
-    /// The consumer has asked for it.
-    wanted: AtomicBool,
-    /// Where it is in the line, once it was put into that.
+    pub(crate) output: Handoff<Box<TaskOutput<T>>>,
+    /// The position in the work queue, once queued.
     place: AtomicUsize,
-    state: Mutex<State<T>>,
 }
 
 impl<T> Task<T> {
     pub(crate) fn new(job: Job) -> Arc<Self> {
         let device = job.node().device();
-        Arc::new(Self {
-            job,
-            device,
-            wanted: AtomicBool::new(false),
-            place: AtomicUsize::new(NOWHERE),
-            state: Mutex::new(State::Waiting),
-        })
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn set_wanted(&self) {
-        self.wanted.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Acquire)
+        Arc::new(Self { job, device, output: Handoff::new(), place: AtomicUsize::new(NOWHERE) })
     }
 
     pub(crate) fn place(&self) -> usize {
@@ -232,43 +212,5 @@ impl<T> Task<T> {
 
     pub(crate) fn set_place(&self, place: usize) {
         self.place.store(place, Ordering::Relaxed);
-    }
-
-    /// Whether nobody waits for it any more.
-    pub(crate) fn is_abandoned(&self) -> bool {
-        matches!(*self.state(), State::Gone)
-    }
-
-    /// Leaves the outcome for the consumer, or gives it back if nobody waits for it any more.
-    pub(crate) fn publish(&self, out: Box<TaskOutput<T>>) -> Result<(), Box<TaskOutput<T>>> {
-        let mut state = self.state();
-        match *state {
-            State::Waiting => {
-                *state = State::Ready(out);
-                Ok(())
-            }
-            State::Ready(_) => unreachable!("a task is executed once"),
-            State::Gone => Err(out),
-        }
-    }
-
-    /// The outcome, if it is there.
-    pub(crate) fn take(&self) -> Option<Box<TaskOutput<T>>> {
-        let mut state = self.state();
-        if matches!(*state, State::Waiting) {
-            return None;
-        }
-        match std::mem::replace(&mut *state, State::Gone) {
-            State::Ready(out) => Some(out),
-            State::Waiting | State::Gone => None,
-        }
-    }
-
-    /// Nobody waits for it any more; the outcome, if it is there already.
-    pub(crate) fn abandon(&self) -> Option<Box<TaskOutput<T>>> {
-        match std::mem::replace(&mut *self.state(), State::Gone) {
-            State::Ready(out) => Some(out),
-            State::Waiting | State::Gone => None,
-        }
     }
 }

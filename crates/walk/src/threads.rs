@@ -1,4 +1,4 @@
-//! The threads workers run on, and tasks that are executed without any.
+//! The worker threads, and the execution of tasks on the calling thread.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -11,30 +11,30 @@ use fathom_io::{MetadataModel, Unavailable, threads};
 use crate::adapter::VisitorAdapter;
 use crate::worker::{Shared, ThreadOwner, Worker};
 
-/// A worker's stack: no recursion, and the buffers are on the heap.
+/// The stack of a worker, which has no recursion and keeps its buffers on the heap.
 const STACK_BYTES: usize = 256 * 1024;
-/// Address space that a worker may need: its stack, and the buffers that it reads into.
+/// The address space of a worker: its stack, and its buffers.
 const WORKER_BYTES: usize = 1 << 20;
 
-/// Somebody who can have tasks executed.
-pub(crate) trait Staff {
+/// The ability to execute tasks, on new threads or on the calling one.
+pub(crate) trait SpawnWorkers {
     /// Starts one more worker.
     fn spawn_worker(&self) -> io::Result<()>;
-    /// Executes the first task in the line on the calling thread; false if there is none to be had.
+    /// Executes the first queued task on the calling thread. Returns false if there is none.
     fn run_inline(&self) -> Result<bool, Unavailable>;
 }
 
-/// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
-/// stops the walk, and ends by itself when the call returns.
+/// Starts workers on threads of their own. The threads are never joined: a thread in a slow call
+/// must not delay the caller that stops the walk. It ends by itself when the call returns.
 pub(crate) struct Threads<D: VisitorAdapter, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
-    /// Directories a worker may have under way.
+    /// The number of tasks that a worker may execute at once.
     pub(crate) width: usize,
-    /// Where the first worker says that its model cannot run here.
+    /// Receives the error of the first worker if its model cannot run here.
     report: mpsc::Sender<Unavailable>,
     has_spawned: Cell<bool>,
-    /// The calling thread as a worker: the first to be started takes over its number.
+    /// The worker on the calling thread. The first started thread takes over its number.
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
@@ -50,7 +50,7 @@ impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
     }
 }
 
-/// Stops the walk if its worker panics, which only what the caller supplied does.
+/// Stops the walk if its worker panics. Only code of the caller (the visitor) is expected to panic.
 struct Alarm<D: VisitorAdapter>(Arc<Shared<D>>);
 
 impl<D: VisitorAdapter> Drop for Alarm<D> {
@@ -61,8 +61,8 @@ impl<D: VisitorAdapter> Drop for Alarm<D> {
     }
 }
 
-impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
-    for Threads<D, M, F>
+impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
+    SpawnWorkers for Threads<D, M, F>
 {
     fn spawn_worker(&self) -> io::Result<()> {
         let (shared, make, width) = (self.shared.clone(), self.make.clone(), self.width.clamp(1, M::WIDTH));
@@ -75,9 +75,9 @@ impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Se
                 Worker::new(shared, number, model, width, ThreadOwner::Own).run();
             }
             Err(unavailable) => {
-                // Without a report there are workers whose model runs: they have to do.
+                // Without a report, other workers have started with this model. They go on alone.
                 if let Some(report) = report {
-                    // Nobody listens any more once the walk has been given up.
+                    // The receiver is gone if the walk has ended.
                     let _ = report.send(unavailable);
                     shared.schedule.wake_consumer();
                 }

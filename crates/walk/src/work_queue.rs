@@ -1,13 +1,14 @@
-//! Tasks in traversal order, the first of them the next to be executed. One that is being executed keeps its place until it is
-//! finished, so that what comes of it takes its place in the order too. Nothing is known here of workers or limits.
+//! Tasks in traversal order. The first one is executed next. A task in execution keeps its place
+//! until it is finished, so that the tasks of its output are inserted there. This module has no
+//! workers and no limits.
 //!
-//! Two rings through the same places: of all of them, and of those whose task still waits.
+//! Two rings link the same places: one has all places, the other only those with a waiting task.
 
 use std::sync::Arc;
 
 use crate::task::Task;
 
-/// Where both rings begin and end. No task has this place.
+/// The begin and end of both rings. No task has this place.
 pub(crate) const NOWHERE: usize = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,14 +18,14 @@ struct Links {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct TaskPlace<T> {
     all: Links,
-    /// Of use while there is a task.
+    /// Valid while there is a task.
     waiting: Links,
     task: Option<Arc<Task<T>>>,
 }
 
-impl<T> Default for Place<T> {
+impl<T> Default for TaskPlace<T> {
     fn default() -> Self {
         Self { all: Links::default(), waiting: Links::default(), task: None }
     }
@@ -32,33 +33,33 @@ impl<T> Default for Place<T> {
 
 #[derive(Debug)]
 pub(crate) struct WorkQueue<T> {
-    places: Vec<Place<T>>,
+    places: Vec<TaskPlace<T>>,
     free: Vec<usize>,
     waiting: usize,
 }
 
 impl<T> WorkQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { places: vec![Place::default()], free: Vec::new(), waiting: 0 }
+        Self { places: vec![TaskPlace::default()], free: Vec::new(), waiting: 0 }
     }
 
-    /// Tasks that wait.
+    /// Returns the number of waiting tasks.
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Puts a task in front of all others.
+    /// Inserts a task in front of all others.
     pub(crate) fn push_front(&mut self, task: Arc<Task<T>>) {
         self.put_before(&[task], self.places[NOWHERE].all.after, None);
     }
 
-    /// Puts a task behind all others.
+    /// Inserts a task behind all others.
     pub(crate) fn push_back(&mut self, task: Arc<Task<T>>) {
         self.put_before(&[task], NOWHERE, None);
     }
 
-    /// Puts tasks, given in order, before the one at `place`. If `early` is an index, the last of them has its place in the order
-    /// as always, but is taken before the one with that index.
+    /// Inserts tasks, given in order, before `place`. If `early` is an index, the last task keeps
+    /// its place in the order, but is taken before the task with that index.
     pub(crate) fn put_before(&mut self, tasks: &[Arc<Task<T>>], place: usize, early: Option<usize>) {
         let mut next_waiting = place;
         while next_waiting != NOWHERE && self.places[next_waiting].task.is_none() {
@@ -66,7 +67,7 @@ impl<T> WorkQueue<T> {
         }
         for task in tasks {
             let new = self.free.pop().unwrap_or_else(|| {
-                self.places.push(Place::default());
+                self.places.push(TaskPlace::default());
                 self.places.len() - 1
             });
             task.set_place(new);
@@ -84,14 +85,14 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Takes the first task that waits.
+    /// Takes the first waiting task.
     pub(crate) fn take_first(&mut self) -> Option<Arc<Task<T>>> {
         self.take(self.places[NOWHERE].waiting.after)
     }
 
-    /// Takes this task, if it waits.
+    /// Takes this task if it waits.
     pub(crate) fn take_one(&mut self, task: &Arc<Task<T>>) -> Option<Arc<Task<T>>> {
-        // The place of a task that has been executed may be another's by now.
+        // The place of an executed task may belong to another task by now.
         let is_there = self.places[task.place()].task.as_ref().is_some_and(|there| Arc::ptr_eq(there, task));
         if is_there { self.take(task.place()) } else { None }
     }
@@ -103,20 +104,20 @@ impl<T> WorkQueue<T> {
         Some(task)
     }
 
-    /// Gives up the place of a task that was taken.
+    /// Frees the place of a task that was taken.
     pub(crate) fn leave(&mut self, place: usize) {
         self.unlink(place, |place| &mut place.all);
         self.free.push(place);
     }
 
-    fn link(&mut self, new: usize, after: usize, ring: impl Fn(&mut Place<T>) -> &mut Links) {
+    fn link(&mut self, new: usize, after: usize, ring: impl Fn(&mut TaskPlace<T>) -> &mut Links) {
         let before = ring(&mut self.places[after]).before;
         *ring(&mut self.places[new]) = Links { before, after };
         ring(&mut self.places[before]).after = new;
         ring(&mut self.places[after]).before = new;
     }
 
-    fn unlink(&mut self, place: usize, ring: impl Fn(&mut Place<T>) -> &mut Links) {
+    fn unlink(&mut self, place: usize, ring: impl Fn(&mut TaskPlace<T>) -> &mut Links) {
         let Links { before, after } = *ring(&mut self.places[place]);
         ring(&mut self.places[before]).after = after;
         ring(&mut self.places[after]).before = before;
@@ -138,75 +139,75 @@ mod tests {
         task.job.node().root_index()
     }
 
-    fn put(line: &mut WorkQueue<()>, names: std::ops::Range<usize>, place: usize) {
-        line.put_before(&names.map(task).collect::<Vec<_>>(), place, None);
+    fn put(queue: &mut WorkQueue<()>, names: std::ops::Range<usize>, place: usize) {
+        queue.put_before(&names.map(task).collect::<Vec<_>>(), place, None);
     }
 
-    fn take(line: &mut WorkQueue<()>) -> Arc<Task<()>> {
-        line.take_first().expect("one waits")
+    fn take(queue: &mut WorkQueue<()>) -> Arc<Task<()>> {
+        queue.take_first().expect("one waits")
     }
 
-    fn rest(line: &mut WorkQueue<()>) -> Vec<usize> {
-        std::iter::from_fn(|| line.take_first()).map(|task| name(&task)).collect()
+    fn rest(queue: &mut WorkQueue<()>) -> Vec<usize> {
+        std::iter::from_fn(|| queue.take_first()).map(|task| name(&task)).collect()
     }
 
     #[test]
-    fn what_comes_of_a_part_takes_its_place() {
-        let mut line = WorkQueue::new();
-        put(&mut line, 1..5, NOWHERE);
-        let (one, two, three) = (take(&mut line), take(&mut line), take(&mut line));
+    fn tasks_of_an_output_take_the_place_of_their_task() {
+        let mut queue = WorkQueue::new();
+        put(&mut queue, 1..5, NOWHERE);
+        let (one, two, three) = (take(&mut queue), take(&mut queue), take(&mut queue));
         assert_eq!([name(&one), name(&two), name(&three)], [1, 2, 3]);
-        put(&mut line, 30..31, three.place());
-        put(&mut line, 10..12, one.place());
-        put(&mut line, 12..13, one.place());
-        line.leave(one.place());
-        put(&mut line, 20..21, two.place());
-        line.push_front(task(0));
-        assert_eq!(line.len(), 7);
-        assert_eq!(rest(&mut line), [0, 10, 11, 12, 20, 30, 4]);
-        assert_eq!(line.len(), 0);
+        put(&mut queue, 30..31, three.place());
+        put(&mut queue, 10..12, one.place());
+        put(&mut queue, 12..13, one.place());
+        queue.leave(one.place());
+        put(&mut queue, 20..21, two.place());
+        queue.push_front(task(0));
+        assert_eq!(queue.len(), 7);
+        assert_eq!(rest(&mut queue), [0, 10, 11, 12, 20, 30, 4]);
+        assert_eq!(queue.len(), 0);
     }
 
     #[test]
-    fn one_part_is_taken_out_of_turn() {
-        let mut line = WorkQueue::new();
+    fn one_task_is_taken_out_of_order() {
+        let mut queue = WorkQueue::new();
         let tasks: Vec<_> = (0..4).map(task).collect();
-        line.put_before(&tasks, NOWHERE, None);
-        assert!(line.take_one(&task(2)).is_none(), "it was never put in");
-        assert_eq!(line.take_one(&tasks[2]).map(|task| name(&task)), Some(2));
-        assert!(line.take_one(&tasks[2]).is_none());
-        put(&mut line, 20..21, tasks[2].place());
-        assert_eq!(rest(&mut line), [0, 1, 20, 3]);
-        line.leave(tasks[2].place());
+        queue.put_before(&tasks, NOWHERE, None);
+        assert!(queue.take_one(&task(2)).is_none(), "it was never put in");
+        assert_eq!(queue.take_one(&tasks[2]).map(|task| name(&task)), Some(2));
+        assert!(queue.take_one(&tasks[2]).is_none());
+        put(&mut queue, 20..21, tasks[2].place());
+        assert_eq!(rest(&mut queue), [0, 1, 20, 3]);
+        queue.leave(tasks[2].place());
         let other = task(5);
-        line.push_back(other.clone());
+        queue.push_back(other.clone());
         assert_eq!(other.place(), tasks[2].place());
-        assert!(line.take_one(&tasks[2]).is_none() && line.take_one(&other).is_some());
+        assert!(queue.take_one(&tasks[2]).is_none() && queue.take_one(&other).is_some());
     }
 
     #[test]
-    fn the_last_may_be_taken_early_and_keeps_its_place() {
-        let mut line = WorkQueue::new();
+    fn the_last_task_may_be_taken_early_and_keeps_its_place() {
+        let mut queue = WorkQueue::new();
         let tasks: Vec<_> = (0..5).map(task).collect();
-        line.put_before(&tasks, NOWHERE, Some(2));
-        assert_eq!([0, 1, 4].map(|_| name(&take(&mut line))), [0, 1, 4]);
-        put(&mut line, 40..42, tasks[4].place());
-        assert_eq!(rest(&mut line), [2, 3, 40, 41]);
-        line.put_before(&[task(7)], NOWHERE, Some(0));
-        assert_eq!(rest(&mut line), [7]);
+        queue.put_before(&tasks, NOWHERE, Some(2));
+        assert_eq!([0, 1, 4].map(|_| name(&take(&mut queue))), [0, 1, 4]);
+        put(&mut queue, 40..42, tasks[4].place());
+        assert_eq!(rest(&mut queue), [2, 3, 40, 41]);
+        queue.put_before(&[task(7)], NOWHERE, Some(0));
+        assert_eq!(rest(&mut queue), [7]);
     }
 
     #[test]
-    fn places_are_used_again() {
-        let mut line = WorkQueue::new();
+    fn places_are_reused() {
+        let mut queue = WorkQueue::new();
         for round in 0..100 {
-            put(&mut line, 0..3, NOWHERE);
+            put(&mut queue, 0..3, NOWHERE);
             for expected in 0..3 {
-                let taken = take(&mut line);
+                let taken = take(&mut queue);
                 assert_eq!(name(&taken), expected, "round {round}");
-                line.leave(taken.place());
+                queue.leave(taken.place());
             }
         }
-        assert_eq!((line.places.len(), line.free.len()), (4, 3));
+        assert_eq!((queue.places.len(), queue.free.len()), (4, 3));
     }
 }

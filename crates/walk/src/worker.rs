@@ -1,4 +1,5 @@
-//! One worker: takes tasks, executes them over its model (`list.rs` and `batch.rs` have how a directory is), publishes what came of them.
+//! A worker: takes tasks, executes them with its model (`list.rs` and `batch.rs` read directories),
+//! and publishes their outputs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -22,13 +23,13 @@ use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
 use crate::visit::Descend;
 use crate::work_queue::NOWHERE;
 
-/// What all workers of a walk share.
+/// The state that all workers of a walk share.
 pub(crate) struct Shared<D: VisitorAdapter> {
     pub(crate) visitor: D,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule<D::Item>,
     pub(crate) fds: Arc<Fds>,
-    /// Directories listed so far, where one may be met twice.
+    /// The directories listed so far, if a walk may meet one twice.
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
@@ -38,7 +39,7 @@ impl<D: VisitorAdapter> Shared<D> {
         Self { visitor, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 
-    /// The device of a directory's device.
+    /// Returns the device queue of a directory.
     pub(crate) fn device(&self, node: &Node) -> &DeviceQueue<D::Item> {
         self.schedule.devices.get(node.device())
     }
@@ -53,12 +54,12 @@ impl<D: VisitorAdapter> Shared<D> {
     }
 }
 
-/// Buffers a task needs while it is executed.
+/// Buffers of a task in execution.
 pub(crate) struct Scratch<T> {
     pub(crate) names: Names,
     pub(crate) metas: Vec<Option<Result<Meta, Errno>>>,
     pub(crate) children: Vec<Arc<Task<T>>>,
-    /// Where the task came from: its device, and its place in the line there.
+    /// The origin of the task: its device queue, and its place there.
     pub(crate) origin: (usize, usize),
 }
 
@@ -68,26 +69,26 @@ impl<T> Default for Scratch<T> {
     }
 }
 
-/// What thread a worker runs on.
+/// The owner of the thread that a worker runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadOwner {
-    /// One of its own, whose working directory is nobody else's concern.
+    /// The worker, which may change the working directory of the thread.
     Own,
-    /// The caller's.
+    /// The caller of the walk.
     Shared,
 }
 
-/// One worker: its number and its model.
+/// A worker with its number and its model.
 pub(crate) struct Worker<D: VisitorAdapter, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
     pub(crate) home: ThreadOwner,
-    /// Directories under way at once.
+    /// The number of tasks in execution at once.
     width: usize,
     scratch: RefCell<Vec<Scratch<D::Item>>>,
     pub(crate) local: RefCell<D::Local>,
-    /// `local` may hold something back.
+    /// `local` may hold entries back.
     holding: Cell<bool>,
 }
 
@@ -103,7 +104,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         Self { shared, number, model, home, width, scratch, local, holding }
     }
 
-    /// Where this worker counts what it does for `node`.
+    /// Returns the counters of this worker for the device of `node`.
     pub(crate) fn tally(&self, node: &Node) -> &Tally {
         self.shared.device(node).tally(self.number)
     }
@@ -133,7 +134,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         schedule.pass_on_stop();
     }
 
-    /// Executes the first task there is; false if there is none.
+    /// Executes the first queued task. Returns false if there is none.
     pub(crate) fn run_one(&self) -> bool {
         let task = self.next(false);
         let found = task.is_some();
@@ -150,12 +151,12 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.shared.schedule.next(self.number, wait, || self.flush())
     }
 
-    /// Tells whoever wants to know.
+    /// Reports an event to the visitor.
     pub(crate) fn tell(&self, event: Event<'_>) -> Descend {
         self.shared.visitor.tell(&mut self.local.borrow_mut(), event)
     }
 
-    /// Counts a failure and tells of it.
+    /// Counts a failure and reports it.
     pub(crate) fn fail(&self, failure: Failure<'_>) {
         self.tally(failure.node).failures.add(1);
         self.tell(Event::Failed(failure));
@@ -171,7 +172,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     async fn execute(&self, task: Arc<Task<D::Item>>) {
         fathom_io::fault::point("walk-task");
         let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
-        if task.is_abandoned() {
+        if task.output.is_abandoned() {
             self.let_go(&task.job);
         } else {
             scratch.origin = (task.device, task.place());
@@ -190,7 +191,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.scratch.borrow_mut().push(scratch);
     }
 
-    /// Nobody waits for the outcome: only the directory's descriptor is let go.
+    /// Releases the directory descriptor of a task whose output is abandoned.
     fn let_go(&self, job: &Job) {
         match job {
             Job::Root(_) => {}
@@ -204,10 +205,11 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     fn publish(&self, task: &Arc<Task<D::Item>>, out: TaskOutput<D::Item>, scratch: &mut Scratch<D::Item>) {
         let schedule = &self.shared.schedule;
         self.announce(out.tasks().skip(out.given_out), &mut scratch.children);
-        // The weight first: the consumer may take the outcome, and its weight off, before `publish` returns.
+        // Add the weight first: the consumer may take the output and subtract its weight before
+        // `publish` returns.
         let weight = out.weight;
         schedule.devices.get(task.device).add_weight(weight);
-        match task.publish(Box::new(out)) {
+        match task.output.publish(Box::new(out)) {
             Ok(()) => {
                 schedule.push(&mut scratch.children, scratch.origin);
                 schedule.published(task);
@@ -223,7 +225,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
     }
 
-    /// Puts `tasks` into `children`, and announces them.
+    /// Appends `tasks` to `children` and announces them.
     pub(crate) fn announce<'p>(
         &self,
         tasks: impl Iterator<Item = &'p Arc<Task<D::Item>>>,

@@ -1,5 +1,5 @@
-//! Directories that a walk in no order did not go on to are walked later, each by itself: relative to where they were found, and
-//! through no link.
+//! Directories that a walk in no order did not go on to are walked later, each by itself: relative
+//! to where they were found, and through no link.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

@@ -1,5 +1,5 @@
-//! A walk in no order tells what one in order tells, whatever the model and the number of workers; and each directory has its
-//! beginning, its end, and the end of everything below it.
+//! A walk in no order tells what one in order tells, whatever the model and the number of workers;
+//! and each directory has its beginning, its end, and the end of everything below it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

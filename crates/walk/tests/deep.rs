@@ -57,7 +57,8 @@ fn a_chain_whose_walk_is_given_up_halfway() {
     }
 }
 
-/// 24 descriptors do not reach over 5,000 levels: on the way up directories are opened a second time, `a` or `z` from each.
+/// 24 descriptors do not reach over 5,000 levels: on the way up directories are opened a second
+/// time, `a` or `z` from each.
 #[test]
 fn directories_are_found_again_on_the_way_up_from_5_000_levels() {
     const LEVELS: usize = 5_000;
@@ -114,7 +115,8 @@ fn long_names_make_paths_that_no_call_takes() {
     }
 }
 
-/// Makes items that take their time to be dropped, and waits in the fifth directory until the walk is stopped.
+/// Makes items that take their time to be dropped, and waits in the fifth directory until the walk
+/// is stopped.
 struct Gate(Arc<AtomicBool>);
 
 struct Sticky;
@@ -183,7 +185,8 @@ impl Consume<Sticky> for Stopper {
     }
 }
 
-/// What is under way when a walk stops must not grow below it while the rest is let go: it would be dropped by recursion.
+/// What is under way when a walk stops must not grow below it while the rest is let go: it would be
+/// dropped by recursion.
 #[test]
 fn a_chain_is_not_followed_while_the_walk_is_given_up() {
     let chain = Chain::new(20_000, &[]);

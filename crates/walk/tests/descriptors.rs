@@ -1,5 +1,6 @@
-//! With 32 descriptors, or fewer, the same is told as with many: of trees deeper and wider than that, in every way to walk.
-//! Each walk is a process of its own, because the limit is a process's own.
+//! With 32 descriptors, or fewer, the same is told as with many: of trees deeper and wider than
+//! that, in every way to walk. Each walk is a process of its own, because the limit is a process's
+//! own.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]

@@ -1,4 +1,5 @@
-//! A slow device beside a fast one: each gets the workers it has use for, and the order of what is told stays the same.
+//! A slow device beside a fast one: each gets the workers it has use for, and the order of what is
+//! told stays the same.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -57,8 +58,8 @@ fn a_slow_device_gets_many_workers_and_a_fast_one_few() {
     }
 }
 
-/// The consumer waits for the slow tree, and yet not all workers go there. A busy machine may hold up the few that do not, so the
-/// best of several walks counts.
+/// The consumer waits for the slow tree, and yet not all workers go there. A busy machine may hold
+/// up the few that do not, so the best of several walks counts.
 #[test]
 fn a_fast_device_does_not_wait_for_a_slow_one_that_comes_first() {
     const WALKS: usize = 6;

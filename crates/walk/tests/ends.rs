@@ -1,5 +1,5 @@
-//! A walk ends: when it is stopped, at once, whatever its workers wait for; when what it found is not wanted. Nothing is left
-//! behind by it.
+//! A walk ends: when it is stopped, at once, whatever its workers wait for; when what it found is
+//! not wanted. Nothing is left behind by it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

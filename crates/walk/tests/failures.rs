@@ -54,7 +54,8 @@ fn told(failed: &Failed) -> Told {
     (path, failed.operation, failed.errno)
 }
 
-/// Gathers below `root` with models that `make` makes; the failures in messages, sorted by path, and the sum.
+/// Gathers below `root` with models that `make` makes; the failures in messages, sorted by path,
+/// and the sum.
 #[track_caller]
 fn gather<M: MetadataModel>(
     builder: Builder,

@@ -1,6 +1,6 @@
-//! What fails is told in its place, the rest as if nothing had failed, whatever the number of workers and however long calls
-//! take. The faults come from a seed and from inode numbers, so no two runs have the same ones: what holds for some of them
-//! only is tried with many seeds.
+//! What fails is told in its place, the rest as if nothing had failed, whatever the number of
+//! workers and however long calls take. The faults come from a seed and from inode numbers, so no
+//! two runs have the same ones: what holds for some of them only is tried with many seeds.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -103,7 +103,8 @@ fn the_same_faults_are_told_for_any_schedule() {
     assert!(failed > 1_000, "{failed} faults are too few to mean anything");
 }
 
-/// Calls that take a millisecond on the average: round trips, which are given out before a directory is read to its end.
+/// Calls that take a millisecond on the average: round trips, which are given out before a
+/// directory is read to its end.
 const SLOW: Rates = Rates {
     open_eacces: 0.0,
     open_emfile: 0.0,
@@ -138,7 +139,8 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
     }
 }
 
-/// On a disk, 10,000 names are taken in order of inode numbers, which is known only after many have been given out.
+/// On a disk, 10,000 names are taken in order of inode numbers, which is known only after many have
+/// been given out.
 #[test]
 fn a_very_wide_directory_is_told_the_same_where_each_call_is_a_round_trip() {
     let tree = Tree::new();

@@ -1,4 +1,5 @@
-//! The gatherer sends what its policy picks, all of it and once, in channels that stay small, and ends whatever its consumers do.
+//! The gatherer sends what its policy picks, all of it and once, in channels that stay small, and
+//! ends whatever its consumers do.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -292,7 +293,8 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
     let mut inbox = inboxes.pop().unwrap();
     for tree in &trees {
         let added = gatherer.add_root(tree.root()).unwrap();
-        // The next is added once this one is over: the walk goes to sleep in between, and wakes up again.
+        // The next is added once this one is over: the walk goes to sleep in between, and wakes up
+        // again.
         let over = inbox.by_ref().find_map(|message| match message {
             Message::RootDone(root) => Some(root),
             _ => None,

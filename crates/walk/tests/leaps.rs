@@ -1,4 +1,5 @@
-//! What was measured of a device beforehand: a walk leaps to that many workers there, and tells the same in the same order.
+//! What was measured of a device beforehand: a walk leaps to that many workers there, and tells the
+//! same in the same order.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -13,7 +14,8 @@ use support::slow::{TwoDevices, device};
 use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 
-/// Where each call takes a millisecond: with two dozen workers, over before a rate would have been measured, as a rule.
+/// Where each call takes a millisecond: with two dozen workers, over before a rate would have been
+/// measured, as a rule.
 fn tree() -> Tree {
     let tree = Tree::in_memory();
     for number in 0..60 {

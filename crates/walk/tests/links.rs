@@ -46,7 +46,8 @@ fn links_in_a_circle_are_gone_round_once() {
     assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (1 + 3 * 4, 3));
 }
 
-/// Longer than a worker looks back: only who puts things in order sees it, and workers ahead must not go round for ever.
+/// Longer than a worker looks back: only who puts things in order sees it, and workers ahead must
+/// not go round for ever.
 #[test]
 fn a_loop_of_300_levels_is_one() {
     const LEVELS: usize = 300;
@@ -59,7 +60,8 @@ fn a_loop_of_300_levels_is_one() {
     assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (LEVELS + 2, 1));
 }
 
-/// Calls `walk` with options for a consumer that wants each directory once, and a recorder that is one.
+/// Calls `walk` with options for a consumer that wants each directory once, and a recorder that is
+/// one.
 fn each_once(root: &Path, way: Way, walk: impl FnOnce(Options, &mut Recorder<'_>)) -> Vec<String> {
     let mut met = HashSet::new();
     let mut recorder = Recorder::new(&[root]);
@@ -96,7 +98,8 @@ fn a_directory_with_2_to_the_30_ways_to_it_is_listed_once() {
     println!("{} ms", start.elapsed().as_millis());
 }
 
-/// Directories with links to each other at random: which of the ways to one is the first depends on the order alone.
+/// Directories with links to each other at random: which of the ways to one is the first depends on
+/// the order alone.
 #[test]
 fn who_wants_each_directory_once_gets_it_at_its_first_place() {
     for seed in 0..25 {
@@ -130,7 +133,8 @@ fn who_wants_each_directory_once_gets_it_at_its_first_place() {
     }
 }
 
-/// The kernel follows 40 links in one path at most: directories behind more of them are found again all the same.
+/// The kernel follows 40 links in one path at most: directories behind more of them are found again
+/// all the same.
 #[test]
 fn directories_behind_many_links_are_found_again() {
     const LEVELS: usize = 300;
@@ -174,6 +178,7 @@ fn a_directory_mounted_below_itself_is_a_loop() {
     let mounts = "mount --bind \"$0/a\" \"$0/a/b/here\" && mount --bind \"$0\" \"$0/a/b/again\" && mount --bind \"$0/a\" \"$0/z/other\"";
     let Some(report) = child::run_with_mounts(test, "mounted", &tree.root(), mounts) else { return };
     let lines = report.lines(&tree.root(), "mounted");
-    // Inside `z/other`, `a` is no ancestor but itself; the mounts were made for the first `a`, one in the other.
+    // Inside `z/other`, `a` is no ancestor but itself; the mounts were made for the first `a`, one
+    // in the other.
     assert_eq!((count(&lines, ": loop"), count(&lines, "item file ")), (2, 2), "{lines:#?}");
 }

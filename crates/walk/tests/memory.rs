@@ -1,4 +1,5 @@
-//! Memory does not grow with the number of files, and who takes things slowly is not buried in them: the workers wait.
+//! Memory does not grow with the number of files, and who takes things slowly is not buried in
+//! them: the workers wait.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -114,7 +115,8 @@ fn grown(test: &str, role: &str, tree: &Tree, items: usize) -> usize {
     grown
 }
 
-/// All items at once would take 120 MB. Each worker may have a chunk of 1,000 under way, which is what 64 of them cost.
+/// All items at once would take 120 MB. Each worker may have a chunk of 1,000 under way, which is
+/// what 64 of them cost.
 #[test]
 fn memory_is_the_same_for_ten_times_the_files() {
     if let Some((role, tree)) = role() {
@@ -141,7 +143,8 @@ fn memory_is_bounded_below_a_root_of_20_000_directories() {
     }
 }
 
-/// The same without the system's word for it: how many items there are at most while somebody takes them slowly.
+/// The same without the system's word for it: how many items there are at most while somebody takes
+/// them slowly.
 #[test]
 fn few_items_wait_for_who_takes_them_slowly() {
     for (dirs, files) in [(100, 1_000), (10_000, 10), (1, 100_000)] {

@@ -1,5 +1,5 @@
-//! A directory is looked at once, before its names are selected and after those above it; what was noted of it is there as long
-//! as anything below it is walked.
+//! A directory is looked at once, before its names are selected and after those above it; what was
+//! noted of it is there as long as anything below it is walked.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

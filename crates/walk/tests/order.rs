@@ -1,5 +1,5 @@
-//! The same is told of a tree whatever the model, the number of workers and the order in which calls end; and it is what std
-//! says of the tree.
+//! The same is told of a tree whatever the model, the number of workers and the order in which
+//! calls end; and it is what std says of the tree.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

@@ -1,5 +1,6 @@
-//! While a tree is walked somebody swaps its directories for links that lead out of it, or for other directories. Nothing
-//! outside is ever told, not a name, not a size, not a directory; and nothing as in a directory where it never was.
+//! While a tree is walked somebody swaps its directories for links that lead out of it, or for
+//! other directories. Nothing outside is ever told, not a name, not a size, not a directory; and
+//! nothing as in a directory where it never was.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -203,7 +204,8 @@ fn a_root_swapped_for_a_link_leads_nowhere() {
     check(&hunt(&tree.root(), &[0], Decoy::Link, &way::all(), 5, 0), false);
 }
 
-/// With few descriptors directories are opened a second time on the way up, by then perhaps a link or another directory.
+/// With few descriptors directories are opened a second time on the way up, by then perhaps a link
+/// or another directory.
 #[test]
 fn directories_found_again_are_those_that_were_there() {
     let test = "directories_found_again_are_those_that_were_there";

@@ -1,4 +1,5 @@
-//! A directory that the visitor knows is opened, but not read: what it says is in there is walked, whatever is.
+//! A directory that the visitor knows is opened, but not read: what it says is in there is walked,
+//! whatever is.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -12,7 +13,8 @@ use support::record::{Everything, Recorder, Seen};
 use support::tree::Tree;
 use support::way;
 
-/// Knows that `known` has two directories in it, of which one is gone, and that `empty` has nothing.
+/// Knows that `known` has two directories in it, of which one is gone, and that `empty` has
+/// nothing.
 #[derive(Clone, Default)]
 struct Knower(Everything);
 

@@ -1,4 +1,5 @@
-//! Where workers may not have working directories of their own, as in many containers, the same is told.
+//! Where workers may not have working directories of their own, as in many containers, the same is
+//! told.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]

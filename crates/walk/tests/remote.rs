@@ -1,5 +1,5 @@
-//! Filesystems on which each call is a round trip: many calls are under way the whole time, however large the tree; what is told,
-//! and its order, are what they are everywhere.
+//! Filesystems on which each call is a round trip: many calls are under way the whole time, however
+//! large the tree; what is told, and its order, are what they are everywhere.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -19,7 +19,8 @@ use support::way::{self, SYNC, Way};
 
 const WORKERS: usize = 64;
 
-/// Directories `levels` deep, seven in each, with three files beside every one of them and thirty in the last ones.
+/// Directories `levels` deep, seven in each, with three files beside every one of them and thirty
+/// in the last ones.
 fn grow(tree: &Tree, dir: &str, levels: usize) {
     for number in 0..7 {
         let dir = format!("{dir}/{number}");
@@ -34,8 +35,8 @@ fn grow(tree: &Tree, dir: &str, levels: usize) {
     }
 }
 
-/// Walks `roots` with many workers, and checks what was told; how many lines that was, and how many calls were under way on the
-/// device of `slow`, on average over time.
+/// Walks `roots` with many workers, and checks what was told; how many lines that was, and how many
+/// calls were under way on the device of `slow`, on average over time.
 fn walk(roots: &[PathBuf], slow: &Tree) -> (usize, usize) {
     let first = way::lines(SYNC.options(), roots);
     let calls = TwoDevices::new(device(slow.root()));

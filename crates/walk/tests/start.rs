@@ -1,4 +1,5 @@
-//! How a walk starts: a small directory on a disk is read by the calling thread, for starting another takes longer.
+//! How a walk starts: a small directory on a disk is read by the calling thread, for starting
+//! another takes longer.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

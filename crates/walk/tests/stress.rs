@@ -1,4 +1,5 @@
-//! Walks by the thousand, and walks whose workers may hardly do anything ahead of time: none hangs, none tells anything else.
+//! Walks by the thousand, and walks whose workers may hardly do anything ahead of time: none hangs,
+//! none tells anything else.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -120,7 +121,8 @@ fn workers_that_may_do_only_what_is_needed_next_list_what_was_put_off() {
     }
 }
 
-/// The watch is called and the number of workers changes while somebody takes things slowly: nobody who is needed sleeps.
+/// The watch is called and the number of workers changes while somebody takes things slowly: nobody
+/// who is needed sleeps.
 #[test]
 fn workers_come_and_go_while_things_are_taken_slowly() {
     let tree = Tree::in_memory();

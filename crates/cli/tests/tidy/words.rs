@@ -8,8 +8,21 @@ use crate::mask::{code_only, line_of, name_after, tokens};
 use crate::tree::Tree;
 
 /// Places whose words are still to be rewritten. Nothing is added to this list.
-const UNWRITTEN: [&str; 4] =
-    ["crates/io/src/lib.rs", "crates/io/src/model.rs", "crates/io/src/offer.rs", "crates/walk/"];
+const UNWRITTEN: [&str; 13] = [
+    "crates/walk/tests/",
+    "crates/walk/src/adapter.rs",
+    "crates/walk/src/arrival.rs",
+    "crates/walk/src/error.rs",
+    "crates/walk/src/failure.rs",
+    "crates/walk/src/gather.rs",
+    "crates/walk/src/gatherer/",
+    "crates/walk/src/gatherer.rs",
+    "crates/walk/src/leaps.rs",
+    "crates/walk/src/lib.rs",
+    "crates/walk/src/list.rs",
+    "crates/walk/src/run.rs",
+    "crates/walk/src/visit.rs",
+];
 /// Upper bound of the columns of a line that contains only a comment.
 const COMMENT_COLUMNS_MAX: usize = 100;
 /// Words that replace the subject of a sentence, at its beginning.

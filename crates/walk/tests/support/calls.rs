@@ -1,5 +1,5 @@
-//! Blocking calls as a trait, and the model over them: a test changes single calls on their way to the
-//! kernel.
+//! Blocking calls as a trait, and the model over them: a test changes single calls on their way to
+//! the kernel.
 
 use std::ffi::CStr;
 use std::future::Future;
@@ -12,8 +12,8 @@ use fathom_io::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, block_on
 pub(crate) trait Calls: Clone + Send + Sync + 'static {
     /// Opens the directory `name` in `at` for reading.
     ///
-    /// # Errors
-    /// openat(2)'s; ENOTDIR for anything but a directory, ELOOP or ENOTDIR for a symbolic link not followed.
+    /// # Errors openat(2)'s; ENOTDIR for anything but a directory, ELOOP or ENOTDIR for a symbolic
+    /// link not followed.
     fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno>;
 
     /// Appends names to `names` until it holds `limit`; false at the directory's end.
@@ -22,7 +22,8 @@ pub(crate) trait Calls: Clone + Send + Sync + 'static {
     /// getdents64(2)'s, or EIO for a malformed record; what was read before stays in `names`.
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>;
 
-    /// The same, but no more than one system call gives: what is known then can be worked on while the rest is read.
+    /// The same, but no more than one system call gives: what is known then can be worked on while
+    /// the rest is read.
     ///
     /// # Errors
     /// As [`Calls::read`].
@@ -40,7 +41,8 @@ pub(crate) trait Calls: Clone + Send + Sync + 'static {
     /// statx(2)'s.
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno>;
 
-    /// Makes `dir` the working directory of the calling thread and of no other; false where that cannot be had.
+    /// Makes `dir` the working directory of the calling thread and of no other; false where that
+    /// cannot be had.
     fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
         false
     }

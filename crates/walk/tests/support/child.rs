@@ -1,5 +1,5 @@
-//! A test that needs a process of its own, for its limits or its namespaces: the test binary runs the same test again,
-//! in a role, and reads what that reports.
+//! A test that needs a process of its own, for its limits or its namespaces: the test binary runs
+//! the same test again, in a role, and reads what that reports.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,8 @@ pub(crate) fn run(test: &str, role: &str, tree: &Path, fds: usize) -> Report {
     report_of(Command::new("sh").args(limited).arg(fds.to_string()), test, role, tree)
 }
 
-/// Runs `test` again, in `role`, after `prepare` (a shell's command, `$0` is the tree) in a mount namespace of its own;
-/// `None`, and a word why, where there can be none.
+/// Runs `test` again, in `role`, after `prepare` (a shell's command, `$0` is the tree) in a mount
+/// namespace of its own; `None`, and a word why, where there can be none.
 #[track_caller]
 pub(crate) fn run_with_mounts(test: &str, role: &str, tree: &Path, prepare: &str) -> Option<Report> {
     let able = |args: &[&str]| {

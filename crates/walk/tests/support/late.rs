@@ -1,5 +1,5 @@
-//! A model whose answers come late: each after a number of polls drawn from a seed, so the directories a worker has under way
-//! end in another order for each seed.
+//! A model whose answers come late: each after a number of polls drawn from a seed, so the
+//! directories a worker has under way end in another order for each seed.
 
 use std::cell::RefCell;
 use std::ffi::CStr;

@@ -1,5 +1,6 @@
-//! What the tests of the walk share: trees, a consumer that writes down all it is told, models that are late, a second
-//! process with limits of its own. Knows nothing of how the walk does it: only the public interface is used.
+//! What the tests of the walk share: trees, a consumer that writes down all it is told, models that
+//! are late, a second process with limits of its own. Knows nothing of how the walk does it: only
+//! the public interface is used.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
@@ -22,7 +23,8 @@ pub(crate) fn skip(why: impl Display) {
     println!("skipped: {why}");
 }
 
-/// Ends the whole process, with a word, if it is not dropped in time: a walk that hangs would hang the tests.
+/// Ends the whole process, with a word, if it is not dropped in time: a walk that hangs would hang
+/// the tests.
 pub(crate) struct Watchdog(Sender<()>);
 
 impl Watchdog {

@@ -1,5 +1,6 @@
-//! A visitor that lets everything through, a consumer that writes down everything it is told, in lines, and checks that
-//! each thing is told in its place: what is inside a directory between its enter and its leave.
+//! A visitor that lets everything through, a consumer that writes down everything it is told, in
+//! lines, and checks that each thing is told in its place: what is inside a directory between its
+//! enter and its leave.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -35,12 +36,14 @@ impl Drop for Seen {
 pub(crate) struct Everything {
     /// Leave the metadata of regular files alone.
     pub(crate) names_only: bool,
-    /// Items there are; every item has a clone of it, and so has the visitor that all workers share.
+    /// Items there are; every item has a clone of it, and so has the visitor that all workers
+    /// share.
     pub(crate) alive: Arc<AtomicUsize>,
 }
 
 impl Everything {
-    /// Fails if this visitor is not soon the only one: workers, items and what the walk kept of them are gone then.
+    /// Fails if this visitor is not soon the only one: workers, items and what the walk kept of
+    /// them are gone then.
     #[track_caller]
     pub(crate) fn check_alone(self, what: impl std::fmt::Display) {
         // Workers end in their own time; this is only how long a test is held up by one that never
@@ -92,7 +95,8 @@ impl Visit for Everything {
     }
 }
 
-/// The same, but one item alone is said to weigh more than may wait for its turn: workers do only what is needed next.
+/// The same, but one item alone is said to weigh more than may wait for its turn: workers do only
+/// what is needed next.
 pub(crate) struct Heavy(pub(crate) Everything);
 
 impl Visit for Heavy {

@@ -13,7 +13,8 @@ use fathom_walk::{Errno, Fields, Follow, Meta, Names, lstat};
 
 const MILLION: usize = 1_000_000;
 
-/// Calls of which each on one device takes a millisecond, and how many were under way there and elsewhere at most.
+/// Calls of which each on one device takes a millisecond, and how many were under way there and
+/// elsewhere at most.
 #[derive(Clone)]
 pub(crate) struct TwoDevices {
     slow_dev: u64,
@@ -26,7 +27,8 @@ pub(crate) struct TwoDevices {
 pub(crate) struct Seen {
     now: AtomicUsize,
     most: AtomicUsize,
-    /// For each call, a million shared among those under way when it began: as all take the same time, how long it all took.
+    /// For each call, a million shared among those under way when it began: as all take the same
+    /// time, how long it all took.
     shares: AtomicUsize,
     pub(crate) calls: AtomicUsize,
 }

@@ -1,5 +1,6 @@
-//! A gatherer that writes down what it is told, in the words of `record.rs`, and checks what order there is: a directory is
-//! entered before its entries are seen, left after them, and done after everything below it.
+//! A gatherer that writes down what it is told, in the words of `record.rs`, and checks what order
+//! there is: a directory is entered before its entries are seen, left after them, and done after
+//! everything below it.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;

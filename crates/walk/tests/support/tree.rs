@@ -1,4 +1,5 @@
-//! Trees to walk, made for a test and removed after it; and what a walk should tell of them, taken from std.
+//! Trees to walk, made for a test and removed after it; and what a walk should tell of them, taken
+//! from std.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};
@@ -26,7 +27,8 @@ impl Tree {
         Self::of(tempfile::tempdir().unwrap())
     }
 
-    /// In memory if there is room for many files: what is measured is the walk, and making them takes less time.
+    /// In memory if there is room for many files: what is measured is the walk, and making them
+    /// takes less time.
     pub(crate) fn in_memory() -> Self {
         const FILES: u64 = 1_000_000;
         const BYTES: u64 = 1 << 30;
@@ -74,7 +76,8 @@ impl Tree {
     }
 }
 
-/// Fills `dir` with `count` names of few files: to a walk they are as many files, and they are made faster.
+/// Fills `dir` with `count` names of few files: to a walk they are as many files, and they are made
+/// faster.
 pub(crate) fn fill(dir: &Path, count: usize) {
     // ext4 has at most 65,000 links of a file.
     const LINKS: usize = 10_000;
@@ -87,8 +90,8 @@ pub(crate) fn fill(dir: &Path, count: usize) {
     }
 }
 
-/// Makes `wide`, a directory whose first names to be read are those of files, with directories among the rest that are
-/// `levels` deep.
+/// Makes `wide`, a directory whose first names to be read are those of files, with directories
+/// among the rest that are `levels` deep.
 pub(crate) fn late_directories(tree: &Tree, levels: usize) {
     const FIRST: usize = 17_000;
     let wide = tree.dir("wide");
@@ -146,7 +149,8 @@ pub(crate) fn mixed(tree: &Tree) {
     }
 }
 
-/// Directories in each other, as many as wanted, each with the directories `siblings` beside the next.
+/// Directories in each other, as many as wanted, each with the directories `siblings` beside the
+/// next.
 pub(crate) struct Chain {
     tree: Tree,
     siblings: &'static [&'static CStr],
@@ -156,7 +160,8 @@ const LINK: &CStr = c"m";
 const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Chain {
-    /// The names of the directories are one byte long, so sorted they are in the order of `siblings` round `m`.
+    /// The names of the directories are one byte long, so sorted they are in the order of
+    /// `siblings` round `m`.
     pub(crate) fn new(depth: usize, siblings: &'static [&'static CStr]) -> Self {
         let tree = Tree::in_memory();
         let mut dir = OwnedFd::from(File::open(tree.root()).unwrap());
@@ -194,8 +199,8 @@ impl Drop for Chain {
     }
 }
 
-/// What a walk should tell of the tree below `root`, links not followed: readdir's order, but for very wide directories
-/// where inode order pays.
+/// What a walk should tell of the tree below `root`, links not followed: readdir's order, but for
+/// very wide directories where inode order pays.
 pub(crate) fn expected(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     below(root, root.as_os_str().as_bytes(), 0, &mut lines);

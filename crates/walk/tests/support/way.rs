@@ -1,4 +1,5 @@
-//! The ways a tree can be walked: every model with several numbers of workers. Whatever the way, the same is told.
+//! The ways a tree can be walked: every model with several numbers of workers. Whatever the way,
+//! the same is told.
 
 use std::fmt;
 use std::path::Path;

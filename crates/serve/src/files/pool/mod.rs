@@ -10,13 +10,14 @@
 
 mod futex_event;
 mod job_queue;
+mod sync;
+mod thread_demand;
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -29,8 +30,8 @@ use futures_util::FutureExt;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
-use futex_event::FutexEvent;
 use job_queue::JobQueue;
+use thread_demand::ThreadDemand;
 
 use super::read_buffers::ReadBuffers;
 use crate::config;
@@ -127,10 +128,7 @@ struct PoolOwner(Arc<PoolShared>);
 
 impl Drop for PoolOwner {
     fn drop(&mut self) {
-        // Pairs with the loads of `closed` in the threads: the notification below wakes each, and a
-        // thread that runs after it must see the flag, or it would wait for its idle timeout.
-        self.0.closed.store(true, Ordering::SeqCst);
-        self.0.event.notify(u32::MAX >> 1);
+        self.0.demand.close();
     }
 }
 
@@ -144,11 +142,7 @@ struct PoolShared {
     sender: Sender<(u64, PoolJob)>,
     /// Jobs that are not in `jobs` yet, with their client.
     incoming: Receiver<(u64, PoolJob)>,
-    event: FutexEvent,
-    /// The number of jobs that no thread has taken.
-    queued: AtomicUsize,
-    threads: AtomicUsize,
-    closed: AtomicBool,
+    demand: ThreadDemand,
     /// The queue. Pool threads lock it, and a worker only if no thread exists.
     jobs: Mutex<JobQueue>,
     read_buffers: ReadBuffers,
@@ -175,15 +169,13 @@ impl ThreadPool {
         on_panic: impl Fn(&(dyn Any + Send)) + Send + Sync + 'static,
     ) -> Self {
         let (sender, incoming) = crossbeam_channel::unbounded();
+        let demand = ThreadDemand::new(limits.queue, limits.threads);
         let shared = PoolShared {
             limits,
             cpus,
             sender,
             incoming,
-            event: FutexEvent::default(),
-            queued: AtomicUsize::new(0),
-            threads: AtomicUsize::new(0),
-            closed: AtomicBool::new(false),
+            demand,
             jobs: Mutex::default(),
             read_buffers: ReadBuffers::default(),
             on_panic: PanicHandler(Box::new(on_panic)),
@@ -243,29 +235,18 @@ impl ThreadPool {
 
     /// Returns the load of the pool.
     pub(crate) fn load(&self) -> PoolLoad {
-        let PoolShared { queued, threads, .. } = &*self.0.0;
-        // For metrics only: Relaxed would do.
-        PoolLoad { queued: queued.load(Ordering::SeqCst), threads: threads.load(Ordering::SeqCst) }
+        let demand = &self.0.0.demand;
+        PoolLoad { queued: demand.queued(), threads: demand.threads() }
     }
 
     fn enqueue(&self, client: u64, job: PoolJob) -> Result<(), QueueFull> {
         let shared = &self.0.0;
-        // Count first, then look for threads (`waiters`, `reserve_thread`). An idle thread does the
-        // reverse: it leaves the counts of waiters and threads first and then reads `queued`. In
-        // the total order of SeqCst one sees the other; otherwise the job could stay without a
-        // thread.
-        if shared.queued.fetch_add(1, Ordering::SeqCst) >= shared.limits.queue {
-            shared.queued.fetch_sub(1, Ordering::SeqCst);
+        if !shared.demand.count_job() {
             return Err(QueueFull);
         }
         // The channel is unbounded and its receiver lives in `shared`: the send cannot fail.
         let _sent = shared.sender.send((client, job));
-        shared.event.notify(1);
-        // Enough waiting threads for all queued jobs. SeqCst: see the increment of `queued` above.
-        if shared.event.waiters() >= shared.queued.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        shared.reserve_thread().map_or(Ok(()), |number| self.start_thread(number))
+        shared.demand.request_thread().map_or(Ok(()), |number| self.start_thread(number))
     }
 
     /// Starts the thread with the number `number`. If that fails and no other thread runs, no job
@@ -278,10 +259,8 @@ impl ThreadPool {
             false => Err(io::ErrorKind::OutOfMemory.into()),
         };
         started.map(drop).or_else(|_error: io::Error| {
-            // SeqCst as all changes of `threads`; see `enqueue`. Without another thread, the jobs
-            // queued so far are rejected.
-            let others = self.0.0.threads.fetch_sub(1, Ordering::SeqCst) - 1;
-            if others > 0 { Ok(()) } else { Err(self.0.0.reject_queued()) }
+            // Without another thread, the jobs queued so far are rejected.
+            if self.0.0.demand.release_thread() > 0 { Ok(()) } else { Err(self.0.0.reject_queued()) }
         })
     }
 }
@@ -297,61 +276,28 @@ impl PoolShared {
         jobs
     }
 
-    /// Reserves one more thread below the limit. Returns the number of threads with it.
-    fn reserve_thread(&self) -> Option<usize> {
-        let most = self.limits.threads.max(1);
-        let more = |threads| (threads < most).then_some(threads + 1);
-        // Pairs with the decrement in `run_thread`; see `enqueue`.
-        self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok().map(|before| before + 1)
-    }
-
     /// Drops all queued jobs. Their callers get [`QueueFull`].
     fn reject_queued(&self) -> QueueFull {
         let rejected = self.jobs().take_all();
         let jobs = rejected.values().map(VecDeque::len).sum::<usize>();
-        // No thread can take these jobs any more. SeqCst as all changes of `queued`; see `enqueue`.
-        self.queued.fetch_sub(jobs, Ordering::SeqCst);
+        // No thread can take these jobs any more.
+        self.demand.uncount_jobs(jobs);
         QueueFull
     }
 
     fn run_thread(&self, number: usize) {
         // Without permission to lower the priority, the thread runs at the normal one.
         let _ = lower_priority(nice(number), SLICE);
-        loop {
-            self.run_jobs();
-            // Leave the count first, then look at the queue again: an enqueuer that found the pool
-            // at its limit has left its job to this thread. Pairs with `enqueue`.
-            self.threads.fetch_sub(1, Ordering::SeqCst);
-            let is_over = self.closed.load(Ordering::SeqCst) || self.queued.load(Ordering::SeqCst) == 0;
-            if is_over || self.reserve_thread().is_none() {
-                return;
-            }
-        }
-    }
-
-    fn run_jobs(&self) {
         let (mut done, mut yielded) = (None, thread_cpu_time());
-        loop {
-            let count = self.event.count();
-            match self.next(done.take()) {
-                Some(PoolJob { on, run }) => {
-                    // Catches what drops of results and arguments do; a panic of the call itself is
-                    // caught in `run`, before its caller learns of it.
-                    let _reported = self.on_panic.catch(|| run(&self.on_panic));
-                    yielded = yield_after_slice(yielded);
-                    done = Some(on);
-                }
-                // Pairs with the store when the last handle is dropped.
-                None if self.closed.load(Ordering::SeqCst) => return,
-                None => {
-                    // After a timeout: a job whose enqueuer still counted this thread as a waiter
-                    // was queued before `wait` left the count, so this load sees it.
-                    if !self.event.wait(count, IDLE) && self.queued.load(Ordering::SeqCst) == 0 {
-                        return;
-                    }
-                }
-            }
-        }
+        self.demand.run_thread(IDLE, || {
+            let Some(PoolJob { on, run }) = self.next(done.take()) else { return false };
+            // Catches what drops of results and arguments do; a panic of the call itself is caught
+            // in `run`, before its caller learns of it.
+            let _reported = self.on_panic.catch(|| run(&self.on_panic));
+            yielded = yield_after_slice(yielded);
+            done = Some(on);
+            true
+        });
     }
 
     /// Returns the next job for a thread that is `done` with a job on a resource. The thread that
@@ -362,9 +308,7 @@ impl PoolShared {
             jobs.done(on);
         }
         let job = jobs.next(|on| self.limit(on))?;
-        // Under the lock of the queue. An enqueuer that reads the count too early starts a thread
-        // too many, which finds no job.
-        self.queued.fetch_sub(1, Ordering::SeqCst);
+        self.demand.uncount_jobs(1);
         Some(job)
     }
 
@@ -423,6 +367,7 @@ fn nice(number: usize) -> i32 {
 mod tests {
     use std::sync::mpsc;
 
+    use super::futex_event::FutexEvent;
     use super::*;
 
     const DISK: Resource = Resource::Device(1);
@@ -454,6 +399,24 @@ mod tests {
     ) -> Result<(), QueueFull> {
         let list = list.clone();
         pool.enqueue(client, PoolJob { on, run: Box::new(move |_| list.send(word).unwrap()) })
+    }
+
+    #[test]
+    fn a_waiting_thread_is_woken_and_an_earlier_notification_is_not_missed() {
+        const LONG: Duration = Duration::from_secs(60);
+        let event = Arc::new(FutexEvent::default());
+        assert!(!event.wait(event.count(), Duration::from_millis(1)));
+        let seen = event.count();
+        event.notify(1);
+        assert!(event.wait(seen, LONG), "the notification came before the wait");
+        let (seen, other) = (event.count(), Arc::clone(&event));
+        let waiting = thread::spawn(move || other.wait(seen, LONG));
+        while event.waiters() == 0 {
+            thread::yield_now();
+        }
+        event.notify(1);
+        assert!(waiting.join().unwrap());
+        assert_eq!(event.waiters(), 0);
     }
 
     #[test]
