@@ -1,8 +1,8 @@
 //! The known word that is nearest to a mistyped one, for "did you mean" in messages.
 
 /// Returns the candidate whose name is nearest to `word`, if it is near enough to be what the user
-/// meant: at most one edit, and another one for every three bytes of `word`. Of several equally near
-/// candidates, returns the first.
+/// meant: at most one edit, another one for every three bytes of `word`, and fewer than its name
+/// has bytes. The first of several equally near candidates is returned.
 ///
 /// ```
 /// use fathom_text::nearest::nearest;
@@ -18,7 +18,8 @@ pub fn nearest<T>(
 ) -> Option<T> {
     let measured = candidates.into_iter().map(|candidate| (distance(word, name(&candidate)), candidate));
     let (edits, candidate) = measured.min_by_key(|(edits, _)| *edits)?;
-    (edits <= 1 + word.len() / 3).then_some(candidate)
+    let is_near = edits <= 1 + word.len() / 3 && edits < name(&candidate).len();
+    is_near.then_some(candidate)
 }
 
 /// Returns the number of characters to insert, delete, replace, or swap with the next one (the
@@ -66,5 +67,6 @@ mod tests {
         assert_eq!(["nmae", "nule", "newe"].map(near), [Some("name"), Some("null"), Some("newer")]);
         assert_eq!(["x", "", "printf"].map(near), [None; 3]);
         assert_eq!(nearest("a", [""; 0], |name| name), None);
+        assert_eq!(nearest("xyz", ["by"], |name| name), None);
     }
 }

@@ -60,7 +60,8 @@ impl Program {
     }
 
     /// Rewrites standard error as GNU du would have written it: replaces the name of the program,
-    /// and removes the option that a message about an unknown one suggests. Drops the message of the shell that starts GNU du about a deleted current directory.
+    /// and removes the option that a message about an unknown one suggests. Drops the message of
+    /// the shell that starts GNU du about a deleted current directory.
     pub(crate) fn rewrite_as_gnu(self, stderr: Vec<u8>) -> Vec<u8> {
         let named = matches!(self, Program::Engine(_));
         let own = |line: &[u8]| match (line.strip_prefix(b"fathom "), line.strip_prefix(b"Try 'fathom ")) {
