@@ -67,5 +67,6 @@ mod tests {
         assert_eq!(["nmae", "nule", "newe"].map(near), [Some("name"), Some("null"), Some("newer")]);
         assert_eq!(["x", "", "printf"].map(near), [None; 3]);
         assert_eq!(nearest("a", [""; 0], |name| name), None);
+        assert_eq!(nearest("xyz", ["by"], |name| name), None);
     }
 }

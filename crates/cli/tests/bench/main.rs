@@ -177,7 +177,8 @@ fn invalid_benchmarks_are_refused_with_their_status() {
     let dir = temp();
     for (words, expected, message) in [
         ("", 2, "missing operand: the workload"),
-        ("write --size 1Q", 2, "invalid suffix in --size argument '1Q'"),
+        ("write --size 1Q", 2, "--size argument '1Q' too large"),
+        ("write --size 1x", 2, "invalid suffix in --size argument '1x'"),
         ("write --models zfs", 2, "invalid argument 'zfs' for '--models'"),
         ("write --size 4000T", 2, "no room in '.': "),
         ("write --path no/such/place", 2, "cannot look at 'no/such/place': No such file or directory"),
