@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Leaps, Meta, Model, NextRoot, Node,
-    Progress, Summary,
+    ConcurrencyHints, Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Meta, Model,
+    NextRoot, Node, Progress, Summary,
 };
 
 use crate::accumulator::Accumulator;
@@ -25,7 +25,7 @@ pub struct Engine {
     /// The fixed number of workers; `None` leaves it to the model.
     pub threads: Option<usize>,
     /// Concurrency hints by device.
-    pub hints: Leaps,
+    pub hints: ConcurrencyHints,
 }
 
 /// The result of asking for the next operand.
@@ -124,20 +124,16 @@ fn walk_options(visitor: &DuVisitor, engine: Engine) -> fathom_walk::Options {
     let options = &visitor.options;
     let follow = |follows| if follows { Link::Yes } else { Link::No };
     let times = if options.time.is_some() { Fields::TIMES } else { Fields::IDENTITY };
-    fathom_walk::Options {
-        choice: engine.choice,
-        threads: engine.threads,
-        roots: follow(options.follow != Follow::Never),
-        links: follow(options.follow == Follow::Always),
-        fields: if visitor.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) },
-        stat_dirs: options.one_file_system,
-        once: visitor.enters_once(),
-        loose: visitor.is_total_only(),
-        workers_max: None,
-        fds_max: None,
-        whole: false,
-        leaps: engine.hints,
-    }
+    fathom_walk::Options::default()
+        .model(engine.choice)
+        .threads(engine.threads)
+        .follow_roots(follow(options.follow != Follow::Never))
+        .follow_links(follow(options.follow == Follow::Always))
+        .fields(if visitor.metas { Fields::ALL } else { Fields::SIZE.and(Fields::BLOCKS).and(times) })
+        .stat_dirs(options.one_file_system)
+        .dedup_directories(visitor.enters_once())
+        .unordered_chunks(visitor.is_total_only())
+        .hints(engine.hints)
 }
 
 /// Reduces trailing slashes to one. `//` alone is kept, because POSIX allows it to differ from `/`.

@@ -75,7 +75,7 @@ pub(crate) fn lead<D: VisitorAdapter>(
     pool: &mut dyn Tick,
     roots: &mut dyn Roots,
 ) -> bool {
-    let (schedule, follow) = (&shared.schedule, shared.options.roots);
+    let (schedule, follow) = (&shared.schedule, shared.options.follow_roots);
     let (mut count, mut ended) = (0, false);
     let mut first = None;
     loop {

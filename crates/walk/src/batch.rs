@@ -69,7 +69,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
-        if self.shared.device(node).is_remote() && M::BATCH == 1 && !self.shared.options.whole {
+        if self.shared.device(node).is_remote() && M::BATCH == 1 && !self.shared.options.inspect_directories {
             match self.fill_piecemeal(node, &dir, scratch, out).await {
                 Piecemeal::Done(filled) => {
                     self.model.close(dir).await;
@@ -89,7 +89,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         scratch.names.end_at(self.shared.device(node).end_cookie());
         let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
         let filled = Filled { names: scratch.names.len(), error: more.err() };
-        if self.shared.options.whole && resume.cookie == 0 {
+        if self.shared.options.inspect_directories && resume.cookie == 0 {
             let (names, at) = (&scratch.names, dir.as_fd());
             out.weight += self.shared.visitor.opened(Opened { node, names, all: more == Ok(false), at });
         }
@@ -116,7 +116,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let waiting =
             names.count_of(all.clone(), FileType::Directory) + names.count_of(all, FileType::Unknown);
         // Whole directories held back could be many, and would wait long.
-        if self.shared.options.loose && waiting == 0 {
+        if self.shared.options.unordered_chunks && waiting == 0 {
             return (more, Batch::Loose);
         }
         (self.model.read(dir, names, rest).await, Batch::InOrder)
@@ -262,7 +262,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
 
     /// Whether a very wide batch of this directory is taken in order of inode numbers.
     fn is_sorted(&self, dir: &Dir) -> bool {
-        let follows = self.shared.options.links == Follow::Yes;
+        let follows = self.shared.options.follow_links == Follow::Yes;
         follows || sys::fs_magic(dir.as_fd()).is_none_or(offer::inode_sort_pays)
     }
 
@@ -295,7 +295,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) {
         let NameRange { names, range, .. } = span.clone();
-        let links = self.shared.options.links;
+        let links = self.shared.options.follow_links;
         let count = names.count_stat(range.clone());
         if count == 0 {
             metas.clear();
@@ -331,7 +331,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) {
         self.tally(node).entries.add(range.len() as u64);
-        let links = self.shared.options.links;
+        let links = self.shared.options.follow_links;
         if out.slots.is_empty() {
             let items = usize::from(D::IN_ORDER);
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + items);

@@ -19,7 +19,7 @@ pub trait Gather: Send + Sync + 'static {
     type Local: Default;
 
     /// Looks at a directory that has been opened, before any of its names are selected; only with
-    /// [`Options::whole`](crate::Options::whole). Returns how many bytes of memory, roughly, it now keeps for it.
+    /// [`Options::inspect_directories`](crate::Options::inspect_directories). Returns how many bytes of memory, roughly, it now keeps for it.
     fn opened(&self, _dir: Opened<'_>) -> usize {
         0
     }

@@ -71,8 +71,8 @@ use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable};
 
 use crate::error::{Error, Op};
 use crate::gather::Roots;
-use crate::leaps::Leaps;
-use crate::run::{Options, Progress, Summary, gather, gather_with};
+use crate::options::Options;
+use crate::run::{Progress, Summary, gather, gather_with};
 use crate::visit::NextRoot;
 
 use channel::Outlets;
@@ -119,20 +119,7 @@ impl Builder {
     /// where that is asked for, no limits.
     #[must_use]
     pub fn new() -> Self {
-        let options = Options {
-            choice: Model::Auto,
-            threads: None,
-            roots: Follow::No,
-            links: Follow::No,
-            fields: Fields::ALL,
-            stat_dirs: true,
-            once: false,
-            loose: false,
-            whole: false,
-            workers_max: None,
-            fds_max: None,
-            leaps: Leaps::default(),
-        };
+        let options = Options::default().fields(Fields::ALL).stat_dirs(true);
         let limits = Limits {
             min_depth: 0,
             max_depth: usize::MAX,
@@ -147,8 +134,8 @@ impl Builder {
 
     /// Sets the I/O model.
     #[must_use]
-    pub fn model(mut self, choice: Model) -> Self {
-        self.options.choice = choice;
+    pub fn model(mut self, model: Model) -> Self {
+        self.options.model = model;
         self
     }
 
@@ -199,7 +186,8 @@ impl Builder {
     /// Sets whether symbolic links are followed. One that leads nowhere is then a failure.
     #[must_use]
     pub fn follow(mut self, follow: Follow) -> Self {
-        (self.options.roots, self.options.links, self.limits.links) = (follow, follow, follow);
+        self.options = self.options.follow_roots(follow).follow_links(follow);
+        self.limits.links = follow;
         self
     }
 
@@ -245,7 +233,7 @@ impl Builder {
         self.limits.filter = Some(Arc::new(filter));
         // A directory is read to its end, or a first batch of it, before its names are given out:
         // the filter sees them first.
-        self.options.whole = true;
+        self.options.inspect_directories = true;
         self
     }
 

@@ -28,9 +28,10 @@ mod failure;
 mod fds;
 mod gather;
 pub mod gatherer;
-mod leaps;
+mod hints;
 mod list;
 mod node;
+mod options;
 mod order;
 mod pool;
 mod run;
@@ -51,9 +52,10 @@ pub use fathom_io::sys::room;
 pub use fathom_io::threads::{has_room, spawn as spawn_thread};
 pub use fathom_io::{Attributes, Errno, Fields, FileType, Follow, Meta, Model, Name, Names, Stamp};
 pub use gather::{Below, Gather, Roots};
-pub use leaps::Leaps;
+pub use hints::ConcurrencyHints;
 pub use node::Node;
-pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
+pub use options::Options;
+pub use run::{Calls, Progress, Summary, gather, gather_with, run, run_with};
 pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Reached, Visit};
 
 /// Metadata of what `path` leads to.

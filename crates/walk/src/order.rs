@@ -92,7 +92,7 @@ pub(crate) struct Order<'a, D: VisitorAdapter, C> {
 impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
-        let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
+        let (schedule, follow_roots) = (&shared.schedule, shared.options.follow_roots);
         Self {
             schedule,
             follow_roots,

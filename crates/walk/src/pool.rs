@@ -10,7 +10,7 @@ use crate::adapter::VisitorAdapter;
 use crate::control::{Controller, Sample};
 use crate::device_queue::DeviceQueue;
 use crate::error::{Error, Op};
-use crate::leaps::Leaps;
+use crate::hints::ConcurrencyHints;
 use crate::node::Node;
 use crate::order::Tick;
 use crate::run::{Progress, Summary, workers};
@@ -48,7 +48,7 @@ impl Reading {
 struct Controllers {
     cpus: usize,
     workers_max: usize,
-    leaps: Leaps,
+    hints: ConcurrencyHints,
     /// With the units done there at the last sample.
     devices: Vec<(Controller, u64)>,
 }
@@ -57,13 +57,13 @@ impl Controllers {
     /// Takes a sample of every device; `common` is what can be told of the process alone. How many workers there should be.
     fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
         // A device is there before its device is known.
-        let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.devices.devs() };
+        let devs = if self.hints.is_empty() { Vec::new() } else { schedule.devices.devs() };
         for (number, device) in schedule.devices.iter().enumerate() {
             if self.devices.len() == number {
                 self.devices.push((Controller::new(self.cpus, self.workers_max), 0));
             }
             let (controller, last) = &mut self.devices[number];
-            let known = devs.get(number).and_then(|dev| self.leaps.of(*dev));
+            let known = devs.get(number).and_then(|dev| self.hints.of(*dev));
             known.inspect(|workers| controller.leap_to(*workers));
             let units = schedule.count_on(device, |tally| &tally.entries)
                 + schedule.count_on(device, |tally| &tally.directories);
@@ -164,9 +164,9 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
         self.shared.schedule.set_can_spawn(self.wanted > 1);
-        let (workers_max, leaps) = (self.workers_max, self.shared.options.leaps.clone());
+        let (workers_max, hints) = (self.workers_max, self.shared.options.hints.clone());
         self.controllers =
-            self.adaptive.then(|| Controllers { cpus, workers_max, leaps, devices: Vec::new() });
+            self.adaptive.then(|| Controllers { cpus, workers_max, hints, devices: Vec::new() });
     }
 
     /// Starts the first worker. Where that fails for a limit on threads or memory, the calling

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_io::blocking::Blocking;
 #[cfg(not(all(target_os = "linux", feature = "tokio", feature = "uring")))]
 use fathom_io::offer;
-use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable, sys};
+use fathom_io::{MetadataModel, Model, Unavailable, sys};
 
 use crate::adapter::{OrderedAdapter, UnorderedAdapter, VisitorAdapter};
 use crate::arrival::lead;
@@ -14,44 +14,13 @@ use crate::control::WORKERS_MAX;
 use crate::error::Error;
 use crate::fds::Budget;
 use crate::gather::{Gather, Roots};
-use crate::leaps::Leaps;
+use crate::options::Options;
 use crate::order::{Order, Tick};
 use crate::pool::{Pool, Setup};
 use crate::schedule::Schedule;
 use crate::threads::Threads;
 use crate::visit::{Consume, Visit};
 use crate::worker::Shared;
-
-/// How to walk.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The I/O model.
-    pub choice: Model,
-    /// This many workers, whatever the model would have.
-    pub threads: Option<usize>,
-    /// Whether a root that is a symbolic link is followed.
-    pub roots: Follow,
-    /// Whether any other symbolic link is.
-    pub links: Follow,
-    /// Metadata wanted of every entry.
-    pub fields: Fields,
-    /// Take the metadata of directories with their parent's other entries, not only once they are open.
-    pub stat_dirs: bool,
-    /// A directory may be met several times and the consumer wants it once: do not list it twice on suspicion.
-    pub once: bool,
-    /// Very wide directories may be taken in pieces smaller than those that are ordered by inode number, for less memory: items
-    /// of [`Emit::item`](crate::Emit::item) then come out of order within their directory, all else as ever.
-    pub loose: bool,
-    /// Never more workers than this.
-    pub workers_max: Option<usize>,
-    /// No more descriptors than this, if the process may not have fewer anyway.
-    pub fds_max: Option<usize>,
-    /// No name is given out before the directory, or a first batch of a very wide one, has been read and
-    /// [looked at](crate::Visit::opened).
-    pub whole: bool,
-    /// What is known beforehand of devices, where the number of workers follows the storage.
-    pub leaps: Leaps,
-}
 
 /// How a walk is doing; the numbers only grow, but for `workers` and `busy`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,7 +136,7 @@ fn choose<D: VisitorAdapter>(
     watch: &mut dyn FnMut(Progress),
     lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
 ) -> Result<Summary, Error> {
-    match options.choice {
+    match options.model {
         Model::Sync | Model::Threads(_) | Model::Auto => walk(options, visitor, watch, || Ok(Blocking), lead),
         #[cfg(feature = "tokio")]
         Model::AsyncSeq => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncSeq::new, lead),
@@ -205,7 +174,7 @@ fn walk<D: VisitorAdapter, M: MetadataModel>(
     let budget =
         Budget::new(sys::fd_limit().min(options.fds_max.unwrap_or(usize::MAX)), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
-    let adaptive = options.choice == Model::Auto && options.threads.is_none();
+    let adaptive = options.model == Model::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
@@ -223,13 +192,13 @@ fn walk<D: VisitorAdapter, M: MetadataModel>(
 
 /// How many workers to start with and to have at most.
 pub(crate) fn workers(options: &Options, cpus: usize) -> (usize, usize) {
-    let count = match (options.threads, options.choice) {
+    let count = match (options.threads, options.model) {
         (Some(count), _) | (None, Model::Threads(Some(count))) => count,
         (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
         (None, Model::Threads(None) | Model::Uring(_)) => cpus,
         (None, Model::Auto) => cpus,
     };
-    let adaptive = options.threads.is_none() && options.choice == Model::Auto;
+    let adaptive = options.threads.is_none() && options.model == Model::Auto;
     let max = if adaptive { WORKERS_MAX.max(cpus) } else { count };
     let limit = options.workers_max.unwrap_or(usize::MAX);
     (count.min(limit).max(1), max.min(limit).max(1))

@@ -17,7 +17,7 @@ pub trait Visit: Send + Sync + 'static {
     type Item: Send + 'static;
 
     /// Looks at a directory that has been opened, before any of its names are selected; only with
-    /// [`Options::whole`](crate::Options::whole). Returns how many bytes of memory, roughly, it now keeps for it.
+    /// [`Options::inspect_directories`](crate::Options::inspect_directories). Returns how many bytes of memory, roughly, it now keeps for it.
     fn opened(&self, _dir: Opened<'_>) -> usize {
         0
     }
@@ -178,7 +178,9 @@ pub struct Emit<'a, T> {
 }
 
 impl<T> Emit<'_, T> {
-    /// Sends an item to the consumer; in a [loose](crate::Options::loose) walk at any time before it leaves the directory.
+    /// Sends an item to the consumer; with
+    /// [`Options::unordered_chunks`](crate::Options::unordered_chunks), at any time before it leaves the
+    /// directory.
     pub fn item(&mut self, item: T) {
         self.slots.push(OutputItem::Item(item));
     }

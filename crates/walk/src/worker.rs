@@ -15,7 +15,8 @@ use crate::device_queue::DeviceQueue;
 use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
 use crate::node::Node;
-use crate::run::{Calls, Options};
+use crate::options::Options;
+use crate::run::Calls;
 use crate::schedule::Schedule;
 use crate::tally::Tally;
 use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
@@ -34,7 +35,7 @@ pub(crate) struct Shared<D: VisitorAdapter> {
 
 impl<D: VisitorAdapter> Shared<D> {
     pub(crate) fn new(visitor: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
-        let listed = options.once.then(Mutex::default);
+        let listed = options.dedup_directories.then(Mutex::default);
         Self { visitor, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 

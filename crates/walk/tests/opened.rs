@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use fathom_walk::{Emit, Entry, Names, Node, Opened, Options, Visit};
+use fathom_walk::{Emit, Entry, Names, Node, Opened, Visit};
 use support::record::{Everything, Recorder, Seen};
 use support::tree::{Tree, bushy, fill};
 use support::way::{self, SYNC};
@@ -64,7 +64,7 @@ fn each_directory_is_looked_at_once() {
     for way in way::all() {
         let visit = Noter::default();
         let looked_at = visit.looked_at.clone();
-        way::walk(Options { whole: true, ..way.options() }, visit, &mut Recorder::new(&[tree.root()]));
+        way::walk(way.options().inspect_directories(true), visit, &mut Recorder::new(&[tree.root()]));
         let looked_at = looked_at.lock().unwrap();
         assert_eq!(looked_at.len(), 1 + 4 + 16 + 64 + 1, "{way}");
         assert!(looked_at.iter().all(|(name, all)| *all || name == "wide"), "{way}: {looked_at:?}");

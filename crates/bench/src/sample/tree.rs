@@ -9,8 +9,8 @@ use std::time::Instant;
 use fathom_io::sys::usage;
 use fathom_io::{Errno, Model};
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Fields, FileType, Follow, Gather, Leaps, Meta, Names, NextRoot, Node,
-    Options, Roots,
+    Below, Descend, Enter, Entry, Fields, FileType, Follow, Gather, Meta, Names, NextRoot, Node, Options,
+    Roots,
 };
 
 use super::spec::{Method, SampleError, SampleSpec, Workload};
@@ -109,20 +109,12 @@ fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
 
 fn options(spec: &SampleSpec, stats: bool) -> Options {
     let (choice, threads) = choice(spec);
-    Options {
-        choice,
-        threads,
-        roots: Follow::Yes,
-        links: Follow::No,
-        fields: if stats { Fields::ALL } else { Fields::IDENTITY },
-        stat_dirs: stats,
-        once: false,
-        loose: false,
-        workers_max: None,
-        fds_max: None,
-        whole: false,
-        leaps: Leaps::default(),
-    }
+    Options::default()
+        .model(choice)
+        .threads(threads)
+        .follow_roots(Follow::Yes)
+        .fields(if stats { Fields::ALL } else { Fields::IDENTITY })
+        .stat_dirs(stats)
 }
 
 /// Walks the tree at the path of `spec`. The operations are the entries, the bytes are the sizes of

@@ -103,20 +103,15 @@ fn run(args: ListArgs, start: &AutoStart, report: ListReport) -> u8 {
 fn options(args: &ListArgs, start: &AutoStart) -> Options {
     let links = if args.plan.dereference { Follow::Yes } else { Follow::No };
     let fields = args.plan.fields();
-    Options {
-        choice: args.model,
-        threads: args.threads,
-        roots: links,
-        links,
-        fields: fields.unwrap_or(Fields::IDENTITY),
-        stat_dirs: fields.is_some(),
-        once: false,
-        loose: false,
-        workers_max: None,
-        fds_max: None,
-        whole: args.plan.vcs.is_some(),
-        leaps: start.hints.clone(),
-    }
+    Options::default()
+        .model(args.model)
+        .threads(args.threads)
+        .follow_roots(links)
+        .follow_links(links)
+        .fields(fields.unwrap_or(Fields::IDENTITY))
+        .stat_dirs(fields.is_some())
+        .inspect_directories(args.plan.vcs.is_some())
+        .hints(start.hints.clone())
 }
 
 fn list(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Fields, Follow, NextRoot, Node, Options, Progress, Roots, Summary, gather, spawn_thread};
+use fathom_walk::{Fields, NextRoot, Node, Options, Progress, Roots, Summary, gather, spawn_thread};
 
 use super::estimator::DirContents;
 use super::probe::{DirTally, Probe};
@@ -322,20 +322,14 @@ fn time_limit(budget: Budget, times: f64) -> Duration {
 }
 
 fn options(survey: &Survey) -> Options {
-    Options {
-        choice: survey.choice,
-        threads: survey.threads,
-        roots: Follow::No,
-        links: Follow::No,
-        fields: Fields::SIZE.and(Fields::BLOCKS),
-        stat_dirs: true,
-        once: false,
-        loose: true,
-        whole: false,
-        workers_max: survey.in_flight_max,
-        fds_max: None,
-        leaps: survey.leaps.clone(),
-    }
+    Options::default()
+        .model(survey.choice)
+        .threads(survey.threads)
+        .fields(Fields::SIZE.and(Fields::BLOCKS))
+        .stat_dirs(true)
+        .unordered_chunks(true)
+        .workers_max(survey.in_flight_max)
+        .hints(survey.hints.clone())
 }
 
 #[cfg(test)]

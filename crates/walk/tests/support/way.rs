@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_io::{MetadataModel, Unavailable};
-use fathom_walk::{Fields, Follow, Leaps, Model, Options, Progress, Summary, Visit, run, run_with};
+use fathom_walk::{Fields, Model, Options, Progress, Summary, Visit, run, run_with};
 
 use super::record::{Everything, Recorder, Seen};
 use super::{Watchdog, skip};
@@ -33,20 +33,7 @@ impl Way {
     }
 
     pub(crate) fn options(self) -> Options {
-        Options {
-            choice: self.choice,
-            threads: self.threads,
-            roots: Follow::No,
-            links: Follow::No,
-            fields: Fields::ALL,
-            stat_dirs: false,
-            once: false,
-            loose: false,
-            workers_max: None,
-            fds_max: None,
-            whole: false,
-            leaps: Leaps::default(),
-        }
+        Options::default().model(self.choice).threads(self.threads).fields(Fields::ALL)
     }
 }
 
