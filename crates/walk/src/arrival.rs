@@ -83,7 +83,12 @@ pub(crate) fn lead<D: VisitorAdapter>(
             return false;
         }
         while !ended && schedule.outstanding() < ENOUGH {
-            match roots.next_root(schedule.is_idle()) {
+            let is_idle = schedule.is_idle();
+            if is_idle {
+                // The call below may wait for long.
+                pool.show();
+            }
+            match roots.next_root(is_idle) {
                 NextRoot::Path(path) => {
                     let root = Arc::new(Node::root(path, count, follow, Arc::downgrade(&shared.fds)));
                     first = (count == 0).then(|| root.clone());

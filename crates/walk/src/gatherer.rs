@@ -3,15 +3,15 @@
 //!
 //! ```
 //! use fathom_walk::gatherer::{Builder, Entry, Message, Pick, Policy};
-//! use fathom_walk::{FileType, Name, Node};
+//! use fathom_walk::{FileType, Node};
 //! use std::sync::Arc;
 //!
 //! /// Everything is walked; sizes of regular files go to one of two channels, by inode.
 //! struct Sizes;
 //!
 //! impl Policy for Sizes {
-//!     fn wants_metadata(&self, _dir: &Arc<Node>, name: Name<'_>) -> bool {
-//!         name.file_type == FileType::Regular
+//!     fn wants_metadata(&self, _dir: &Arc<Node>, file_type: FileType) -> bool {
+//!         file_type == FileType::Regular
 //!     }
 //!
 //!     fn pick(&self, entry: &Entry<'_>) -> Pick {
@@ -64,9 +64,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable};
 
 use crate::error::{Error, Op};
@@ -79,15 +78,13 @@ use channel::Outlets;
 use sorter::{Limits, Sorter};
 use token::Reports;
 
-pub use channel::Inbox;
+pub use channel::{Inbox, next_of};
 pub use message::{Failed, Item, Message, RootId};
 pub use path::{At, EntryPath};
 pub use policy::{Entry, Filter, Pick, Policy};
 pub use token::{Processed, Token};
 pub use walk::Walk;
 
-/// How long the leading thread waits for a root before it looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_millis(20);
 /// Messages a channel holds unless told otherwise: those of a few dozen directories for each of some workers.
 const BACKLOG: usize = 16 * 1024;
 
@@ -324,11 +321,21 @@ struct Line {
 
 impl Roots for Line {
     fn next_root(&mut self, wait: bool) -> NextRoot {
-        let patience = if wait { PATIENCE } else { Duration::ZERO };
-        match self.waiting.recv_timeout(patience) {
+        // A walk that is shut down takes no further root. `shut_down` sets the flag before it drops
+        // the sender, so the wait below ends, and a worker sets it before its task is finished, so
+        // it is visible here when the walk is idle.
+        if self.stopped() {
+            return NextRoot::NotNow;
+        }
+        let next = if wait {
+            self.waiting.recv().map_err(|_| TryRecvError::Disconnected)
+        } else {
+            self.waiting.try_recv()
+        };
+        match next {
             Ok(path) => NextRoot::Path(path),
-            Err(RecvTimeoutError::Timeout) => NextRoot::NotNow,
-            Err(RecvTimeoutError::Disconnected) => NextRoot::End,
+            Err(TryRecvError::Disconnected) if !self.stopped() => NextRoot::End,
+            Err(TryRecvError::Disconnected | TryRecvError::Empty) => NextRoot::NotNow,
         }
     }
 
@@ -381,9 +388,12 @@ impl Gatherer {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the walk soon, whatever its workers or consumers wait for. What is in the channels stays there to be taken.
+    /// Ends the walk soon, even if its workers or consumers wait. Messages in the channels can still
+    /// be taken; no further tree can be added.
     pub fn shut_down(&self) {
         self.reports.shut_down();
+        // The leading thread may wait for a root.
+        self.no_more_roots();
     }
 
     /// Waits for the end of the walk, to which no more trees are added, or of one that was shut

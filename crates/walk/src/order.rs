@@ -34,6 +34,8 @@ pub(crate) trait Tick {
     fn work(&mut self) -> bool;
     /// Whether the walk cannot go on.
     fn tick(&mut self) -> bool;
+    /// Reports the progress.
+    fn show(&mut self);
 }
 
 /// A directory being consumed, or more of the one below it on the stack.

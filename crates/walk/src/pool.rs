@@ -221,11 +221,6 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         }
     }
 
-    fn show(&mut self) {
-        let progress = self.progress();
-        (self.watch)(progress);
-    }
-
     fn refused(&mut self, unavailable: Unavailable) {
         self.failure = Some(Error::new(Op::StartModel, std::io::Error::other(unavailable)));
     }
@@ -307,6 +302,11 @@ impl<D: VisitorAdapter> Tick for Pool<'_, D> {
             self.refused(unavailable);
             true
         })
+    }
+
+    fn show(&mut self) {
+        let progress = self.progress();
+        (self.watch)(progress);
     }
 
     fn tick(&mut self) -> bool {

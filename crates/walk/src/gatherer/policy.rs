@@ -150,14 +150,14 @@ impl<T> Pick<T> {
 ///
 /// `T` is the type of the values that messages carry for the policy.
 pub trait Policy<T = ()>: Send + Sync + 'static {
-    /// Returns whether to take the metadata of an entry before [`Policy::pick`] is asked, from what
-    /// its directory says of it.
-    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+    /// Returns whether [`Policy::pick`] needs the metadata of the entries of `dir` that have this
+    /// type. Called at most once for each type in a batch of entries, not for each entry.
+    fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         false
     }
 
-    /// Returns what to do with an entry. Asked once for each whose metadata could be taken, as far
-    /// as that was needed.
+    /// Returns the actions for an entry. Called exactly once for each entry, except for those whose
+    /// metadata is needed and could not be read.
     fn pick(&self, entry: &Entry<'_>) -> Pick<T>;
 
     /// Returns which channel to tell of a failure, if any. Whatever this says,

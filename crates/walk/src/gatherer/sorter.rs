@@ -1,5 +1,6 @@
 //! The workers' side of a gatherer: asks the policy about what they find, and sends what it picks.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -14,6 +15,9 @@ use crate::failure::Failure;
 use crate::gather::{Below, Gather};
 use crate::node::Node;
 use crate::visit::{self, Descend, Enter, Found, Opened};
+
+/// Number of file types.
+const FILE_TYPES: usize = FileType::Char as usize + 1;
 
 /// Limits of a walk that every policy can have.
 #[derive(Clone)]
@@ -138,9 +142,11 @@ impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
             names.retain(|name| self.is_undecided(name.file_type) || self.keeps(dir, name));
         }
         // An entry whose type is still undecided needs a stat call in any case.
-        names.skip_stat_if(|name| {
-            let is_wanted = self.limits.metadata || self.policy.wants_metadata(dir, name);
-            !is_wanted && !self.is_undecided(name.file_type)
+        let wanted: [OnceCell<bool>; FILE_TYPES] = Default::default();
+        names.skip_stat_of(|file_type| {
+            let wanted = wanted[file_type as usize]
+                .get_or_init(|| self.limits.metadata || self.policy.wants_metadata(dir, file_type));
+            !wanted && !self.is_undecided(file_type)
         });
     }
 
