@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, offer, sys};
 
-use crate::adapter::VisitorAdapter;
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
 use crate::task::{Batch, Job, NameRange, OutputItem, Resume, SharedNames, Task, TaskOutput};
-use crate::visit::{Emit, Opened, entries};
+use crate::visitor::{Emit, Opened, Visitor, entries};
 use crate::worker::{Scratch, ThreadOwner, Worker};
 
 /// Names read before they are given out, and the size past which they are ordered by inode (gnulib's fts).
@@ -58,7 +57,7 @@ struct Lot {
     batch: Batch,
 }
 
-impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
+impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
     pub(crate) async fn fill(
         &self,
@@ -106,7 +105,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let rest = BATCH_NAMES - resume.names;
         let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
         let more = self.model.read(dir, names, rest.min(LOOSE_NAMES)).await;
-        if !D::IN_ORDER && more == Ok(true) {
+        if !self.shared.is_ordered && more == Ok(true) {
             return (more, Batch::Loose);
         }
         if more != Ok(true) || loose == Batch::Loose || !self.is_sorted(dir) {
@@ -138,7 +137,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             scratch.names.clear();
             let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
             total += scratch.names.len();
-            if D::IN_ORDER && total > SORT_NAMES && self.is_sorted(dir) {
+            if self.shared.is_ordered && total > SORT_NAMES && self.is_sorted(dir) {
                 break Piecemeal::Unordered;
             }
             let cookie = scratch.names.cookie();
@@ -185,7 +184,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
         self.select(node, names);
         // For its own sake, or that of neighbouring inodes.
-        if sorted && (D::IN_ORDER || names.count_stat(0..names.len()) > 0) {
+        if sorted && (self.shared.is_ordered || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }
         let chunk = self.chunk_names(node);
@@ -333,20 +332,29 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.tally(node).entries.add(range.len() as u64);
         let links = self.shared.options.follow_links;
         if out.slots.is_empty() {
-            let items = usize::from(D::IN_ORDER);
+            let items = usize::from(self.shared.is_ordered);
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + items);
         }
-        if !D::IN_ORDER {
-            let failed = names.range(range.clone()).zip(metas).filter_map(|(name, meta)| match meta {
-                Some(Err(errno)) => Some((name.name, *errno)),
-                Some(Ok(_)) | None => None,
-            });
-            let operation = Operation::Stat;
-            failed.for_each(|(name, errno)| self.fail(Failure { node, name: Some(name), operation, errno }));
-        }
-        let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
+        let slots = &mut out.slots;
+        let mut emit = Emit { dir: node, follow: links, slots, measured: 0, failures: 0, batch };
         let entries = entries(at, names, range, metas);
-        self.shared.visitor.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
+        self.call(|visitor, local| visitor.entries(local, node, entries, &mut emit));
         self.tally(node).measured.add(emit.measured);
+        if emit.failures > 0 && !self.shared.is_ordered {
+            self.report_failed_entries(node, out);
+        }
+    }
+
+    /// Reports the entries whose metadata could not be read, in an unordered walk.
+    fn report_failed_entries(&self, node: &Arc<Node>, out: &mut TaskOutput<D::Item>) {
+        for slot in std::mem::take(&mut out.slots) {
+            match slot.into_failure() {
+                Ok((name, errno)) => {
+                    let (name, operation) = (Some(name.as_c_str()), Operation::Stat);
+                    self.fail(Failure { node, name, operation, errno });
+                }
+                Err(slot) => out.slots.push(slot),
+            }
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! Concurrency that is known before a walk: the number of workers with the highest rate on a device,
-//! from an earlier measurement.
+//! Concurrency that is known before a walk: the number of workers with the highest rate on a
+//! device, from an earlier measurement.
 
 use std::sync::Arc;
 
 /// The number of workers with which a walk starts on some devices once its workers wait for the
 /// storage, in place of a number that suits most storage of that kind.
 ///
-/// A number that does not exceed the number of CPUs has no effect. The walk still tries more workers
-/// later, and keeps them if the rate rises. Copies share the table.
+/// A number that does not exceed the number of CPUs has no effect. The walk still tries more
+/// workers later, and keeps them if the rate rises. Copies share the table.
 #[derive(Clone, Debug, Default)]
 pub struct ConcurrencyHints(Arc<[(u64, usize)]>);
 

@@ -205,7 +205,7 @@ impl Node {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Keeps what [`Visit::reached`](crate::Visit::reached) found; the first finding stays.
+    /// Keeps what [`Visitor::reached`](crate::Visitor::reached) found; the first finding stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));
     }

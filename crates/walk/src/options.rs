@@ -58,9 +58,9 @@ options! {
     /// by inode number, to use less memory. Items of [`Emit::item`](crate::Emit::item) may then be
     /// out of order within their directory; everything else keeps its order. Default: no.
     unordered_chunks: bool = false;
-    /// Sets whether [`Visit::opened`](crate::Visit::opened) is called for each directory, before
-    /// any of its names is selected. The directory, or the first batch of a very wide one, is then
-    /// read before any worker gets a part of it. Default: no.
+    /// Sets whether [`Visitor::opened`](crate::Visitor::opened) is called for each directory,
+    /// before any of its names is selected. The directory, or the first batch of a very wide one,
+    /// is then read before any worker gets a part of it. Default: no.
     inspect_directories: bool = false;
     /// Sets the maximum number of workers. Default: no limit but the model's.
     workers_max: Option<usize> = None;

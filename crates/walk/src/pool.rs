@@ -1,21 +1,20 @@
 //! How many workers there are: controllers are asked every few milliseconds, between what else the calling thread does.
 
+use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_io::{Unavailable, sys, sys::Usage};
 
-use crate::adapter::VisitorAdapter;
 use crate::control::{Controller, Sample};
 use crate::device_queue::DeviceQueue;
 use crate::error::{Error, Op};
 use crate::hints::ConcurrencyHints;
 use crate::node::Node;
-use crate::order::Tick;
 use crate::run::{Progress, Summary, workers};
 use crate::schedule::Schedule;
-use crate::threads::Staff;
+use crate::visitor::Visitor;
 use crate::worker::Shared;
 
 /// Time between two samples of the controllers, at first and once there is not much to decide any more: with many workers, a sample
@@ -84,12 +83,15 @@ impl Controllers {
 }
 
 /// The workers, as the calling thread looks after them between its other work.
-pub(crate) struct Pool<'a, D: VisitorAdapter> {
+pub(crate) struct Pool<'a, D: Visitor> {
     shared: &'a Shared<D>,
     workers_max: usize,
     adaptive: bool,
     controllers: Option<Controllers>,
-    staff: &'a dyn Staff,
+    /// Starts a worker.
+    spawn: &'a dyn Fn() -> io::Result<()>,
+    /// Executes a task on the calling thread. Returns false if there is none.
+    run_inline: &'a dyn Fn() -> Result<bool, Unavailable>,
     /// The calling thread may execute a task.
     helps_out: bool,
     /// When no thread could be started, last: the calling thread executes all tasks.
@@ -107,27 +109,29 @@ pub(crate) struct Pool<'a, D: VisitorAdapter> {
 }
 
 /// What a pool is made of.
-pub(crate) struct Setup<'a, D: VisitorAdapter> {
+pub(crate) struct Setup<'a, D: Visitor> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
     /// The number of workers follows the storage.
     pub(crate) adaptive: bool,
-    pub(crate) staff: &'a dyn Staff,
+    pub(crate) spawn: &'a dyn Fn() -> io::Result<()>,
+    pub(crate) run_inline: &'a dyn Fn() -> Result<bool, Unavailable>,
     /// The model's calls are the kernel's own, made on the thread that asks.
     pub(crate) direct: bool,
     pub(crate) refusal: mpsc::Receiver<Unavailable>,
     pub(crate) watch: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a, D: VisitorAdapter> Pool<'a, D> {
+impl<'a, D: Visitor> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
-        let Setup { shared, workers_max, adaptive, staff, direct, refusal, watch } = setup;
+        let Setup { shared, workers_max, adaptive, spawn, run_inline, direct, refusal, watch } = setup;
         Self {
             shared,
             workers_max,
             adaptive,
             controllers: None,
-            staff,
+            spawn,
+            run_inline,
             helps_out: direct,
             alone_since: None,
             refusal,
@@ -178,7 +182,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         if let Some(room) = sys::room() {
             self.workers_max = self.workers_max.min(room / WORKER_BYTES);
         }
-        if self.workers_max > 0 && self.staff.spawn_worker().is_ok() {
+        if self.workers_max > 0 && (self.spawn)().is_ok() {
             (self.spawned, self.alone_since) = (1, None);
         } else {
             self.alone_since = Some(Instant::now());
@@ -194,7 +198,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
-            if self.staff.spawn_worker().is_err() {
+            if (self.spawn)().is_err() {
                 // The system has no room for more threads: these have to do.
                 self.wanted = self.spawned;
                 break;
@@ -279,18 +283,21 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
     }
 }
 
-impl<D: VisitorAdapter> Tick for Pool<'_, D> {
-    fn begin(&mut self, root: &Node) {
+impl<D: Visitor> Pool<'_, D> {
+    /// Called when the first root has been put into the queue.
+    pub(crate) fn begin(&mut self, root: &Node) {
         // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
         // on other devices, are not to wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
         if self.helps_out && alone && sys::is_at_hand(root.name()) {
             // A model that cannot be made here is reported by the first worker.
-            let _ = self.staff.run_inline();
+            let _ = (self.run_inline)();
         }
     }
 
-    fn work(&mut self) -> bool {
+    /// Executes a task on the calling thread if no worker could be started. Returns false if there is
+    /// none to execute here.
+    pub(crate) fn work(&mut self) -> bool {
         if self.alone_since.is_none() {
             return false;
         }
@@ -298,18 +305,21 @@ impl<D: VisitorAdapter> Tick for Pool<'_, D> {
             self.last = Reading::now();
             self.show();
         }
-        self.staff.run_inline().unwrap_or_else(|unavailable| {
+        (self.run_inline)().unwrap_or_else(|unavailable| {
             self.refused(unavailable);
             true
         })
     }
 
-    fn show(&mut self) {
+    /// Reports the progress.
+    pub(crate) fn show(&mut self) {
         let progress = self.progress();
         (self.watch)(progress);
     }
 
-    fn tick(&mut self) -> bool {
+    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns whether the
+    /// walk cannot go on.
+    pub(crate) fn tick(&mut self) -> bool {
         if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
             self.spawn_first();
         }

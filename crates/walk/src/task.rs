@@ -1,5 +1,6 @@
 //! The unit of scheduling, and what comes of it: items and further tasks, in traversal order.
 
+use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use fathom_io::{Errno, Meta, Names};
 
 use crate::failure::Operation;
 use crate::node::Node;
-use crate::visit::Found;
+use crate::visitor::Found;
 use crate::work_queue::NOWHERE;
 
 /// What a worker is to do.
@@ -89,25 +90,21 @@ pub(crate) enum Batch {
 /// What a root or a directory turned out to be.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
-    /// No directory, or nothing that can be accessed.
-    File(Result<Meta, Errno>),
-    /// A directory, with what opening it gave.
-    Dir { node: Arc<Node>, meta: Meta, state: DirState },
-    /// A directory entry that could be neither opened nor stat'ed.
-    Lost(Arc<Node>, Errno),
+    /// A root that is not a directory.
+    File(Meta),
+    /// A directory, with the result of opening it.
+    Dir { meta: Meta, state: DirState },
+    /// A root or directory that can be neither opened nor stat'ed.
+    Inaccessible(Errno),
 }
 
 impl Head {
     /// The failure that this head stands for, if it stands for one.
     pub(crate) fn failure(&self) -> Option<(Operation, Errno)> {
         match self {
-            Self::File(Ok(_)) => None,
-            Self::File(Err(errno)) | Self::Lost(_, errno) => Some((Operation::Access, *errno)),
-            Self::Dir { state, .. } => match state {
-                DirState::Listed | DirState::PutOff => None,
-                DirState::Unreadable(errno) => Some((Operation::Open, *errno)),
-                DirState::Loop => Some((Operation::Descend, Errno::LOOP)),
-            },
+            Self::File(_) => None,
+            Self::Inaccessible(errno) => Some((Operation::Access, *errno)),
+            Self::Dir { state, .. } => state.failure(),
         }
     }
 }
@@ -123,11 +120,20 @@ pub(crate) enum DirState {
 }
 
 impl DirState {
+    /// The failure of a directory in this state, if it cannot be read.
+    pub(crate) fn failure(self) -> Option<(Operation, Errno)> {
+        match self {
+            Self::Listed | Self::PutOff => None,
+            Self::Unreadable(errno) => Some((Operation::Open, errno)),
+            Self::Loop => Some((Operation::Descend, Errno::LOOP)),
+        }
+    }
+
     /// The same, as a visitor is told.
     pub(crate) fn found(self) -> Found {
         match self {
             Self::Listed | Self::PutOff => Found::Readable,
-            Self::Unreadable(errno) => Found::Unreadable(errno),
+            Self::Unreadable(_) => Found::Unreadable,
             Self::Loop => Found::Loop,
         }
     }
@@ -137,6 +143,8 @@ impl DirState {
 #[derive(Debug)]
 pub(crate) enum OutputItem<T> {
     Item(T),
+    /// The metadata of the entry of this name could not be read.
+    Failed(CString, Errno),
     /// A subdirectory.
     Dir(Arc<Task<T>>),
     /// More of the same directory.
@@ -150,9 +158,20 @@ pub(crate) enum OutputItem<T> {
 impl<T> OutputItem<T> {
     pub(crate) fn task(&self) -> Option<&Arc<Task<T>>> {
         match self {
-            Self::Item(_) | Self::Release => None,
+            Self::Item(_) | Self::Failed(..) | Self::Release => None,
             Self::Dir(task) | Self::Rest(task) => Some(task),
             Self::Held(_, slot) => slot.task(),
+        }
+    }
+}
+
+impl<T> OutputItem<T> {
+    /// Returns the failure that this is or holds back, or else the item itself.
+    pub(crate) fn into_failure(self) -> Result<(CString, Errno), Self> {
+        match self {
+            Self::Failed(name, errno) => Ok((name, errno)),
+            Self::Held(ino, slot) => slot.into_failure().map_err(|slot| Self::Held(ino, Box::new(slot))),
+            slot => Err(slot),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use fathom_io::{MetadataModel, Unavailable, threads};
 
-use crate::adapter::VisitorAdapter;
+use crate::visitor::Visitor;
 use crate::worker::{Shared, ThreadOwner, Worker};
 
 /// A worker's stack: no recursion, and the buffers are on the heap.
@@ -16,17 +16,9 @@ const STACK_BYTES: usize = 256 * 1024;
 /// Address space that a worker may need: its stack, and the buffers that it reads into.
 const WORKER_BYTES: usize = 1 << 20;
 
-/// Somebody who can have tasks executed.
-pub(crate) trait Staff {
-    /// Starts one more worker.
-    fn spawn_worker(&self) -> io::Result<()>;
-    /// Executes the first task in the line on the calling thread; false if there is none to be had.
-    fn run_inline(&self) -> Result<bool, Unavailable>;
-}
-
 /// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
 /// stops the walk, and ends by itself when the call returns.
-pub(crate) struct Threads<D: VisitorAdapter, M, F> {
+pub(crate) struct Threads<D: Visitor, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
     /// Directories a worker may have under way.
@@ -38,7 +30,7 @@ pub(crate) struct Threads<D: VisitorAdapter, M, F> {
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
-impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
+impl<D: Visitor, M: MetadataModel, F> Threads<D, M, F> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         make: F,
@@ -51,9 +43,9 @@ impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
 }
 
 /// Stops the walk if its worker panics, which only what the caller supplied does.
-struct Alarm<D: VisitorAdapter>(Arc<Shared<D>>);
+struct Alarm<D: Visitor>(Arc<Shared<D>>);
 
-impl<D: VisitorAdapter> Drop for Alarm<D> {
+impl<D: Visitor> Drop for Alarm<D> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.schedule.panic();
@@ -61,10 +53,11 @@ impl<D: VisitorAdapter> Drop for Alarm<D> {
     }
 }
 
-impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static> Staff
-    for Threads<D, M, F>
+impl<D: Visitor, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
+    Threads<D, M, F>
 {
-    fn spawn_worker(&self) -> io::Result<()> {
+    /// Starts one more worker.
+    pub(crate) fn spawn_worker(&self) -> io::Result<()> {
         let (shared, make, width) = (self.shared.clone(), self.make.clone(), self.width.clamp(1, M::WIDTH));
         let vacant = self.inline.borrow().as_ref().map(|worker| worker.number);
         let report = (!self.has_spawned.get()).then(|| self.report.clone());
@@ -95,7 +88,8 @@ impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Se
         Ok(())
     }
 
-    fn run_inline(&self) -> Result<bool, Unavailable> {
+    /// Executes the first task in the queue on the calling thread. Returns false if there is none.
+    pub(crate) fn run_inline(&self) -> Result<bool, Unavailable> {
         let mut inline = self.inline.borrow_mut();
         if inline.is_none() {
             let (model, number) = ((self.make)()?, self.shared.schedule.add_worker());

@@ -13,7 +13,7 @@ use std::path::Path;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{offer, sys};
-use fathom_walk::{FileType, Follow, Options};
+use fathom_walk::{Follow, Options};
 use support::late::Late;
 use support::record::{Everything, Recorder, assert_same};
 use support::skip;
@@ -195,9 +195,7 @@ fn what_may_not_be_read_is_told_as_such() {
         let has =
             |start: &str, end: &str| lines.iter().any(|line| line.starts_with(start) && line.ends_with(end));
         assert!(has("enter unreadable ", ": error 13") && has("enter shut ", ": error 13"), "{lines:#?}");
-        assert!(
-            has("lost dir error 13", "") && has(&format!("item file {:?}", FileType::Regular), ": error 13")
-        );
+        assert!(has("lost dir error 13", "") && has("item file", ": error 13"));
     };
     // On Linux a user is a thread's own, and that of the threads it starts.
     std::thread::scope(|scope| scope.spawn(unprivileged).join().unwrap());

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_text::quote::Charset;
-use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
+use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, run as walk, run_unordered};
 
 use self::args::{ListAction, ListArgs};
 use self::plan::{LineBuffer, LineFormat};
@@ -123,16 +123,9 @@ fn list(
     let (plan, operands) = (Arc::new(args.plan), args.operands);
     if !args.in_order {
         let visitor = any::UnorderedVisitor { plan, report: report.clone() };
-        return gather(options, visitor, &mut any::RootSupplier { operands, report }, watch);
+        return run_unordered(options, visitor, &mut any::RootSupplier { operands, report }, watch);
     }
-    let mut consumer = path::OrderedConsumer {
-        plan: &plan,
-        operands,
-        report,
-        lines: LineBuffer::default(),
-        path: Vec::new(),
-        lens: Vec::new(),
-    };
+    let mut consumer = path::OrderedConsumer { plan: &plan, operands, report, lines: LineBuffer::default() };
     let ended = walk(options, path::OrderedVisitor(plan.clone()), &mut consumer, watch);
     consumer.flush();
     ended

@@ -258,8 +258,8 @@ impl<T: Send + 'static> Reports for Outlets<T> {
 /// other messages from the same channel.
 ///
 /// If the policy has directories reported as [processed](super::Policy::processed), the end also
-/// waits until every [`Token`] is dropped: a consumer that keeps messages with tokens delays its own
-/// end.
+/// waits until every [`Token`] is dropped: a consumer that keeps messages with tokens delays its
+/// own end.
 ///
 /// Nothing has to poll: the iterator blocks, [`Inbox::next_timeout`] blocks for a limited time,
 /// [`next_of`] blocks for several channels, and tasks of any runtime await the [`Stream`].
@@ -354,8 +354,9 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Waits for a message of any of several channels, which may be of several gatherers. Returns it with
-/// the index of its inbox; `None` when all of the walks are over and all messages have been taken.
+/// Waits for a message of any of several channels, which may be of several gatherers. Returns it
+/// with the index of its inbox; `None` when all of the walks are over and all messages have been
+/// taken.
 pub fn next_of<T>(inboxes: &mut [Inbox<T>]) -> Option<(usize, Message<T>)> {
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
