@@ -54,7 +54,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let is_loop = if self.shared.is_ordered { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
         if !self.shared.is_ordered && (is_loop || !self.enter(node, &meta)) {
             self.model.close(dir).await;
-            out.head = is_loop.then(|| Head::Dir { meta, state: DirState::Loop });
+            out.head = is_loop.then_some(Head::Dir { meta, state: DirState::Loop });
             return out;
         }
         let state = if is_loop {

@@ -109,9 +109,12 @@ fn a_task_is_woken_for_each_batch_and_for_the_end() {
     assert!(wakes.0.load(Ordering::Relaxed) >= 1);
 }
 
-/// Counts the questions about each entry, and about each type in each directory.
+/// The number of questions about each subject.
+type Counts = HashMap<Vec<u8>, usize>;
+
+/// Counts the questions about each type in each directory, and about each entry.
 #[derive(Clone, Default)]
-struct Questions(Arc<Mutex<[HashMap<Vec<u8>, usize>; 2]>>);
+struct Questions(Arc<Mutex<[Counts; 2]>>);
 
 impl Questions {
     fn count(&self, kind: usize, key: Vec<u8>) {
