@@ -12,7 +12,7 @@ use std::{env, fs, process};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
-use fathom_walk::{Model, Leaps, Progress};
+use fathom_walk::{Model, ConcurrencyHints, Progress};
 use libfuzzer_sys::fuzz_target;
 
 struct SilentWatch;
@@ -33,7 +33,7 @@ fn create_inventory(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
     fs::hard_link(tree.join("d0/file-0.txt"), tree.join("link"))?;
     std::os::unix::fs::symlink("d0", tree.join("symlink"))?;
     let options = Scan {
-        leaps: Leaps::default(),
+        hints: ConcurrencyHints::default(),
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,

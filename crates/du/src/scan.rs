@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Consume, Descend, Enter, Errno, Error, Fields, Follow as Link, Found, Leaps, Meta, Model, NextRoot, Node,
-    Progress, Summary,
+    ConcurrencyHints, Consumer, Descend, Enter, Errno, Error, Failure, Fields, Follow as Link, Found, Meta,
+    Model, NextRoot, Node, Operation, Progress, RootSource, Summary,
 };
 
 use crate::accumulator::Accumulator;
@@ -25,7 +25,7 @@ pub struct Engine {
     /// The fixed number of workers; `None` leaves it to the model.
     pub threads: Option<usize>,
     /// Concurrency hints by device.
-    pub hints: Leaps,
+    pub hints: ConcurrencyHints,
 }
 
 /// The result of asking for the next operand.
@@ -115,7 +115,8 @@ pub fn scan(
     let walk = walk_options(&visitor, engine);
     let accumulator = Accumulator::new(visitor.options.clone(), report);
     let (mounts, roots) = (MountPoints::default(), std::collections::VecDeque::new());
-    let mut consumer = ScanConsumer { visitor: visitor.clone(), accumulator, mounts, roots };
+    let mut consumer =
+        ScanConsumer { visitor: visitor.clone(), accumulator, mounts, roots, read_error: None };
     let summary = fathom_walk::run(walk, visitor, &mut consumer, watch)?;
     Ok(ScanOutcome { total: consumer.accumulator.end(), summary })
 }
@@ -124,20 +125,16 @@ fn walk_options(visitor: &DuVisitor, engine: Engine) -> fathom_walk::Options {
     let options = &visitor.options;
     let follow = |follows| if follows { Link::Yes } else { Link::No };
     let times = if options.time.is_some() { Fields::TIMES } else { Fields::IDENTITY };
-    fathom_walk::Options {
-        choice: engine.choice,
-        threads: engine.threads,
-        roots: follow(options.follow != Follow::Never),
-        links: follow(options.follow == Follow::Always),
-        fields: if visitor.metas { Fields::ALL } else { Fields::SIZE.union(Fields::BLOCKS).union(times) },
-        stat_dirs: options.one_file_system,
-        once: visitor.enters_once(),
-        loose: visitor.is_total_only(),
-        workers_max: None,
-        fds_max: None,
-        whole: false,
-        leaps: engine.hints,
-    }
+    fathom_walk::Options::default()
+        .model(engine.choice)
+        .threads(engine.threads)
+        .follow_roots(follow(options.follow != Follow::Never))
+        .follow_links(follow(options.follow == Follow::Always))
+        .fields(if visitor.metas { Fields::ALL } else { Fields::SIZE.union(Fields::BLOCKS).union(times) })
+        .stat_dirs(options.one_file_system)
+        .dedup_directories(visitor.enters_once())
+        .unordered_chunks(visitor.is_total_only())
+        .hints(engine.hints)
 }
 
 /// Reduces trailing slashes to one. `//` alone is kept, because POSIX allows it to differ from `/`.
@@ -162,6 +159,8 @@ struct ScanConsumer<'r, R> {
     accumulator: Accumulator<'r, R>,
     mounts: MountPoints,
     roots: std::collections::VecDeque<QueuedRoot>,
+    /// The error that ended the reading of the current directory early.
+    read_error: Option<Errno>,
 }
 
 impl<R: Report> ScanConsumer<'_, R> {
@@ -191,10 +190,23 @@ impl<R: Report> ScanConsumer<'_, R> {
         found
     }
 
-    fn report_loop(&mut self, node: &Node, meta: &Meta) {
-        if self.visitor.options.follow != Follow::Always && !self.is_mounted_loop(node, meta.id()) {
+    fn report_loop(&mut self, node: &Node) {
+        let Some(id) = node.id() else { return };
+        if self.visitor.options.follow != Follow::Always && !self.is_mounted_loop(node, id) {
+            let path_len = self.accumulator.push_name(node.name().to_bytes());
             self.accumulator.report_problem(Problem::Cycle);
+            self.accumulator.path.truncate(path_len);
         }
+    }
+
+    fn report_missing_operand(&mut self, errno: Errno) {
+        let follows = self.visitor.options.follow != Follow::Never;
+        self.accumulator.report_problem(|path| {
+            let dangling = errno == Errno::NOENT
+                && follows
+                && CString::new(path).is_ok_and(|path| fathom_walk::lstat(&path).is_ok());
+            Problem::Access(path, (!dangling).then_some(errno))
+        });
     }
 
     fn count_files(&mut self, run: &FileRun) {
@@ -207,7 +219,7 @@ impl<R: Report> ScanConsumer<'_, R> {
     }
 }
 
-impl<R: Report> Consume<ScanItem> for ScanConsumer<'_, R> {
+impl<R: Report> RootSource for ScanConsumer<'_, R> {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         loop {
             match self.accumulator.report.next_operand(wait) {
@@ -229,28 +241,21 @@ impl<R: Report> Consume<ScanItem> for ScanConsumer<'_, R> {
         }
     }
 
+    fn stopped(&mut self) -> bool {
+        self.accumulator.report.stopped()
+    }
+}
+
+impl<R: Report> Consumer<ScanItem> for ScanConsumer<'_, R> {
     fn note(&mut self, _root: usize) {
         if let Some(message) = self.start_root() {
             self.accumulator.report.message(&message);
         }
     }
 
-    fn root_file(&mut self, _root: usize, meta: Result<Meta, Errno>) {
+    fn root_file(&mut self, _root: &Arc<Node>, meta: &Meta) {
         self.start_root();
-        match meta {
-            Ok(meta) => {
-                self.accumulator.count_operand(&self.visitor.totals(&meta), self.visitor.id(&meta), &meta)
-            }
-            Err(errno) => {
-                let follows = self.visitor.options.follow != Follow::Never;
-                self.accumulator.report_problem(|path| {
-                    let dangling = errno == Errno::NOENT
-                        && follows
-                        && CString::new(path).is_ok_and(|path| fathom_walk::lstat(&path).is_ok());
-                    Problem::Access(path, (!dangling).then_some(errno))
-                });
-            }
-        }
+        self.accumulator.count_operand(&self.visitor.totals(meta), self.visitor.id(meta), meta);
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
@@ -263,23 +268,13 @@ impl<R: Report> Consume<ScanItem> for ScanConsumer<'_, R> {
             }
         };
         let known = self.visitor.enters_once() && !self.accumulator.insert_id(Some(enter.meta.id()));
-        if !known && enter.found == Found::Loop {
-            self.report_loop(enter.node, enter.meta);
-        }
         if known || enter.found == Found::Loop {
             self.accumulator.path.truncate(path_len);
-            return Descend::No;
-        }
-        if let Found::Unreadable(errno) = enter.found {
-            self.accumulator.report_problem(|path| Problem::ReadDirectory(path, errno));
+            return if known { Descend::No } else { Descend::Yes };
         }
         let own = self.visitor.totals(enter.meta);
         self.accumulator.enter(path_len, own, enter.meta, enter.found == Found::Readable);
         Descend::Yes
-    }
-
-    fn lost(&mut self, node: &Node, errno: Errno) {
-        self.accumulator.report_inaccessible(node.name().to_bytes(), Some(errno));
     }
 
     fn item(&mut self, item: ScanItem) {
@@ -287,19 +282,31 @@ impl<R: Report> Consume<ScanItem> for ScanConsumer<'_, R> {
         match item {
             ScanItem::Sum(totals) => self.accumulator.count(&totals),
             ScanItem::Files(run) => self.count_files(&run),
-            ScanItem::StatFailed { name, errno } => self.accumulator.report_inaccessible(&name, errno),
+            ScanItem::Dangling { name } => self.accumulator.report_inaccessible(&name, None),
         }
     }
 
-    fn leave(&mut self, error: Option<Errno>) {
-        self.accumulator.leave(error);
+    fn failed(&mut self, Failure { node, name, operation, errno }: Failure<'_>) {
+        match operation {
+            Operation::Access if node.parent().is_none() => {
+                self.start_root();
+                self.report_missing_operand(errno);
+            }
+            Operation::Access | Operation::Stat => {
+                let name = name.unwrap_or(node.name()).to_bytes();
+                self.accumulator.report_inaccessible(name, Some(errno));
+            }
+            Operation::Open => self.accumulator.report_problem(|path| Problem::ReadDirectory(path, errno)),
+            Operation::Read | Operation::Reopen => self.read_error = Some(errno),
+            Operation::Descend => self.report_loop(node),
+        }
+    }
+
+    fn leave(&mut self, _node: &Arc<Node>) {
+        self.accumulator.leave(self.read_error.take());
     }
 
     fn idle(&mut self) {
         self.accumulator.report.idle();
-    }
-
-    fn stopped(&mut self) -> bool {
-        self.accumulator.report.stopped()
     }
 }

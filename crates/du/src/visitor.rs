@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, Visit};
+use fathom_walk::{Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, Visitor};
 
 use crate::dedup::DedupRule;
 use crate::options::{Follow, HardLinks, Measure, Options};
@@ -39,7 +39,10 @@ pub(crate) struct FileRecord {
 pub(crate) enum ScanItem {
     Sum(Totals),
     Files(FileRun),
-    StatFailed { name: Vec<u8>, errno: Option<Errno> },
+    /// A symbolic link whose target does not exist, while links are followed.
+    Dangling {
+        name: Vec<u8>,
+    },
 }
 
 /// The visitor: measures entries on the walk's workers.
@@ -173,8 +176,9 @@ impl PendingItems<'_> {
     }
 }
 
-impl Visit for DuVisitor {
+impl Visitor for DuVisitor {
     type Item = ScanItem;
+    type Local = ();
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         let exclude = &self.options.exclude;
@@ -190,6 +194,7 @@ impl Visit for DuVisitor {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, ScanItem>,
@@ -200,8 +205,7 @@ impl Visit for DuVisitor {
         for entry in entries {
             if let Some(errno) = self.unreachable_error(dir, &entry) {
                 pending.flush_files(emit);
-                let name = entry.name.name.to_bytes().to_vec();
-                emit.item_at(&entry, ScanItem::StatFailed { name, errno: Some(errno) });
+                emit.failed(&entry, errno);
                 continue;
             }
             match entry.meta {
@@ -211,8 +215,12 @@ impl Visit for DuVisitor {
                     let dangling = self.options.follow == Follow::Always
                         && (errno, entry.name.file_type) == (Errno::NOENT, FileType::Symlink)
                         && entry.stat(fathom_walk::Follow::No, Fields::IDENTITY).is_ok();
-                    let name = entry.name.name.to_bytes().to_vec();
-                    emit.item_at(&entry, ScanItem::StatFailed { name, errno: (!dangling).then_some(errno) });
+                    if dangling {
+                        let name = entry.name.name.to_bytes().to_vec();
+                        emit.item_at(&entry, ScanItem::Dangling { name });
+                    } else {
+                        emit.failed(&entry, errno);
+                    }
                 }
                 Some(Ok(meta)) if self.is_on_other_device(dir, meta) => {}
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
@@ -238,7 +246,7 @@ impl Visit for DuVisitor {
                     + run.names.capacity()
                     + run.metas.capacity() * size_of::<Meta>()
             }
-            ScanItem::StatFailed { name, .. } => name.capacity(),
+            ScanItem::Dangling { name } => name.capacity(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
-use fathom_walk::{Leaps, Model, Progress};
+use fathom_walk::{ConcurrencyHints, Model, Progress};
 
 struct IgnoreEvents;
 
@@ -38,7 +38,7 @@ fn inventory(top: &Path) -> PathBuf {
     std::os::unix::fs::symlink("directory-0", tree.join("symlink")).unwrap();
     let root = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
     let options = Scan {
-        leaps: Leaps::default(),
+        hints: ConcurrencyHints::default(),
         in_flight_max: None,
         rate: None,
         checkpoint_entries: u64::MAX,

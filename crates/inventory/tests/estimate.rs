@@ -16,7 +16,7 @@ use fathom_inventory::estimate::{
     Basis, Budget, EstimateRange, Survey, SurveyOutcome, TreeEstimate, estimate,
 };
 use fathom_inventory::scan::{Observer, Problem};
-use fathom_walk::{Leaps, Model, Progress};
+use fathom_walk::{ConcurrencyHints, Model, Progress};
 
 struct PanicOnProblem;
 
@@ -34,7 +34,7 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
         budget,
         choice: Model::Auto,
         threads: Some(2),
-        leaps: Leaps::default(),
+        hints: ConcurrencyHints::default(),
         in_flight_max: None,
         rate: None,
         one_file_system: false,

@@ -14,7 +14,7 @@ use fathom_inventory::Owners;
 use fathom_inventory::export::{ExportFormat, ExportOptions, export};
 use fathom_inventory::scan::{Exclusions, Observer, Problem, Scan, Selection, resume, scan};
 use fathom_inventory::store::Inventory;
-use fathom_walk::{Leaps, Model, Names, Node, Progress};
+use fathom_walk::{ConcurrencyHints, Model, Names, Node, Progress};
 
 /// Whether workers may read directories below the root.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ fn options(root: &Path, selects: bool) -> Scan {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
         choice: Model::Sync,
         threads: None,
-        leaps: Leaps::default(),
+        hints: ConcurrencyHints::default(),
         in_flight_max: None,
         rate: None,
         one_file_system: false,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_walk::gatherer::{Builder, Entry, EntryPath, Message, Pick, Policy};
-use fathom_walk::{Error, FileType, Follow, Name, Node};
+use fathom_walk::{Error, FileType, Follow, Node};
 use twox_hash::XxHash64;
 
 /// Bytes at the start of a file that its worker hashes.
@@ -21,8 +21,8 @@ type Key = (i64, u64);
 struct Starts;
 
 impl Policy<io::Result<Key>> for Starts {
-    fn wants_metadata(&self, _dir: &Arc<Node>, name: Name<'_>) -> bool {
-        name.file_type == FileType::Regular
+    fn wants_metadata(&self, _dir: &Arc<Node>, file_type: FileType) -> bool {
+        file_type == FileType::Regular
     }
 
     fn pick(&self, entry: &Entry<'_>) -> Pick<io::Result<Key>> {

@@ -1,5 +1,6 @@
-//! A walk in no order: the worker that executed a task tells what came of it, and counts what is still to come of each directory.
-//! The calling thread hands in roots and looks after the workers.
+//! The unordered driver: the worker that executed a task calls the visitor with the result, and
+//! counts the unfinished tasks of each directory. The calling thread supplies roots and adjusts the
+//! number of workers.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -7,22 +8,20 @@ use std::time::Duration;
 
 use fathom_io::MetadataModel;
 
-use crate::adapter::{Event, VisitorAdapter};
 use crate::failure::Failure;
-use crate::gather::Roots;
 use crate::node::Node;
-use crate::order::Tick;
+use crate::pool::Pool;
 use crate::task::{DirState, Head, Job, Task, TaskOutput};
-use crate::visit::{Descend, Enter, NextRoot};
+use crate::visitor::{Descend, Enter, NextRoot, RootSource, Visitor};
 use crate::worker::{Scratch, Shared, Worker};
 
-/// No root is put in while so many tasks wait or are being executed.
+/// Number of unfinished tasks from which on no further root is requested.
 const ENOUGH: usize = 256;
-/// How long the calling thread sleeps before it looks again.
+/// Time between two checks of the calling thread.
 const NAP: Duration = Duration::from_millis(2);
 
-impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
-    /// Tells what came of `task`, and gives out the tasks in that.
+impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+    /// Calls the visitor with the result of `task`, and schedules the tasks in it.
     pub(crate) fn settle(
         &self,
         task: &Task<D::Item>,
@@ -36,14 +35,18 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let read = match &head {
             None => !matches!(task.job, Job::Root(_) | Job::List(_)),
             Some(Head::Dir { state, .. }) => *state == DirState::Listed,
-            Some(Head::File(_) | Head::Lost(..)) => false,
+            Some(Head::File(_) | Head::Inaccessible(_)) => false,
         };
         let is_wanted = match &head {
-            Some(Head::File(Ok(meta))) => self.tell(Event::RootFile(node, meta)),
-            Some(Head::Dir { meta, state, .. }) if !read => {
-                self.tell(Event::Enter(Enter { node, meta, found: state.found() }))
+            Some(Head::File(meta)) => {
+                self.call(|visitor, local| visitor.root_file(local, node, meta));
+                Descend::Yes
             }
-            Some(Head::Dir { .. } | Head::File(Err(_)) | Head::Lost(..)) | None => Descend::Yes,
+            Some(Head::Dir { meta, state, .. }) if !read => {
+                let found = state.found();
+                self.call(|visitor, local| visitor.enter(local, Enter { node, meta, found }))
+            }
+            Some(Head::Dir { .. } | Head::Inaccessible(_)) | None => Descend::Yes,
         };
         // A directory that the visitor declines may be unreadable: that is not reported as a
         // failure.
@@ -59,23 +62,24 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             return;
         }
         if read {
-            self.tell(Event::Leave(node));
+            self.call(|visitor, local| visitor.leave(local, node));
         }
         let mut over = Some(node);
         while let Some(node) = over.filter(|node| node.end_below()) {
-            self.tell(Event::Done(node));
+            self.call(|visitor, local| visitor.done(local, node));
             over = node.parent().filter(|_| !node.is_apart());
         }
     }
 }
 
-/// Hands in roots until there are no more and everything below them has been told; false if stopped before.
-pub(crate) fn lead<D: VisitorAdapter>(
+/// Schedules roots until there are no more and everything below them has been visited. Returns
+/// false if the walk was stopped before.
+pub(crate) fn lead<D: Visitor>(
     shared: &Shared<D>,
-    pool: &mut dyn Tick,
-    roots: &mut dyn Roots,
+    pool: &mut Pool<'_, D>,
+    roots: &mut dyn RootSource,
 ) -> bool {
-    let (schedule, follow) = (&shared.schedule, shared.options.roots);
+    let (schedule, follow) = (&shared.schedule, shared.options.follow_roots);
     let (mut count, mut ended) = (0, false);
     let mut first = None;
     loop {
@@ -83,7 +87,12 @@ pub(crate) fn lead<D: VisitorAdapter>(
             return false;
         }
         while !ended && schedule.outstanding() < ENOUGH {
-            match roots.next_root(schedule.is_idle()) {
+            let is_idle = schedule.is_idle();
+            if is_idle {
+                // The call below may wait for long.
+                pool.show();
+            }
+            match roots.next_root(is_idle) {
                 NextRoot::Path(path) => {
                     let root = Arc::new(Node::root(path, count, follow, Arc::downgrade(&shared.fds)));
                     first = (count == 0).then(|| root.clone());
@@ -108,7 +117,7 @@ pub(crate) fn lead<D: VisitorAdapter>(
     }
 }
 
-/// Lists a directory apart from the one it is in, whose descriptor it needs.
+/// Returns a task that lists a directory independently of its parent, whose descriptor it needs.
 fn below<T>(dir: &Arc<Node>, name: &CStr) -> Arc<Task<T>> {
     dir.add_users(1);
     Task::new(Job::List(Arc::new(Node::apart(dir, name))))

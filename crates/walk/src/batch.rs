@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, filesystem, sys};
 
-use crate::adapter::VisitorAdapter;
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
 use crate::task::{Batch, Job, NameRange, OutputItem, Resume, SharedNames, Task, TaskOutput};
-use crate::visit::{Emit, Opened, entries};
+use crate::visitor::{Emit, Opened, Visitor, entries};
 use crate::worker::{Scratch, ThreadOwner, Worker};
 
 /// The maximum of names read before they are queued as tasks, and the number above which they are
@@ -60,9 +59,8 @@ struct Lot {
     batch: Batch,
 }
 
-impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
-    /// Reads a batch of a directory that is positioned at `resume`. Makes items of it, or tasks
-    /// that will.
+impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
     pub(crate) async fn fill(
         &self,
         node: &Arc<Node>,
@@ -72,7 +70,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) -> Filled {
         self.tally(node).batches.add(1);
-        if self.shared.device(node).is_remote() && M::BATCH == 1 && !self.shared.options.whole {
+        if self.shared.device(node).is_remote() && M::BATCH == 1 && !self.shared.options.inspect_directories {
             match self.fill_piecemeal(node, &dir, scratch, out).await {
                 Piecemeal::Done(filled) => {
                     self.model.close(dir).await;
@@ -92,7 +90,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         scratch.names.end_at(self.shared.device(node).end_cookie());
         let (more, batch) = self.read(&dir, resume, &mut scratch.names).await;
         let filled = Filled { names: scratch.names.len(), error: more.err() };
-        if self.shared.options.whole && resume.cookie == 0 {
+        if self.shared.options.inspect_directories && resume.cookie == 0 {
             let (names, at) = (&scratch.names, dir.as_fd());
             out.weight += self.shared.visitor.opened(Opened { node, names, all: more == Ok(false), at });
         }
@@ -110,7 +108,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let rest = BATCH_NAMES - resume.names;
         let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
         let more = self.model.read(dir, names, rest.min(LOOSE_NAMES)).await;
-        if !D::IN_ORDER && more == Ok(true) {
+        if !self.shared.is_ordered && more == Ok(true) {
             return (more, Batch::Loose);
         }
         if more != Ok(true) || loose == Batch::Loose || !self.is_sorted(dir) {
@@ -119,8 +117,8 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let all = 0..names.len();
         let waiting =
             names.count_of(all.clone(), FileType::Directory) + names.count_of(all, FileType::Unknown);
-        // Held-back subdirectories could be many, and would wait long.
-        if self.shared.options.loose && waiting == 0 {
+        // Whole directories held back could be many, and would wait long.
+        if self.shared.options.unordered_chunks && waiting == 0 {
             return (more, Batch::Loose);
         }
         (self.model.read(dir, names, rest).await, Batch::InOrder)
@@ -143,7 +141,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             scratch.names.clear();
             let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
             total += scratch.names.len();
-            if D::IN_ORDER && total > SORT_NAMES && self.is_sorted(dir) {
+            if self.shared.is_ordered && total > SORT_NAMES && self.is_sorted(dir) {
                 break Piecemeal::Unordered;
             }
             let cookie = scratch.names.cookie();
@@ -189,8 +187,8 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         let names = &mut scratch.names;
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
         self.select(node, names);
-        // For the order, or because neighbouring inodes share blocks.
-        if sorted && (D::IN_ORDER || names.count_stat(0..names.len()) > 0) {
+        // For its own sake, or that of neighbouring inodes.
+        if sorted && (self.shared.is_ordered || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }
         let chunk = self.chunk_names(node);
@@ -267,7 +265,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
 
     /// Whether a very wide batch of this directory is sorted by inode number.
     fn is_sorted(&self, dir: &Dir) -> bool {
-        let follows = self.shared.options.links == Follow::Yes;
+        let follows = self.shared.options.follow_links == Follow::Yes;
         follows || sys::fs_magic(dir.as_fd()).is_none_or(filesystem::inode_sort_pays)
     }
 
@@ -300,7 +298,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) {
         let NameRange { names, range, .. } = span.clone();
-        let links = self.shared.options.links;
+        let links = self.shared.options.follow_links;
         let count = names.count_stat(range.clone());
         if count == 0 {
             metas.clear();
@@ -337,22 +335,31 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out: &mut TaskOutput<D::Item>,
     ) {
         self.tally(node).entries.add(range.len() as u64);
-        let links = self.shared.options.links;
+        let links = self.shared.options.follow_links;
         if out.slots.is_empty() {
-            let items = usize::from(D::IN_ORDER);
+            let items = usize::from(self.shared.is_ordered);
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + items);
         }
-        if !D::IN_ORDER {
-            let failed = names.range(range.clone()).zip(metas).filter_map(|(name, meta)| match meta {
-                Some(Err(errno)) => Some((name.name, *errno)),
-                Some(Ok(_)) | None => None,
-            });
-            let operation = Operation::Stat;
-            failed.for_each(|(name, errno)| self.fail(Failure { node, name: Some(name), operation, errno }));
-        }
-        let mut emit = Emit { dir: node, follow: links, slots: &mut out.slots, measured: 0, batch };
+        let slots = &mut out.slots;
+        let mut emit = Emit { dir: node, follow: links, slots, measured: 0, failures: 0, batch };
         let entries = entries(at, names, range, metas);
-        self.shared.visitor.entries(&mut self.local.borrow_mut(), node, entries, &mut emit);
+        self.call(|visitor, local| visitor.entries(local, node, entries, &mut emit));
         self.tally(node).measured.add(emit.measured);
+        if emit.failures > 0 && !self.shared.is_ordered {
+            self.report_failed_entries(node, out);
+        }
+    }
+
+    /// Reports the entries whose metadata could not be read, in an unordered walk.
+    fn report_failed_entries(&self, node: &Arc<Node>, out: &mut TaskOutput<D::Item>) {
+        for slot in std::mem::take(&mut out.slots) {
+            match slot.into_failure() {
+                Ok((name, errno)) => {
+                    let (name, operation) = (Some(name.as_c_str()), Operation::Stat);
+                    self.fail(Failure { node, name, operation, errno });
+                }
+                Err(slot) => out.slots.push(slot),
+            }
+        }
     }
 }

@@ -1,22 +1,23 @@
-//! Why a walk could not start, or not go on. What goes wrong while it runs is an event in its stream instead.
+//! Errors that prevent or end a walk. A failure that does not end it is a
+//! [`Failure`](crate::Failure).
 
 use std::fmt;
 use std::io;
 
-/// The deed that failed.
+/// The operation that prevented or ended the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Setting up the I/O model that was asked for.
+    /// Setting up the requested I/O model.
     StartModel,
     /// Starting the first worker thread.
     StartWorker,
     /// Adding a root.
     AddRoot,
-    /// What the caller has done on the workers.
+    /// A call of the caller's visitor on a worker, which panicked.
     Work,
 }
 
-/// Why a walk could not start.
+/// The error that prevented or ended a walk.
 #[derive(Debug)]
 pub struct Error {
     op: Op,
@@ -28,13 +29,13 @@ impl Error {
         Self { op, source }
     }
 
-    /// The deed that failed.
+    /// Returns the operation that failed.
     #[must_use]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The error it failed with.
+    /// Returns the cause.
     #[must_use]
     pub fn io_error(&self) -> &io::Error {
         &self.source

@@ -1,6 +1,6 @@
-//! Failures of a walk: the operation that failed, its path, and the error. Every failure reaches
-//! the caller of an unordered walk through one function, [`Gather::failed`](crate::Gather::failed),
-//! and is counted on the way there.
+//! Failures of a walk: the operation that failed, its path, and the error. Each failure is one
+//! call: of [`Consumer::failed`](crate::Consumer::failed) in an ordered walk, of
+//! [`Visitor::failed`](crate::Visitor::failed) in an unordered one.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,19 +10,19 @@ use fathom_io::Errno;
 
 use crate::node::Node;
 
-/// An operation of the walk that can fail without ending the walk.
+/// An operation whose failure does not end the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Finding out what is at a path: of a root, or of a directory that vanished after its name had
-    /// been read.
+    /// Reading the metadata of a root, or of a directory that vanished after its name had been
+    /// read.
     Access,
-    /// Opening a directory that is there.
+    /// Opening a directory that exists; in an ordered walk, also reading its first names.
     Open,
-    /// Reading the names in a directory; those read before are reported as ever.
+    /// Reading the names in a directory, after others have been read.
     Read,
-    /// Opening a directory again, to go on with it after its descriptor had been closed.
+    /// Opening a directory again to continue it, after its descriptor had been closed.
     Reopen,
-    /// Taking the metadata of an entry.
+    /// Reading the metadata of an entry.
     Stat,
     /// Descending into a directory that is one of its own ancestors: always ELOOP.
     Descend,
@@ -50,12 +50,12 @@ impl fmt::Display for Operation {
 /// One failed operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
-    /// The root or directory concerned, or the directory of the entry concerned.
+    /// The root or directory that the operation failed on, or the directory of the entry.
     pub node: &'a Arc<Node>,
-    /// The entry concerned; `None` where it is `node` itself.
+    /// The entry; `None` if the operation failed on `node` itself.
     pub name: Option<&'a CStr>,
     /// The operation that failed.
     pub operation: Operation,
-    /// The error it failed with.
+    /// The error.
     pub errno: Errno,
 }

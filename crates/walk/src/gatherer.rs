@@ -1,17 +1,18 @@
-//! A walk that runs by itself: a [`Policy`] says on the workers what is of interest, and that goes to bounded channels, from which
-//! any number of threads take it. Programs that use it are in `docs/gatherer.md`.
+//! A walk on threads of its own: a [`Policy`] selects entries on the workers, which send them to
+//! bounded channels, from which any number of threads take them. Programs that use it are in
+//! `docs/gatherer.md`.
 //!
 //! ```
 //! use fathom_walk::gatherer::{Builder, Entry, Message, Pick, Policy};
-//! use fathom_walk::{FileType, Name, Node};
+//! use fathom_walk::{FileType, Node};
 //! use std::sync::Arc;
 //!
-//! /// Everything is walked; sizes of regular files go to one of two channels, by inode.
+//! /// Walks everything; sends regular files to one of two channels, by inode number.
 //! struct Sizes;
 //!
 //! impl Policy for Sizes {
-//!     fn wants_metadata(&self, _dir: &Arc<Node>, name: Name<'_>) -> bool {
-//!         name.file_type == FileType::Regular
+//!     fn wants_metadata(&self, _dir: &Arc<Node>, file_type: FileType) -> bool {
+//!         file_type == FileType::Regular
 //!     }
 //!
 //!     fn pick(&self, entry: &Entry<'_>) -> Pick {
@@ -47,7 +48,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Owns: the channels, the thread that leads the walk, its end. Does not own: what is of interest, how the tree is read.
+//! Owns: the channels, the leading thread, the end of the walk. Does not own: the selection of
+//! entries, the reading of the tree.
 
 mod channel;
 mod message;
@@ -64,31 +66,28 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable};
 
 use crate::error::{Error, Op};
-use crate::gather::Roots;
-use crate::leaps::Leaps;
-use crate::run::{Options, Progress, Summary, gather, gather_with};
-use crate::visit::NextRoot;
+use crate::options::Options;
+use crate::run::{Progress, Summary, run_unordered, run_unordered_with};
+use crate::visitor::{NextRoot, RootSource};
 
 use channel::Outlets;
 use sorter::{Limits, Sorter};
 use token::Reports;
 
-pub use channel::Inbox;
+pub use channel::{Inbox, next_of};
 pub use message::{Failed, Item, Message, RootId};
 pub use path::{At, EntryPath};
 pub use policy::{Entry, Filter, Pick, Policy};
 pub use token::{Processed, Token};
 pub use walk::Walk;
 
-/// How long the leading thread waits for a root before it looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// Messages a channel holds unless told otherwise: those of a few dozen directories for each of some workers.
+/// Default number of messages in a channel: those of a few dozen directories for each of several
+/// workers.
 const BACKLOG: usize = 16 * 1024;
 
 /// Options of a gatherer.
@@ -115,24 +114,11 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Returns the defaults: one channel, workers as the storage wants them, all fields of metadata
-    /// where that is asked for, no limits.
+    /// Returns the defaults: one channel, a number of workers that adapts to the storage, all
+    /// fields of metadata for the entries that need it, no limits.
     #[must_use]
     pub fn new() -> Self {
-        let options = Options {
-            choice: Model::Auto,
-            threads: None,
-            roots: Follow::No,
-            links: Follow::No,
-            fields: Fields::ALL,
-            stat_dirs: true,
-            once: false,
-            loose: false,
-            whole: false,
-            workers_max: None,
-            fds_max: None,
-            leaps: Leaps::default(),
-        };
+        let options = Options::default().fields(Fields::ALL).stat_dirs(true);
         let limits = Limits {
             min_depth: 0,
             max_depth: usize::MAX,
@@ -147,8 +133,8 @@ impl Builder {
 
     /// Sets the I/O model.
     #[must_use]
-    pub fn model(mut self, choice: Model) -> Self {
-        self.options.choice = choice;
+    pub fn model(mut self, model: Model) -> Self {
+        self.options.model = model;
         self
     }
 
@@ -159,15 +145,15 @@ impl Builder {
         self
     }
 
-    /// Sets the most worker threads there may be.
+    /// Sets the maximum number of worker threads.
     #[must_use]
     pub fn workers_max(mut self, count: usize) -> Self {
         self.options.workers_max = Some(count);
         self
     }
 
-    /// Sets the most descriptors that may be open, if the process may not have fewer anyway. No
-    /// number is too small for a walk to come to its end.
+    /// Sets the maximum number of open descriptors, if the process may not have fewer anyway. Every
+    /// number is sufficient for a walk to end.
     #[must_use]
     pub fn fds_max(mut self, count: usize) -> Self {
         self.options.fds_max = Some(count);
@@ -181,29 +167,30 @@ impl Builder {
         self
     }
 
-    /// Sets how many messages a channel holds before workers wait for its consumers; those of one
-    /// directory go together, however many.
+    /// Sets the number of messages in a channel from which on workers wait for its consumers. The
+    /// messages of one batch of entries are sent together, whatever their number.
     #[must_use]
     pub fn backlog(mut self, messages: usize) -> Self {
         self.backlog = messages.max(1);
         self
     }
 
-    /// Sets the fields of metadata that are taken.
+    /// Sets the fields of metadata that are read.
     #[must_use]
     pub fn fields(mut self, fields: Fields) -> Self {
         self.options.fields = fields;
         self
     }
 
-    /// Sets whether symbolic links are followed. One that leads nowhere is then a failure.
+    /// Sets whether symbolic links are followed. A dangling link is then a failure.
     #[must_use]
     pub fn follow(mut self, follow: Follow) -> Self {
-        (self.options.roots, self.options.links, self.limits.links) = (follow, follow, follow);
+        self.options = self.options.follow_roots(follow).follow_links(follow);
+        self.limits.links = follow;
         self
     }
 
-    /// Takes the metadata of every entry, whatever the policy wants.
+    /// Sets whether the metadata of every entry is read, whatever the policy returns.
     #[must_use]
     pub fn metadata(mut self, metadata: bool) -> Self {
         self.limits.metadata = metadata;
@@ -239,25 +226,26 @@ impl Builder {
         self
     }
 
-    /// Sets a filter: what it does not keep is not seen by the policy, nor anything below it.
+    /// Sets a filter. The policy sees no entry that the filter drops, and nothing below it.
     #[must_use]
     pub fn filter(mut self, filter: impl Filter) -> Self {
         self.limits.filter = Some(Arc::new(filter));
-        // A directory is read to its end, or a first batch of it, before its names are given out:
-        // the filter sees them first.
-        self.options.whole = true;
+        // The filter sees the names of a directory, or its first batch, before any worker gets a
+        // part of it.
+        self.options.inspect_directories = true;
         self
     }
 
-    /// Starts the walk and returns it, with the other ends of its channels.
+    /// Starts the walk. Returns it with the receiving ends of its channels.
     ///
     /// # Errors
-    /// If no thread can be started. That the model cannot run here is told by [`Gatherer::finish`].
+    /// If no thread can be started. [`Gatherer::finish`] returns the error if the model is not
+    /// available here.
     pub fn start<T: Send + 'static, P: Policy<T>>(
         self,
         policy: P,
     ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
-        self.lead(policy, gather)
+        self.lead(policy, run_unordered)
     }
 
     /// Starts the walk over models that `make` returns, one for every worker, on the worker's own
@@ -271,30 +259,31 @@ impl Builder {
         make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
     ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
         self.lead(policy, move |options, sorter, roots, watch| {
-            gather_with(options, sorter, roots, watch, make)
+            run_unordered_with(options, sorter, roots, watch, make)
         })
     }
 
     fn lead<T: Send + 'static, P: Policy<T>>(
         self,
         policy: P,
-        walk: impl WalkInNoOrder<Sorter<T, P>>,
+        walk: impl UnorderedWalk<Sorter<T, P>>,
     ) -> Result<(Gatherer, Vec<Inbox<T>>), Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let outlets = Arc::new(Outlets::new(self.channels, self.backlog, stop.clone()));
         let (inboxes, reports) = (outlets.inboxes(), outlets.clone());
         let (roots, waiting) = unbounded();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let mut line = Line { waiting, stop };
+        let mut queue = RootQueue { waiting, stop };
         let (shown, options, limits) = (progress.clone(), self.options, self.limits);
         let closing = Closing(outlets.clone());
         let lead = move || {
             let _closing = closing;
             let sorter = Sorter { policy, limits, outlets: outlets.clone() };
             let mut watch = |now| *shown.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            let ended = walk(options, sorter, &mut line, &mut watch);
+            let ended = walk(options, sorter, &mut queue, &mut watch);
             if !ended.as_ref().is_ok_and(|summary| summary.complete) {
-                // Directories were left half walked: their tokens are not waited for.
+                // Directories that were walked in part are never processed: do not wait for their
+                // tokens.
                 outlets.shut_down();
             }
             ended
@@ -315,32 +304,42 @@ impl<T> Drop for Closing<T> {
     }
 }
 
-/// A walk in no order, over a model that is settled.
-trait WalkInNoOrder<G>:
-    FnOnce(Options, G, &mut dyn Roots, &mut dyn FnMut(Progress)) -> Result<Summary, Error> + Send + 'static
+/// Runs an unordered walk with a given model.
+trait UnorderedWalk<G>:
+    FnOnce(Options, G, &mut dyn RootSource, &mut dyn FnMut(Progress)) -> Result<Summary, Error> + Send + 'static
 {
 }
 
-impl<G, F> WalkInNoOrder<G> for F where
-    F: FnOnce(Options, G, &mut dyn Roots, &mut dyn FnMut(Progress)) -> Result<Summary, Error>
+impl<G, F> UnorderedWalk<G> for F where
+    F: FnOnce(Options, G, &mut dyn RootSource, &mut dyn FnMut(Progress)) -> Result<Summary, Error>
         + Send
         + 'static
 {
 }
 
-/// The roots that are still to be handed out.
-struct Line {
+/// The roots that the walk has not taken yet.
+struct RootQueue {
     waiting: Receiver<CString>,
     stop: Arc<AtomicBool>,
 }
 
-impl Roots for Line {
+impl RootSource for RootQueue {
     fn next_root(&mut self, wait: bool) -> NextRoot {
-        let patience = if wait { PATIENCE } else { Duration::ZERO };
-        match self.waiting.recv_timeout(patience) {
+        // A walk that is shut down takes no further root. `shut_down` sets the flag before it drops
+        // the sender, so the wait below ends, and a worker sets it before its task is finished, so
+        // it is visible here when the walk is idle.
+        if self.stopped() {
+            return NextRoot::NotNow;
+        }
+        let next = if wait {
+            self.waiting.recv().map_err(|_| TryRecvError::Disconnected)
+        } else {
+            self.waiting.try_recv()
+        };
+        match next {
             Ok(path) => NextRoot::Path(path),
-            Err(RecvTimeoutError::Timeout) => NextRoot::NotNow,
-            Err(RecvTimeoutError::Disconnected) => NextRoot::End,
+            Err(TryRecvError::Disconnected) if !self.stopped() => NextRoot::End,
+            Err(TryRecvError::Disconnected | TryRecvError::Empty) => NextRoot::NotNow,
         }
     }
 
@@ -349,9 +348,9 @@ impl Roots for Line {
     }
 }
 
-/// A walk under way. Dropped, it ends.
+/// A running walk. Dropping it ends the walk.
 pub struct Gatherer {
-    /// Where roots go, as long as there may be more, and how many have gone.
+    /// The sender of roots, as long as more may be added, and the number of roots so far.
     roots: Mutex<(Option<Sender<CString>>, usize)>,
     /// The channels.
     reports: Arc<dyn Reports>,
@@ -387,15 +386,18 @@ impl Gatherer {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
     }
 
-    /// Returns how the walk is doing.
+    /// Returns the progress of the walk.
     #[must_use]
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the walk soon, whatever its workers or consumers wait for. What is in the channels stays there to be taken.
+    /// Ends the walk soon, even if its workers or consumers wait. Messages in the channels can
+    /// still be taken; no further tree can be added.
     pub fn shut_down(&self) {
         self.reports.shut_down();
+        // The leading thread may wait for a root.
+        self.no_more_roots();
     }
 
     /// Waits for the end of the walk, to which no more trees are added, or of one that was shut
@@ -427,7 +429,7 @@ impl Drop for Gatherer {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.shut_down();
-            // Whoever drops it does not want to know.
+            // The caller has dropped the result.
             let _ = self.end();
         }
     }

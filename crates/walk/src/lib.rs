@@ -1,23 +1,29 @@
-//! Visits every entry below a set of roots: in parallel, and yet in one order.
+//! Visits every entry below a set of roots in parallel: in traversal order, or as entries are
+//! found.
 //!
-//! Workers take *tasks* (open and list one directory, or stat one chunk of a wide one) from one line in traversal order, and a
-//! [`Visit`] turns each task's entries into items on the worker. The calling thread puts the tasks back into
-//! traversal order and hands them to a [`Consume`], so what it sees does not depend on the model, on the number of workers or on luck.
+//! Workers take *tasks*, which open and list one directory or read the metadata of one chunk of a
+//! wide one, from a queue in traversal order. A [`Visitor`] processes the entries of each task on
+//! the worker. There are two drivers:
+//!
+//! - Ordered ([`run`]): the calling thread restores the traversal order and passes the results to a
+//!   [`Consumer`]. Its calls do not depend on the model, the number of workers or the timing.
+//! - Unordered ([`run_unordered`]): the workers call the visitor when something happens.
+//!
+//! Each failure is one call, of [`Consumer::failed`] or of [`Visitor::failed`].
 //!
 //! ```text
-//!   roots ──> schedule.rs: line, back-pressure        order.rs ──> Consume
+//!   roots ──> schedule.rs: queue, back-pressure        order.rs ──> Consumer
 //!                 │    ▲ children                         ▲
 //!                 ▼    │                                  │ tasks, as they complete
-//!             worker.rs: MetadataModel calls ──> Visit ──> task.rs: items and subdirectories, in order
+//!         worker.rs: MetadataModel calls ──> Visitor ──> task.rs: items, subdirectories in order
 //! ```
 //!
-//! Each device has a device of its own (`device.rs`): a line, and how many of its tasks are executed at once.
+//! Each device has a queue of its own (`device_queue.rs`), with a limit for its concurrent tasks.
 //!
-//! Owns: order, scheduling, how many workers run (`control.rs`), descriptors (`fds.rs`), loops, errors as events.
-//! Does not own: sizes, hard links, filters, output. Prints nothing.
+//! Owns: order, scheduling, the number of workers (`control.rs`), descriptors (`fds.rs`), loops,
+//! failures as events. Does not own: sizes, hard links, filters, output. Prints nothing.
 
 mod active_limit;
-mod adapter;
 mod arrival;
 mod backlog;
 mod batch;
@@ -27,12 +33,12 @@ mod dir_path;
 mod error;
 mod failure;
 mod fds;
-mod gather;
 pub mod gatherer;
 mod handoff;
-mod leaps;
+mod hints;
 mod list;
 mod node;
+mod options;
 mod order;
 mod parking;
 mod pool;
@@ -42,7 +48,7 @@ mod sync;
 mod tally;
 mod task;
 mod threads;
-mod visit;
+mod visitor;
 mod work_queue;
 mod worker;
 
@@ -57,13 +63,15 @@ pub use fathom_io::threads::{has_address_space, spawn as spawn_thread};
 pub use fathom_io::{
     Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Model, Name, Names, Random,
 };
-pub use gather::{Below, Gather, Roots};
-pub use leaps::Leaps;
+pub use hints::ConcurrencyHints;
 pub use node::Node;
-pub use run::{Calls, Options, Progress, Summary, gather, gather_with, run, run_with};
-pub use visit::{Consume, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Reached, Visit};
+pub use options::Options;
+pub use run::{Calls, Progress, Summary, run, run_unordered, run_unordered_with, run_with};
+pub use visitor::{
+    Consumer, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Reached, RootSource, Visitor,
+};
 
-/// Metadata of what `path` leads to.
+/// Returns the metadata of `path`, following symbolic links.
 ///
 /// # Errors
 /// As stat(2).
@@ -71,7 +79,7 @@ pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::Yes, Fields::IDENTITY)
 }
 
-/// Metadata of `path` itself, be it a symbolic link.
+/// Returns the metadata of `path`, even if it is a symbolic link.
 ///
 /// # Errors
 /// As lstat(2).
@@ -79,7 +87,7 @@ pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::No, Fields::IDENTITY)
 }
 
-/// These fields of what `path` leads to, or where links are not followed, of itself.
+/// Returns these fields of the metadata of `path`.
 ///
 /// # Errors
 /// As fstatat(2).
@@ -104,7 +112,7 @@ pub fn project(path: &std::ffi::CStr, file_type: FileType) -> Result<Option<u32>
     fathom_io::sys::project(fathom_io::sys::CWD, path, file_type)
 }
 
-/// What the symbolic link `path` holds.
+/// Returns the target of the symbolic link `path`.
 ///
 /// # Errors
 /// As readlink(2).

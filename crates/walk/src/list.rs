@@ -1,5 +1,5 @@
-//! How a worker opens a directory, identifies it, and comes back to one too wide to be read at once. What it makes of the names
-//! is in `batch.rs`.
+//! Opens, identifies and reopens directories, on a worker. The names that are read are processed in
+//! `batch.rs`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, PoisonError};
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, sys};
 
-use crate::adapter::{Event, VisitorAdapter};
 use crate::batch::Filled;
 use crate::failure::Operation;
 use crate::node::Node;
 use crate::task::{DirState, Head, Resume, TaskOutput};
-use crate::visit::{Descend, Enter, Found, Reached};
+use crate::visitor::{Descend, Enter, Found, Reached, Visitor};
 use crate::worker::{Scratch, Worker};
 
-/// How long a worker waits for somebody to close a descriptor before it reports EMFILE.
+/// Time between two attempts to open a directory while the process has no free descriptor, and the
+/// number of attempts before EMFILE is reported.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 const ROOM_TRIES: usize = 200;
 
-impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
+impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown)?;
@@ -51,46 +51,50 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             device.guess(start.elapsed().as_nanos());
         }
         let mut out = TaskOutput::new(None);
-        let is_loop = if D::IN_ORDER { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
-        if !D::IN_ORDER && (is_loop || !self.enter(node, &meta)) {
+        let is_loop = if self.shared.is_ordered { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
+        if !self.shared.is_ordered && (is_loop || !self.enter(node, &meta)) {
             self.model.close(dir).await;
-            out.head = is_loop.then(|| Head::Dir { node: node.clone(), meta, state: DirState::Loop });
+            out.head = is_loop.then_some(Head::Dir { meta, state: DirState::Loop });
             return out;
         }
         let state = if is_loop {
             DirState::Loop
-        } else if D::IN_ORDER && !again && self.is_listed(&meta) {
+        } else if self.shared.is_ordered && !again && self.is_listed(&meta) {
             DirState::PutOff
         } else if self.recall(node, &meta, &mut scratch.names) {
             self.recalled(node, dir, scratch, &mut out).await;
             DirState::Listed
         } else {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {
-                Filled { names: 0, error: Some(errno) } if D::IN_ORDER => DirState::Unreadable(errno),
+                Filled { names: 0, error: Some(errno) } if self.shared.is_ordered => {
+                    DirState::Unreadable(errno)
+                }
                 filled => {
                     out.error = filled.error.map(|errno| (Operation::Read, errno));
                     DirState::Listed
                 }
             }
         };
-        out.head = Some(Head::Dir { node: node.clone(), meta, state });
+        out.head = Some(Head::Dir { meta, state });
         out
     }
 
-    /// Whether `names` has what is known of the directory without reading it.
+    /// Returns whether `names` has been filled with the known contents of the directory.
     fn recall(&self, node: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         names.clear();
         self.shared.visitor.recall(node, meta, names)
     }
 
-    /// In a walk in no order: whether this directory, just opened, is to be read.
+    /// Returns whether this open directory is to be read, in an unordered walk.
     fn enter(&self, node: &Arc<Node>, meta: &Meta) -> bool {
-        self.tell(Event::Enter(Enter { node, meta, found: Found::Readable })) == Descend::Yes
+        self.call(|visitor, local| visitor.enter(local, Enter { node, meta, found: Found::Readable }))
+            == Descend::Yes
     }
 
-    /// In a walk in no order: whether this directory is one of its own ancestors.
+    /// Returns whether this directory is one of its own ancestors, in an unordered walk.
     fn is_loop(&self, node: &Node, meta: &Meta) -> bool {
-        // A loop is entered by a link or a mount. Where the kernel does not tell of mounts, it could be anywhere.
+        // Only a link or a mount leads into a loop. If the kernel does not report mount points, any
+        // directory may.
         let far = meta.mount_root != Some(false) || node.follow() == Follow::Yes;
         if far { node.is_loop_anywhere(meta) } else { node.is_loop(meta) }
     }
@@ -102,11 +106,11 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             .is_some_and(|listed| !listed.lock().unwrap_or_else(PoisonError::into_inner).insert(meta.id()))
     }
 
-    /// Opens `node`, or tells what is there instead.
+    /// Opens `node`, or returns the file or the error in its place.
     async fn open(&self, node: &Arc<Node>) -> Result<(Dir, Meta), Head> {
         let base = match self.shared.fds.base_of(node) {
             Ok(base) => base,
-            Err(errno) => return Err(Head::Lost(node.clone(), errno)),
+            Err(errno) => return Err(Head::Inaccessible(errno)),
         };
         let refused = match self.open_at(base.as_fd(), node).await {
             Ok(dir) => match self.stat_dir(node, &dir).await {
@@ -121,12 +125,12 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         match self.stat_one(base.as_fd(), node).await {
             Ok(meta) if meta.file_type() == FileType::Directory || node.parent().is_some() => {
                 self.shared.visitor.reached(Reached { node, at: base.as_fd(), name: node.name() });
-                Err(Head::Dir { node: node.clone(), meta, state: DirState::Unreadable(refused) })
+                Err(Head::Dir { meta, state: DirState::Unreadable(refused) })
             }
-            Err(errno) if node.parent().is_some() => Err(Head::Lost(node.clone(), errno)),
-            other => {
+            Err(errno) if node.parent().is_some() => Err(Head::Inaccessible(errno)),
+            found => {
                 self.tally(node).entries.add(1);
-                Err(Head::File(other))
+                Err(found.map_or_else(Head::Inaccessible, Head::File))
             }
         }
     }
@@ -142,7 +146,8 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         }
     }
 
-    /// Opens `node`; where the process is out of descriptors, closes kept ones and waits for other workers'.
+    /// Opens `node`. If the process has no free descriptor, closes kept ones and waits for other
+    /// workers to close theirs.
     async fn open_at(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Dir, Errno> {
         for _ in 0..ROOM_TRIES {
             match self.model.open(at, node.name(), node.follow()).await {
@@ -174,8 +179,9 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         out
     }
 
-    /// A directory that stands at `cookie`. Its descriptor will do if it was opened for reading: opening `.` takes the right to
-    /// search it, which reading does not.
+    /// Returns the directory with its position set to `cookie`. Duplicates the kept descriptor if
+    /// that is open for reading, because opening `.` needs search permission, which reading does
+    /// not.
     async fn reopen(&self, node: &Arc<Node>, cookie: u64) -> Result<Dir, Errno> {
         let fd = self.shared.fds.open(node)?;
         let own = || fd.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));

@@ -208,7 +208,7 @@ impl Node {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Attaches a finding of [`Visit::reached`](crate::Visit::reached). The first finding stays.
+    /// Keeps what [`Visitor::reached`](crate::Visitor::reached) found; the first finding stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));
     }

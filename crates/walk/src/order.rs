@@ -1,16 +1,18 @@
 //! Restores the traversal order of task outputs and delivers them to the consumer.
 
 use std::collections::{HashSet, VecDeque};
+use std::ffi::CStr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use fathom_io::{Follow, Meta};
+use fathom_io::{Errno, Follow, Meta};
 
-use crate::adapter::VisitorAdapter;
+use crate::failure::{Failure, Operation};
 use crate::node::Node;
+use crate::pool::Pool;
 use crate::schedule::Schedule;
 use crate::task::{DirState, Head, Job, OutputItem, Task, TaskOutput};
-use crate::visit::{Consume, Descend, Enter, Found, NextRoot};
+use crate::visitor::{Consumer, Descend, Enter, NextRoot, Visitor};
 use crate::worker::Shared;
 
 /// The number of roots read ahead of the current one.
@@ -26,37 +28,25 @@ const YIELDS: usize = 200;
 /// Steps between two calls of [`Tick::tick`].
 const STEPS_PER_TICK: u32 = 256;
 
-/// The duties of the calling thread besides consuming.
-pub(crate) trait Tick {
-    /// Prepares for the first root, which has just been queued.
-    fn begin(&mut self, root: &Node);
-    /// Executes a task on the calling thread if no worker thread could be started. Returns false if
-    /// there is no task to execute here.
-    fn work(&mut self) -> bool;
-    /// Called every few milliseconds. Returns true if the walk must stop.
-    fn tick(&mut self) -> bool;
-}
-
-/// A directory that is being consumed, or a further output of the directory below it on the stack.
+/// A directory being consumed, or more of the one below it on the stack.
 struct Frame<T> {
     slots: std::vec::IntoIter<OutputItem<T>>,
-    /// Device and inode number of the directory; `None` for a further output of the directory
-    /// below.
-    dir: Option<(u64, u64)>,
-    error: Option<fathom_io::Errno>,
-    /// Elements that are held back, with the inode numbers that order them.
+    /// The directory this frame is the first of, with its device and inode number; `None` for one that
+    /// goes on with the directory below it.
+    dir: Option<(Arc<Node>, (u64, u64))>,
+    error: Option<(Operation, Errno)>,
+    /// What is held back, with the inode numbers that order it.
     held: Vec<(u64, OutputItem<T>)>,
 }
 
 impl<T> Frame<T> {
-    fn new(out: TaskOutput<T>, dir: Option<(u64, u64)>) -> Self {
-        let error = out.error.map(|(_, errno)| errno);
-        Self { slots: out.slots.into_iter(), dir, error, held: Vec::new() }
+    fn new(out: TaskOutput<T>, dir: Option<(Arc<Node>, (u64, u64))>) -> Self {
+        Self { slots: out.slots.into_iter(), dir, error: out.error, held: Vec::new() }
     }
 }
 
 enum QueuedRoot<T> {
-    Task(usize, Arc<Task<T>>),
+    Task(Arc<Task<T>>),
     Note(usize),
 }
 
@@ -69,17 +59,16 @@ enum Step<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    Root(usize),
     Dir,
     Rest,
 }
 
-/// The consumer's end of an ordered walk.
-pub(crate) struct Order<'a, D: VisitorAdapter, C> {
+/// The consuming end of a walk.
+pub(crate) struct Order<'a, 'p, D: Visitor, C> {
     schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
-    pool: &'a mut dyn Tick,
-    consume: &'a mut C,
+    pool: &'a mut Pool<'p, D>,
+    consumer: &'a mut C,
     stack: Vec<Frame<D::Item>>,
     /// The directories that were entered and not left yet.
     active: HashSet<(u64, u64)>,
@@ -91,15 +80,15 @@ pub(crate) struct Order<'a, D: VisitorAdapter, C> {
     fresh: bool,
 }
 
-impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
-    pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut dyn Tick, consume: &'a mut C) -> Self {
+impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
+    pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut Pool<'p, D>, consumer: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
-        let (schedule, follow_roots) = (&shared.schedule, shared.options.roots);
+        let (schedule, follow_roots) = (&shared.schedule, shared.options.follow_roots);
         Self {
             schedule,
             follow_roots,
             pool,
-            consume,
+            consumer,
             stack,
             active: HashSet::default(),
             roots,
@@ -125,7 +114,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
                 Step::Wait(task, role) => match self.wait(&task) {
                     Some(out) => {
                         self.schedule.drop_weight(task.device, out.weight);
-                        self.open(*out, role);
+                        self.open(&task, *out, role);
                     }
                     None => {
                         // Workers go on below this task until they are stopped. Abandon it without
@@ -142,13 +131,14 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
 
     /// Returns whether to stop.
     fn tick(&mut self) -> bool {
-        self.pool.tick() || self.consume.stopped()
+        self.pool.tick() || self.consumer.stopped()
     }
 
     fn step(&mut self) -> Step<D::Item> {
         let Some(frame) = self.stack.last_mut() else { return self.next_root() };
         match frame.slots.next() {
-            Some(OutputItem::Item(item)) => self.consume.item(item),
+            Some(OutputItem::Item(item)) => self.consumer.item(item),
+            Some(OutputItem::Failed(name, errno)) => self.fail_entry(&name, errno),
             Some(OutputItem::Dir(task)) => return Step::Wait(task, Role::Dir),
             Some(OutputItem::Rest(task)) => return Step::Wait(task, Role::Rest),
             Some(OutputItem::Held(ino, slot)) => frame.held.push((ino, *slot)),
@@ -161,16 +151,28 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
 
     fn close(&mut self) {
         let Some(frame) = self.stack.pop() else { return };
-        if let Some(id) = frame.dir {
+        if let Some((node, id)) = frame.dir {
             self.active.remove(&id);
-            self.consume.leave(frame.error);
+            if let Some((operation, errno)) = frame.error {
+                self.consumer.failed(Failure { node: &node, name: None, operation, errno });
+            }
+            self.consumer.leave(&node);
         } else if let Some(below) = self.stack.last_mut() {
             below.error = below.error.or(frame.error);
             below.held.extend(frame.held);
         }
     }
 
-    /// Consumes the elements that are held back next. Returns false if there are none.
+    /// Reports an entry of the innermost directory whose metadata could not be read.
+    fn fail_entry(&mut self, name: &CStr, errno: Errno) {
+        let mut dirs = self.stack.iter().rev().filter_map(|frame| frame.dir.as_ref());
+        if let Some((node, _)) = dirs.next() {
+            let (name, operation) = (Some(name), Operation::Stat);
+            self.consumer.failed(Failure { node, name, operation, errno });
+        }
+    }
+
+    /// Has what is held back consumed next; false if there is nothing.
     fn release(&mut self) -> bool {
         let held = self.stack.last_mut().map(|frame| std::mem::take(&mut frame.held));
         let Some(mut held) = held.filter(|held| !held.is_empty()) else { return false };
@@ -184,9 +186,9 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     fn next_root(&mut self) -> Step<D::Item> {
         self.fill_roots();
         match self.roots.pop_front() {
-            Some(QueuedRoot::Task(root, task)) => Step::Wait(task, Role::Root(root)),
+            Some(QueuedRoot::Task(task)) => Step::Wait(task, Role::Dir),
             Some(QueuedRoot::Note(root)) => {
-                self.consume.note(root);
+                self.consumer.note(root);
                 Step::Advanced
             }
             None if self.roots_end => Step::Done,
@@ -197,10 +199,10 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
     fn fill_roots(&mut self) {
         while !self.roots_end && self.roots.len() < ROOTS_AHEAD {
             if self.roots.is_empty() {
-                self.consume.idle();
+                self.consumer.idle();
             }
             let root = self.roots_seen;
-            match self.consume.next_root(self.roots.is_empty()) {
+            match self.consumer.next_root(self.roots.is_empty()) {
                 NextRoot::Path(path) => {
                     let task = Task::new(Job::Root(Arc::new(Node::root(
                         path,
@@ -208,7 +210,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
                         self.follow_roots,
                         Weak::new(),
                     ))));
-                    self.roots.push_back(QueuedRoot::Task(root, task.clone()));
+                    self.roots.push_back(QueuedRoot::Task(task.clone()));
                     self.schedule.push_wanted(task, false);
                 }
                 NextRoot::Note => self.roots.push_back(QueuedRoot::Note(root)),
@@ -228,7 +230,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         if let Some(out) = task.output.take() {
             return Some(out);
         }
-        self.consume.idle();
+        self.consumer.idle();
         if std::mem::take(&mut self.fresh)
             && let Some(out) = self.start_with(task)
         {
@@ -266,21 +268,19 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         })
     }
 
-    /// Starts to consume an output.
-    fn open(&mut self, mut out: TaskOutput<D::Item>, role: Role) {
+    /// Starts on an outcome.
+    fn open(&mut self, task: &Task<D::Item>, mut out: TaskOutput<D::Item>, role: Role) {
         if role == Role::Rest {
             self.open_rest(out);
             return;
         }
+        let node = task.job.node();
         match out.head.take() {
-            Some(Head::File(meta)) => match role {
-                Role::Root(root) => self.consume.root_file(root, meta),
-                Role::Dir | Role::Rest => {
-                    unreachable!("only a root is looked at before it is known what it is")
-                }
-            },
-            Some(Head::Lost(node, errno)) => self.consume.lost(&node, errno),
-            Some(Head::Dir { node, meta, state }) => self.enter(&node, &meta, state, out),
+            Some(Head::File(meta)) => self.consumer.root_file(node, &meta),
+            Some(Head::Inaccessible(errno)) => {
+                self.consumer.failed(Failure { node, name: None, operation: Operation::Access, errno });
+            }
+            Some(Head::Dir { meta, state }) => self.enter(node, &meta, state, out),
             None => unreachable!("every root and directory has a head"),
         }
     }
@@ -291,7 +291,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         let frame = self.stack.last_mut().expect("more of a directory follows its first task");
         if frame.slots.len() == 0 {
             frame.slots = out.slots.into_iter();
-            frame.error = frame.error.or(out.error.map(|(_, errno)| errno));
+            frame.error = frame.error.or(out.error);
         } else {
             self.stack.push(Frame::new(out, None));
         }
@@ -299,16 +299,21 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
 
     fn enter(&mut self, node: &Arc<Node>, meta: &Meta, state: DirState, out: TaskOutput<D::Item>) {
         let state = if self.active.contains(&meta.id()) { DirState::Loop } else { state };
-        let found = state.found();
-        if self.consume.enter(Enter { node, meta, found }) == Descend::No || found == Found::Loop {
+        let is_wanted = self.consumer.enter(Enter { node, meta, found: state.found() });
+        if is_wanted == Descend::Yes
+            && let Some((operation, errno)) = state.failure()
+        {
+            self.consumer.failed(Failure { node, name: None, operation, errno });
+        }
+        if is_wanted == Descend::No || state == DirState::Loop {
             self.schedule.abandon(out.slots);
             return;
         }
         self.active.insert(meta.id());
-        let mut frame = Frame::new(out, Some(meta.id()));
+        let mut frame = Frame::new(out, Some((node.clone(), meta.id())));
         if state == DirState::PutOff {
-            let task = Task::new(Job::Relist(node.clone()));
             node.parent().inspect(|parent| parent.add_users(1));
+            let task = Task::new(Job::Relist(node.clone()));
             frame.slots = vec![OutputItem::Rest(task.clone())].into_iter();
             self.schedule.push_wanted(task, true);
         }
@@ -319,7 +324,7 @@ impl<'a, D: VisitorAdapter, C: Consume<D::Item>> Order<'a, D, C> {
         let frames = std::mem::take(&mut self.stack).into_iter();
         let frames = frames.flat_map(|frame| frame.slots.chain(frame.held.into_iter().map(|(_, slot)| slot)));
         let roots = std::mem::take(&mut self.roots).into_iter().filter_map(|root| match root {
-            QueuedRoot::Task(_, task) => Some(OutputItem::Dir(task)),
+            QueuedRoot::Task(task) => Some(OutputItem::Dir(task)),
             QueuedRoot::Note(_) => None,
         });
         self.schedule.abandon(frames.chain(roots));

@@ -1,22 +1,21 @@
 //! The pool of workers. Every few milliseconds, the calling thread samples the controllers and sets
 //! the number of workers.
 
+use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_io::{Unavailable, sys, sys::Usage};
 
-use crate::adapter::VisitorAdapter;
 use crate::control::{Controller, Sample};
 use crate::device_queue::DeviceQueue;
 use crate::error::{Error, Op};
-use crate::leaps::Leaps;
+use crate::hints::ConcurrencyHints;
 use crate::node::Node;
-use crate::order::Tick;
 use crate::run::{Progress, Summary, workers};
 use crate::schedule::Schedule;
-use crate::threads::SpawnWorkers;
+use crate::visitor::Visitor;
 use crate::worker::Shared;
 
 /// The time between two samples of the controllers, at first and after [`LATER`], when few
@@ -50,8 +49,8 @@ impl CounterReading {
 struct Controllers {
     cpus: usize,
     workers_max: usize,
-    leaps: Leaps,
-    /// Each with the number of units completed at the last sample.
+    hints: ConcurrencyHints,
+    /// With the units done there at the last sample.
     devices: Vec<(Controller, u64)>,
 }
 
@@ -59,14 +58,14 @@ impl Controllers {
     /// Takes a sample of every device. `common` has the values of the whole process. Returns the
     /// number of workers that there should be.
     fn sample<T>(&mut self, schedule: &Schedule<T>, common: Sample) -> usize {
-        // A device queue may exist before the number of its device is known.
-        let devs = if self.leaps.is_empty() { Vec::new() } else { schedule.devices.devs() };
+        // A device is there before its device is known.
+        let devs = if self.hints.is_empty() { Vec::new() } else { schedule.devices.devs() };
         for (number, device) in schedule.devices.iter().enumerate() {
             if self.devices.len() == number {
                 self.devices.push((Controller::new(self.cpus, self.workers_max), 0));
             }
             let (controller, last) = &mut self.devices[number];
-            let known = devs.get(number).and_then(|dev| self.leaps.of(*dev));
+            let known = devs.get(number).and_then(|dev| self.hints.of(*dev));
             known.inspect(|workers| controller.start_at(*workers));
             let units = schedule.count_on(device, |tally| &tally.entries)
                 + schedule.count_on(device, |tally| &tally.directories);
@@ -86,14 +85,17 @@ impl Controllers {
     }
 }
 
-/// The workers, as seen by the calling thread, which starts them and adapts their number.
-pub(crate) struct Pool<'a, D: VisitorAdapter> {
+/// The workers, as the calling thread looks after them between its other work.
+pub(crate) struct Pool<'a, D: Visitor> {
     shared: &'a Shared<D>,
     workers_max: usize,
     adaptive: bool,
     controllers: Option<Controllers>,
-    spawn: &'a dyn SpawnWorkers,
-    /// The calling thread may execute tasks.
+    /// Starts a worker.
+    spawn: &'a dyn Fn() -> io::Result<()>,
+    /// Executes a task on the calling thread. Returns false if there is none.
+    run_inline: &'a dyn Fn() -> Result<bool, Unavailable>,
+    /// The calling thread may execute a task.
     helps_out: bool,
     /// The time of the last failure to start a thread. Until the next attempt, the calling thread
     /// executes all tasks.
@@ -110,28 +112,30 @@ pub(crate) struct Pool<'a, D: VisitorAdapter> {
     over_time: Vec<(Duration, usize)>,
 }
 
-/// The parameters of a pool.
-pub(crate) struct Setup<'a, D: VisitorAdapter> {
+/// What a pool is made of.
+pub(crate) struct Setup<'a, D: Visitor> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
     /// The number of workers adapts to the storage.
     pub(crate) adaptive: bool,
-    pub(crate) spawn: &'a dyn SpawnWorkers,
-    /// The model's calls are system calls on the calling thread.
+    pub(crate) spawn: &'a dyn Fn() -> io::Result<()>,
+    pub(crate) run_inline: &'a dyn Fn() -> Result<bool, Unavailable>,
+    /// The model's calls are the kernel's own, made on the thread that asks.
     pub(crate) direct: bool,
     pub(crate) refusal: mpsc::Receiver<Unavailable>,
     pub(crate) watch: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a, D: VisitorAdapter> Pool<'a, D> {
+impl<'a, D: Visitor> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
-        let Setup { shared, workers_max, adaptive, spawn, direct, refusal, watch } = setup;
+        let Setup { shared, workers_max, adaptive, spawn, run_inline, direct, refusal, watch } = setup;
         Self {
             shared,
             workers_max,
             adaptive,
             controllers: None,
             spawn,
+            run_inline,
             helps_out: direct,
             alone_since: None,
             refusal,
@@ -168,9 +172,9 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
         self.shared.schedule.set_can_spawn(self.wanted > 1);
-        let (workers_max, leaps) = (self.workers_max, self.shared.options.leaps.clone());
+        let (workers_max, hints) = (self.workers_max, self.shared.options.hints.clone());
         self.controllers =
-            self.adaptive.then(|| Controllers { cpus, workers_max, leaps, devices: Vec::new() });
+            self.adaptive.then(|| Controllers { cpus, workers_max, hints, devices: Vec::new() });
     }
 
     /// Starts the first worker. If a limit on threads or memory prevents that, the calling thread
@@ -182,7 +186,7 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         if let Some(room) = sys::address_space_left() {
             self.workers_max = self.workers_max.min(room / WORKER_BYTES);
         }
-        if self.workers_max > 0 && self.spawn.spawn_worker().is_ok() {
+        if self.workers_max > 0 && (self.spawn)().is_ok() {
             (self.spawned, self.alone_since) = (1, None);
         } else {
             self.alone_since = Some(Instant::now());
@@ -198,8 +202,8 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
         }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
-            if self.spawn.spawn_worker().is_err() {
-                // The system has no room for more threads: continue with these.
+            if (self.spawn)().is_err() {
+                // The system has no room for more threads: these have to do.
                 self.wanted = self.spawned;
                 break;
             }
@@ -223,11 +227,6 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
             self.sample();
             self.show();
         }
-    }
-
-    fn show(&mut self) {
-        let progress = self.progress();
-        (self.watch)(progress);
     }
 
     fn refused(&mut self, unavailable: Unavailable) {
@@ -291,18 +290,21 @@ impl<'a, D: VisitorAdapter> Pool<'a, D> {
     }
 }
 
-impl<D: VisitorAdapter> Tick for Pool<'_, D> {
-    fn begin(&mut self, root: &Node) {
-        // The output of a small cached directory is complete before a thread would have started.
-        // Other roots may be on other devices and must not wait for it.
+impl<D: Visitor> Pool<'_, D> {
+    /// Called when the first root has been put into the queue.
+    pub(crate) fn begin(&mut self, root: &Node) {
+        // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
+        // on other devices, are not to wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
         if self.helps_out && alone && sys::is_cached_local(root.name()) {
-            // An error of the model is reported by the first worker.
-            let _ = self.spawn.run_inline();
+            // A model that cannot be made here is reported by the first worker.
+            let _ = (self.run_inline)();
         }
     }
 
-    fn work(&mut self) -> bool {
+    /// Executes a task on the calling thread if no worker could be started. Returns false if there is
+    /// none to execute here.
+    pub(crate) fn work(&mut self) -> bool {
         if self.alone_since.is_none() {
             return false;
         }
@@ -310,13 +312,21 @@ impl<D: VisitorAdapter> Tick for Pool<'_, D> {
             self.last = CounterReading::now();
             self.show();
         }
-        self.spawn.run_inline().unwrap_or_else(|unavailable| {
+        (self.run_inline)().unwrap_or_else(|unavailable| {
             self.refused(unavailable);
             true
         })
     }
 
-    fn tick(&mut self) -> bool {
+    /// Reports the progress.
+    pub(crate) fn show(&mut self) {
+        let progress = self.progress();
+        (self.watch)(progress);
+    }
+
+    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns whether the
+    /// walk cannot go on.
+    pub(crate) fn tick(&mut self) -> bool {
         if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
             self.spawn_first();
         }

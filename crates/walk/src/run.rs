@@ -1,74 +1,44 @@
-//! Starts a walk: the model, and who leads.
+//! Starts a walk with its model and its driver, ordered or unordered.
 
+use std::convert::Infallible;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use fathom_io::blocking::Blocking;
-use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable, availability, sys};
+use fathom_io::{MetadataModel, Model, Unavailable, availability, sys};
 
-use crate::adapter::{OrderedAdapter, UnorderedAdapter, VisitorAdapter};
 use crate::arrival::lead;
 use crate::control::WORKERS_MAX;
 use crate::error::Error;
 use crate::fds::Budget;
-use crate::gather::{Gather, Roots};
-use crate::leaps::Leaps;
-use crate::order::{Order, Tick};
+use crate::options::Options;
+use crate::order::Order;
 use crate::pool::{Pool, Setup};
 use crate::schedule::Schedule;
 use crate::threads::Threads;
-use crate::visit::{Consume, Visit};
+use crate::visitor::{Consumer, RootSource, Visitor};
 use crate::worker::Shared;
 
-/// How to walk.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The I/O model.
-    pub choice: Model,
-    /// This many workers, whatever the model would have.
-    pub threads: Option<usize>,
-    /// Whether a root that is a symbolic link is followed.
-    pub roots: Follow,
-    /// Whether any other symbolic link is.
-    pub links: Follow,
-    /// Metadata wanted of every entry.
-    pub fields: Fields,
-    /// Take the metadata of directories with their parent's other entries, not only once they are open.
-    pub stat_dirs: bool,
-    /// A directory may be met several times and the consumer wants it once: do not list it twice on suspicion.
-    pub once: bool,
-    /// Very wide directories may be taken in pieces smaller than those that are ordered by inode number, for less memory: items
-    /// of [`Emit::item`](crate::Emit::item) then come out of order within their directory, all else as ever.
-    pub loose: bool,
-    /// Never more workers than this.
-    pub workers_max: Option<usize>,
-    /// No more descriptors than this, if the process may not have fewer anyway.
-    pub fds_max: Option<usize>,
-    /// No name is given out before the directory, or a first batch of a very wide one, has been read and
-    /// [looked at](crate::Visit::opened).
-    pub whole: bool,
-    /// What is known beforehand of devices, where the number of workers follows the storage.
-    pub leaps: Leaps,
-}
-
-/// How a walk is doing; the numbers only grow, but for `workers` and `busy`.
+/// The progress of a walk. All numbers but `workers` and `busy` only grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Entries seen, roots and directories included.
     pub entries: u64,
     /// Directories opened, or tried.
     pub directories: u64,
-    /// What the visitor measured with [`Emit::measure`](crate::Emit::measure), whatever that is.
+    /// The sum of the amounts that the visitor passed to [`Emit::measure`](crate::Emit::measure).
     pub measured: u64,
-    /// Failures reported by a walk in no order; of a walk in order, its consumer knows.
+    /// Failures reported to the visitor of an unordered walk. The consumer of an ordered walk
+    /// receives them itself.
     pub failures: u64,
-    /// Workers there are.
+    /// Number of workers.
     pub workers: usize,
-    /// Tasks being executed: for a blocking model, the workers inside a system call or close to one.
+    /// Tasks being executed: for a blocking model, the workers inside a system call or close to
+    /// one.
     pub busy: usize,
 }
 
-/// What was asked of the model.
+/// Number of operations of the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls {
     /// Directories opened, or tried.
@@ -81,91 +51,94 @@ pub struct Calls {
     pub reopen: u64,
 }
 
-/// How a walk went.
+/// The result of a walk.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// False if it was stopped before its end; of a [gatherer](crate::gatherer) also if anything
-    /// failed.
+    /// False if the walk was stopped before its end; for a [gatherer](crate::gatherer), also if
+    /// anything failed.
     pub complete: bool,
     /// The last progress.
     pub progress: Progress,
     /// From the first worker's start to the end.
     pub elapsed: Duration,
-    /// What was asked of the model.
+    /// Number of operations of the model.
     pub calls: Calls,
-    /// When, since the start, how many workers there were: one element a change.
+    /// The number of workers over time since the start: one element for each change.
     pub workers_over_time: Vec<(Duration, usize)>,
     /// Devices (`st_dev`) of directories that were opened, as far as they were kept apart.
     pub devices: Vec<u64>,
 }
 
-/// Walks the roots `consume` names, on the calling thread and workers of its own.
+/// Walks the roots of `consumer` in traversal order, on the calling thread and on workers.
 ///
 /// `watch` is called every few milliseconds.
 ///
 /// # Errors
-/// If the model cannot run here, or `visit` panics. Everything else that goes wrong is an event;
-/// where no thread can be started, the calling thread does the work.
-pub fn run<V: Visit, C: Consume<V::Item>>(
+/// If the model is not available here, or if `visitor` panics. If no thread can be started, the
+/// calling thread executes all tasks.
+pub fn run<V: Visitor, C: Consumer<V::Item>>(
     options: Options,
-    visit: V,
-    consume: &mut C,
+    visitor: V,
+    consumer: &mut C,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    choose(options, OrderedAdapter(visit), watch, |shared, pool| Order::new(shared, pool, consume).run())
+    let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
+    choose(options, (visitor, true), watch, lead)
 }
 
-/// The same over models `make` makes, one for every worker, on the worker's own thread.
+/// Like [`run`], with the models that `make` returns, one for each worker, on the worker's thread.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with<V: Visit, C: Consume<V::Item>, M: MetadataModel>(
+pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
     options: Options,
-    visit: V,
-    consume: &mut C,
+    visitor: V,
+    consumer: &mut C,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    walk(options, OrderedAdapter(visit), watch, make, |shared, pool| Order::new(shared, pool, consume).run())
+    let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
+    walk(options, (visitor, true), watch, make, lead)
 }
 
-/// Walks what `roots` has, and tells `gather` of everything as it is found, on workers of its own.
+/// Walks `roots` in no order: the workers call `visitor` when something happens.
 ///
 /// `watch` is called every few milliseconds.
 ///
 /// # Errors
 /// As [`run`].
-pub fn gather<G: Gather>(
+pub fn run_unordered<V: Visitor<Item = Infallible>>(
     options: Options,
-    gather: G,
-    roots: &mut dyn Roots,
+    visitor: V,
+    roots: &mut dyn RootSource,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    choose(options, UnorderedAdapter(gather), watch, |shared, pool| lead(shared, pool, roots))
+    choose(options, (visitor, false), watch, |shared, pool| lead(shared, pool, roots))
 }
 
-/// The same over models `make` makes, one for every worker, on the worker's own thread.
+/// Like [`run_unordered`], with the models that `make` returns, one for each worker, on the
+/// worker's thread.
 ///
 /// # Errors
 /// As [`run`].
-pub fn gather_with<G: Gather, M: MetadataModel>(
+pub fn run_unordered_with<V: Visitor<Item = Infallible>, M: MetadataModel>(
     options: Options,
-    gather: G,
-    roots: &mut dyn Roots,
+    visitor: V,
+    roots: &mut dyn RootSource,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    walk(options, UnorderedAdapter(gather), watch, make, |shared, pool| lead(shared, pool, roots))
+    walk(options, (visitor, false), watch, make, |shared, pool| lead(shared, pool, roots))
 }
 
-/// Walks over the model the options name.
-fn choose<D: VisitorAdapter>(
+/// Walks with the model that the options name. `visitor` comes with whether the walk is ordered.
+fn choose<V: Visitor>(
     options: Options,
-    visitor: D,
+    visitor: (V, bool),
     watch: &mut dyn FnMut(Progress),
-    lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
+    lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
 ) -> Result<Summary, Error> {
-    match options.choice {
+    match options.model {
         Model::Sync | Model::Threads(_) | Model::Auto => walk(options, visitor, watch, || Ok(Blocking), lead),
         #[cfg(feature = "tokio")]
         Model::AsyncSeq => walk(options, visitor, watch, fathom_io::tokio_fs::AsyncSeq::new, lead),
@@ -198,25 +171,29 @@ fn choose<D: VisitorAdapter>(
     }
 }
 
-/// Starts workers and leaves the calling thread to `lead`, which returns whether the walk came to its end.
-fn walk<D: VisitorAdapter, M: MetadataModel>(
+/// Starts workers and runs `lead` on the calling thread, which returns whether the walk came to its
+/// end.
+fn walk<V: Visitor, M: MetadataModel>(
     options: Options,
-    visitor: D,
+    visitor: (V, bool),
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
-    lead: impl FnOnce(&Shared<D>, &mut dyn Tick) -> bool,
+    lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
 ) -> Result<Summary, Error> {
     let (workers, workers_max) = workers(&options, sys::cpus_allowed());
     let budget =
         Budget::new(sys::fd_limit().min(options.fds_max.unwrap_or(usize::MAX)), workers_max * M::WIDTH);
     let workers_max = workers_max.min(budget.units);
-    let adaptive = options.choice == Model::Auto && options.threads.is_none();
+    let adaptive = options.model == Model::Auto && options.threads.is_none();
     let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
     let threads = Threads::new(shared.clone(), make, budget.units / workers_max, report);
-    let (spawn, direct) = (&threads, M::DIRECT);
-    let mut pool = Pool::new(Setup { shared: &shared, workers_max, adaptive, spawn, direct, refusal, watch });
+    let (spawn, run_inline, direct) = (&|| threads.spawn_worker(), &|| threads.run_inline(), M::DIRECT);
+    let shared_ref = &*shared;
+    let setup =
+        Setup { shared: shared_ref, workers_max, adaptive, spawn, run_inline, direct, refusal, watch };
+    let mut pool = Pool::new(setup);
     if !direct {
         pool.spawn_first();
     }
@@ -226,14 +203,14 @@ fn walk<D: VisitorAdapter, M: MetadataModel>(
     pool.end(complete)
 }
 
-/// How many workers to start with and to have at most.
+/// Returns the number of workers at the start and the maximum.
 pub(crate) fn workers(options: &Options, cpus: usize) -> (usize, usize) {
-    let count = match (options.threads, options.choice) {
+    let count = match (options.threads, options.model) {
         (Some(count), _) | (None, Model::Threads(Some(count))) => count,
         (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
         (None, _) => cpus,
     };
-    let adaptive = options.threads.is_none() && options.choice == Model::Auto;
+    let adaptive = options.threads.is_none() && options.model == Model::Auto;
     let max = if adaptive { WORKERS_MAX.max(cpus) } else { count };
     let limit = options.workers_max.unwrap_or(usize::MAX);
     (count.min(limit).max(1), max.min(limit).max(1))

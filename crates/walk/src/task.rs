@@ -1,5 +1,6 @@
 //! The unit of scheduling, and its output: items and further tasks, in traversal order.
 
+use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use fathom_io::{Errno, Meta, Names};
 use crate::failure::Operation;
 use crate::handoff::Handoff;
 use crate::node::Node;
-use crate::visit::Found;
+use crate::visitor::Found;
 use crate::work_queue::NOWHERE;
 
 /// The work of a task.
@@ -93,25 +94,21 @@ pub(crate) enum Batch {
 /// The result of opening a root or a directory.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
-    /// A root that is not a directory, or cannot be accessed.
-    File(Result<Meta, Errno>),
-    /// A directory, with its metadata.
-    Dir { node: Arc<Node>, meta: Meta, state: DirState },
-    /// A directory entry that could be neither opened nor stat'ed.
-    Lost(Arc<Node>, Errno),
+    /// A root that is not a directory.
+    File(Meta),
+    /// A directory, with the result of opening it.
+    Dir { meta: Meta, state: DirState },
+    /// A root or directory that can be neither opened nor stat'ed.
+    Inaccessible(Errno),
 }
 
 impl Head {
     /// Returns the failure, if opening failed.
     pub(crate) fn failure(&self) -> Option<(Operation, Errno)> {
         match self {
-            Self::File(Ok(_)) => None,
-            Self::File(Err(errno)) | Self::Lost(_, errno) => Some((Operation::Access, *errno)),
-            Self::Dir { state, .. } => match state {
-                DirState::Listed | DirState::PutOff => None,
-                DirState::Unreadable(errno) => Some((Operation::Open, *errno)),
-                DirState::Loop => Some((Operation::Descend, Errno::LOOP)),
-            },
+            Self::File(_) => None,
+            Self::Inaccessible(errno) => Some((Operation::Access, *errno)),
+            Self::Dir { state, .. } => state.failure(),
         }
     }
 }
@@ -128,11 +125,20 @@ pub(crate) enum DirState {
 }
 
 impl DirState {
-    /// Returns the state as visitors see it.
+    /// The failure of a directory in this state, if it cannot be read.
+    pub(crate) fn failure(self) -> Option<(Operation, Errno)> {
+        match self {
+            Self::Listed | Self::PutOff => None,
+            Self::Unreadable(errno) => Some((Operation::Open, errno)),
+            Self::Loop => Some((Operation::Descend, Errno::LOOP)),
+        }
+    }
+
+    /// The same, as a visitor is told.
     pub(crate) fn found(self) -> Found {
         match self {
             Self::Listed | Self::PutOff => Found::Readable,
-            Self::Unreadable(errno) => Found::Unreadable(errno),
+            Self::Unreadable(_) => Found::Unreadable,
             Self::Loop => Found::Loop,
         }
     }
@@ -142,6 +148,8 @@ impl DirState {
 #[derive(Debug)]
 pub(crate) enum OutputItem<T> {
     Item(T),
+    /// The metadata of the entry of this name could not be read.
+    Failed(CString, Errno),
     /// A subdirectory.
     Dir(Arc<Task<T>>),
     /// More of the same directory.
@@ -155,14 +163,25 @@ pub(crate) enum OutputItem<T> {
 impl<T> OutputItem<T> {
     pub(crate) fn task(&self) -> Option<&Arc<Task<T>>> {
         match self {
-            Self::Item(_) | Self::Release => None,
+            Self::Item(_) | Self::Failed(..) | Self::Release => None,
             Self::Dir(task) | Self::Rest(task) => Some(task),
             Self::Held(_, slot) => slot.task(),
         }
     }
 }
 
-/// The output of a task.
+impl<T> OutputItem<T> {
+    /// Returns the failure that this is or holds back, or else the item itself.
+    pub(crate) fn into_failure(self) -> Result<(CString, Errno), Self> {
+        match self {
+            Self::Failed(name, errno) => Ok((name, errno)),
+            Self::Held(ino, slot) => slot.into_failure().map_err(|slot| Self::Held(ino, Box::new(slot))),
+            slot => Err(slot),
+        }
+    }
+}
+
+/// What came of a task.
 #[derive(Debug)]
 pub(crate) struct TaskOutput<T> {
     pub(crate) head: Option<Head>,

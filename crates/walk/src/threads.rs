@@ -8,7 +8,7 @@ use std::thread;
 
 use fathom_io::{MetadataModel, Unavailable, threads};
 
-use crate::adapter::VisitorAdapter;
+use crate::visitor::Visitor;
 use crate::worker::{Shared, ThreadOwner, Worker};
 
 /// The stack of a worker, which has no recursion and keeps its buffers on the heap.
@@ -16,17 +16,9 @@ const STACK_BYTES: usize = 256 * 1024;
 /// The address space of a worker: its stack, and its buffers.
 const WORKER_BYTES: usize = 1 << 20;
 
-/// The ability to execute tasks, on new threads or on the calling one.
-pub(crate) trait SpawnWorkers {
-    /// Starts one more worker.
-    fn spawn_worker(&self) -> io::Result<()>;
-    /// Executes the first queued task on the calling thread. Returns false if there is none.
-    fn run_inline(&self) -> Result<bool, Unavailable>;
-}
-
-/// Starts workers on threads of their own. The threads are never joined: a thread in a slow call
-/// must not delay the caller that stops the walk. It ends by itself when the call returns.
-pub(crate) struct Threads<D: VisitorAdapter, M, F> {
+/// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
+/// stops the walk, and ends by itself when the call returns.
+pub(crate) struct Threads<D: Visitor, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
     /// The number of tasks that a worker may execute at once.
@@ -38,7 +30,7 @@ pub(crate) struct Threads<D: VisitorAdapter, M, F> {
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
-impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
+impl<D: Visitor, M: MetadataModel, F> Threads<D, M, F> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         make: F,
@@ -50,10 +42,10 @@ impl<D: VisitorAdapter, M: MetadataModel, F> Threads<D, M, F> {
     }
 }
 
-/// Stops the walk if its worker panics. Only code of the caller (the visitor) is expected to panic.
-struct Alarm<D: VisitorAdapter>(Arc<Shared<D>>);
+/// Stops the walk if its worker panics, which only what the caller supplied does.
+struct Alarm<D: Visitor>(Arc<Shared<D>>);
 
-impl<D: VisitorAdapter> Drop for Alarm<D> {
+impl<D: Visitor> Drop for Alarm<D> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.schedule.panic();
@@ -61,10 +53,11 @@ impl<D: VisitorAdapter> Drop for Alarm<D> {
     }
 }
 
-impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
-    SpawnWorkers for Threads<D, M, F>
+impl<D: Visitor, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
+    Threads<D, M, F>
 {
-    fn spawn_worker(&self) -> io::Result<()> {
+    /// Starts one more worker.
+    pub(crate) fn spawn_worker(&self) -> io::Result<()> {
         let (shared, make, width) = (self.shared.clone(), self.make.clone(), self.width.clamp(1, M::WIDTH));
         let vacant = self.inline.borrow().as_ref().map(|worker| worker.number);
         let report = (!self.has_spawned.get()).then(|| self.report.clone());
@@ -95,7 +88,8 @@ impl<D: VisitorAdapter, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Se
         Ok(())
     }
 
-    fn run_inline(&self) -> Result<bool, Unavailable> {
+    /// Executes the first task in the queue on the calling thread. Returns false if there is none.
+    pub(crate) fn run_inline(&self) -> Result<bool, Unavailable> {
         let mut inline = self.inline.borrow_mut();
         if inline.is_none() {
             let (model, number) = ((self.make)()?, self.shared.schedule.add_worker());

@@ -11,21 +11,24 @@ use fathom_io::{Errno, Meta, MetadataModel, Names};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::adapter::{Event, VisitorAdapter};
 use crate::device_queue::DeviceQueue;
 use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
 use crate::node::Node;
-use crate::run::{Calls, Options};
+use crate::options::Options;
+use crate::run::Calls;
 use crate::schedule::Schedule;
 use crate::tally::Tally;
 use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
-use crate::visit::Descend;
+use crate::visitor::Visitor;
 use crate::work_queue::NOWHERE;
 
-/// The state that all workers of a walk share.
-pub(crate) struct Shared<D: VisitorAdapter> {
+/// What all workers of a walk share.
+pub(crate) struct Shared<D: Visitor> {
     pub(crate) visitor: D,
+    /// Whether the results of tasks wait for a consumer on the calling thread, which restores their
+    /// order; otherwise the workers call the visitor.
+    pub(crate) is_ordered: bool,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule<D::Item>,
     pub(crate) fds: Arc<Fds>,
@@ -33,10 +36,15 @@ pub(crate) struct Shared<D: VisitorAdapter> {
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
-impl<D: VisitorAdapter> Shared<D> {
-    pub(crate) fn new(visitor: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
-        let listed = options.once.then(Mutex::default);
-        Self { visitor, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
+impl<D: Visitor> Shared<D> {
+    pub(crate) fn new(
+        (visitor, is_ordered): (D, bool),
+        options: Options,
+        schedule: Schedule<D::Item>,
+        fds_kept: usize,
+    ) -> Self {
+        let listed = options.dedup_directories.then(Mutex::default);
+        Self { visitor, is_ordered, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 
     /// Returns the device queue of a directory.
@@ -78,8 +86,8 @@ pub(crate) enum ThreadOwner {
     Shared,
 }
 
-/// A worker with its number and its model.
-pub(crate) struct Worker<D: VisitorAdapter, M> {
+/// One worker: its number and its model.
+pub(crate) struct Worker<D: Visitor, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
@@ -92,7 +100,7 @@ pub(crate) struct Worker<D: VisitorAdapter, M> {
     holding: Cell<bool>,
 }
 
-impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
+impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         number: usize,
@@ -151,20 +159,20 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         self.shared.schedule.next(self.number, wait, || self.flush())
     }
 
-    /// Reports an event to the visitor.
-    pub(crate) fn tell(&self, event: Event<'_>) -> Descend {
-        self.shared.visitor.tell(&mut self.local.borrow_mut(), event)
+    /// Calls the visitor with this worker's own state.
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&D, &mut D::Local) -> R) -> R {
+        call(&self.shared.visitor, &mut self.local.borrow_mut())
     }
 
-    /// Counts a failure and reports it.
+    /// Counts and reports a failure, in an unordered walk.
     pub(crate) fn fail(&self, failure: Failure<'_>) {
         self.tally(failure.node).failures.add(1);
-        self.tell(Event::Failed(failure));
+        self.call(|visitor, local| visitor.failed(local, failure));
     }
 
     fn flush(&self) {
         if self.holding.replace(false) {
-            self.tell(Event::Flush);
+            self.call(|visitor, local| visitor.flush(local));
             self.shared.schedule.mark_idle();
         }
     }
@@ -176,11 +184,11 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
             self.let_go(&task.job);
         } else {
             scratch.origin = (task.device, task.place());
-            if !D::IN_ORDER && !self.holding.replace(true) {
+            if !self.shared.is_ordered && !self.holding.replace(true) {
                 self.shared.schedule.mark_busy();
             }
             let mut out = self.perform(&task.job, &mut scratch).await;
-            if D::IN_ORDER {
+            if self.shared.is_ordered {
                 out.weight += size_of::<TaskOutput<D::Item>>() + weight_of::<D>(&out.slots);
                 self.publish(&task, out, &mut scratch);
             } else {
@@ -234,7 +242,7 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
         D::Item: 'p,
     {
         children.extend(tasks.cloned());
-        if !D::IN_ORDER {
+        if !self.shared.is_ordered {
             children.iter().for_each(|task| task.job.expect());
         }
         self.shared.schedule.announce(children);
@@ -268,11 +276,12 @@ impl<D: VisitorAdapter, M: MetadataModel> Worker<D, M> {
     }
 }
 
-fn weight_of<D: VisitorAdapter>(slots: &[OutputItem<D::Item>]) -> usize {
+fn weight_of<D: Visitor>(slots: &[OutputItem<D::Item>]) -> usize {
     let task = size_of::<Task<D::Item>>() + size_of::<Node>() + 32;
-    fn weight<D: VisitorAdapter>(slot: &OutputItem<D::Item>, task: usize) -> usize {
+    fn weight<D: Visitor>(slot: &OutputItem<D::Item>, task: usize) -> usize {
         match slot {
             OutputItem::Item(item) => D::weight(item),
+            OutputItem::Failed(name, _) => name.count_bytes(),
             OutputItem::Dir(_) | OutputItem::Rest(_) => task,
             OutputItem::Held(_, slot) => size_of_val(slot) + weight::<D>(slot, task),
             OutputItem::Release => 0,

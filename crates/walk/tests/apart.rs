@@ -6,13 +6,15 @@
 mod support;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Failure, FileType, Gather, Meta, NextRoot, Node, Progress, Roots, gather,
+    Descend, Emit, Enter, Entry, Failure, FileType, NextRoot, Node, Progress, RootSource, Visitor,
+    run_unordered,
 };
 use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
@@ -36,7 +38,8 @@ fn path(node: &Node) -> Vec<u8> {
     path
 }
 
-impl Gather for Step {
+impl Visitor for Step {
+    type Item = Infallible;
     type Local = ();
 
     fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
@@ -49,7 +52,7 @@ impl Gather for Step {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        _below: &mut Below<'_, '_>,
+        _emit: &mut Emit<'_, Infallible>,
     ) {
         let mut told = self.0.lock().unwrap();
         for entry in entries {
@@ -67,10 +70,6 @@ impl Gather for Step {
     fn done(&self, (): &mut (), node: &Arc<Node>) {
         self.0.lock().unwrap().ends.push(path(node));
     }
-
-    fn root_file(&self, (): &mut (), _root: &Arc<Node>, _meta: &Meta) {}
-
-    fn flush(&self, (): &mut ()) {}
 }
 
 /// Goes on to everything, but only when nothing else is to be done.
@@ -82,7 +81,7 @@ struct Later {
     before: Option<Box<dyn FnOnce()>>,
 }
 
-impl Roots for Later {
+impl RootSource for Later {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         if let Some(root) = self.root.take() {
             return NextRoot::Path(root);
@@ -103,7 +102,7 @@ fn walk(way: way::Way, root: PathBuf, before: Option<Box<dyn FnOnce()>>) -> Told
     let _watchdog = Watchdog::new(format_args!("{way:?}"));
     let step = Step::default();
     let mut later = Later { root: Some(c_path(&root)), step: step.clone(), ready: VecDeque::new(), before };
-    let summary = gather(way.options(), step.clone(), &mut later, &mut |_: Progress| {}).unwrap();
+    let summary = run_unordered(way.options(), step.clone(), &mut later, &mut |_: Progress| {}).unwrap();
     assert!(summary.complete);
     std::mem::take(&mut *step.0.lock().unwrap())
 }

@@ -5,13 +5,14 @@
 
 mod support;
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
 use fathom_io::blocking::Blocking;
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Failure, FileType, Follow, Gather, Meta, Node, Op, Options, Progress,
-    Summary, gather, gather_with,
+    Descend, Emit, Enter, Entry, FileType, Follow, Node, Op, Options, Progress, Summary, Visitor,
+    run_unordered, run_unordered_with,
 };
 use support::Watchdog;
 use support::child::{self, report_lines, role};
@@ -27,7 +28,7 @@ fn unwatched(_: Progress) {}
 fn told(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
     let teller = Teller::default();
-    let summary = gather(options, teller.clone(), &mut Given::new(roots), &mut unwatched).unwrap();
+    let summary = run_unordered(options, teller.clone(), &mut Given::new(roots), &mut unwatched).unwrap();
     assert!(summary.complete);
     teller.check_failures(&summary);
     teller.sorted()
@@ -35,12 +36,8 @@ fn told(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
 
 /// Walks `roots` in every way, in order and in none; how many lines that was.
 #[track_caller]
-fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(&mut Options)) -> usize {
-    let options = |way: Way| {
-        let mut options = way.options();
-        change(&mut options);
-        options
-    };
+fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options) -> usize {
+    let options = |way: Way| change(way.options());
     let mut lines = way::lines(options(SYNC), roots);
     lines.sort();
     for way in way::all() {
@@ -51,7 +48,8 @@ fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(&mut Options
         let options = options(Way::workers(1 + 2 * usize::try_from(seed).unwrap()));
         let make = move || Ok(Late::new(seed));
         let summary =
-            gather_with(options, teller.clone(), &mut Given::new(roots), &mut unwatched, make).unwrap();
+            run_unordered_with(options, teller.clone(), &mut Given::new(roots), &mut unwatched, make)
+                .unwrap();
         teller.check_failures(&summary);
         assert_same(&lines, &teller.sorted(), format_args!("late, seed {seed}"));
     }
@@ -62,15 +60,15 @@ fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(&mut Options
 fn mixed_files() {
     let tree = Tree::new();
     mixed(&tree);
-    assert!(the_same_as_in_order(&[tree.root()], |_| {}) > 20);
-    the_same_as_in_order(&[tree.root()], |options| options.stat_dirs = true);
+    assert!(the_same_as_in_order(&[tree.root()], |options| options) > 20);
+    the_same_as_in_order(&[tree.root()], |options| options.stat_dirs(true));
 }
 
 #[test]
 fn links_followed_and_their_loops() {
     let tree = Tree::new();
     mixed(&tree);
-    the_same_as_in_order(&[tree.root()], |options| options.links = Follow::Yes);
+    the_same_as_in_order(&[tree.root()], |options| options.follow_links(Follow::Yes));
 }
 
 #[test]
@@ -78,7 +76,7 @@ fn several_roots_some_of_them_files_or_missing() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 3);
     let roots = ["", "d1", "f", "missing", "d1/d2", ""].map(|name| tree.path(name));
-    the_same_as_in_order(&roots, |_| {});
+    the_same_as_in_order(&roots, |options| options);
     assert_eq!(told(SYNC.options(), &[] as &[&Path]), [] as [String; 0]);
 }
 
@@ -88,7 +86,7 @@ fn a_directory_of_25_000_entries_in_pieces() {
     fill(&tree.dir("wide"), 25_000);
     fill(&tree.dir("wide/deeper"), 3);
     tree.file("after");
-    the_same_as_in_order(&[tree.root()], |_| {});
+    the_same_as_in_order(&[tree.root()], |options| options);
 }
 
 #[test]
@@ -116,7 +114,8 @@ fn with_few_descriptors() {
 /// Panics when it sees a directory below the root.
 struct Clumsy;
 
-impl Gather for Clumsy {
+impl Visitor for Clumsy {
+    type Item = Infallible;
     type Local = ();
 
     fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
@@ -129,16 +128,12 @@ impl Gather for Clumsy {
         (): &mut (),
         _dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
         entries
             .filter(|entry| entry.file_type() == FileType::Directory)
-            .for_each(|entry| below.descend(&entry));
+            .for_each(|entry| emit.descend(&entry));
     }
-
-    fn failed(&self, (): &mut (), _failure: Failure<'_>) {}
-    fn root_file(&self, (): &mut (), _root: &Arc<Node>, _meta: &Meta) {}
-    fn flush(&self, (): &mut ()) {}
 }
 
 #[test]
@@ -147,7 +142,7 @@ fn a_gatherer_that_panics_ends_the_walk_with_an_error() {
     bushy(&tree.root(), 4, 3);
     for way in way::all() {
         let _watchdog = Watchdog::new(way);
-        let ended = gather(way.options(), Clumsy, &mut Given::new(&[tree.root()]), &mut unwatched);
+        let ended = run_unordered(way.options(), Clumsy, &mut Given::new(&[tree.root()]), &mut unwatched);
         assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}");
     }
 }
@@ -166,7 +161,8 @@ fn a_walk_that_is_stopped_ends_and_tells_what_it_knows() {
             looks > 2
         });
         let make = || Ok(Blocking);
-        let summary: Summary = gather_with(way.options(), teller, &mut roots, &mut unwatched, make).unwrap();
+        let summary: Summary =
+            run_unordered_with(way.options(), teller, &mut roots, &mut unwatched, make).unwrap();
         assert!(summary.complete || known.len() <= summary.progress.entries as usize * 3, "{way}");
     }
 }

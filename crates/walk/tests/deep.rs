@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_walk::{
-    Consume, Descend, Emit, Enter, Entry, Errno, FileType, Follow, Meta, Model, NextRoot, Node, Visit, run,
+    Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Follow, Meta, Model, NextRoot, Node,
+    RootSource, Visitor, run,
 };
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
@@ -127,11 +128,13 @@ impl Drop for Sticky {
     }
 }
 
-impl Visit for Gate {
+impl Visitor for Gate {
     type Item = Sticky;
+    type Local = ();
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Sticky>,
@@ -159,23 +162,10 @@ struct Stopper {
     stopped: Arc<AtomicBool>,
 }
 
-impl Consume<Sticky> for Stopper {
+impl RootSource for Stopper {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.root.take().map_or(NextRoot::End, NextRoot::Path)
     }
-
-    fn root_file(&mut self, _root: usize, _meta: Result<Meta, Errno>) {}
-
-    fn enter(&mut self, enter: Enter<'_>) -> Descend {
-        self.depth = enter.node.depth();
-        Descend::Yes
-    }
-
-    fn lost(&mut self, _node: &Node, _errno: Errno) {}
-
-    fn item(&mut self, _item: Sticky) {}
-
-    fn leave(&mut self, _error: Option<Errno>) {}
 
     fn stopped(&mut self) -> bool {
         if self.depth == 4 {
@@ -185,8 +175,22 @@ impl Consume<Sticky> for Stopper {
     }
 }
 
-/// What is under way when a walk stops must not grow below it while the rest is let go: it would be
-/// dropped by recursion.
+impl Consumer<Sticky> for Stopper {
+    fn root_file(&mut self, _root: &Arc<Node>, _meta: &Meta) {}
+
+    fn enter(&mut self, enter: Enter<'_>) -> Descend {
+        self.depth = enter.node.depth();
+        Descend::Yes
+    }
+
+    fn failed(&mut self, _failure: Failure<'_>) {}
+
+    fn item(&mut self, _item: Sticky) {}
+
+    fn leave(&mut self, _node: &Arc<Node>) {}
+}
+
+/// What is under way when a walk stops must not grow below it while the rest is let go: it would be dropped by recursion.
 #[test]
 fn a_chain_is_not_followed_while_the_walk_is_given_up() {
     let chain = Chain::new(20_000, &[]);

@@ -10,7 +10,7 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use fathom_walk::{Model, Options};
+use fathom_walk::Model;
 use support::child::{self, report, report_lines, role};
 use support::record::{Everything, Recorder, assert_same};
 use support::tree::{Chain, Tree};
@@ -31,7 +31,7 @@ fn walk(role: &str, tree: &Path) {
         false
     });
     let start = Instant::now();
-    let options = Options { loose: true, ..Way::of(role.parse().unwrap()).options() };
+    let options = Way::of(role.parse().unwrap()).options().unordered_chunks(true);
     let summary = way::walk(options, Everything::default(), &mut recorder);
     let ms = start.elapsed().as_millis();
     report_lines(tree, role, &recorder.lines);

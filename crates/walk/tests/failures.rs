@@ -18,7 +18,7 @@ use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{Dir, Unavailable};
 use fathom_walk::gatherer::{Builder, Entry, Failed, Message, Pick, Policy};
-use fathom_walk::{Errno, Fields, Follow, Meta, Model, Name, Names, Node, Operation, Summary};
+use fathom_walk::{Errno, Fields, FileType, Follow, Meta, Model, Names, Node, Operation, Summary};
 use support::calls::{Calls, Native, Over};
 use support::tree::{Tree, bushy, fill};
 use support::{Watchdog, skip};
@@ -27,7 +27,7 @@ use support::{Watchdog, skip};
 struct All;
 
 impl Policy for All {
-    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+    fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         true
     }
 

@@ -82,7 +82,7 @@ fn rates(random: &mut Random) -> Rates {
 /// Links followed or not, metadata of directories sooner or later.
 fn changed(way: Way, seed: u64) -> Options {
     let links = if seed.is_multiple_of(3) { Follow::Yes } else { Follow::No };
-    Options { links, stat_dirs: seed.is_multiple_of(2), ..way.options() }
+    way.options().follow_links(links).stat_dirs(seed.is_multiple_of(2))
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy, RootId};
-use fathom_walk::{Errno, FileType, Name, Node, Op, Operation};
+use fathom_walk::{Errno, FileType, Node, Op, Operation};
 use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
 use support::way;
@@ -21,7 +21,7 @@ use support::way;
 struct All;
 
 impl Policy for All {
-    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+    fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         true
     }
 

@@ -7,7 +7,7 @@ mod support;
 
 use std::thread::available_parallelism;
 
-use fathom_walk::{Leaps, Model, Options, Summary};
+use fathom_walk::{ConcurrencyHints, Model, Summary};
 use support::calls::Over;
 use support::record::{Recorder, assert_same};
 use support::slow::{TwoDevices, device};
@@ -24,12 +24,12 @@ fn tree() -> Tree {
     tree
 }
 
-/// Walks `tree` as a slow device of which `leaps` is known, and checks what was told.
-fn walk(tree: &Tree, leaps: Leaps) -> Summary {
+/// Walks `tree` as a slow device of which `hints` is known, and checks what was told.
+fn walk(tree: &Tree, hints: ConcurrencyHints) -> Summary {
     let (way, roots) = (Way::of(Model::Auto), [tree.root()]);
     let first = way::lines(SYNC.options(), &roots);
     let (calls, mut recorder) = (TwoDevices::new(device(tree.root())), Recorder::new(&roots));
-    let options = Options { leaps, ..way.options() };
+    let options = way.options().hints(hints);
     let summary = way::walk_over(options, &mut recorder, move || Ok(Over(calls.clone())));
     assert_same(&first, &recorder.lines, way);
     summary

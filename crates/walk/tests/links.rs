@@ -17,7 +17,7 @@ use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 
 fn following(way: Way) -> Options {
-    Options { roots: Follow::Yes, links: Follow::Yes, ..way.options() }
+    way.options().follow_roots(Follow::Yes).follow_links(Follow::Yes)
 }
 
 fn count(lines: &[String], what: &str) -> usize {
@@ -67,7 +67,7 @@ fn each_once(root: &Path, way: Way, walk: impl FnOnce(Options, &mut Recorder<'_>
     let mut recorder = Recorder::new(&[root]);
     recorder.descend =
         Box::new(move |enter| if met.insert(enter.meta.id()) { Descend::Yes } else { Descend::No });
-    walk(Options { once: true, ..following(way) }, &mut recorder);
+    walk(following(way).dedup_directories(true), &mut recorder);
     recorder.lines
 }
 

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fathom_walk::{Consume, Descend, Emit, Enter, Entry, Errno, FileType, Meta, NextRoot, Node, Visit, run};
+use fathom_walk::{
+    Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, RootSource, Visitor, run,
+};
 use support::Watchdog;
 use support::child::{self, report, role};
 use support::record::{Everything, Recorder};
@@ -39,11 +41,13 @@ struct Large;
 
 const ITEM_BYTES: usize = 400;
 
-impl Visit for Large {
+impl Visitor for Large {
     type Item = Box<[u8; ITEM_BYTES]>;
+    type Local = ();
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         _dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Self::Item>,
@@ -68,18 +72,18 @@ struct Slow {
     naps: bool,
 }
 
-impl Consume<Box<[u8; ITEM_BYTES]>> for Slow {
+impl RootSource for Slow {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.root.take().map_or(NextRoot::End, NextRoot::Path)
     }
+}
 
-    fn root_file(&mut self, _root: usize, _meta: Result<Meta, Errno>) {}
+impl Consumer<Box<[u8; ITEM_BYTES]>> for Slow {
+    fn root_file(&mut self, _root: &Arc<Node>, _meta: &Meta) {}
 
     fn enter(&mut self, _enter: Enter<'_>) -> Descend {
         Descend::Yes
     }
-
-    fn lost(&mut self, _node: &Node, _errno: Errno) {}
 
     fn item(&mut self, _item: Box<[u8; ITEM_BYTES]>) {
         if self.naps && self.items.is_multiple_of(60_000) {
@@ -88,9 +92,11 @@ impl Consume<Box<[u8; ITEM_BYTES]>> for Slow {
         self.items += 1;
     }
 
-    fn leave(&mut self, error: Option<Errno>) {
-        assert_eq!(error, None);
+    fn failed(&mut self, failure: Failure<'_>) {
+        panic!("{failure:?}");
     }
+
+    fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
 /// A child's part: walks the tree, and reports what it took.

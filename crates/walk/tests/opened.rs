@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use fathom_walk::{Emit, Entry, Names, Node, Opened, Options, Visit};
+use fathom_walk::{Emit, Entry, Names, Node, Opened, Visitor};
 use support::record::{Everything, Recorder, Seen};
 use support::tree::{Tree, bushy, fill};
 use support::way::{self, SYNC};
@@ -24,8 +24,9 @@ fn names_above(dir: &Node) -> Vec<&String> {
     dir.chain().map(|node| node.note().expect("looked at before")).collect()
 }
 
-impl Visit for Noter {
+impl Visitor for Noter {
     type Item = Seen;
+    type Local = ();
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         assert!(dir.node.note::<String>().is_none(), "{:?} is looked at twice", dir.node.name());
@@ -42,12 +43,13 @@ impl Visit for Noter {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Seen>,
     ) {
         assert_eq!(names_above(dir)[0].as_bytes(), dir.name().to_bytes());
-        self.rest.entries(dir, entries, emit);
+        self.rest.entries(&mut (), dir, entries, emit);
     }
 
     fn weight(item: &Seen) -> usize {
@@ -64,7 +66,7 @@ fn each_directory_is_looked_at_once() {
     for way in way::all() {
         let visit = Noter::default();
         let looked_at = visit.looked_at.clone();
-        way::walk(Options { whole: true, ..way.options() }, visit, &mut Recorder::new(&[tree.root()]));
+        way::walk(way.options().inspect_directories(true), visit, &mut Recorder::new(&[tree.root()]));
         let looked_at = looked_at.lock().unwrap();
         assert_eq!(looked_at.len(), 1 + 4 + 16 + 64 + 1, "{way}");
         assert!(looked_at.iter().all(|(name, all)| *all || name == "wide"), "{way}: {looked_at:?}");
@@ -81,8 +83,9 @@ fn nobody_looks_unless_the_walk_is_to_be_whole() {
 /// Must not be asked to look.
 struct Strict(Everything);
 
-impl Visit for Strict {
+impl Visitor for Strict {
     type Item = Seen;
+    type Local = ();
 
     fn opened(&self, dir: Opened<'_>) -> usize {
         panic!("{:?}", dir.node.name());
@@ -90,11 +93,12 @@ impl Visit for Strict {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Seen>,
     ) {
-        self.0.entries(dir, entries, emit);
+        self.0.entries(&mut (), dir, entries, emit);
     }
 
     fn weight(item: &Seen) -> usize {

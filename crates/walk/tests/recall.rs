@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visit};
+use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visitor};
 use support::record::{Everything, Recorder, Seen};
 use support::tree::Tree;
 use support::way;
@@ -18,8 +18,9 @@ use support::way;
 #[derive(Clone, Default)]
 struct Knower(Everything);
 
-impl Visit for Knower {
+impl Visitor for Knower {
     type Item = Seen;
+    type Local = ();
 
     fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         assert!(names.is_empty() && meta.file_type() == FileType::Directory);
@@ -39,11 +40,13 @@ impl Visit for Knower {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Seen>,
     ) {
         self.0.entries(
+            &mut (),
             dir,
             entries.inspect(|entry| assert!(dir.name() != c"known" || entry.meta.is_none())),
             emit,

@@ -11,7 +11,7 @@ use std::thread::{self, ThreadId};
 
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
-use fathom_walk::{Emit, Entry, Model, Node, Op, Visit, run, run_with};
+use fathom_walk::{Emit, Entry, Model, Node, Op, Visitor, run, run_with};
 use support::record::Recorder;
 use support::slow::device;
 use support::tree::{Tree, fill};
@@ -22,11 +22,13 @@ use support::{Watchdog, skip};
 #[derive(Clone, Default)]
 struct Threads(Arc<Mutex<Vec<ThreadId>>>);
 
-impl Visit for Threads {
+impl Visitor for Threads {
     type Item = ();
+    type Local = ();
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         _dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, ()>,
@@ -47,20 +49,23 @@ struct Nothing {
     roots: Vec<PathBuf>,
 }
 
-impl fathom_walk::Consume<()> for Nothing {
+impl fathom_walk::RootSource for Nothing {
     fn next_root(&mut self, _wait: bool) -> fathom_walk::NextRoot {
         self.roots.pop().map_or(fathom_walk::NextRoot::End, |path| {
             use std::os::unix::ffi::OsStrExt;
             fathom_walk::NextRoot::Path(std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap())
         })
     }
-    fn root_file(&mut self, _root: usize, _meta: Result<fathom_walk::Meta, fathom_walk::Errno>) {}
+}
+
+impl fathom_walk::Consumer<()> for Nothing {
+    fn root_file(&mut self, _root: &Arc<Node>, _meta: &fathom_walk::Meta) {}
     fn enter(&mut self, _enter: fathom_walk::Enter<'_>) -> fathom_walk::Descend {
         fathom_walk::Descend::Yes
     }
-    fn lost(&mut self, _node: &Node, _errno: fathom_walk::Errno) {}
+    fn failed(&mut self, _failure: fathom_walk::Failure<'_>) {}
     fn item(&mut self, (): ()) {}
-    fn leave(&mut self, _error: Option<fathom_walk::Errno>) {}
+    fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
 /// Directories the calling thread has read, and all there were.
@@ -122,11 +127,13 @@ fn what_is_not_at_hand_is_read_by_workers() {
 /// Panics at the first entry.
 struct Clumsy;
 
-impl Visit for Clumsy {
+impl Visitor for Clumsy {
     type Item = support::record::Seen;
+    type Local = ();
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         _dir: &Arc<Node>,
         _entries: impl Iterator<Item = Entry<'a>>,
         _emit: &mut Emit<'_, Self::Item>,

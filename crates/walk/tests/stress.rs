@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_io::Dir;
-use fathom_walk::{Descend, Errno, Fields, Follow, Meta, Model, Names, Options, Progress, run_with};
+use fathom_walk::{Descend, Errno, Fields, Follow, Meta, Model, Names, Progress, run_with};
 use support::calls::{Calls, Native, Over};
 use support::gate::Gate;
 use support::late::Late;
@@ -105,7 +105,7 @@ fn workers_that_may_do_only_what_is_needed_next_list_what_was_put_off() {
         let mut recorder = Recorder::new(&[tree.root()]);
         recorder.descend =
             Box::new(move |enter| if met.insert(enter.meta.id()) { Descend::Yes } else { Descend::No });
-        let options = Options { links: Follow::Yes, once: true, ..way.options() };
+        let options = way.options().follow_links(Follow::Yes).dedup_directories(true);
         if heavy {
             way::walk(options, Heavy(Everything::default()), &mut recorder);
         } else {

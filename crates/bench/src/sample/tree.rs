@@ -1,6 +1,7 @@
 //! Samples of a tree: `walk` reads all names below a directory, `stat` also reads the metadata of
 //! every entry.
 
+use std::convert::Infallible;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +10,7 @@ use std::time::Instant;
 use fathom_io::sys::usage;
 use fathom_io::{Errno, Model};
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Fields, FileType, Follow, Gather, Leaps, Meta, Names, NextRoot, Node,
-    Options, Roots,
+    Emit, Entry, Fields, FileType, Follow, Meta, Names, NextRoot, Node, Options, RootSource, Visitor,
 };
 
 use super::spec::{SampleError, SampleSpec, Workload};
@@ -40,15 +40,12 @@ impl TreeCounter {
     }
 }
 
-impl Gather for TreeCounter {
+impl Visitor for TreeCounter {
+    type Item = Infallible;
     type Local = LocalTotals;
 
     fn select(&self, _: &Arc<Node>, names: &mut Names) {
         names.skip_stat_if(|name| !self.stats && name.file_type != FileType::Unknown);
-    }
-
-    fn enter(&self, _: &mut LocalTotals, _: Enter<'_>) -> Descend {
-        Descend::Yes
     }
 
     fn entries<'a>(
@@ -56,7 +53,7 @@ impl Gather for TreeCounter {
         share: &mut LocalTotals,
         _: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
         for entry in entries {
             share.0 += 1;
@@ -64,10 +61,11 @@ impl Gather for TreeCounter {
                 Some(Ok(meta)) if meta.file_type() == FileType::Regular => {
                     share.1 += meta.size.unsigned_abs()
                 }
+                Some(Err(errno)) => emit.failed(&entry, errno),
                 _ => {}
             }
             if entry.file_type() == FileType::Directory {
-                below.descend(&entry);
+                emit.descend(&entry);
             }
         }
     }
@@ -89,7 +87,7 @@ impl Gather for TreeCounter {
 
 struct SingleRoot(Option<std::ffi::CString>);
 
-impl Roots for SingleRoot {
+impl RootSource for SingleRoot {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.0.take().map_or(NextRoot::End, NextRoot::Path)
     }
@@ -106,20 +104,12 @@ fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
 
 fn options(spec: &SampleSpec, stats: bool) -> Options {
     let (choice, threads) = choice(spec);
-    Options {
-        choice,
-        threads,
-        roots: Follow::Yes,
-        links: Follow::No,
-        fields: if stats { Fields::ALL } else { Fields::IDENTITY },
-        stat_dirs: stats,
-        once: false,
-        loose: false,
-        workers_max: None,
-        fds_max: None,
-        whole: false,
-        leaps: Leaps::default(),
-    }
+    Options::default()
+        .model(choice)
+        .threads(threads)
+        .follow_roots(Follow::Yes)
+        .fields(if stats { Fields::ALL } else { Fields::IDENTITY })
+        .stat_dirs(stats)
 }
 
 /// Walks the tree at the path of `spec`. The operations are the entries, the bytes are the sizes of
@@ -132,7 +122,7 @@ pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let counter = TreeCounter { count: found.clone(), stats };
     let (before, start) = (usage(), Instant::now());
     let summary =
-        fathom_walk::gather(options(spec, stats), counter, &mut SingleRoot(Some(root)), &mut |_| {});
+        fathom_walk::run_unordered(options(spec, stats), counter, &mut SingleRoot(Some(root)), &mut |_| {});
     let (seconds, after) = (start.elapsed().as_secs_f64(), usage());
     let summary = summary.map_err(|error| SampleError::Refused(error.to_string()))?;
     let error = found.error.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,14 +1,15 @@
 //! An unordered listing: each worker collects the lines of its entries and writes them itself when
 //! its buffer is full.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Failure, Gather, Meta, Names, NextRoot, Node, Opened, Operation, Roots,
+    Descend, Emit, Enter, Entry, Failure, Meta, Names, NextRoot, Node, Opened, RootSource, Visitor,
 };
 
 use super::operands::RootList;
-use super::plan::{self, LineBuffer, ListProblem, NextStep, Plan};
+use super::plan::{LineBuffer, NextStep, Plan};
 use super::report::ListReport;
 use super::vcs;
 use crate::shared::output::FULL_BYTES;
@@ -19,7 +20,8 @@ pub(crate) struct UnorderedVisitor {
     pub(crate) report: Arc<ListReport>,
 }
 
-impl Gather for UnorderedVisitor {
+impl Visitor for UnorderedVisitor {
+    type Item = Infallible;
     type Local = LineBuffer;
 
     fn opened(&self, dir: Opened<'_>) -> usize {
@@ -33,7 +35,7 @@ impl Gather for UnorderedVisitor {
     }
 
     fn enter(&self, lines: &mut LineBuffer, enter: Enter<'_>) -> Descend {
-        self.plan.enter(&enter, lines).0
+        self.plan.enter(&enter, lines)
     }
 
     fn entries<'a>(
@@ -41,13 +43,13 @@ impl Gather for UnorderedVisitor {
         lines: &mut LineBuffer,
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
         for entry in entries {
             match self.plan.entry(&entry, dir, lines) {
                 NextStep::Nothing => {}
-                NextStep::Descend => below.descend(&entry),
-                NextStep::Problem(problem) => self.report.problem(&problem),
+                NextStep::Descend => emit.descend(&entry),
+                NextStep::Failed(errno) => emit.failed(&entry, errno),
             }
             if lines.text.len() >= FULL_BYTES {
                 self.flush(lines);
@@ -55,20 +57,10 @@ impl Gather for UnorderedVisitor {
         }
     }
 
-    fn failed(&self, lines: &mut LineBuffer, Failure { node, operation, errno, .. }: Failure<'_>) {
-        let problem = match operation {
-            Operation::Access if node.parent().is_none() => {
-                self.plan.root_file(node.name().to_bytes(), Err(errno), lines).err()
-            }
-            Operation::Access => Some(ListProblem::Access(plan::path(node), errno)),
-            Operation::Open | Operation::Read | Operation::Reopen => {
-                Some(ListProblem::Read(plan::path(node), errno))
-            }
-            Operation::Descend => Some(ListProblem::Loop(plan::path(node))),
-            // `Plan::entry` handles this failure: it lists a dangling link as itself.
-            Operation::Stat => None,
-        };
-        problem.into_iter().for_each(|problem| self.report.problem(&problem));
+    fn failed(&self, lines: &mut LineBuffer, failure: Failure<'_>) {
+        if let Some(problem) = self.plan.failed(&failure, lines) {
+            self.report.problem(&problem);
+        }
     }
 
     fn root_file(&self, lines: &mut LineBuffer, root: &Arc<Node>, meta: &Meta) {
@@ -89,7 +81,7 @@ pub(crate) struct RootSupplier<'a> {
     pub(crate) report: &'a ListReport,
 }
 
-impl Roots for RootSupplier<'_> {
+impl RootSource for RootSupplier<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.operands.next()
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_text::quote::Charset;
-use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, gather, run as walk};
+use fathom_walk::{Error, Fields, Follow, Options, Progress, Summary, run as walk, run_unordered};
 
 use self::args::ListArgs;
 use self::plan::{LineBuffer, LineFormat};
@@ -93,20 +93,15 @@ fn run(args: ListArgs, start: &AutoStart, report: ListReport) -> u8 {
 fn options(args: &ListArgs, start: &AutoStart) -> Options {
     let links = if args.plan.dereference { Follow::Yes } else { Follow::No };
     let fields = args.plan.fields();
-    Options {
-        choice: args.model,
-        threads: args.threads,
-        roots: links,
-        links,
-        fields: fields.unwrap_or(Fields::IDENTITY),
-        stat_dirs: fields.is_some(),
-        once: false,
-        loose: false,
-        workers_max: None,
-        fds_max: None,
-        whole: args.plan.vcs.is_some(),
-        leaps: start.hints.clone(),
-    }
+    Options::default()
+        .model(args.model)
+        .threads(args.threads)
+        .follow_roots(links)
+        .follow_links(links)
+        .fields(fields.unwrap_or(Fields::IDENTITY))
+        .stat_dirs(fields.is_some())
+        .inspect_directories(args.plan.vcs.is_some())
+        .hints(start.hints.clone())
 }
 
 fn list(
@@ -118,16 +113,9 @@ fn list(
     let (plan, operands) = (Arc::new(args.plan), args.operands);
     if !args.in_order {
         let visitor = any::UnorderedVisitor { plan, report: report.clone() };
-        return gather(options, visitor, &mut any::RootSupplier { operands, report }, watch);
+        return run_unordered(options, visitor, &mut any::RootSupplier { operands, report }, watch);
     }
-    let mut consumer = path::OrderedConsumer {
-        plan: &plan,
-        operands,
-        report,
-        lines: LineBuffer::default(),
-        path: Vec::new(),
-        lens: Vec::new(),
-    };
+    let mut consumer = path::OrderedConsumer { plan: &plan, operands, report, lines: LineBuffer::default() };
     let ended = walk(options, path::OrderedVisitor(plan.clone()), &mut consumer, watch);
     consumer.flush();
     ended

@@ -32,9 +32,4 @@ impl RootList {
     pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().map(|path| path.to_bytes())
     }
-
-    /// Returns the path of root number `root`.
-    pub(crate) fn path(&self, root: usize) -> &[u8] {
-        self.paths[root].to_bytes()
-    }
 }

@@ -1,6 +1,7 @@
 //! The selection and formatting of entries in a listing. Called on the walk's workers. Knows
 //! neither the spellings of options nor the destination of lines.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use fathom_inventory::filter::Filter;
@@ -10,7 +11,8 @@ use fathom_inventory::json::JsonWriter;
 use fathom_inventory::{Entry, Owners};
 use fathom_text::quote::NameStyle;
 use fathom_walk::{
-    Descend, DirPath, Enter, Errno, Fields, FileType, Follow, Found, Meta, Name, Names, Node, Opened,
+    Descend, DirPath, Enter, Errno, Failure, Fields, FileType, Follow, Meta, Name, Names, Node, Opened,
+    Operation,
 };
 
 use super::lookup::{EntryLookup, LookupContext};
@@ -61,26 +63,13 @@ pub(crate) enum ListProblem {
     Rule(Vec<u8>, MalformedRule),
 }
 
-impl ListProblem {
-    /// Returns the number of bytes on the heap.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Access(path, _)
-            | Self::Read(path, _)
-            | Self::Loop(path)
-            | Self::File(path, _)
-            | Self::Rule(path, _) => path.capacity(),
-        }
-    }
-}
-
 /// The next step for an entry, after its line.
 pub(crate) enum NextStep {
     Nothing,
     /// Walk into the directory.
     Descend,
-    /// Boxed, so that every other variant fits into a register.
-    Problem(Box<ListProblem>),
+    /// Report that the entry cannot be accessed.
+    Failed(Errno),
 }
 
 /// A buffer of lines with their number, and the cached path of the current directory.
@@ -213,21 +202,32 @@ impl Plan {
     }
 
     /// Enters a directory: adds its line if it is a root, and returns whether to read it.
-    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut LineBuffer) -> (Descend, Option<ListProblem>) {
+    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut LineBuffer) -> Descend {
         let node = enter.node;
         if node.parent().is_none() {
             self.root(node.name().to_bytes(), enter.meta, lines);
         }
-        let problem = match enter.found {
-            Found::Readable => None,
-            Found::Unreadable(errno) => Some(ListProblem::Read(path(node), errno)),
-            Found::Loop => Some(ListProblem::Loop(path(node))),
-        };
         let elsewhere = self.one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
         if elsewhere || !self.reads(node.depth()) {
-            return (Descend::No, None);
+            return Descend::No;
         }
-        (Descend::Yes, problem)
+        Descend::Yes
+    }
+
+    /// Returns the problem to report for a failure; `None` if the root is listed all the same.
+    pub(crate) fn failed(&self, failure: &Failure<'_>, lines: &mut LineBuffer) -> Option<ListProblem> {
+        let Failure { node, name, operation, errno } = *failure;
+        match operation {
+            Operation::Access if node.parent().is_none() => {
+                self.root_file(node.name().to_bytes(), Err(errno), lines).err()
+            }
+            Operation::Access => Some(ListProblem::Access(path(node), errno)),
+            Operation::Stat => Some(ListProblem::Access(entry_path(node, name), errno)),
+            Operation::Open | Operation::Read | Operation::Reopen => {
+                Some(ListProblem::Read(path(node), errno))
+            }
+            Operation::Descend => Some(ListProblem::Loop(path(node))),
+        }
     }
 
     /// Adds the line of an existing root.
@@ -304,8 +304,7 @@ impl Plan {
                     if errno == Errno::ACCESS && self.needs_name_only() {
                         self.list(entry, dir, (FileType::Unknown, None), lines);
                     }
-                    let path = [lines.dir.of(dir), name].concat();
-                    return NextStep::Problem(Box::new(ListProblem::Access(path, errno)));
+                    return NextStep::Failed(errno);
                 }
             },
         };
@@ -413,5 +412,15 @@ pub(crate) fn base(path: &[u8]) -> &[u8] {
 pub(crate) fn path(node: &Node) -> Vec<u8> {
     let mut path = Vec::new();
     node.path_into(&mut path);
+    path
+}
+
+/// Returns the path of an entry of a directory.
+fn entry_path(dir: &Node, name: Option<&CStr>) -> Vec<u8> {
+    let mut path = path(dir);
+    if path.last() != Some(&b'/') {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name.map_or(b"", CStr::to_bytes));
     path
 }

@@ -16,7 +16,7 @@ use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
-use fathom_walk::{Leaps, Model};
+use fathom_walk::{ConcurrencyHints, Model};
 
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
@@ -83,7 +83,7 @@ impl ScanParser {
             roots: Vec::new(),
             choice: Model::Auto,
             threads: None,
-            leaps: Leaps::default(),
+            hints: ConcurrencyHints::default(),
             in_flight_max: None,
             rate: None,
             one_file_system: false,
@@ -194,7 +194,7 @@ impl ScanParser {
             budget: Budget::Time(time),
             choice: scan.choice,
             threads: scan.threads,
-            leaps: scan.leaps,
+            hints: scan.hints,
             in_flight_max: scan.in_flight_max,
             rate: scan.rate,
             one_file_system: scan.one_file_system,

@@ -20,7 +20,7 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     let EstimateArgs { mut survey, json, stats, progress } = args;
     survey.stop = stop_on_interrupt();
     let start = AutoStart::read(NAME.as_bytes(), charset, survey.choice, survey.threads.is_some());
-    survey.leaps = start.hints.clone();
+    survey.hints = start.hints.clone();
     let meter = ProgressMeter::new(progress);
     let ended = estimate(&survey, &mut ScanWatch { meter: &meter, charset });
     meter.clear();

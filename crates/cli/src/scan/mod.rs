@@ -68,7 +68,7 @@ fn run(args: ScanArgs, charset: Charset) -> u8 {
     let signals = TerminationSignals::on_signals();
     scan.stop = signals.stop.clone();
     let start = AutoStart::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
-    scan.leaps = start.hints.clone();
+    scan.hints = start.hints.clone();
     let meter =
         ProgressMeter::new(progress).with_expected(|| inodes::expected(&scan.roots, scan.one_file_system));
     let begin = if resume { self::resume } else { self::scan };

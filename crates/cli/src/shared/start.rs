@@ -14,7 +14,7 @@ use fathom_bench::profile::{
 use fathom_io::Model;
 use fathom_io::mounts::{self, Mount};
 use fathom_text::quote::{Charset, quoteaf, quotef};
-use fathom_walk::Leaps;
+use fathom_walk::ConcurrencyHints;
 
 use crate::shared::output::write_stderr;
 
@@ -27,7 +27,7 @@ const FILE: &str = "fathom/io-profile.json";
 #[derive(Debug, Default)]
 pub(crate) struct AutoStart {
     /// Concurrency hints by device.
-    pub(crate) hints: Leaps,
+    pub(crate) hints: ConcurrencyHints,
     /// Notes for `--verbose`, by device.
     notes: Vec<(u64, String)>,
 }

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Leaps, Model};
+use fathom_walk::{ConcurrencyHints, Model};
 
 use crate::scan::Observer;
 use crate::store::{Error, Op};
@@ -66,7 +66,7 @@ pub struct Survey {
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.
-    pub leaps: Leaps,
+    pub hints: ConcurrencyHints,
     /// Most directories that are read at once.
     pub in_flight_max: Option<usize>,
     /// Most entries that are examined in a second.

@@ -1,12 +1,13 @@
 //! The workers' side of a survey: adds up the entries of one directory. Of a very wide directory
 //! that was drawn, only a random part of the files is asked for metadata.
 
+use std::convert::Infallible;
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Errno, Failure, FileType, Gather, Meta, Names, Node, Operation, Random,
+    Descend, Emit, Enter, Entry, Errno, Failure, FileType, Meta, Names, Node, Operation, Random, Visitor,
 };
 
 use super::Survey;
@@ -133,7 +134,8 @@ fn tally(dir: &Node) -> Option<MutexGuard<'_, DirTally>> {
     dir.note::<Mutex<DirTally>>().map(|tally| tally.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Gather for Probe {
+impl Visitor for Probe {
+    type Item = Infallible;
     type Local = ();
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
@@ -160,11 +162,14 @@ impl Gather for Probe {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        _below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
         let Some(mut tally) = tally(dir) else { return };
         let mut count = 0;
         for entry in entries {
+            if let Some(Err(errno)) = entry.meta {
+                emit.failed(&entry, errno);
+            }
             self.add(dir, &entry, &mut tally);
             count += 1;
         }
@@ -193,6 +198,4 @@ impl Gather for Probe {
         tally.add_sizes(meta);
         root.set_note(Mutex::new(tally));
     }
-
-    fn flush(&self, (): &mut ()) {}
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Fields, Follow, NextRoot, Node, Options, Progress, Roots, Summary, gather, spawn_thread};
+use fathom_walk::{
+    Fields, NextRoot, Node, Options, Progress, RootSource, Summary, run_unordered, spawn_thread,
+};
 
 use super::estimator::DirContents;
 use super::probe::{DirTally, Probe};
@@ -126,7 +128,7 @@ struct RequestQueue {
     shared: Arc<SurveyShared>,
 }
 
-impl Roots for RequestQueue {
+impl RootSource for RequestQueue {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         let timeout = if wait { POLL_INTERVAL } else { Duration::ZERO };
         match self.requests.recv_timeout(timeout) {
@@ -186,7 +188,7 @@ impl<'w> SurveyWalk<'w> {
             let mut shown = |now| *walk_shared.progress.lock().unwrap_or_else(PoisonError::into_inner) = now;
             // The send fails only if the calling thread has stopped waiting and dropped the
             // receiver.
-            let _ = end.send(gather(options, probe, &mut queue, &mut shown));
+            let _ = end.send(run_unordered(options, probe, &mut queue, &mut shown));
         };
         let thread = spawn_thread("survey", STACK_BYTES, 0, run)?;
         let (roots, reads, problems) = (0, 0, HashSet::new());
@@ -324,20 +326,14 @@ fn time_limit(budget: Budget, times: f64) -> Duration {
 }
 
 fn options(survey: &Survey) -> Options {
-    Options {
-        choice: survey.choice,
-        threads: survey.threads,
-        roots: Follow::No,
-        links: Follow::No,
-        fields: Fields::SIZE.union(Fields::BLOCKS),
-        stat_dirs: true,
-        once: false,
-        loose: true,
-        whole: false,
-        workers_max: survey.in_flight_max,
-        fds_max: None,
-        leaps: survey.leaps.clone(),
-    }
+    Options::default()
+        .model(survey.choice)
+        .threads(survey.threads)
+        .fields(Fields::SIZE.union(Fields::BLOCKS))
+        .stat_dirs(true)
+        .unordered_chunks(true)
+        .workers_max(survey.in_flight_max)
+        .hints(survey.hints.clone())
 }
 
 #[cfg(test)]

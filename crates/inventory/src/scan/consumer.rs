@@ -9,7 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fathom_text::strerror;
 use fathom_walk::fault::point;
-use fathom_walk::{Consume, Descend, Enter, Errno, FileType, Found, Meta, NextRoot, Node, Progress};
+use fathom_walk::{
+    Consumer, Descend, Enter, Errno, Failure, FileType, Found, Meta, NextRoot, Node, Operation, Progress,
+    RootSource,
+};
 
 use super::earlier::EarlierDirs;
 use super::journal::{DirFrame, Journal, ScanCounts, ScanPosition, join};
@@ -45,6 +48,8 @@ pub(super) struct ScanConsumer<'a> {
     /// innermost first, each as a root.
     resumed: usize,
     next_root: usize,
+    /// The state of the innermost open directory and the error, if reading it has failed.
+    read_failure: Option<(DirState, Errno)>,
     /// The number of operands before the first one that the walk reaches after those directories.
     first_root: usize,
     position: ScanPosition,
@@ -81,6 +86,7 @@ impl<'a> ScanConsumer<'a> {
             progress,
             resumed,
             next_root: 0,
+            read_failure: None,
             first_root,
             last_checkpoint: (Instant::now(), position.counts.entries),
             position,
@@ -292,18 +298,47 @@ impl<'a> ScanConsumer<'a> {
     }
 
     /// Reads the innermost open directory once more, if it is still the same one.
-    fn reenter(&mut self, found: Result<&Enter<'_>, Errno>) -> Descend {
+    fn reenter(&mut self, enter: &Enter<'_>) -> Descend {
         let Some(frame) = self.position.stack.last() else { return Descend::No };
-        let id = (frame.row.dev, frame.row.ino);
-        let errno = match found {
-            Ok(enter) if enter.found == Found::Readable && enter.meta.id() == id => return Descend::Yes,
-            Ok(Enter { found: Found::Unreadable(errno), .. }) => *errno,
-            Err(errno) => errno,
-            Ok(_) => Errno::STALE,
-        };
+        match enter.found {
+            Found::Readable if enter.meta.id() == (frame.row.dev, frame.row.ino) => Descend::Yes,
+            // The failure follows.
+            Found::Unreadable => Descend::Yes,
+            Found::Readable | Found::Loop => {
+                self.abandon_resumed(Errno::STALE);
+                Descend::No
+            }
+        }
+    }
+
+    /// Closes the innermost open directory, which the resumed run cannot read again.
+    fn abandon_resumed(&mut self, errno: Errno) {
         self.record_problem("read", errno);
         self.close(DirState::Partial, Some(errno));
-        Descend::No
+    }
+
+    /// Records a failure to access a root, or a directory of which only the name is known.
+    fn record_inaccessible(&mut self, node: &Node, errno: Errno) {
+        let (name, root) = (node.name().to_bytes(), node.root_index());
+        if node.parent().is_some() {
+            self.record_unread((name, Err(errno), None), DirState::Failed, Some(errno));
+        } else if self.is_resumed(root) {
+            self.abandon_resumed(errno);
+        } else {
+            self.position.root = self.first_root + root - self.resumed;
+            self.position.counts.completeness.missing_roots += 1;
+            self.record_missing_root(self.scan.roots[self.position.root].to_bytes().to_vec(), errno);
+            self.position.roots_done = self.position.root + 1;
+        }
+    }
+
+    /// Records a failure to read the metadata of an entry of the directory `id`.
+    fn record_unknown_entry(&mut self, id: i64, name: &[u8], errno: Errno) {
+        let mut path = self.position.path.clone();
+        join(&mut path, name);
+        self.position.counts.completeness.unknown_entries += 1;
+        push_failure(&mut self.batch, "stat", (Some(id), Some(name)), &path, errno);
+        self.observer.problem(&Problem { operation: "access", path, errno });
     }
 
     /// Records a directory that is not read because it is at the depth limit.
@@ -331,16 +366,14 @@ impl<'a> ScanConsumer<'a> {
         frame.own.add(&chunk.sums);
         let id = frame.id;
         for (row, name, _) in chunk.iter().filter(|(row, ..)| row.errno != 0 || row.is_out_of_range()) {
-            let mut path = self.position.path.clone();
-            join(&mut path, name);
             if row.errno == 0 {
+                let mut path = self.position.path.clone();
+                join(&mut path, name);
                 self.record_clamped_time(Some(id), Some(name), path);
-                continue;
+            } else {
+                let errno = Errno::from_raw_os_error(i32::from(row.errno));
+                self.record_unknown_entry(id, name, errno);
             }
-            let errno = Errno::from_raw_os_error(i32::from(row.errno));
-            self.position.counts.completeness.unknown_entries += 1;
-            push_failure(&mut self.batch, "stat", (Some(id), Some(name)), &path, errno);
-            self.observer.problem(&Problem { operation: "access", path, errno });
         }
         if !self.scan.optional_columns.is_empty() {
             self.record_missing_values_of(id, &chunk);
@@ -418,7 +451,7 @@ fn now() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-impl Consume<ScanItem> for ScanConsumer<'_> {
+impl RootSource for ScanConsumer<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         let next = self.next_root;
         self.next_root += 1;
@@ -431,39 +464,44 @@ impl Consume<ScanItem> for ScanConsumer<'_> {
         root.map_or(NextRoot::End, |root| NextRoot::Path(root.clone()))
     }
 
-    fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
+    fn stopped(&mut self) -> bool {
+        self.observer.progress(self.progress.get());
+        let stopped = self.failed
+            || self.scan.stop.load(Ordering::Relaxed)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if stopped {
+            self.rate_limit.as_ref().inspect(|rate_limit| rate_limit.cancel());
+        }
+        stopped
+    }
+}
+
+impl Consumer<ScanItem> for ScanConsumer<'_> {
+    fn root_file(&mut self, node: &Arc<Node>, meta: &Meta) {
+        let root = node.root_index();
         if self.is_resumed(root) {
-            self.reenter(Err(meta.err().unwrap_or(Errno::NOTDIR)));
-            return;
+            return self.abandon_resumed(Errno::NOTDIR);
         }
         self.position.root = self.first_root + root - self.resumed;
         let root = &self.scan.roots[self.position.root];
         let path = root.to_bytes();
-        match meta {
-            Ok(meta) => {
-                let mut chunk = Box::<RowChunk>::default();
-                let is_link = meta.file_type() == FileType::Symlink;
-                let link = if is_link { fathom_walk::read_link(root).ok() } else { None };
-                let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
-                chunk.push(path, meta.file_type(), Ok(&meta), link);
-                let optional_columns = self.scan.optional_columns;
-                if !optional_columns.is_empty() {
-                    let project = || fathom_walk::project(root, meta.file_type());
-                    let optional_values =
-                        OptionalValues::read(optional_columns, || fathom_walk::xattr_names(root), project);
-                    chunk.push_optional(&optional_values);
-                    self.record_missing_values(optional_values.failed, (None, Some(path)), path);
-                }
-                if chunk.iter().any(|(row, ..)| row.is_out_of_range()) {
-                    self.record_clamped_time(None, Some(path), path.to_vec());
-                }
-                self.push_chunk(0, chunk);
-            }
-            Err(errno) => {
-                self.position.counts.completeness.missing_roots += 1;
-                self.record_missing_root(path.to_vec(), errno);
-            }
+        let mut chunk = Box::<RowChunk>::default();
+        let is_link = meta.file_type() == FileType::Symlink;
+        let link = if is_link { fathom_walk::read_link(root).ok() } else { None };
+        let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
+        chunk.push(path, meta.file_type(), Ok(meta), link);
+        let optional_columns = self.scan.optional_columns;
+        if !optional_columns.is_empty() {
+            let project = || fathom_walk::project(root, meta.file_type());
+            let optional_values =
+                OptionalValues::read(optional_columns, || fathom_walk::xattr_names(root), project);
+            chunk.push_optional(&optional_values);
+            self.record_missing_values(optional_values.failed, (None, Some(path)), path);
         }
+        if chunk.iter().any(|(row, ..)| row.is_out_of_range()) {
+            self.record_clamped_time(None, Some(path), path.to_vec());
+        }
+        self.push_chunk(0, chunk);
         self.position.roots_done = self.position.root + 1;
     }
 
@@ -471,7 +509,7 @@ impl Consume<ScanItem> for ScanConsumer<'_> {
         let (name, meta, root) = (enter.node.name().to_bytes(), enter.meta, enter.node.root_index());
         if enter.node.depth() == 0 {
             if self.is_resumed(root) {
-                return self.reenter(Ok(&enter));
+                return self.reenter(&enter);
             }
             self.position.root = self.first_root + root - self.resumed;
         } else if self.out_id == Some(meta.id()) {
@@ -483,21 +521,31 @@ impl Consume<ScanItem> for ScanConsumer<'_> {
         warnings.iter().flatten().for_each(|warning| self.observer.warning(warning));
         let is_last = self.scan.exclusions.max_depth.is_some_and(|max| self.position.stack.len() >= max);
         let optional_values = enter.node.finding::<OptionalValues<'static>>().cloned();
-        match enter.found {
-            Found::Readable if !foreign && !is_last => {
-                self.open(name, EntryRow::new(FileType::Directory, Ok(meta)), optional_values);
-                return Descend::Yes;
-            }
-            Found::Unreadable(errno) if !foreign && !is_last => {
-                self.record_unread((name, Ok(meta), optional_values), DirState::Failed, Some(errno));
-            }
-            _ => self.record_unread((name, Ok(meta), optional_values), DirState::Skipped, None),
+        if foreign || is_last || enter.found == Found::Loop {
+            self.record_unread((name, Ok(meta), optional_values), DirState::Skipped, None);
+            return Descend::No;
         }
-        Descend::No
+        self.open(name, EntryRow::new(FileType::Directory, Ok(meta)), optional_values);
+        Descend::Yes
     }
 
-    fn lost(&mut self, node: &Node, errno: Errno) {
-        self.record_unread((node.name().to_bytes(), Err(errno), None), DirState::Failed, Some(errno));
+    fn failed(&mut self, Failure { node, name, operation, errno }: Failure<'_>) {
+        let state = match operation {
+            Operation::Access => return self.record_inaccessible(node, errno),
+            Operation::Stat => {
+                let id = self.position.stack.last().map(|frame| frame.id);
+                if let (Some(id), Some(name)) = (id, name) {
+                    self.record_unknown_entry(id, name.to_bytes(), errno);
+                }
+                return;
+            }
+            // Such a directory is skipped when it is entered.
+            Operation::Descend => return,
+            Operation::Open if node.depth() > 0 || !self.is_resumed(node.root_index()) => DirState::Failed,
+            Operation::Open | Operation::Read | Operation::Reopen => DirState::Partial,
+        };
+        self.record_problem("read", errno);
+        self.read_failure = Some((state, errno));
     }
 
     fn item(&mut self, item: ScanItem) {
@@ -508,21 +556,10 @@ impl Consume<ScanItem> for ScanConsumer<'_> {
         }
     }
 
-    fn leave(&mut self, error: Option<Errno>) {
-        if let Some(errno) = error {
-            self.record_problem("read", errno);
+    fn leave(&mut self, _node: &Arc<Node>) {
+        match self.read_failure.take() {
+            Some((state, errno)) => self.close(state, Some(errno)),
+            None => self.close(DirState::Complete, None),
         }
-        self.close(if error.is_some() { DirState::Partial } else { DirState::Complete }, error);
-    }
-
-    fn stopped(&mut self) -> bool {
-        self.observer.progress(self.progress.get());
-        let stopped = self.failed
-            || self.scan.stop.load(Ordering::Relaxed)
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if stopped {
-            self.rate_limit.as_ref().inspect(|rate_limit| rate_limit.cancel());
-        }
-        stopped
     }
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_walk::fault::point;
-use fathom_walk::{Errno, Fields, Follow, Leaps, Model, Options, Progress, Summary, run};
+use fathom_walk::{ConcurrencyHints, Errno, Fields, Model, Options, Progress, Summary, run};
 
 use crate::Owners;
 use crate::store::{
@@ -52,7 +52,7 @@ pub struct Scan {
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.
-    pub leaps: Leaps,
+    pub hints: ConcurrencyHints,
     /// Most directories that are read at once.
     pub in_flight_max: Option<usize>,
     /// Most entries that are examined in a second.
@@ -255,7 +255,7 @@ fn run_scan(
         optional_columns: scan.optional_columns,
     };
     let opens = selection.as_ref().is_some_and(|selection| selection.inspects_directories());
-    let options = Options { whole: opens, ..walk_options(&journal, scan) };
+    let options = walk_options(&journal, scan).inspect_directories(opens);
     let (start, since) = (journal.start, journal.since.clone());
     let out_id = directory.symlink_metadata().ok().map(|out| (out.dev(), out.ino()));
     let consumer = ScanConsumer::new(scan, journal, writer, (observer, &progress), earlier);
@@ -297,21 +297,15 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
     let fields = Fields::ALL.union(Fields::BIRTH).union(Fields::ATTRIBUTES);
     // Metadata in the cache of a network client may be older than the changes.
     let fields = if journal.since.is_some() { fields.union(Fields::FRESH) } else { fields };
-    Options {
-        choice: scan.choice,
-        threads: scan.threads,
-        roots: Follow::No,
-        links: Follow::No,
-        fields,
+    Options::default()
+        .model(scan.choice)
+        .threads(scan.threads)
+        .fields(fields)
         // Directories at the depth limit are not opened, so their metadata is requested by name.
-        stat_dirs: scan.exclusions.max_depth.is_some(),
-        once: false,
-        loose: true,
-        whole: false,
-        workers_max: scan.in_flight_max,
-        fds_max: None,
-        leaps: scan.leaps.clone(),
-    }
+        .stat_dirs(scan.exclusions.max_depth.is_some())
+        .unordered_chunks(true)
+        .workers_max(scan.in_flight_max)
+        .hints(scan.hints.clone())
 }
 
 fn stopped(scan: &Scan, summary: &Summary) -> Option<String> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use fathom_walk::fault::point;
-use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visit};
+use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visitor};
 
 use super::earlier::EarlierDirs;
 use super::rate_limit::RateLimiter;
@@ -93,8 +93,9 @@ impl RowVisitor {
     }
 }
 
-impl Visit for RowVisitor {
+impl Visitor for RowVisitor {
     type Item = ScanItem;
+    type Local = ();
 
     fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         let Some(earlier) = &self.earlier else { return false };
@@ -125,6 +126,7 @@ impl Visit for RowVisitor {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, ScanItem>,

@@ -1,13 +1,20 @@
-//! Bounded channels that nothing blocks for ever: not a consumer that takes nothing, once the walk
-//! is shut down, and not one that is gone. With all consumers gone, the walk ends.
+//! Bounded channels between the workers and the consumers.
 //!
-//! Owns: the queues, when they come to their ends, the descriptors that consumers open entries
-//! from. Does not own: what is sent.
+//! A consumer that takes no messages blocks the workers only until the walk is shut down, and a
+//! channel whose consumers are gone drops its messages. When all consumers are gone, the walk ends.
+//!
+//! Owns: the queues, their ends, the wake-ups of both sides, the descriptors that consumers open
+//! entries from. Does not own: the contents of messages.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use futures_util::Stream;
 
 use super::message::Message;
 use super::token::{Processed, Reports, Token};
@@ -15,74 +22,105 @@ use crate::fds::Fds;
 
 /// A bounded queue of batches of messages.
 struct Queue<T> {
-    state: Mutex<Held<T>>,
-    /// A batch was put in, or none will be any more.
+    state: Mutex<QueueState<T>>,
+    /// Notified when a batch is added or the queue ends.
     filled: Condvar,
-    /// Batches were taken out, or nothing waits for room any more.
+    /// Notified when batches are removed or the walk is shut down.
     room: Condvar,
 }
 
-/// The batches of a queue, and the numbers of threads that wait for it.
-struct Held<T> {
+/// The batches of a queue, and the threads and tasks that wait for it.
+struct QueueState<T> {
     batches: VecDeque<Vec<Message<T>>>,
-    /// Messages in all batches.
+    /// Number of messages in all batches.
     messages: usize,
-    /// Inboxes at the other end.
+    /// Number of inboxes of this queue.
     inboxes: usize,
-    /// Threads waiting for `filled` and for `room`: waking costs a system call even where nothing
-    /// waits.
+    /// Number of threads that wait for `filled` and for `room`. A notification is a system call
+    /// even if no thread waits, so it is made only for a number above 0.
     takers: usize,
     putters: usize,
-    /// No batch will be put in any more.
+    /// Wakers of the tasks that wait for a message.
+    wakers: Vec<Waker>,
+    /// Whether no further batch can be added.
     is_ended: bool,
 }
 
 impl<T> Queue<T> {
     fn new() -> Self {
-        let batches = VecDeque::new();
-        let held = Held { batches, messages: 0, inboxes: 1, takers: 0, putters: 0, is_ended: false };
-        Self { state: Mutex::new(held), filled: Condvar::new(), room: Condvar::new() }
+        let (batches, wakers) = (VecDeque::new(), Vec::new());
+        let state =
+            QueueState { batches, messages: 0, inboxes: 1, takers: 0, putters: 0, wakers, is_ended: false };
+        Self { state: Mutex::new(state), filled: Condvar::new(), room: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch in, whether or not there is room; gives it back if nothing will ever take it.
-    fn put(&self, mut held: MutexGuard<'_, Held<T>>, batch: Vec<Message<T>>) -> Result<(), Vec<Message<T>>> {
-        if held.is_ended || held.inboxes == 0 {
+    /// Adds a batch, even to a full queue. Returns the batch if it can never be taken.
+    fn put(
+        &self,
+        mut state: MutexGuard<'_, QueueState<T>>,
+        batch: Vec<Message<T>>,
+    ) -> Result<(), Vec<Message<T>>> {
+        if state.is_ended || state.inboxes == 0 {
             return Err(batch);
         }
-        held.messages += batch.len();
-        held.batches.push_back(batch);
-        if held.takers > 0 {
+        state.messages += batch.len();
+        state.batches.push_back(batch);
+        if state.takers > 0 {
             self.filled.notify_one();
         }
+        let wakers = std::mem::take(&mut state.wakers);
+        // Woken without the lock: a task whose last reference is the waker drops its inbox.
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
         Ok(())
     }
 
-    fn take(&self, held: &mut Held<T>) -> Option<Vec<Message<T>>> {
-        let batch = held.batches.pop_front()?;
-        held.messages -= batch.len();
-        if held.putters > 0 {
-            // One is enough: what it puts in is taken some time, which wakes the next.
+    fn take(&self, state: &mut QueueState<T>) -> Option<Vec<Message<T>>> {
+        let batch = state.batches.pop_front()?;
+        state.messages -= batch.len();
+        if state.putters > 0 {
+            // One worker is enough: the batch that it adds will be taken too, which wakes the next.
             self.room.notify_one();
         }
         Some(batch)
     }
 
-    /// Takes a batch; `None` at the end.
-    fn wait_for_batch(&self) -> Option<Vec<Message<T>>> {
-        let mut held = self.lock();
+    /// Takes a batch, or `None` at the end of the queue. Waits for it until `deadline`.
+    fn wait_for_batch(&self, deadline: Option<Instant>) -> Poll<Option<Vec<Message<T>>>> {
+        let mut state = self.lock();
         loop {
-            let batch = self.take(&mut held);
-            if batch.is_some() || held.is_ended {
-                return batch;
+            let batch = self.take(&mut state);
+            if batch.is_some() || state.is_ended {
+                return Poll::Ready(batch);
             }
-            held.takers += 1;
-            held = self.filled.wait(held).unwrap_or_else(PoisonError::into_inner);
-            held.takers -= 1;
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Poll::Pending;
+            }
+            state.takers += 1;
+            state = match left {
+                Some(left) => self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.filled.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+            state.takers -= 1;
         }
+    }
+
+    /// Takes a batch, or `None` at the end of the queue, or has the task woken when there is one.
+    fn poll_for_batch(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<Message<T>>>> {
+        let mut state = self.lock();
+        let batch = self.take(&mut state);
+        if batch.is_some() || state.is_ended {
+            return Poll::Ready(batch);
+        }
+        if !state.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            state.wakers.push(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
@@ -117,7 +155,7 @@ impl<T> Outlets<T> {
     /// The other ends, one for each channel. To be called once: each queue counts one inbox from
     /// the start.
     pub(super) fn inboxes(self: &Arc<Self>) -> Vec<Inbox<T>> {
-        let inbox = |channel| Inbox { outlets: self.clone(), channel, at_hand: Vec::new().into_iter() };
+        let inbox = |channel| Inbox { outlets: self.clone(), channel, batch: Vec::new().into_iter() };
         (0..self.queues.len()).map(inbox).collect()
     }
 
@@ -130,18 +168,18 @@ impl<T> Outlets<T> {
     /// shut down, or if the channel has no inbox.
     pub(super) fn send(&self, channel: usize, messages: Vec<Message<T>>) {
         let queue = &self.queues[self.index(channel)];
-        let mut held = queue.lock();
-        while held.messages >= self.backlog && held.inboxes > 0 && !held.is_ended && !self.is_stopped() {
-            held.putters += 1;
-            held = queue.room.wait(held).unwrap_or_else(PoisonError::into_inner);
-            held.putters -= 1;
+        let mut state = queue.lock();
+        while state.messages >= self.backlog && state.inboxes > 0 && !state.is_ended && !self.is_stopped() {
+            state.putters += 1;
+            state = queue.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.putters -= 1;
         }
         // Dropped without the lock: that may end a token, which puts a message into a queue.
         let refused = if self.is_stopped() {
-            drop(held);
+            drop(state);
             Err(messages)
         } else {
-            queue.put(held, messages)
+            queue.put(state, messages)
         };
         if refused.is_err() && self.lost.load(Ordering::Relaxed) == self.queues.len() {
             self.stop.store(true, Ordering::Relaxed);
@@ -174,15 +212,19 @@ impl<T> Outlets<T> {
     fn end_if_over(&self) {
         let is_over = self.is_over.load(Ordering::SeqCst);
         if is_over && (self.is_stopped() || self.watches.load(Ordering::SeqCst) == 0) {
-            self.wake(|held| held.is_ended = true);
+            self.wake(|state| state.is_ended = true);
         }
     }
 
     /// Changes all queues, and has everything that waits at them look again.
-    fn wake(&self, change: impl Fn(&mut Held<T>)) {
+    fn wake(&self, change: impl Fn(&mut QueueState<T>)) {
         for queue in &self.queues {
             // The lock orders this after the look of any thread that is about to wait.
-            change(&mut queue.lock());
+            let mut state = queue.lock();
+            change(&mut state);
+            let wakers = std::mem::take(&mut state.wakers);
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
             queue.filled.notify_all();
             queue.room.notify_all();
         }
@@ -212,16 +254,20 @@ impl<T: Send + 'static> Reports for Outlets<T> {
     }
 }
 
-/// The end of a channel that messages come out of, as an iterator that ends with the walk. A clone
-/// takes other messages from the same channel.
+/// The receiving end of a channel: an iterator of messages that ends with the walk. A clone takes
+/// other messages from the same channel.
 ///
-/// Where the policy has directories reported as [processed](super::Policy::processed), the end also
-/// waits for every [`Token`] to be dropped: a consumer that keeps messages with tokens keeps its
-/// own end away.
+/// If the policy has directories reported as [processed](super::Policy::processed), the end also
+/// waits until every [`Token`] is dropped: a consumer that keeps messages with tokens delays its
+/// own end.
+///
+/// Nothing has to poll: the iterator blocks, [`Inbox::next_timeout`] blocks for a limited time,
+/// [`next_of`] blocks for several channels, and tasks of any runtime await the [`Stream`].
 pub struct Inbox<T = ()> {
     outlets: Arc<Outlets<T>>,
     channel: usize,
-    at_hand: std::vec::IntoIter<Message<T>>,
+    /// The rest of the batch that was taken last.
+    batch: std::vec::IntoIter<Message<T>>,
 }
 
 impl<T> fmt::Debug for Inbox<T> {
@@ -235,17 +281,40 @@ impl<T> Inbox<T> {
         &self.outlets.queues[self.channel]
     }
 
-    /// Takes the next message if there is one already.
-    pub fn try_next(&mut self) -> Option<Message<T>> {
-        if self.at_hand.len() == 0 {
-            let queue = self.queue();
-            let batch = queue.take(&mut queue.lock());
-            self.at_hand = batch.unwrap_or_default().into_iter();
+    /// Returns the next message, taking batches with `take` as needed; `None` at the end.
+    fn next_with(
+        &mut self,
+        mut take: impl FnMut(&Queue<T>) -> Poll<Option<Vec<Message<T>>>>,
+    ) -> Poll<Option<Message<T>>> {
+        loop {
+            if let Some(message) = self.batch.next() {
+                return Poll::Ready(Some(message));
+            }
+            match take(self.queue()) {
+                Poll::Ready(Some(batch)) => self.batch = batch.into_iter(),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
         }
-        self.at_hand.next()
     }
 
-    /// Number of messages in the channel, which others change meanwhile.
+    /// Returns the next message if there is one already.
+    pub fn try_next(&mut self) -> Option<Message<T>> {
+        match self.next_with(|queue| Poll::Ready(queue.take(&mut queue.lock()))) {
+            Poll::Ready(message) => message,
+            Poll::Pending => None,
+        }
+    }
+
+    /// Waits up to `timeout` for the next message. Returns [`Poll::Pending`] if none has come, and
+    /// `None` when the walk is over and all messages have been taken.
+    pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<Message<T>>> {
+        // A deadline beyond the clock's range is none.
+        let deadline = Instant::now().checked_add(timeout);
+        self.next_with(|queue| queue.wait_for_batch(deadline))
+    }
+
+    /// Returns the number of messages in the channel, which other threads change meanwhile.
     #[must_use]
     pub fn held(&self) -> usize {
         self.queue().lock().messages
@@ -255,19 +324,62 @@ impl<T> Inbox<T> {
 impl<T> Iterator for Inbox<T> {
     type Item = Message<T>;
 
-    /// Waits for a message; `None` once the walk is over and all have been taken.
+    /// Waits for a message; `None` when the walk is over and all messages have been taken.
     fn next(&mut self) -> Option<Message<T>> {
-        while self.at_hand.len() == 0 {
-            self.at_hand = self.queue().wait_for_batch()?.into_iter();
+        match self.next_with(|queue| queue.wait_for_batch(None)) {
+            Poll::Ready(message) => message,
+            Poll::Pending => None,
         }
-        self.at_hand.next()
+    }
+}
+
+/// No field is pinned.
+impl<T> Unpin for Inbox<T> {}
+
+/// The messages as a stream, for tasks: it ends as the iterator does.
+impl<T> Stream for Inbox<T> {
+    type Item = Message<T>;
+
+    fn poll_next(mut self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message<T>>> {
+        self.next_with(|queue| queue.poll_for_batch(cx))
+    }
+}
+
+/// Unparks a thread.
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a message of any of several channels, which may be of several gatherers. Returns it
+/// with the index of its inbox; `None` when all of the walks are over and all messages have been
+/// taken.
+pub fn next_of<T>(inboxes: &mut [Inbox<T>]) -> Option<(usize, Message<T>)> {
+    let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        let mut is_over = true;
+        for (index, inbox) in inboxes.iter_mut().enumerate() {
+            match inbox.next_with(|queue| queue.poll_for_batch(&mut cx)) {
+                Poll::Ready(Some(message)) => return Some((index, message)),
+                Poll::Ready(None) => {}
+                Poll::Pending => is_over = false,
+            }
+        }
+        if is_over {
+            return None;
+        }
+        std::thread::park();
     }
 }
 
 impl<T> Clone for Inbox<T> {
     fn clone(&self) -> Self {
         self.queue().lock().inboxes += 1;
-        Self { outlets: self.outlets.clone(), channel: self.channel, at_hand: Vec::new().into_iter() }
+        Self { outlets: self.outlets.clone(), channel: self.channel, batch: Vec::new().into_iter() }
     }
 }
 
@@ -276,15 +388,15 @@ impl<T> Drop for Inbox<T> {
     /// channels open.
     fn drop(&mut self) {
         let queue = self.queue();
-        let mut held = queue.lock();
-        held.inboxes -= 1;
-        if held.inboxes > 0 {
+        let mut state = queue.lock();
+        state.inboxes -= 1;
+        if state.inboxes > 0 {
             return;
         }
-        held.messages = 0;
-        let left = std::mem::take(&mut held.batches);
+        state.messages = 0;
+        let left = std::mem::take(&mut state.batches);
         queue.room.notify_all();
-        drop(held);
+        drop(state);
         self.outlets.lost.fetch_add(1, Ordering::Relaxed);
         drop(left);
     }

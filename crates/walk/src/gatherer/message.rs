@@ -27,13 +27,13 @@ impl RootId {
 pub struct Item<T = ()> {
     /// Its path.
     pub path: EntryPath,
-    /// Its type: the metadata's, or else its directory's word.
+    /// Its type, from the metadata or else from its directory.
     pub file_type: FileType,
     /// Its inode number; without metadata, of a mount point the directory underneath.
     pub ino: u64,
-    /// Its metadata, if it was taken.
+    /// Its metadata, if it was read.
     pub meta: Option<Meta>,
-    /// The policy's own value.
+    /// The value that the policy sends with it.
     pub payload: T,
     /// Keeps its directory from being processed.
     pub token: Token,

@@ -12,21 +12,21 @@ use fathom_io::{Fields, FileType, Follow, Meta, Name};
 use super::path::EntryPath;
 use crate::failure::Failure;
 use crate::node::Node;
-use crate::visit::{self, Opened};
+use crate::visitor::{self, Opened};
 
-/// An entry that a policy decides about, on a worker; for a root that is no directory, that.
+/// An entry for [`Policy::pick`], on a worker: of a directory, or a root that is not a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     pub(super) dir: &'a Arc<Node>,
     /// `None` for a root.
-    pub(super) found: Option<visit::Entry<'a>>,
+    pub(super) found: Option<visitor::Entry<'a>>,
     pub(super) file_type: FileType,
     pub(super) ino: u64,
     pub(super) meta: Option<&'a Meta>,
 }
 
 impl Entry<'_> {
-    /// Returns the directory it is in; for a root, what the root was added as.
+    /// Returns its directory; for a root, the node of the root.
     #[must_use]
     pub fn dir(&self) -> &Arc<Node> {
         self.dir
@@ -56,7 +56,7 @@ impl Entry<'_> {
         self.dir.depth() + usize::from(self.found.is_some())
     }
 
-    /// Returns its type: the metadata's, or else its directory's word. Never [`FileType::Unknown`].
+    /// Returns its type, from the metadata or else from its directory. Never [`FileType::Unknown`].
     #[must_use]
     pub fn file_type(&self) -> FileType {
         self.file_type
@@ -145,40 +145,40 @@ impl<T> Pick<T> {
     }
 }
 
-/// Decides what is of interest, on the workers. Channels are taken modulo their number, so any hash
-/// will do for one.
+/// Selects entries and their channels, on the workers. Channels are taken modulo their number, so a
+/// hash is a valid channel.
 ///
 /// `T` is the type of the values that messages carry for the policy.
 pub trait Policy<T = ()>: Send + Sync + 'static {
-    /// Returns whether to take the metadata of an entry before [`Policy::pick`] is asked, from what
-    /// its directory says of it.
-    fn wants_metadata(&self, _dir: &Arc<Node>, _name: Name<'_>) -> bool {
+    /// Returns whether [`Policy::pick`] needs the metadata of the entries of `dir` that have this
+    /// type. Called at most once for each type in a batch of entries, not for each entry.
+    fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         false
     }
 
-    /// Returns what to do with an entry. Asked once for each whose metadata could be taken, as far
-    /// as that was needed.
+    /// Returns the actions for an entry. Called exactly once for each entry, except for those whose
+    /// metadata is needed and could not be read.
     fn pick(&self, entry: &Entry<'_>) -> Pick<T>;
 
-    /// Returns which channel to tell of a failure, if any. Whatever this says,
-    /// [`Gatherer::finish`](super::Gatherer::finish) does not call the walk complete.
+    /// Returns the channel for the message about a failure, if any. In any case
+    /// [`Gatherer::finish`](super::Gatherer::finish) returns a summary that is not complete.
     fn failed(&self, _failure: &Failure<'_>) -> Option<usize> {
         Some(0)
     }
 
-    /// Returns which channel to tell, if any, that all entries of `dir` have been sent.
+    /// Returns the channel for a message when all entries of `dir` have been sent, if any.
     fn end(&self, _dir: &Node) -> Option<usize> {
         None
     }
 
-    /// Returns which channel to tell, if any, that everything below `dir` has been sent.
+    /// Returns the channel for a message when everything below `dir` has been sent, if any.
     fn done(&self, _dir: &Node) -> Option<usize> {
         None
     }
 
-    /// Returns which channel to tell, if any, that everything below `dir` has been processed: sent,
-    /// and every message about it dropped by the consumer that took it. Asked once, when the
-    /// directory has been opened; one that cannot be opened is a failure instead.
+    /// Returns the channel for a message when everything below `dir` has been processed, if any:
+    /// sent, and every message about it dropped by the consumer that took it. Called once, when the
+    /// directory has been opened; a directory that cannot be opened is a failure instead.
     fn processed(&self, _dir: &Node) -> Option<usize> {
         None
     }
@@ -189,14 +189,14 @@ pub trait Policy<T = ()>: Send + Sync + 'static {
 ///
 /// A function of directory and entry is a filter too.
 pub trait Filter: Send + Sync + 'static {
-    /// Looks at a directory that has been opened, before its entries are asked for: to read an
-    /// ignore file in it, of which [`Opened::names`] knows whether it is there. What is found is
-    /// kept by [`Node::set_note`]. Returns roughly how many bytes of memory that takes.
+    /// Inspects a directory that has been opened, before any of its entries is selected, for
+    /// instance to read an ignore file that [`Opened::names`] has. [`Node::set_note`] keeps the
+    /// result. Returns roughly how many bytes of memory that takes.
     fn opened(&self, _dir: &Opened<'_>) -> usize {
         0
     }
 
-    /// Returns whether an entry of `dir` is to be seen at all. Its type is known.
+    /// Returns whether the policy sees an entry of `dir`. Its type is known.
     fn keeps(&self, dir: &Arc<Node>, name: Name<'_>) -> bool;
 }
 

@@ -1,6 +1,8 @@
-//! The workers' side of a gatherer: asks the policy about what they find, and sends what it picks.
+//! The visitor of a gatherer: calls the policy for each entry, and sends messages.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use fathom_io::{FileType, Follow, Meta, Name, Names};
@@ -11,9 +13,11 @@ use super::path::EntryPath;
 use super::policy::{Entry, Filter, Policy};
 use super::token::{Reports, Token};
 use crate::failure::Failure;
-use crate::gather::{Below, Gather};
 use crate::node::Node;
-use crate::visit::{self, Descend, Enter, Found, Opened};
+use crate::visitor::{self, Descend, Emit, Enter, Found, Opened, Visitor};
+
+/// Number of file types.
+const FILE_TYPES: usize = FileType::Char as usize + 1;
 
 /// Limits of a walk that every policy can have.
 #[derive(Clone)]
@@ -39,7 +43,7 @@ struct Kept<T> {
     last: Option<(usize, Item<T>)>,
 }
 
-/// Does as the policy says.
+/// The visitor of a gatherer, which sends the entries that the policy picks.
 pub(super) struct Sorter<T, P> {
     pub(super) policy: P,
     pub(super) limits: Limits,
@@ -50,7 +54,7 @@ pub(super) struct Sorter<T, P> {
 type Batches<T> = BTreeMap<usize, Vec<Message<T>>>;
 
 impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
-    /// Whether what an entry is must still be found out.
+    /// Returns whether the type of an entry is not known from its name alone.
     fn is_undecided(&self, file_type: FileType) -> bool {
         let is_followed = file_type == FileType::Symlink && self.limits.links == Follow::Yes;
         file_type == FileType::Unknown || is_followed
@@ -83,10 +87,10 @@ impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
 
     fn entry(
         &self,
-        found: visit::Entry<'_>,
+        found: visitor::Entry<'_>,
         dir: &Arc<Node>,
         token: &Token,
-        below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
         batches: &mut Batches<T>,
     ) {
         let file_type = found.file_type();
@@ -94,8 +98,10 @@ impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
         if is_late && !self.keeps(dir, Name { file_type, ..found.name }) {
             return;
         }
-        // One whose metadata was asked for in vain has been a failure.
-        let Ok(meta) = found.meta.transpose() else { return };
+        let meta = match found.meta.transpose() {
+            Ok(meta) => meta,
+            Err(errno) => return emit.failed(&found, errno),
+        };
         let ino = meta.map_or(found.name.ino, |meta| meta.ino);
         let pick = self.policy.pick(&Entry { dir, found: Some(found), file_type, ino, meta });
         let depth = dir.depth() + 1;
@@ -107,7 +113,7 @@ impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
         let descends = pick.descends && file_type == FileType::Directory && depth < self.limits.max_depth;
         let (last, first) = if descends && self.limits.contents_first { (item, None) } else { (None, item) };
         if descends {
-            below.descend_with(&found, |node| {
+            emit.descend_with(&found, |node| {
                 if token.is_watched() || last.is_some() {
                     let kept = Kept { token: token.clone(), is_watched: false, last };
                     node.set_gathered(Pending(Mutex::new(kept)));
@@ -126,7 +132,8 @@ impl<T> Pending<T> {
     }
 }
 
-impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
+impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
+    type Item = Infallible;
     type Local = ();
 
     fn opened(&self, dir: Opened<'_>) -> usize {
@@ -138,9 +145,11 @@ impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
             names.retain(|name| self.is_undecided(name.file_type) || self.keeps(dir, name));
         }
         // An entry whose type is still undecided needs a stat call in any case.
-        names.skip_stat_if(|name| {
-            let is_wanted = self.limits.metadata || self.policy.wants_metadata(dir, name);
-            !is_wanted && !self.is_undecided(name.file_type)
+        let wanted: [OnceCell<bool>; FILE_TYPES] = Default::default();
+        names.skip_stat_of(|file_type| {
+            let wanted = wanted[file_type as usize]
+                .get_or_init(|| self.limits.metadata || self.policy.wants_metadata(dir, file_type));
+            !wanted && !self.is_undecided(file_type)
         });
     }
 
@@ -164,13 +173,12 @@ impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
         &self,
         (): &mut (),
         dir: &Arc<Node>,
-        entries: impl Iterator<Item = visit::Entry<'a>>,
-        below: &mut Below<'_, '_>,
+        entries: impl Iterator<Item = visitor::Entry<'a>>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
-        // Sent before this returns, so that nothing of a directory comes after the word that it is
-        // done.
+        // Sent before this returns, so that no message of a directory follows its `Done`.
         let (mut batches, token) = (BTreeMap::new(), Self::token(dir));
-        entries.for_each(|entry| self.entry(entry, dir, &token, below, &mut batches));
+        entries.for_each(|entry| self.entry(entry, dir, &token, emit, &mut batches));
         batches.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
     }
 
@@ -217,8 +225,6 @@ impl<T: Send + 'static, P: Policy<T>> Gather for Sorter<T, P> {
             self.outlets.send(channel, vec![Message::Entry(item)]);
         }
     }
-
-    fn flush(&self, (): &mut ()) {}
 }
 
 impl<T, P> Sorter<T, P> {

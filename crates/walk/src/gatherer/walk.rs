@@ -8,7 +8,7 @@ use super::{Builder, Gatherer, Inbox};
 use crate::error::{Error, Op};
 use crate::run::Summary;
 
-/// Everything there is.
+/// Sends and descends into every entry.
 struct Everything;
 
 impl Policy for Everything {
@@ -43,7 +43,7 @@ impl Builder {
 }
 
 impl Walk {
-    /// Ends the walk, if it has not ended, and tells how it went.
+    /// Ends the walk, if it has not ended, and returns its summary.
     ///
     /// # Errors
     /// As [`Gatherer::finish`].

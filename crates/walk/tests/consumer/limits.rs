@@ -148,9 +148,9 @@ fn a_filter_reads_ignore_files_in_directories() {
 struct Large;
 
 impl Policy<String> for Large {
-    fn wants_metadata(&self, dir: &Arc<Node>, name: Name<'_>) -> bool {
+    fn wants_metadata(&self, dir: &Arc<Node>, file_type: FileType) -> bool {
         assert!(dir.id().is_some());
-        name.file_type == FileType::Regular
+        file_type == FileType::Regular
     }
 
     fn pick(&self, entry: &Entry<'_>) -> Pick<String> {

@@ -9,3 +9,4 @@ mod paths;
 mod processed;
 #[path = "../support/mod.rs"]
 mod support;
+mod wait;

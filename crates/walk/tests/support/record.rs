@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_walk::{
-    Consume, Descend, Emit, Enter, Entry, Errno, FileType, Found, Meta, Names, NextRoot, Node, Visit,
+    Consumer, Descend, Emit, Enter, Entry, Errno, Failure, FileType, Found, Meta, Names, NextRoot, Node,
+    Operation, RootSource, Visitor,
 };
 
 use super::Random;
@@ -60,8 +61,9 @@ impl Everything {
 /// What an item of [`Everything`] is said to weigh, besides its line.
 const SEEN_BYTES: usize = size_of::<Seen>() + 32;
 
-impl Visit for Everything {
+impl Visitor for Everything {
     type Item = Seen;
+    type Local = ();
 
     fn select(&self, _dir: &Arc<Node>, names: &mut Names) {
         if self.names_only {
@@ -71,6 +73,7 @@ impl Visit for Everything {
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Seen>,
@@ -78,12 +81,14 @@ impl Visit for Everything {
         for entry in entries {
             if entry.file_type() == FileType::Directory {
                 emit.descend(&entry);
+            } else if let Some(Err(errno)) = entry.meta {
+                emit.failed(&entry, errno);
             } else {
                 self.alive.fetch_add(1, Ordering::Relaxed);
                 let line = item_line(
                     entry.name.name.to_bytes(),
                     entry.name.file_type,
-                    entry.meta.map(|meta| meta.copied()),
+                    entry.meta.and_then(Result::ok).copied().map(Ok),
                 );
                 emit.item_at(&entry, Seen { dir: dir.id(), line, alive: self.alive.clone() });
             }
@@ -99,16 +104,18 @@ impl Visit for Everything {
 /// what is needed next.
 pub(crate) struct Heavy(pub(crate) Everything);
 
-impl Visit for Heavy {
+impl Visitor for Heavy {
     type Item = Seen;
+    type Local = ();
 
     fn entries<'a>(
         &self,
+        (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Seen>,
     ) {
-        self.0.entries(dir, entries, emit);
+        self.0.entries(&mut (), dir, entries, emit);
     }
 
     fn weight(_item: &Seen) -> usize {
@@ -118,22 +125,34 @@ impl Visit for Heavy {
 
 /// The line of an entry that is no directory.
 pub(crate) fn item_line(name: &[u8], listed: FileType, meta: Option<Result<Meta, Errno>>) -> String {
+    let name = name.escape_ascii();
     let meta = match meta {
         None => "not asked".to_owned(),
         Some(Ok(meta)) => format!("{:?} {} {}", meta.file_type(), meta.ino, meta.size),
-        Some(Err(errno)) => error(errno),
+        Some(Err(errno)) => return format!("item {name}: {}", error(errno)),
     };
-    format!("item {} {listed:?}: {meta}", name.escape_ascii())
+    format!("item {name} {listed:?}: {meta}")
 }
 
 /// The line of a directory reached.
 pub(crate) fn enter_line(name: &[u8], depth: usize, ino: u64, found: Found) -> String {
-    let found = match found {
-        Found::Readable => String::new(),
-        Found::Unreadable(errno) => format!(": {}", error(errno)),
-        Found::Loop => ": loop".to_owned(),
-    };
+    let found = if found == Found::Loop { ": loop" } else { "" };
     format!("enter {} {depth} {ino}{found}", name.escape_ascii())
+}
+
+/// The lines of a failure, or the end of the line of the directory that cannot be read.
+pub(crate) fn failure_line(Failure { node, name, operation, errno }: Failure<'_>) -> String {
+    let node_name = node.name().to_bytes().escape_ascii();
+    match operation {
+        Operation::Access if node.parent().is_none() => {
+            format!("root {} {}", node.root_index(), item_line(b"", FileType::Unknown, Some(Err(errno))))
+        }
+        Operation::Access => format!("lost {node_name} {}", error(errno)),
+        Operation::Stat => item_line(name.unwrap().to_bytes(), FileType::Unknown, Some(Err(errno))),
+        Operation::Open => format!(": {}", error(errno)),
+        Operation::Read | Operation::Reopen => format!(" {}", error(errno)),
+        Operation::Descend => String::new(),
+    }
 }
 
 fn error(errno: Errno) -> String {
@@ -146,6 +165,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) lines: Vec<String>,
     /// Directories entered and not left.
     inside: Vec<Id>,
+    /// The error that the line of the next leave ends with.
+    broken: String,
     /// Asked of every directory that can be read.
     pub(crate) descend: Box<dyn FnMut(&Enter<'_>) -> Descend + 'a>,
     /// Asked with the number of lines so far.
@@ -161,6 +182,7 @@ impl Recorder<'_> {
             roots: roots.iter().map(|root| path(root.as_ref())).collect(),
             lines: Vec::new(),
             inside: Vec::new(),
+            broken: String::new(),
             descend: Box::new(|_| Descend::Yes),
             stopped: Box::new(|_| false),
             on_item: Box::new(|_| {}),
@@ -183,14 +205,21 @@ impl Recorder<'_> {
     }
 }
 
-impl Consume<Seen> for Recorder<'_> {
+impl RootSource for Recorder<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.roots.pop_front().map_or(NextRoot::End, NextRoot::Path)
     }
 
-    fn root_file(&mut self, root: usize, meta: Result<Meta, Errno>) {
+    fn stopped(&mut self) -> bool {
+        (self.stopped)(self.lines.len())
+    }
+}
+
+impl Consumer<Seen> for Recorder<'_> {
+    fn root_file(&mut self, root: &Arc<Node>, meta: &Meta) {
         assert!(self.inside.is_empty());
-        self.lines.push(format!("root {root} {}", item_line(b"", FileType::Unknown, Some(meta))));
+        let line = item_line(b"", FileType::Unknown, Some(Ok(*meta)));
+        self.lines.push(format!("root {} {line}", root.root_index()));
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
@@ -204,9 +233,26 @@ impl Consume<Seen> for Recorder<'_> {
         descend
     }
 
-    fn lost(&mut self, node: &Node, errno: Errno) {
-        self.check_place(node);
-        self.lines.push(format!("lost {} {}", node.name().to_bytes().escape_ascii(), error(errno)));
+    fn failed(&mut self, failure: Failure<'_>) {
+        let line = failure_line(failure);
+        let place = failure.node.id();
+        match failure.operation {
+            Operation::Access => {
+                self.check_place(failure.node);
+                self.lines.push(line);
+            }
+            Operation::Stat => {
+                assert_eq!(place.as_ref(), self.inside.last());
+                self.lines.push(line);
+            }
+            // The line of the directory is the last one.
+            Operation::Open => self.lines.last_mut().unwrap().push_str(&line),
+            Operation::Descend => assert!(self.lines.last().unwrap().ends_with(": loop")),
+            Operation::Read | Operation::Reopen => {
+                assert_eq!(place.as_ref(), self.inside.last());
+                self.broken = line;
+            }
+        }
     }
 
     fn item(&mut self, mut item: Seen) {
@@ -215,14 +261,10 @@ impl Consume<Seen> for Recorder<'_> {
         self.lines.push(std::mem::take(&mut item.line));
     }
 
-    fn leave(&mut self, failed: Option<Errno>) {
-        self.inside.pop().expect("entered before it is left");
-        self.lines
-            .push(format!("leave{}", failed.map_or_else(String::new, |errno| format!(" {}", error(errno)))));
-    }
-
-    fn stopped(&mut self) -> bool {
-        (self.stopped)(self.lines.len())
+    fn leave(&mut self, node: &Arc<Node>) {
+        let left = self.inside.pop().expect("entered before it is left");
+        assert!(node.id().is_none_or(|id| id == left));
+        self.lines.push(format!("leave{}", std::mem::take(&mut self.broken)));
     }
 }
 

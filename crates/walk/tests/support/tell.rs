@@ -3,17 +3,18 @@
 //! everything below it.
 
 use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fathom_walk::{
-    Below, Descend, Enter, Entry, Errno, Failure, FileType, Found, Gather, Meta, NextRoot, Node, Operation,
-    Roots, Summary,
+    Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, Operation, RootSource, Summary,
+    Visitor,
 };
 
-use super::record::{enter_line, item_line};
+use super::record::{enter_line, failure_line, item_line};
 
 /// How far a directory or root has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ struct Told {
     stages: HashMap<(usize, Vec<u8>), Stage>,
     /// Directories below this one that are not done.
     below: HashMap<(usize, Vec<u8>), usize>,
-    broken: HashMap<(usize, Vec<u8>), Errno>,
+    broken: HashMap<(usize, Vec<u8>), String>,
     failures: u64,
 }
 
@@ -97,16 +98,14 @@ impl Told {
 /// What a worker keeps back: lines.
 pub(crate) type Kept = Vec<String>;
 
-impl Gather for Teller {
+impl Visitor for Teller {
+    type Item = Infallible;
     type Local = Kept;
 
     fn enter(&self, kept: &mut Kept, enter: Enter<'_>) -> Descend {
         let node = enter.node;
         self.told().advance(node, &[Stage::Expected], Stage::Entered);
         kept.push(enter_line(node.name().to_bytes(), node.depth(), enter.meta.ino, enter.found));
-        if matches!(enter.found, Found::Unreadable(_)) {
-            kept.push("leave".to_owned());
-        }
         Descend::Yes
     }
 
@@ -115,17 +114,24 @@ impl Gather for Teller {
         kept: &mut Kept,
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        below: &mut Below<'_, '_>,
+        emit: &mut Emit<'_, Infallible>,
     ) {
         let mut told = self.told();
         told.check_inside(dir);
         for entry in entries {
             let name = entry.name.name.to_bytes();
-            if entry.file_type() != FileType::Directory {
-                kept.push(item_line(name, entry.name.file_type, entry.meta.map(|meta| meta.copied())));
+            if let Some(Err(errno)) = entry.meta
+                && entry.file_type() != FileType::Directory
+            {
+                emit.failed(&entry, errno);
                 continue;
             }
-            below.descend(&entry);
+            if entry.file_type() != FileType::Directory {
+                let meta = entry.meta.and_then(Result::ok).copied().map(Ok);
+                kept.push(item_line(name, entry.name.file_type, meta));
+                continue;
+            }
+            emit.descend(&entry);
             let mut path = key(dir);
             *told.below.entry(path.clone()).or_default() += 1;
             if path.1.last() != Some(&b'/') {
@@ -136,36 +142,37 @@ impl Gather for Teller {
         }
     }
 
-    fn failed(&self, kept: &mut Kept, Failure { node, operation, errno, .. }: Failure<'_>) {
+    fn failed(&self, kept: &mut Kept, failure: Failure<'_>) {
+        let (node, line) = (failure.node, failure_line(failure));
         let mut told = self.told();
         told.failures += 1;
-        match operation {
+        match failure.operation {
             Operation::Read | Operation::Reopen => {
                 told.check_inside(node);
-                assert_eq!(told.broken.insert(key(node), errno), None);
+                assert_eq!(told.broken.insert(key(node), line), None);
             }
             Operation::Access if node.parent().is_none() => {
                 told.stages.insert(key(node), Stage::Entered);
-                let line = item_line(b"", FileType::Unknown, Some(Err(errno)));
-                kept.push(format!("root {} {line}", node.root_index()));
+                kept.push(line);
             }
-            Operation::Access => {
-                let name = node.name().to_bytes().escape_ascii();
-                kept.push(format!("lost {name} error {}", errno.raw_os_error()));
+            Operation::Access => kept.push(line),
+            Operation::Stat => {
+                told.check_inside(node);
+                kept.push(line);
             }
-            // The lines of the directory or entry say it.
-            Operation::Open | Operation::Descend | Operation::Stat => {}
+            Operation::Open => {
+                kept.last_mut().unwrap().push_str(&line);
+                kept.push("leave".to_owned());
+            }
+            Operation::Descend => assert!(kept.last().unwrap().ends_with(": loop")),
         }
     }
 
     fn leave(&self, kept: &mut Kept, node: &Arc<Node>) {
         let mut told = self.told();
         told.advance(node, &[Stage::Entered], Stage::Left);
-        let error = told.broken.remove(&key(node));
-        kept.push(format!(
-            "leave{}",
-            error.map_or_else(String::new, |errno| format!(" error {}", errno.raw_os_error()))
-        ));
+        let error = told.broken.remove(&key(node)).unwrap_or_default();
+        kept.push(format!("leave{error}"));
     }
 
     fn done(&self, _: &mut Kept, node: &Arc<Node>) {
@@ -206,7 +213,7 @@ impl Given<'_> {
     }
 }
 
-impl Roots for Given<'_> {
+impl RootSource for Given<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.roots.pop_front().map_or(NextRoot::End, NextRoot::Path)
     }

@@ -213,7 +213,8 @@ fn below(dir: &Path, name: &[u8], depth: usize, lines: &mut Vec<String>) {
         Ok(entries) => entries,
         Err(error) => {
             let errno = Errno::from_io_error(&error).unwrap();
-            lines.push(enter_line(name, depth, meta.ino(), Found::Unreadable(errno)));
+            let line = enter_line(name, depth, meta.ino(), Found::Unreadable);
+            lines.push(format!("{line}: error {}", errno.raw_os_error()));
             lines.push("leave".to_owned());
             return;
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_io::{MetadataModel, Unavailable};
-use fathom_walk::{Fields, Follow, Leaps, Model, Options, Progress, Summary, Visit, run, run_with};
+use fathom_walk::{Fields, Model, Options, Progress, Summary, Visitor, run, run_with};
 
 use super::record::{Everything, Recorder, Seen};
 use super::{Watchdog, skip};
@@ -34,20 +34,7 @@ impl Way {
     }
 
     pub(crate) fn options(self) -> Options {
-        Options {
-            choice: self.choice,
-            threads: self.threads,
-            roots: Follow::No,
-            links: Follow::No,
-            fields: Fields::ALL,
-            stat_dirs: false,
-            once: false,
-            loose: false,
-            workers_max: None,
-            fds_max: None,
-            whole: false,
-            leaps: Leaps::default(),
-        }
+        Options::default().model(self.choice).threads(self.threads).fields(Fields::ALL)
     }
 }
 
@@ -101,7 +88,7 @@ fn unwatched(_: Progress) {}
 #[track_caller]
 pub(crate) fn start(
     options: Options,
-    visit: impl Visit<Item = Seen>,
+    visit: impl Visitor<Item = Seen>,
     recorder: &mut Recorder<'_>,
 ) -> Summary {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
@@ -112,7 +99,7 @@ pub(crate) fn start(
 #[track_caller]
 pub(crate) fn start_over<M: MetadataModel>(
     options: Options,
-    visit: impl Visit<Item = Seen>,
+    visit: impl Visitor<Item = Seen>,
     recorder: &mut Recorder<'_>,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Summary {
@@ -122,7 +109,11 @@ pub(crate) fn start_over<M: MetadataModel>(
 
 /// Walks to the end, over the model the options name.
 #[track_caller]
-pub(crate) fn walk(options: Options, visit: impl Visit<Item = Seen>, recorder: &mut Recorder<'_>) -> Summary {
+pub(crate) fn walk(
+    options: Options,
+    visit: impl Visitor<Item = Seen>,
+    recorder: &mut Recorder<'_>,
+) -> Summary {
     ended(start(options, visit, recorder), recorder)
 }
 

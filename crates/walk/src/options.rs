@@ -1,0 +1,72 @@
+//! Options of a walk, as a builder.
+
+use fathom_io::{Fields, Follow, Model};
+
+use crate::hints::ConcurrencyHints;
+
+/// Defines [`Options`]: for each option its documentation, name, type and default value, from which
+/// the field, the default and the builder's method are made.
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr;)*) => {
+        /// Options of a walk. Each method sets one option and returns the options.
+        ///
+        /// ```
+        /// use fathom_walk::{Fields, Model, Options};
+        ///
+        /// let options = Options::default().model(Model::Threads(Some(4))).fields(Fields::ALL);
+        /// ```
+        #[derive(Clone, Debug)]
+        #[must_use]
+        pub struct Options {
+            $(pub(crate) $name: $kind,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        impl Options {
+            $($(#[$doc])* pub fn $name(mut self, $name: $kind) -> Self {
+                self.$name = $name;
+                self
+            })*
+        }
+    };
+}
+
+options! {
+    /// Sets the I/O model. Default: [`Model::Auto`].
+    model: Model = Model::Auto;
+    /// Sets the number of workers, instead of the model's own, and turns adaptation off. Default:
+    /// `None`.
+    threads: Option<usize> = None;
+    /// Sets whether a root that is a symbolic link is followed. Default: no.
+    follow_roots: Follow = Follow::No;
+    /// Sets whether symbolic links below a root are followed. Default: no.
+    follow_links: Follow = Follow::No;
+    /// Sets the metadata fields that are read of every entry. Default: [`Fields::IDENTITY`].
+    fields: Fields = Fields::IDENTITY;
+    /// Sets whether the metadata of a directory is read with the other entries of its parent, not
+    /// only once the directory is open. Default: no.
+    stat_dirs: bool = false;
+    /// Sets whether a directory that is reachable twice is listed once only, until the consumer has
+    /// entered it a second time. Default: no.
+    dedup_directories: bool = false;
+    /// Sets whether a very wide directory may be read in chunks smaller than those that are ordered
+    /// by inode number, to use less memory. Items of [`Emit::item`](crate::Emit::item) may then be
+    /// out of order within their directory; everything else keeps its order. Default: no.
+    unordered_chunks: bool = false;
+    /// Sets whether [`Visitor::opened`](crate::Visitor::opened) is called for each directory,
+    /// before any of its names is selected. The directory, or the first batch of a very wide one,
+    /// is then read before any worker gets a part of it. Default: no.
+    inspect_directories: bool = false;
+    /// Sets the maximum number of workers. Default: no limit but the model's.
+    workers_max: Option<usize> = None;
+    /// Sets the maximum number of descriptors, if the process may not have fewer anyway. Default:
+    /// the process's limit.
+    fds_max: Option<usize> = None;
+    /// Sets the known concurrency of devices, for [`Model::Auto`]. Default: none.
+    hints: ConcurrencyHints = ConcurrencyHints::default();
+}
