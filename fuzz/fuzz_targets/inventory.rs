@@ -12,7 +12,7 @@ use std::{env, fs, process};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
-use fathom_walk::{Model, ConcurrencyHints, Progress};
+use fathom_walk::{ConcurrencyHints, Model, Progress};
 use libfuzzer_sys::fuzz_target;
 
 struct SilentWatch;

@@ -25,7 +25,8 @@ fn a_server_is_measured_under_every_model() {
     let mut models: Vec<&str> =
         Model::with(Use::Serve).map(Model::name).filter(|name| has_rings || *name != "uring").collect();
     let mut ran: Vec<&str> = ran.collect();
-    (models.sort_unstable(), ran.sort_unstable());
+    models.sort_unstable();
+    ran.sort_unstable();
     assert_eq!(ran, models);
     for row in run["rows"].as_array().unwrap() {
         assert!(row["cpu_s"].as_f64().unwrap() > 0.0 && row["memory_bytes"].as_u64().unwrap() > 0, "{row}");

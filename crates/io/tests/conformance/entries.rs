@@ -113,13 +113,20 @@ pub(crate) fn a_range_is_returned_in_order_without_excluded_entries<M: MetadataM
     });
 }
 
-/// Creates a directory of `count` empty files.
-fn wide(count: usize) -> tempfile::TempDir {
-    let temp = tempfile::tempdir().unwrap();
-    for index in 0..count {
-        File::create(temp.path().join(format!("a name of some length {index}"))).unwrap();
+/// Returns a directory of `count` empty files. It stays in the target directory for all models and
+/// later runs, because creating the files takes longer than the tests.
+fn wide(count: usize) -> PathBuf {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let shared = tmp.join(format!("wide-{count}"));
+    if !shared.exists() {
+        let new = tempfile::tempdir_in(tmp).unwrap();
+        for index in 0..count {
+            File::create(new.path().join(format!("a name of some length {index}"))).unwrap();
+        }
+        // Another test may have been faster: then its directory stays, and this one is removed.
+        let _ = fs::rename(new.path(), &shared);
     }
-    temp
+    shared
 }
 
 fn names_of(entries: &[Entry]) -> Vec<(Vec<u8>, u64, FileType)> {
@@ -153,17 +160,17 @@ async fn read_to<M: MetadataModel>(
 
 pub(crate) fn a_limit_may_be_at_any_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
-    let temp = wide(10_500);
-    let there = list_std(temp.path(), Follow::No);
+    let wide = wide(10_500);
+    let there = list_std(&wide, Follow::No);
     model.run(async {
         for limit in [7, 1000, 4096, 9_999, 10_499, 10_500, usize::MAX] {
-            let seen = read_all(&model, &open(&model, temp.path()).await, limit).await;
+            let seen = read_all(&model, &open(&model, &wide).await, limit).await;
             assert_eq!(seen, names_of(&there), "{limit}");
         }
-        let seen = list(&model, &open(&model, temp.path()).await, 3000, Follow::No).await;
+        let seen = list(&model, &open(&model, &wide).await, 3000, Follow::No).await;
         assert_eq!(seen, there);
         // The limit applies to the entries in the batch, so a batch may grow.
-        let (dir, mut names) = (open(&model, temp.path()).await, Names::new());
+        let (dir, mut names) = (open(&model, &wide).await, Names::new());
         for limit in [1, 2, 2, 100, 9_000] {
             assert_eq!(model.read(&dir, &mut names, limit).await, Ok(true));
             assert_eq!(names.len(), limit);
@@ -178,13 +185,13 @@ pub(crate) fn a_limit_may_be_at_any_entry<M: MetadataModel>(make: impl Fn() -> O
 
 pub(crate) fn reading_continues_at_a_cookie<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
-    let temp = wide(5_000);
-    let there = names_of(&list_std(temp.path(), Follow::No));
+    let wide = wide(5_000);
+    let there = names_of(&list_std(&wide, Follow::No));
     model.run(async {
         for cut in [1, 100, 2_500, 4_999] {
             let mut names = Names::new();
-            assert_eq!(model.read(&open(&model, temp.path()).await, &mut names, cut).await, Ok(true));
-            let again = open(&model, temp.path()).await;
+            assert_eq!(model.read(&open(&model, &wide).await, &mut names, cut).await, Ok(true));
+            let again = open(&model, &wide).await;
             sys::seek(&again, names.cookie()).unwrap();
             assert_eq!(read_all(&model, &again, 1_000).await, there[cut..], "{cut}");
         }
@@ -194,11 +201,11 @@ pub(crate) fn reading_continues_at_a_cookie<M: MetadataModel>(make: impl Fn() ->
 pub(crate) fn the_end_cookie_loses_no_entry<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     for count in [0, 1, 2, 150, 5_000] {
-        let temp = wide(count);
-        let there = names_of(&list_std(temp.path(), Follow::No));
+        let wide = wide(count);
+        let there = names_of(&list_std(&wide, Follow::No));
         model.run(async {
             for limit in [1, 7, count.max(1), 100_000] {
-                let dir = open(&model, temp.path()).await;
+                let dir = open(&model, &wide).await;
                 let end = model.magic(&dir).and_then(fathom_io::filesystem::end_cookie);
                 assert_eq!(read_to(&model, &dir, limit, end).await, there, "{count} by {limit}");
             }

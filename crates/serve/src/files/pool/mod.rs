@@ -88,8 +88,11 @@ impl From<QueueFull> for CallError {
     }
 }
 
+/// A function of the payload of a panic.
+type PanicReport = dyn Fn(&(dyn Any + Send)) + Send + Sync;
+
 /// A function that reports the panic of a call, on its pool thread.
-struct PanicHandler(Box<dyn Fn(&(dyn Any + Send)) + Send + Sync>);
+struct PanicHandler(Box<PanicReport>);
 
 impl fmt::Debug for PanicHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
