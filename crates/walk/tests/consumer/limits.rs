@@ -1,4 +1,4 @@
-//! Entries left out of a walk, the data that comes with an entry, and the order of messages.
+//! Dropped entries, the payload of an entry, and the order of messages.
 
 use std::collections::BTreeSet;
 use std::fs;
